@@ -1,0 +1,246 @@
+//! The default backend: a rayon pool whose workers run the lane's jobs.
+//!
+//! Jobs stay in the lane's own queue; rayon is only asked for threads. What is
+//! spawned in the pool is a *ticket*: the right of one worker to drain the
+//! queue.
+//!
+//! - `tickets` counts the tickets that exist, from their issue until the
+//!   worker that uses one finds the queue empty; never more than workers.
+//!   Pushing a job issues one, unless there are as many as workers, in which
+//!   case every worker is, or will be, at the queue: a busy lane pays no rayon
+//!   job for a job.
+//! - No wake-up is lost: a pusher pushes, then looks at the count; a drainer
+//!   lowers the count, then looks at the queue. Each has a `SeqCst` fence in
+//!   between, so one of the two sees the other. ([`Tickets`]; loom model in
+//!   `tests/loom.rs`.)
+//! - A ticket is used at the bottom of a worker's stack only. A worker that
+//!   waits in `join` or `scope` takes work from the same places as rayon's main
+//!   loop does, and would start a stranger on top of the waiting job. It can't
+//!   keep the ticket, since it can't tell when it stops waiting, and if it put
+//!   it back it would be the first to find it; so it gives it to the warden,
+//!   which issues it again a moment later (`stack.rs` says how it knows).
+//! - Between two jobs a drainer gives rayon's own work a turn, so that a lane
+//!   that is never empty does not starve `rayon::spawn` or stolen children.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Barrier, Mutex, PoisonError, Weak};
+use std::thread;
+
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
+
+use super::ThreadSettings;
+use crate::context;
+use crate::handle::Handle;
+use crate::lane::Lane;
+use crate::panics;
+use crate::stack::{self, Position};
+use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
+use crate::warden::Order;
+
+pub(crate) struct Pool {
+    /// Taken by the warden when the lane closes; the workers then end.
+    owner: Mutex<Option<Arc<ThreadPool>>>,
+    pool: Weak<ThreadPool>,
+    tickets: Tickets,
+}
+
+impl Pool {
+    /// Starts the workers and waits until each has run its start hook and
+    /// learned what the bottom of its stack is.
+    pub(crate) fn start(lane: &Arc<Lane>, settings: ThreadSettings) -> io::Result<Self> {
+        let threads = settings.threads;
+        let settings = Arc::new(settings);
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .panic_handler(|payload| {
+                // A bare `rayon::spawn` of the user's has no awaiting side.
+                panics::drop_quietly("a closure given to rayon::spawn", payload);
+            })
+            .spawn_handler(|worker| {
+                let index = worker.index();
+                let settings = settings.clone();
+                let lane = lane.clone();
+                let mut thread = thread::Builder::new().name(format!("{}-{index}", settings.name));
+                if let Some(bytes) = worker.stack_size() {
+                    thread = thread.stack_size(bytes);
+                }
+                lane.thread_started();
+                let started = {
+                    let lane = lane.clone();
+                    thread.spawn(move || worker_main(lane, &settings, worker))
+                };
+                started.map(drop).inspect_err(|_| lane.thread_ended())
+            })
+            .build()
+            .map_err(io::Error::other)?;
+        let pool = Arc::new(pool);
+        let learned = Arc::new(Barrier::new(threads + 1));
+        for _ in 0..threads {
+            spawn_ticket(&pool, Ticket::Learn(learned.clone()));
+        }
+        learned.wait();
+        Ok(Self {
+            pool: Arc::downgrade(&pool),
+            owner: Mutex::new(Some(pool)),
+            tickets: Tickets::new(threads),
+        })
+    }
+
+    pub(super) fn kick(&self, lane: &Arc<Lane>) {
+        if self.tickets.try_issue() {
+            self.reissue_ticket(lane);
+        }
+    }
+
+    pub(super) fn reissue_ticket(&self, lane: &Arc<Lane>) {
+        // No pool any more: the lane is closed, and the warden sees to the
+        // queue.
+        if let Some(pool) = self.pool.upgrade() {
+            spawn_ticket(&pool, Ticket::Drain(lane.clone()));
+        }
+    }
+
+    pub(super) fn retire(&self) {
+        let pool = self.owner().take();
+        // Outside the lock. Does not wait: the workers end when they are done.
+        drop(pool);
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.owner().is_none()
+    }
+
+    /// Runs `f` in the pool while the caller waits; `None` after a shutdown.
+    pub(crate) fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Option<R> {
+        Some(self.pool.upgrade()?.install(f))
+    }
+
+    fn owner(&self) -> std::sync::MutexGuard<'_, Option<Arc<ThreadPool>>> {
+        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
+}
+
+fn worker_main(lane: Arc<Lane>, settings: &ThreadSettings, worker: rayon_core::ThreadBuilder) {
+    // For its whole life: what a job starts carelessly (a socket, a timer, a
+    // `tokio::spawn`) belongs to the I/O runtime.
+    let io = lane.io.handle().clone();
+    let _io = io.enter();
+    context::enter_worker(Handle::new(lane.clone()), worker.index());
+    BELOW_MAIN_LOOP.set(stack::functions_below_main_loop());
+    settings.hooks.started();
+    worker.run();
+    settings.hooks.stopping();
+    drop(context::leave_worker());
+    lane.thread_ended();
+}
+
+thread_local! {
+    static BELOW_MAIN_LOOP: std::cell::RefCell<std::collections::HashSet<usize>> = std::cell::RefCell::default();
+    static DRAINING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+enum Ticket {
+    Drain(Arc<Lane>),
+    /// The first thing that each worker runs.
+    Learn(Arc<Barrier>),
+}
+
+/// The one place that spawns tickets, so that each is called through the same
+/// frames and the depth of its own tells who called.
+#[inline(never)]
+fn spawn_ticket(pool: &ThreadPool, ticket: Ticket) {
+    pool.spawn(move || use_ticket(ticket));
+}
+
+#[inline(never)]
+fn use_ticket(ticket: Ticket) {
+    let position = Position::here();
+    match ticket {
+        Ticket::Learn(learned) => {
+            stack::learn_bottom(position, &BELOW_MAIN_LOOP.take());
+            // No worker gets two of them: each waits here for the others.
+            learned.wait();
+        }
+        Ticket::Drain(lane) => {
+            let Some(super::Backend::Rayon(pool)) = lane.backend() else {
+                unreachable!("tickets are issued by the rayon backend");
+            };
+            if stack::is_at_bottom(position) {
+                drain(&lane, &pool.tickets);
+            } else if DRAINING.get() && !context::is_in_job() {
+                // Found while giving rayon's own work a turn: this worker has
+                // a ticket already.
+                pool.tickets.give_back();
+                if lane.has_queued() {
+                    pool.kick(&lane);
+                }
+            } else {
+                // An error means that the lane is closed and the queue seen to.
+                let _ = lane.tell_warden(Order::Rehome);
+            }
+        }
+    }
+}
+
+fn drain(lane: &Arc<Lane>, tickets: &Tickets) {
+    DRAINING.set(true);
+    loop {
+        while lane.run_next() {
+            rayon_core::yield_now();
+        }
+        if tickets.retire(|| !lane.has_queued()) {
+            break;
+        }
+    }
+    DRAINING.set(false);
+}
+
+/// How many workers drain the queue, or are on their way to it.
+pub(crate) struct Tickets {
+    issued: AtomicUsize,
+    workers: usize,
+}
+
+impl Tickets {
+    pub(crate) fn new(workers: usize) -> Self {
+        Self {
+            issued: AtomicUsize::new(0),
+            workers,
+        }
+    }
+
+    /// After a push: whether a ticket is to be spawned.
+    pub(crate) fn try_issue(&self) -> bool {
+        fence(SeqCst);
+        let mut issued = self.issued.load(SeqCst);
+        while issued < self.workers {
+            match self
+                .issued
+                .compare_exchange_weak(issued, issued + 1, SeqCst, SeqCst)
+            {
+                Ok(_) => return true,
+                Err(now) => issued = now,
+            }
+        }
+        false
+    }
+
+    fn give_back(&self) {
+        self.issued.fetch_sub(1, SeqCst);
+        fence(SeqCst);
+    }
+
+    /// The drainer found the queue empty. True if it may go; false if a job
+    /// came meanwhile that nobody else is sure to come for.
+    pub(crate) fn retire(&self, is_empty: impl FnOnce() -> bool) -> bool {
+        self.give_back();
+        is_empty() || !self.try_issue()
+    }
+}

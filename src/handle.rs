@@ -1,0 +1,472 @@
+//! [`Handle`]: everything that spawns; and the free functions that use the
+//! current one.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::backend::Backend as Threads;
+use crate::builder::Backend;
+use crate::context::{self, EnterGuard};
+use crate::error::{JoinError, NoCurrentHandle};
+use crate::io::in_context::InIoContext;
+use crate::io::lane::IoLaneState;
+use crate::io::spawn::{Tailless, spawn_io as spawn_io_with_tail};
+use crate::job::{ClosureWork, FutureWork, Job, Work};
+use crate::lane::Lane;
+use crate::panics;
+use crate::task::Task;
+
+/// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
+///
+/// Cheap to clone, and usable from any thread. It does not keep the lane
+/// running: that is the `CpuRuntime`'s to decide.
+///
+/// | use | for | costs |
+/// |---|---|---|
+/// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation |
+/// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
+/// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
+/// | [`in_io_context`](Self::in_io_context) | making I/O objects that others will poll | nothing; no hop |
+/// | [`install`](Self::install) | a closure that borrows, from a plain thread | blocks the caller |
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let handle = cpu.handle();
+/// let text = tokio::spawn(async move { handle.spawn_cpu(|| "done").await.unwrap() });
+/// assert_eq!(text.await.unwrap(), "done");
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Handle {
+    lane: Arc<Lane>,
+}
+
+impl Handle {
+    pub(crate) fn new(lane: Arc<Lane>) -> Self {
+        Self { lane }
+    }
+
+    pub(crate) fn lane(&self) -> &Arc<Lane> {
+        &self.lane
+    }
+
+    /// The current handle: the one entered on this thread
+    /// ([`enter`](Self::enter)), else that of the job or thread this code runs
+    /// in, else the process's default
+    /// ([`set_process_default`](Self::set_process_default)).
+    ///
+    /// # Panics
+    /// If there is none; see [`try_current`](Self::try_current).
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// cpu.spawn_cpu(|| twolane::Handle::current().threads()).wait().unwrap();
+    /// ```
+    #[track_caller]
+    pub fn current() -> Self {
+        match Self::try_current() {
+            Ok(handle) => handle,
+            Err(none) => panic!("{none}"),
+        }
+    }
+
+    /// As [`current`](Self::current).
+    ///
+    /// # Errors
+    /// If there is none.
+    ///
+    /// ```
+    /// assert!(twolane::Handle::try_current().is_err());
+    /// ```
+    pub fn try_current() -> Result<Self, NoCurrentHandle> {
+        context::current_handle()
+    }
+
+    /// Makes this the current handle of this thread until the guard is
+    /// dropped. Guards nest; don't hold one across an `.await`.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let handle = cpu.handle();
+    /// let _entered = handle.enter();
+    /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        context::enter(self)
+    }
+
+    /// Makes `handle` the current one wherever there is no other; returns the
+    /// one before.
+    ///
+    /// For programs with one `CpuRuntime`. In tests prefer handles: a default
+    /// that belongs to the first `#[tokio::test]` ends with that test's
+    /// runtime, and the next one is told [`JoinError::is_io_runtime_gone`].
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// twolane::Handle::set_process_default(Some(cpu.handle()));
+    /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
+    /// ```
+    pub fn set_process_default(handle: Option<Self>) -> Option<Self> {
+        context::set_process_default(handle)
+    }
+
+    /// Runs a closure on the CPU lane.
+    ///
+    /// For what computes for more than some tens of microseconds; below that,
+    /// the hop costs more than it spares. With [`Backend::Rayon`], `par_iter`,
+    /// `join` and `scope` inside use the lane's own threads. A queue is
+    /// unbounded, first come first served.
+    ///
+    /// The closure must *compute* what it returns: `spawn_cpu(|| async { .. })`
+    /// returns a future that nobody has polled, and would compute wherever you
+    /// await it. Give such a future to [`spawn`](Self::spawn). (It is warned
+    /// of, once, where `tracing` is on.)
+    ///
+    /// # Errors
+    /// None here. The task says what went wrong: [`JoinError`].
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let bytes = vec![1_u8; 1 << 20];
+    /// let sum = cpu.handle().spawn_cpu(move || bytes.iter().map(|b| u64::from(*b)).sum::<u64>());
+    /// assert_eq!(sum.await.unwrap(), 1 << 20);
+    /// # }
+    /// ```
+    pub fn spawn_cpu<F, T>(&self, f: F) -> Task<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        warn_of_unpolled_future::<T>();
+        self.submit(ClosureWork::new(f))
+    }
+
+    /// Runs a future on the CPU lane: every poll of it is there.
+    ///
+    /// For futures that compute between their `.await`s. What they do by way
+    /// of I/O they should do through [`spawn_io`](Self::spawn_io) or an
+    /// adapter; what happens when they don't stands at [`Backend`].
+    ///
+    /// # Errors
+    /// None here. The task says what went wrong: [`JoinError`].
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let rows = cpu.handle().spawn(async {
+    ///     let page = twolane::spawn_io(async { "a,b,c" }).await?; // on the I/O lane
+    ///     Ok::<_, twolane::JoinError>(page.split(',').count())    // on the CPU lane
+    /// });
+    /// assert_eq!(rows.await.unwrap().unwrap(), 3);
+    /// # }
+    /// ```
+    pub fn spawn<F>(&self, future: F) -> Task<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.submit(FutureWork::new(future))
+    }
+
+    fn submit<W: Work>(&self, work: W) -> Task<W::Output> {
+        if let Some(cause) = self.lane.refusal() {
+            // On this thread, where a destructor that panics is the caller's
+            // as with any value that it drops.
+            drop(work);
+            return Task::refused(cause);
+        }
+        let job = Job::new(self.lane.clone(), work);
+        let task = Task::new(job.clone());
+        self.lane.enqueue(job);
+        task
+    }
+
+    /// Runs a future on the I/O lane, as a task of the Tokio runtime there,
+    /// from anywhere: a CPU job, a rayon child of one, a plain thread.
+    ///
+    /// Sockets, timers and background tasks that it makes belong to that
+    /// runtime, whatever the CPU lane is doing. The span and subscriber of the
+    /// submitter go with it. Inside, the free functions use this handle.
+    ///
+    /// # Errors
+    /// None here. The task says what went wrong: [`JoinError`]. If the I/O
+    /// runtime ends first, that is [`JoinError::is_io_runtime_gone`].
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let address = cpu.spawn_io(async {
+    ///     tokio::net::TcpListener::bind("127.0.0.1:0").await?.local_addr()
+    /// });
+    /// assert!(address.await.unwrap().is_ok());
+    /// # }
+    /// ```
+    pub fn spawn_io<F>(&self, future: F) -> Task<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        spawn_io_with_tail(self, Tailless { future })
+    }
+
+    /// A future that is made, polled and dropped here, inside the I/O
+    /// runtime's context: what it opens belongs to the I/O lane, while its own
+    /// code runs wherever it is awaited.
+    ///
+    /// For making a client, a connection or a timer from inside a job on
+    /// [`Backend::Runtime`] or from a foreign runtime, without a hop. **Not for
+    /// requests**: those are polled by a thread that may be busy, and keep
+    /// others waiting meanwhile; [`spawn_io`](Self::spawn_io) is for them.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::builder().backend(twolane::Backend::Runtime).build().unwrap();
+    /// let handle = cpu.handle();
+    /// let bound = cpu.spawn(async move {
+    ///     handle.in_io_context(|| tokio::net::TcpListener::bind("127.0.0.1:0")).await
+    /// });
+    /// assert!(bound.await.unwrap().is_ok());
+    /// # }
+    /// ```
+    pub fn in_io_context<M, F>(&self, make: M) -> InIoContext<F>
+    where
+        M: FnOnce() -> F,
+        F: Future,
+    {
+        InIoContext::new(self.lane.io.handle().clone(), make)
+    }
+
+    /// Runs a closure that may borrow in the rayon pool, and waits for it.
+    ///
+    /// For plain threads: the caller sleeps meanwhile, so never in async code.
+    /// Inside a job it runs right here. It goes into rayon's own queue, not
+    /// the lane's, and is no job: no task, no cancellation.
+    ///
+    /// # Errors
+    /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`]
+    /// after a shutdown.
+    ///
+    /// # Panics
+    /// With [`Backend::Runtime`], which has no such pool.
+    ///
+    /// ```
+    /// use rayon::prelude::*;
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let numbers = vec![1, 2, 3];
+    /// let sum: i32 = cpu.install(|| numbers.par_iter().sum()).unwrap();
+    /// assert_eq!(sum, 6);
+    /// ```
+    #[track_caller]
+    pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
+        match self.lane.backend() {
+            Some(Threads::Rayon(pool)) if !self.lane.is_closed() => pool
+                .install(|| panics::catch(f))
+                .ok_or_else(JoinError::shut_down)?
+                .map_err(JoinError::panicked),
+            Some(Threads::Runtime(_)) => panic!(
+                "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
+                 build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
+            ),
+            _ => Err(JoinError::shut_down()),
+        }
+    }
+
+    /// How many threads the CPU lane has.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::builder().threads(3).build().unwrap();
+    /// assert_eq!(cpu.handle().threads(), 3);
+    /// ```
+    pub fn threads(&self) -> usize {
+        self.lane.threads()
+    }
+
+    /// What runs the CPU lane's jobs.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.handle().backend(), twolane::Backend::Rayon);
+    /// ```
+    pub fn backend(&self) -> Backend {
+        match self.lane.backend() {
+            Some(Threads::Runtime(_)) => Backend::Runtime,
+            _ => Backend::Rayon,
+        }
+    }
+
+    /// The Tokio runtime that is the I/O lane.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.handle().io_handle().id(), tokio::runtime::Handle::current().id());
+    /// # }
+    /// ```
+    pub fn io_handle(&self) -> &tokio::runtime::Handle {
+        self.lane.io.handle()
+    }
+
+    /// Whether the I/O lane has been seen to run, and is still there.
+    ///
+    /// ```
+    /// let io = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
+    /// let handle = cpu.handle();
+    /// assert_eq!(handle.io_lane_state(), twolane::IoLaneState::NotDriven);
+    /// io.block_on(async { tokio::task::yield_now().await });
+    /// assert_eq!(handle.io_lane_state(), twolane::IoLaneState::Driven);
+    /// drop(io);
+    /// assert_eq!(handle.io_lane_state(), twolane::IoLaneState::Gone);
+    /// ```
+    pub fn io_lane_state(&self) -> IoLaneState {
+        self.lane.io.state()
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("backend", &self.backend())
+            .field("threads", &self.threads())
+            .field("running", &self.lane.running())
+            .field("closed", &self.lane.is_closed())
+            .field("io_lane", &self.io_lane_state())
+            .finish()
+    }
+}
+
+/// As [`Handle::spawn_cpu`], on the current handle.
+///
+/// There is no free `spawn`, so that a changed import can't silently move a
+/// future to another lane.
+///
+/// # Panics
+/// If there is no current handle; see [`try_spawn_cpu`].
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let nested = cpu.spawn(async { twolane::spawn_cpu(|| 6 * 7).await.unwrap() });
+/// assert_eq!(nested.await.unwrap(), 42);
+/// # }
+/// ```
+#[track_caller]
+pub fn spawn_cpu<F, T>(f: F) -> Task<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Handle::current().spawn_cpu(f)
+}
+
+/// As [`spawn_cpu`].
+///
+/// # Errors
+/// If there is no current handle. The closure is dropped.
+///
+/// ```
+/// assert!(twolane::try_spawn_cpu(|| 1).is_err());
+/// ```
+pub fn try_spawn_cpu<F, T>(f: F) -> Result<Task<T>, NoCurrentHandle>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Ok(Handle::try_current()?.spawn_cpu(f))
+}
+
+/// As [`Handle::spawn_io`], on the current handle.
+///
+/// # Panics
+/// If there is no current handle; see [`try_spawn_io`].
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let closure = cpu.spawn_cpu(|| twolane::spawn_io(async { 42 }).wait().unwrap());
+/// assert_eq!(closure.await.unwrap(), 42);
+/// # }
+/// ```
+#[track_caller]
+pub fn spawn_io<F>(future: F) -> Task<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Handle::current().spawn_io(future)
+}
+
+/// As [`spawn_io`].
+///
+/// # Errors
+/// If there is no current handle. The future is dropped.
+///
+/// ```
+/// assert!(twolane::try_spawn_io(async {}).is_err());
+/// ```
+pub fn try_spawn_io<F>(future: F) -> Result<Task<F::Output>, NoCurrentHandle>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Ok(Handle::try_current()?.spawn_io(future))
+}
+
+/// As [`Handle::in_io_context`], on the current handle.
+///
+/// # Panics
+/// If there is no current handle.
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let slept = cpu.spawn(async {
+///     twolane::in_io_context(|| tokio::time::sleep(std::time::Duration::from_millis(1))).await
+/// });
+/// slept.await.unwrap();
+/// # }
+/// ```
+#[track_caller]
+pub fn in_io_context<M, F>(make: M) -> InIoContext<F>
+where
+    M: FnOnce() -> F,
+    F: Future,
+{
+    Handle::current().in_io_context(make)
+}
+
+/// The name of an `async` block's type is that of a closure; a job whose
+/// output is one has almost surely computed nothing.
+fn warn_of_unpolled_future<T>() {
+    #[cfg(feature = "tracing")]
+    {
+        let name = std::any::type_name::<T>();
+        if name.ends_with("{{closure}}") || name.ends_with("{async_block}") {
+            static ONCE: std::sync::Once = std::sync::Once::new();
+            ONCE.call_once(|| {
+                tracing::warn!(
+                    target: "twolane",
+                    output = name,
+                    "spawn_cpu was given a closure that returns an async block or a closure: \
+                     it computes nothing on the CPU lane; give the future itself to `spawn`"
+                );
+            });
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! HTTP bodies across the bridge.
+
+use std::error::Error;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Buf;
+use futures_core::Stream;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+use super::bridge::{BridgeError, Bridged, Pump, channel};
+use crate::handle::Handle;
+
+/// How many bytes of one body are read ahead if nothing else is asked for:
+/// 2 MiB, a stream's window in hyper's HTTP/2 client, so that a body of that
+/// size leaves the connection to others while its reader is busy.
+///
+/// ```
+/// assert_eq!(twolane::DEFAULT_BODY_LIMIT, 2 * 1024 * 1024);
+/// ```
+pub const DEFAULT_BODY_LIMIT: usize = 2 * 1024 * 1024;
+
+impl Handle {
+    /// Reads `body` on the I/O lane, at most `limit` bytes (and one frame)
+    /// ahead of whoever reads the result. The size hint and trailers come
+    /// along. A good `limit` is [`DEFAULT_BODY_LIMIT`]; with 0, one
+    /// frame at a time goes across.
+    ///
+    /// # Errors
+    /// None here. Reading gives [`BodyError`]: the body's own error, or that
+    /// the I/O lane stopped before the body was whole.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use http_body_util::{BodyExt, Full};
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let body = Full::new(bytes::Bytes::from("hello"));
+    /// let bridged = cpu.handle().body_from_io(body, twolane::DEFAULT_BODY_LIMIT);
+    /// assert_eq!(bridged.collect().await.unwrap().to_bytes(), "hello");
+    /// # }
+    /// ```
+    pub fn body_from_io<B>(&self, body: B, limit: usize) -> BridgedBody<B::Data, B::Error>
+    where
+        B: Body + Send + 'static,
+        B::Data: Send + 'static,
+        B::Error: Send + 'static,
+    {
+        let (bridged, pump) = bridge_body(body, limit);
+        if let Some(pump) = pump {
+            self.spawn_io(pump).detach();
+        }
+        bridged
+    }
+}
+
+pub(crate) type BodyPump<B> = Pump<Frames<B>, fn(&FrameResult<B>) -> usize>;
+type FrameResult<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
+
+/// A body for the reader, and what has to run on the I/O lane for it (nothing,
+/// if the body is known to be empty).
+pub(crate) fn bridge_body<B: Body>(
+    body: B,
+    limit: usize,
+) -> (BridgedBody<B::Data, B::Error>, Option<BodyPump<B>>) {
+    let left = body.size_hint();
+    if body.is_end_stream() {
+        return (BridgedBody { frames: None, left }, None);
+    }
+    let (writer, reader) = channel(limit, "I/O");
+    let bridged = BridgedBody {
+        frames: Some(reader),
+        left,
+    };
+    let weigh: fn(&FrameResult<B>) -> usize = |frame| {
+        frame
+            .as_ref()
+            .ok()
+            .and_then(Frame::data_ref)
+            .map_or(0, Buf::remaining)
+    };
+    (bridged, Some(Pump::new(Frames { body }, weigh, writer)))
+}
+
+pin_project! {
+    /// A body as a stream of its frames.
+    pub(crate) struct Frames<B> {
+        #[pin]
+        body: B,
+    }
+}
+
+impl<B: Body> Stream for Frames<B> {
+    type Item = FrameResult<B>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.project().body.poll_frame(cx)
+    }
+}
+
+/// A body that is read on the I/O lane; made by [`Handle::body_from_io`].
+pub struct BridgedBody<D, E> {
+    // `None`: there was nothing to read.
+    frames: Option<Bridged<Result<Frame<D>, E>>>,
+    left: SizeHint,
+}
+
+impl<D: Buf, E> Body for BridgedBody<D, E> {
+    type Data = D;
+    type Error = BodyError<E>;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<D>, BodyError<E>>>> {
+        let this = self.get_mut();
+        let Some(frames) = &mut this.frames else {
+            return Poll::Ready(None);
+        };
+        frames.poll_read(cx).map(|next| {
+            next.map(|frame| {
+                let frame = frame.map_err(BodyError::Lost)?.map_err(BodyError::Body)?;
+                if let Some(data) = frame.data_ref() {
+                    this.left = less(&this.left, data.remaining() as u64);
+                }
+                Ok(frame)
+            })
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.frames.as_ref().is_none_or(Bridged::is_complete)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.left.clone()
+    }
+}
+
+/// What is left of a hint after `read` bytes.
+fn less(hint: &SizeHint, read: u64) -> SizeHint {
+    let mut left = SizeHint::new();
+    // Lower before upper: `set_upper` wants it not to be above.
+    left.set_lower(hint.lower().saturating_sub(read));
+    if let Some(upper) = hint.upper() {
+        left.set_upper(upper.saturating_sub(read));
+    }
+    left
+}
+
+impl<D, E> fmt::Debug for BridgedBody<D, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BridgedBody")
+            .field("left", &self.left)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a body could not be read to its end.
+///
+/// ```
+/// use twolane::BodyError;
+/// fn is_ours(error: &BodyError<std::io::Error>) -> bool {
+///     matches!(error, BodyError::Lost(_))
+/// }
+/// assert!(!is_ours(&BodyError::Body(std::io::Error::other("reset by peer"))));
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BodyError<E> {
+    /// The body's own error.
+    Body(E),
+    /// The I/O lane stopped in mid-body. Part of the body may have been read
+    /// and used; whether asking again is safe is for the reader to know.
+    Lost(BridgeError),
+}
+
+impl<E: fmt::Display> fmt::Display for BodyError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Body(error) => error.fmt(f),
+            Self::Lost(error) => error.fmt(f),
+        }
+    }
+}
+
+// Stands for what it wraps: its text and its source, not itself in between.
+impl<E: Error> Error for BodyError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Body(error) => error.source(),
+            Self::Lost(error) => error.source(),
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The bridge: a stream that is read on one lane and polled on the other,
+//! through a buffer bounded in bytes.
+//!
+//! One writer (the *pump*: a task on the lane where the stream belongs), one
+//! reader. No locks; each side wakes the other only when it sleeps.
+//!
+//! - The pump reads on while less than `limit` is buffered, so the buffer holds
+//!   less than `limit` plus one item, whatever the reader does or doesn't do.
+//! - The pump ends the bridge in one of two ways: `complete`, when the stream
+//!   itself said that it was over, or *lost*, when the pump was dropped or
+//!   panicked before. The reader gets an end of stream for the first only. A
+//!   lane that stops in mid-body is an error, never a short read that looks
+//!   whole.
+//! - Order: the writer pushes, or sets `end`, and then wakes the reader; the
+//!   reader looks, registers its waker, and looks again. It looks at `end`
+//!   before it takes the queue's emptiness for the truth: what was pushed
+//!   before the end is read before it. Likewise the other way round for
+//!   `buffered` and `reader_gone`. (Loom model in `tests/loom.rs`.)
+//! - Dropping the reader wakes the pump, which drops the stream: a download
+//!   that nobody reads stops.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use pin_project_lite::pin_project;
+
+use crate::panics;
+use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, AtomicWaker, Ordering::SeqCst, Queue};
+
+const OPEN: u8 = 0;
+const COMPLETE: u8 = 1;
+const LOST: u8 = 2;
+
+struct Shared<T> {
+    items: Queue<(T, usize)>,
+    buffered: AtomicUsize,
+    limit: usize,
+    end: AtomicU8,
+    lost: OnceLock<BridgeError>,
+    reader_gone: AtomicBool,
+    reader: AtomicWaker,
+    writer: AtomicWaker,
+}
+
+/// Both ends of a bridge that buffers up to `limit`. The writer calls itself
+/// `lane` when it is lost.
+pub(crate) fn channel<T>(limit: usize, lane: &'static str) -> (Writer<T>, Bridged<T>) {
+    let shared = Arc::new(Shared {
+        items: Queue::new(),
+        buffered: AtomicUsize::new(0),
+        // A limit of 0 means one item at a time.
+        limit: limit.max(1),
+        end: AtomicU8::new(OPEN),
+        lost: OnceLock::new(),
+        reader_gone: AtomicBool::new(false),
+        reader: AtomicWaker::new(),
+        writer: AtomicWaker::new(),
+    });
+    let writer = Writer {
+        shared: shared.clone(),
+        lane,
+        sent: 0,
+    };
+    let reader = Bridged {
+        shared,
+        told_of_end: false,
+    };
+    (writer, reader)
+}
+
+/// What the writer finds when it looks for room.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    Yes,
+    ReaderGone,
+}
+
+pub(crate) struct Writer<T> {
+    shared: Arc<Shared<T>>,
+    lane: &'static str,
+    sent: usize,
+}
+
+impl<T> Writer<T> {
+    pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<Room> {
+        // Registered even if there is room: the reader may go while the
+        // stream has nothing to give.
+        self.shared.writer.register(cx.waker());
+        if self.shared.reader_gone.load(SeqCst) {
+            Poll::Ready(Room::ReaderGone)
+        } else if self.shared.buffered.load(SeqCst) < self.shared.limit {
+            Poll::Ready(Room::Yes)
+        } else {
+            Poll::Pending
+        }
+    }
+
+    pub(crate) fn send(&mut self, item: T, weight: usize) {
+        self.sent = self.sent.saturating_add(weight);
+        self.shared.buffered.fetch_add(weight, SeqCst);
+        self.shared.items.push((item, weight));
+        self.shared.reader.wake();
+    }
+
+    /// The stream is over, and whole.
+    pub(crate) fn complete(self) {
+        self.shared.end.store(COMPLETE, SeqCst);
+        // The drop wakes the reader.
+    }
+
+    fn lose(&self, cause: Cause) {
+        let error = BridgeError {
+            cause,
+            lane: self.lane,
+            sent: self.sent,
+        };
+        if self.shared.lost.set(error).is_ok() {
+            self.shared.end.store(LOST, SeqCst);
+        }
+    }
+}
+
+impl<T> Drop for Writer<T> {
+    fn drop(&mut self) {
+        if self.shared.end.load(SeqCst) == OPEN {
+            self.lose(Cause::Stopped);
+        }
+        self.shared.reader.wake();
+    }
+}
+
+/// The reading end of a bridge: a [`Stream`] that can be polled on any thread.
+///
+/// Made by [`Handle::stream_from_io`](crate::Handle::stream_from_io) and
+/// [`Handle::stream_from_cpu`](crate::Handle::stream_from_cpu). Dropping it
+/// stops the other side, which drops the stream there.
+///
+/// Its items are `Result`s: a [`BridgeError`] is the last item if the other
+/// side stopped before the stream was over. Only a stream that was read to its
+/// end ends without one.
+pub struct Bridged<T> {
+    shared: Arc<Shared<T>>,
+    told_of_end: bool,
+}
+
+impl<T> Bridged<T> {
+    /// How much is buffered: what was read on the other side and not yet here.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let numbers = futures::stream::iter(1..=3);
+    /// let bridged = cpu.handle().stream_from_io(numbers, 1024, |_| 4);
+    /// assert!(bridged.buffered() <= 12);
+    /// # }
+    /// ```
+    pub fn buffered(&self) -> usize {
+        self.shared.buffered.load(SeqCst)
+    }
+
+    /// Nothing will come any more, and nothing is missing.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.shared.end.load(SeqCst) == COMPLETE && self.shared.items.is_empty()
+    }
+
+    fn take(&self) -> Option<T> {
+        let (item, weight) = self.shared.items.pop()?;
+        let before = self.shared.buffered.fetch_sub(weight, SeqCst);
+        let limit = self.shared.limit;
+        if before >= limit && before - weight < limit {
+            self.shared.writer.wake();
+        }
+        Some(item)
+    }
+
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<T, BridgeError>>> {
+        if let Some(next) = self.look() {
+            return Poll::Ready(next);
+        }
+        self.shared.reader.register(cx.waker());
+        match self.look() {
+            Some(next) => Poll::Ready(next),
+            None => Poll::Pending,
+        }
+    }
+
+    fn look(&mut self) -> Option<Option<Result<T, BridgeError>>> {
+        let end = self.shared.end.load(SeqCst);
+        if let Some(item) = self.take() {
+            return Some(Some(Ok(item)));
+        }
+        match end {
+            OPEN => None,
+            LOST if !self.told_of_end => {
+                self.told_of_end = true;
+                Some(self.shared.lost.get().cloned().map(Err))
+            }
+            _ => Some(None),
+        }
+    }
+}
+
+impl<T> Stream for Bridged<T> {
+    type Item = Result<T, BridgeError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_read(cx)
+    }
+}
+
+impl<T> Drop for Bridged<T> {
+    fn drop(&mut self) {
+        self.shared.reader_gone.store(true, SeqCst);
+        self.shared.writer.wake();
+        // The pump may sit on a busy lane for a while yet: what is buffered
+        // need not wait for it.
+        while self.take().is_some() {}
+    }
+}
+
+impl<T> fmt::Debug for Bridged<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bridged")
+            .field("buffered", &self.buffered())
+            .field("limit", &self.shared.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+pin_project! {
+    /// Carries a stream's items over a bridge.
+    pub(crate) struct Pump<S: Stream, W> {
+        #[pin]
+        stream: S,
+        weigh: W,
+        writer: Option<Writer<S::Item>>,
+    }
+}
+
+impl<S: Stream, W> Pump<S, W> {
+    pub(crate) fn new(stream: S, weigh: W, writer: Writer<S::Item>) -> Self {
+        Self {
+            stream,
+            weigh,
+            writer: Some(writer),
+        }
+    }
+}
+
+impl<S, W> Future for Pump<S, W>
+where
+    S: Stream,
+    W: Fn(&S::Item) -> usize,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        loop {
+            let Some(writer) = this.writer.as_mut() else {
+                return Poll::Ready(());
+            };
+            match writer.poll_room(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Room::ReaderGone) => return Poll::Ready(()),
+                Poll::Ready(Room::Yes) => {}
+            }
+            let next = panics::catch(|| {
+                let next = this.stream.as_mut().poll_next(cx);
+                next.map(|item| item.map(|item| ((this.weigh)(&item), item)))
+            });
+            match next {
+                Ok(Poll::Pending) => return Poll::Pending,
+                Ok(Poll::Ready(Some((weight, item)))) => writer.send(item, weight),
+                Ok(Poll::Ready(None)) => {
+                    if let Some(writer) = this.writer.take() {
+                        writer.complete();
+                    }
+                }
+                Err(payload) => {
+                    writer.lose(Cause::Panicked(payload.text().into()));
+                    *this.writer = None;
+                }
+            }
+        }
+    }
+}
+
+/// The other side of a bridge stopped before the stream was over: what came
+/// until then is not all.
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use futures::StreamExt;
+/// let io = tokio::runtime::Runtime::new().unwrap();
+/// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
+/// let endless = futures::stream::pending::<u8>();
+/// let mut bridged = cpu.handle().stream_from_io(endless, 1024, |_| 1);
+/// io.shutdown_background();
+/// let err = bridged.next().await.unwrap().unwrap_err();
+/// assert!(err.to_string().contains("its runtime was shut down"));
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct BridgeError {
+    cause: Cause,
+    lane: &'static str,
+    sent: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Cause {
+    Stopped,
+    Panicked(Arc<str>),
+}
+
+impl BridgeError {
+    /// The stream panicked, rather than being dropped with its lane.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::StreamExt;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let broken = futures::stream::poll_fn(|_| -> std::task::Poll<Option<u8>> { panic!("parser") });
+    /// let mut bridged = cpu.handle().stream_from_io(broken, 1024, |_| 1);
+    /// assert!(bridged.next().await.unwrap().unwrap_err().is_panic());
+    /// # }
+    /// ```
+    pub fn is_panic(&self) -> bool {
+        matches!(self.cause, Cause::Panicked(_))
+    }
+
+    /// How much was sent before, in the bridge's unit (bytes, for a body).
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::StreamExt;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let broken = futures::stream::poll_fn(|_| -> std::task::Poll<Option<u8>> { panic!("parser") });
+    /// let mut bridged = cpu.handle().stream_from_io(broken, 1024, |_| 1);
+    /// assert_eq!(bridged.next().await.unwrap().unwrap_err().sent(), 0);
+    /// # }
+    /// ```
+    pub fn sent(&self) -> usize {
+        self.sent
+    }
+}
+
+impl fmt::Display for BridgeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cause, lane, sent } = self;
+        write!(f, "the stream is cut short after {sent} bytes: ")?;
+        match cause {
+            Cause::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
+            Cause::Panicked(text) => write!(f, "it panicked on the {lane} lane: {text}"),
+        }
+    }
+}
+
+impl std::error::Error for BridgeError {}

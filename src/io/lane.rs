@@ -1,0 +1,103 @@
+//! The I/O lane: the application's own Tokio runtime, as seen from the CPU lane.
+//!
+//! Tokio does not tell whether a runtime is gone. A task does: it is dropped
+//! when its runtime shuts down. So a sentinel task waits there for ever, and
+//! its end tells.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::task::Poll;
+
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+
+/// Whether the I/O lane runs; see
+/// [`Handle::io_lane_state`](crate::Handle::io_lane_state).
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// assert_ne!(cpu.handle().io_lane_state(), twolane::IoLaneState::Gone);
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IoLaneState {
+    /// No task of ours was polled there yet. If it stays so, nobody drives the
+    /// runtime: a `current_thread` runtime works only inside its `block_on`.
+    NotDriven,
+    /// It polled tasks of ours.
+    Driven,
+    /// It was shut down. Every call says
+    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone).
+    Gone,
+}
+
+pub(crate) struct IoLane {
+    handle: Handle,
+    seen: Arc<Seen>,
+    sentinel: AbortHandle,
+}
+
+#[derive(Default)]
+struct Seen {
+    polled: AtomicBool,
+    gone: AtomicBool,
+}
+
+impl IoLane {
+    pub(crate) fn watch(handle: Handle) -> Self {
+        let seen = Arc::new(Seen::default());
+        let end = EndOfRuntime(seen.clone());
+        let sentinel = handle.spawn(poll_fn(move |_| {
+            end.0.polled.store(true, SeqCst);
+            Poll::<()>::Pending
+        }));
+        Self {
+            handle,
+            seen,
+            sentinel: sentinel.abort_handle(),
+        }
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.seen.gone.load(SeqCst)
+    }
+
+    pub(crate) fn state(&self) -> IoLaneState {
+        if self.is_gone() {
+            IoLaneState::Gone
+        } else if self.seen.polled.load(SeqCst) {
+            IoLaneState::Driven
+        } else {
+            IoLaneState::NotDriven
+        }
+    }
+}
+
+impl Drop for IoLane {
+    fn drop(&mut self) {
+        self.sentinel.abort();
+    }
+}
+
+impl fmt::Debug for IoLane {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("IoLane").field(&self.state()).finish()
+    }
+}
+
+/// Dropped with the sentinel task.
+struct EndOfRuntime(Arc<Seen>);
+
+impl Drop for EndOfRuntime {
+    fn drop(&mut self) {
+        self.0.gone.store(true, SeqCst);
+    }
+}

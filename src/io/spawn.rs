@@ -1,0 +1,197 @@
+//! `spawn_io`: a future as a task of the I/O runtime, with a [`Task`] of ours
+//! on the other end.
+//!
+//! The Tokio task is the runner in the sense of [`State`](crate::job::state):
+//! it finishes the completion, or its drop closes it. It is dropped without
+//! having finished in two cases only: somebody cancelled it, who has closed it
+//! before; or its runtime is gone.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use tokio::task::AbortHandle;
+
+use crate::context;
+use crate::error::JoinError;
+use crate::handle::Handle;
+use crate::job::completion::Completion;
+use crate::job::state::{Cause, State};
+use crate::job::{Cancel, Join};
+use crate::lane::Lane;
+use crate::panics;
+use crate::task::Task;
+use crate::trace::Carried;
+
+/// Work that goes on in the same Tokio task after the output was handed over,
+/// and that dropping the task does not cancel any more.
+pub(crate) type Tail = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+pin_project! {
+    /// A future that leaves no tail.
+    pub(crate) struct Tailless<F> {
+        #[pin]
+        pub(crate) future: F,
+    }
+}
+
+impl<F: Future> Future for Tailless<F> {
+    type Output = (F::Output, Tail);
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.project().future.poll(cx).map(|output| (output, None))
+    }
+}
+
+/// Runs `head` on the I/O lane.
+pub(crate) fn spawn_io<F, T>(handle: &Handle, head: F) -> Task<T>
+where
+    F: Future<Output = (T, Tail)> + Send + 'static,
+    T: Send + 'static,
+{
+    if let Some(cause) = handle.lane().refusal() {
+        drop(head);
+        return Task::refused(cause);
+    }
+    let job = Arc::new(IoJob {
+        completion: Completion::new(State::running()),
+        carried: Carried::capture(),
+        abort: OnceLock::new(),
+    });
+    let runner = Runner {
+        head: Some(Box::pin(head)),
+        tail: None,
+        job: job.clone(),
+        handle: handle.clone(),
+    };
+    let spawned = handle.io_handle().spawn(runner);
+    // Nobody can have cancelled it yet: the task is made below.
+    job.abort.get_or_init(|| spawned.abort_handle());
+    Task::new(job)
+}
+
+struct IoJob<T> {
+    completion: Completion<T>,
+    carried: Carried,
+    abort: OnceLock<AbortHandle>,
+}
+
+impl<T: Send> Cancel for IoJob<T> {
+    fn cancel(self: Arc<Self>) {
+        if self.completion.state.close_running(Cause::Cancelled) {
+            self.completion.state.want_cancel();
+            if let Some(abort) = self.abort.get() {
+                abort.abort();
+            }
+            self.completion.wake_awaiter();
+        }
+    }
+
+    fn cancel_is_wanted(&self) -> bool {
+        self.completion.state.cancel_is_wanted()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.completion.state.has_ended()
+    }
+
+    fn in_span(&self, f: &mut dyn FnMut()) {
+        self.carried.in_scope(f);
+    }
+}
+
+impl<T: Send + 'static> Join<T> for IoJob<T> {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+        self.completion.poll(cx)
+    }
+
+    fn abandon(&self) {
+        self.completion.abandon();
+    }
+
+    fn lane(&self) -> Option<&Arc<Lane>> {
+        None
+    }
+
+    fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
+        self
+    }
+}
+
+/// Polls and drops the future where its submitter would expect it: inside the
+/// span, with the handle as the current one, and with its panics caught.
+struct Runner<F, T> {
+    head: Option<Pin<Box<F>>>,
+    tail: Tail,
+    job: Arc<IoJob<T>>,
+    handle: Handle,
+}
+
+impl<F, T> Runner<F, T>
+where
+    F: Future<Output = (T, Tail)>,
+{
+    fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(head) = &mut self.head {
+            let (output, tail) = ready!(head.as_mut().poll(cx));
+            // A destructor that panics does not cost the output.
+            panics::drop_quietly(DESTRUCTOR, self.head.take());
+            self.job.completion.try_finish(Ok(output));
+            self.tail = tail;
+        }
+        match &mut self.tail {
+            Some(tail) => tail.as_mut().poll(cx),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+impl<F, T> Runner<F, T> {
+    fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        let before = context::set_own_handle(Some(self.handle.clone()));
+        let job = self.job.clone();
+        let result = job.carried.in_scope(|| f(self));
+        context::set_own_handle(before);
+        result
+    }
+}
+
+const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
+
+impl<F, T> Future for Runner<F, T>
+where
+    F: Future<Output = (T, Tail)>,
+{
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.inside(|this| panics::catch(|| this.poll_both(cx))) {
+            Ok(polled) => polled,
+            Err(payload) => {
+                if self.job.completion.state.has_ended() {
+                    // In the tail, or after a cancel: there is no awaiting side.
+                    panics::drop_quietly("a future on the I/O lane", payload);
+                } else {
+                    let error = JoinError::panicked(payload);
+                    self.job.completion.try_finish(Err(error));
+                }
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl<F, T> Drop for Runner<F, T> {
+    fn drop(&mut self) {
+        self.inside(|this| {
+            panics::drop_quietly(DESTRUCTOR, this.head.take());
+            panics::drop_quietly(DESTRUCTOR, this.tail.take());
+        });
+        let completion = &self.job.completion;
+        if completion.state.close_running(Cause::IoRuntimeGone) {
+            completion.wake_awaiter();
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! [`Task`]: the awaiting side of a job.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use crate::context;
+use crate::error::JoinError;
+use crate::job::completion::Completion;
+use crate::job::state::{Cause, State};
+use crate::job::{Cancel, Join};
+use crate::lane::Lane;
+
+/// A job that was submitted, as the one who waits for it has it: a future of
+/// `Result<T, JoinError>`.
+///
+/// **Dropping it cancels the job.** A closure that is still queued never runs;
+/// a future is dropped instead of being polled again, on a thread of its lane;
+/// a closure that runs is not stopped, but [`checkpoint`](crate::checkpoint)
+/// tells it that nobody waits. So a timeout or a `select!` around a task stops
+/// the work too. Call [`detach`](Self::detach) where it shall go on.
+///
+/// A task does not keep its runtime: after a shutdown it says so
+/// ([`JoinError::is_shutdown`]) and never hangs.
+///
+/// # Panics
+/// Polling it again after it has returned its output panics, as with most
+/// futures.
+///
+/// # Cancel safety
+/// Awaiting `&mut task` is cancel safe: an output not yet returned stays there.
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let task = cpu.spawn_cpu(|| (1..=20_u64).product::<u64>());
+/// assert_eq!(task.await.unwrap(), 2_432_902_008_176_640_000);
+/// # }
+/// ```
+#[must_use = "dropping a `Task` cancels its job: await it, or call `detach` to let the job run on"]
+pub struct Task<T> {
+    // `None` once detached: then nothing is to be cancelled on drop.
+    job: Option<Arc<dyn Join<T>>>,
+}
+
+impl<T: Send + 'static> Task<T> {
+    pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
+        Self { job: Some(job) }
+    }
+
+    /// The task of a job that was never taken on.
+    pub(crate) fn refused(cause: Cause) -> Self {
+        Self::new(Arc::new(Completion::new(State::closed(cause))))
+    }
+}
+
+impl<T> Task<T> {
+    fn job(&self) -> &Arc<dyn Join<T>> {
+        self.job
+            .as_ref()
+            .expect("only `detach`, which consumes the task, takes the job")
+    }
+
+    /// Lets the job run on without anyone waiting for it. Its output is
+    /// dropped; its panic is printed by the panic hook and goes no further.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let (done, finished) = std::sync::mpsc::channel();
+    /// cpu.spawn_cpu(move || done.send(42).unwrap()).detach();
+    /// assert_eq!(finished.recv().unwrap(), 42);
+    /// ```
+    pub fn detach(mut self) {
+        if let Some(job) = self.job.take() {
+            job.abandon();
+        }
+    }
+
+    /// Asks the job to end, and returns at once.
+    ///
+    /// One that is queued or suspended has ended by that: awaiting the task
+    /// gives [`JoinError::is_cancelled`] immediately, and what the job had
+    /// captured is dropped on its lane soon after. One that runs goes on: a
+    /// future until its next `.await` that has to wait, a closure until it
+    /// returns. If it ends with an output all the same, the task gives the
+    /// output. Calling it twice, or after the end, does nothing.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let task = cpu.spawn(std::future::pending::<()>());
+    /// task.cancel();
+    /// task.cancel();
+    /// assert!(task.wait().unwrap_err().is_cancelled());
+    /// ```
+    pub fn cancel(&self) {
+        self.job().clone().as_cancel().cancel();
+    }
+
+    /// A handle to cancel the job with from elsewhere, while the owner awaits.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let task = cpu.spawn(std::future::pending::<()>());
+    /// let abort = task.abort_handle();
+    /// let (joined, ()) = tokio::join!(task, async move { abort.abort() });
+    /// assert!(joined.unwrap_err().is_cancelled());
+    /// # }
+    /// ```
+    pub fn abort_handle(&self) -> AbortHandle {
+        AbortHandle {
+            job: self.job().clone().as_cancel(),
+        }
+    }
+
+    /// Whether the job has ended, in whatever way: awaiting it gives its
+    /// output without waiting.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let mut task = cpu.spawn(std::future::pending::<()>());
+    /// assert!(!task.is_finished());
+    /// task.cancel();
+    /// assert!(task.is_finished());
+    /// # }
+    /// ```
+    pub fn is_finished(&self) -> bool {
+        self.job().clone().as_cancel().has_ended()
+    }
+
+    /// Waits for the output on a plain thread, which sleeps meanwhile.
+    ///
+    /// For threads that run no async code: `main`, a thread of your own, the
+    /// closure of a `spawn_blocking`, or a closure on the CPU lane that waits
+    /// for a [`spawn_io`](crate::spawn_io). In async code, `.await` the task;
+    /// waiting would freeze the runtime's thread.
+    ///
+    /// # Errors
+    /// As awaiting the task.
+    ///
+    /// # Panics
+    /// On a thread of the CPU lane, for a job of that same lane: the lane
+    /// would wait for itself. Spawn a future and `.await` the task there.
+    ///
+    /// ```
+    /// let io = tokio::runtime::Runtime::new().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
+    /// assert_eq!(cpu.spawn_cpu(|| 6 * 7).wait().unwrap(), 42);
+    /// ```
+    #[track_caller]
+    pub fn wait(self) -> Result<T, JoinError> {
+        if self.job().lane().is_some_and(context::is_worker_of) && !self.is_finished() {
+            panic!(
+                "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
+                 it would wait for itself. Await the task in a future given to \
+                 `spawn`, or use `rayon::join` inside the job"
+            );
+        }
+        block_on(self)
+    }
+}
+
+impl<T> Future for Task<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.job().poll(cx)
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take() {
+            job.clone().as_cancel().cancel();
+            job.abandon();
+        }
+    }
+}
+
+impl<T> fmt::Debug for Task<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task")
+            .field("finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Cancels a job from elsewhere; see [`Task::abort_handle`].
+///
+/// It keeps the job's memory, not the job: an output is dropped with its task.
+#[derive(Clone)]
+pub struct AbortHandle {
+    job: Arc<dyn Cancel>,
+}
+
+impl AbortHandle {
+    /// As [`Task::cancel`].
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let task = cpu.spawn(std::future::pending::<()>());
+    /// let abort = task.abort_handle();
+    /// std::thread::spawn(move || abort.abort());
+    /// assert!(task.wait().unwrap_err().is_cancelled());
+    /// ```
+    pub fn abort(&self) {
+        self.job.clone().cancel();
+    }
+
+    /// As [`Task::is_finished`].
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let task = cpu.spawn(std::future::pending::<()>());
+    /// assert!(!task.abort_handle().is_finished());
+    /// ```
+    pub fn is_finished(&self) -> bool {
+        self.job.has_ended()
+    }
+}
+
+impl fmt::Debug for AbortHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbortHandle")
+            .field("finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The rest of a task that has no job: it was refused.
+impl<T: Send> Cancel for Completion<T> {
+    fn cancel(self: Arc<Self>) {}
+    fn cancel_is_wanted(&self) -> bool {
+        true
+    }
+    fn has_ended(&self) -> bool {
+        self.state.has_ended()
+    }
+    fn in_span(&self, f: &mut dyn FnMut()) {
+        f();
+    }
+}
+
+impl<T: Send + 'static> Join<T> for Completion<T> {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+        Completion::poll(self, cx)
+    }
+    fn abandon(&self) {
+        Completion::abandon(self);
+    }
+    fn lane(&self) -> Option<&Arc<Lane>> {
+        None
+    }
+    fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
+        self
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Polls `future` on this thread, which sleeps between the wakes.
+pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        match Pin::new(&mut future).poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            // A stray token makes one round more.
+            Poll::Pending => thread::park(),
+        }
+    }
+}

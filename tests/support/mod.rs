@@ -1,0 +1,109 @@
+//! What the tests share: a time limit for each, and lanes to test on.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses a part of it"
+)]
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use twolane::{Backend, CpuRuntime};
+
+pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
+
+/// A hang is a bug of the first rank: a test that holds this for longer than a
+/// minute takes the whole process down, by name.
+pub fn time_limit() -> TimeLimit {
+    let (alive, watch) = mpsc::channel::<()>();
+    let test = thread_name();
+    std::thread::spawn(move || {
+        // The test drops its end, in whatever way it ends.
+        if watch.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("the test {test} hangs: aborting");
+            std::process::abort();
+        }
+    });
+    TimeLimit { _alive: alive }
+}
+
+pub struct TimeLimit {
+    _alive: mpsc::Sender<()>,
+}
+
+pub struct Lanes {
+    pub cpu: CpuRuntime,
+    pub io: tokio::runtime::Runtime,
+}
+
+/// An I/O runtime of two workers named `io`, and a CPU lane on it.
+pub fn lanes(backend: Backend, threads: usize) -> Lanes {
+    let io = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("io")
+        .enable_all()
+        .build()
+        .unwrap();
+    let cpu = cpu_lane(backend, threads, io.handle());
+    Lanes { cpu, io }
+}
+
+/// A CPU lane with threads named `cpu-N`.
+pub fn cpu_lane(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> CpuRuntime {
+    CpuRuntime::builder()
+        .backend(backend)
+        .threads(threads)
+        .thread_name("cpu")
+        .io_handle(io.clone())
+        .build()
+        .unwrap()
+}
+
+pub fn thread_name() -> String {
+    std::thread::current().name().unwrap_or("?").to_owned()
+}
+
+/// A closure job that has started and stays until it is let go.
+pub struct Stuck<T> {
+    pub task: twolane::Task<T>,
+    let_go: mpsc::Sender<T>,
+}
+
+impl<T: Send + 'static> Stuck<T> {
+    pub fn start(cpu: &twolane::Handle) -> Self {
+        let (let_go, wait) = mpsc::channel();
+        let (started, running) = mpsc::channel();
+        let task = cpu.spawn_cpu(move || {
+            started.send(()).unwrap();
+            wait.recv().unwrap()
+        });
+        running.recv().unwrap();
+        Self { task, let_go }
+    }
+
+    /// Its task, and what lets it end.
+    pub fn split(self) -> (twolane::Task<T>, mpsc::Sender<T>) {
+        (self.task, self.let_go)
+    }
+}
+
+/// Tells on which thread it was dropped.
+pub struct Dropped(pub mpsc::Sender<String>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.send(thread_name());
+    }
+}
+
+/// Panics when it is dropped, once.
+pub struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("the destructor panics");
+        }
+    }
+}
