@@ -10,11 +10,12 @@
 //!   one depth. Each worker measures that depth once, when it starts and
 //!   nothing else can be on its stack.
 //! - A rayon child of job B, stolen by the worker of the waiting job A, must
-//!   not take itself for a part of A. Between it and A's frames there is
-//!   rayon's waiting function. [`is_unbroken_since`] walks the stack and looks
-//!   for it. Its address is learned on the occasion of the first measurement:
-//!   it is among the frames below the ticket, and not among those that every
-//!   `catch_unwind` makes.
+//!   not take itself for a part of A. Between it and A's frames there is a
+//!   function of rayon's that looks for work: the one that waits, or one of
+//!   the yields. [`is_unbroken_since`] walks the stack and looks for them.
+//!   Their addresses are learned on the occasion of the first measurement: they
+//!   are among the frames below a ticket that each of them called, and not
+//!   among those that every `catch_unwind` makes.
 //!
 //! Where a stack can't be walked (`panic = "abort"` without unwind tables), the
 //! second question is answered "no": a job then sees its cancellation through a
@@ -27,8 +28,8 @@ use std::hint::black_box;
 
 thread_local! {
     static BOTTOM: Cell<Option<usize>> = const { Cell::new(None) };
-    /// Entry addresses of rayon's functions below a ticket.
-    static WAITING: RefCell<HashSet<usize>> = RefCell::new(HashSet::new());
+    /// Entry addresses of rayon's functions that call others' work.
+    static CALLERS: RefCell<HashSet<usize>> = RefCell::new(HashSet::new());
 }
 
 /// A place on this thread's stack.
@@ -72,8 +73,13 @@ pub(crate) fn functions_below_main_loop() -> HashSet<usize> {
 #[inline(never)]
 pub(crate) fn learn_bottom(position: Position, below_main_loop: &HashSet<usize>) {
     BOTTOM.set(Some(position.0));
-    let waiting = functions().difference(below_main_loop).copied().collect();
-    WAITING.set(waiting);
+    learn_callers(below_main_loop);
+}
+
+/// Called in work that one of rayon's functions has called.
+pub(crate) fn learn_callers(below_main_loop: &HashSet<usize>) {
+    let callers = functions();
+    CALLERS.with_borrow_mut(|known| known.extend(callers.difference(below_main_loop)));
 }
 
 /// Whether a ticket that runs at `position` was called by the main loop.
@@ -81,19 +87,19 @@ pub(crate) fn is_at_bottom(position: Position) -> bool {
     BOTTOM.get() == Some(position.0)
 }
 
-/// Whether no wait of rayon's lies between `since` and the caller. Always so
+/// Whether no search of rayon's for work lies between `since` and the caller. Always so
 /// on threads that are no rayon workers.
 pub(crate) fn is_unbroken_since(since: &Position) -> bool {
     if BOTTOM.get().is_none() {
         return true;
     }
-    WAITING.with_borrow(|waiting| {
+    CALLERS.with_borrow(|callers| {
         let mut reached = false;
         let mut broken = false;
         walk(|function, frame| {
             // Stacks grow downwards on every platform that rayon runs on.
             reached = frame > since.0;
-            broken = !reached && waiting.contains(&function);
+            broken = !reached && callers.contains(&function);
             !reached && !broken
         });
         reached && !broken

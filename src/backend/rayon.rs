@@ -80,6 +80,7 @@ impl Pool {
             spawn_ticket(&pool, Ticket::Learn(learned.clone()));
         }
         learned.wait();
+        learned.wait();
         Ok(Self {
             pool: Arc::downgrade(&pool),
             owner: Mutex::new(Some(pool)),
@@ -164,8 +165,16 @@ fn use_ticket(ticket: Ticket) {
     let position = Position::here();
     match ticket {
         Ticket::Learn(learned) => {
-            stack::learn_bottom(position, &BELOW_MAIN_LOOP.take());
-            // No worker gets two of them: each waits here for the others.
+            let below = BELOW_MAIN_LOOP.take();
+            stack::learn_bottom(position, &below);
+            // No worker gets two of them, and none is free to steal what
+            // follows: each waits here for the others, before and after.
+            learned.wait();
+            for look_for_work in [rayon_core::yield_now, rayon_core::yield_local] {
+                let below = below.clone();
+                rayon_core::spawn(move || stack::learn_callers(&below));
+                look_for_work();
+            }
             learned.wait();
         }
         Ticket::Drain(lane) => {

@@ -1,0 +1,333 @@
+//! What happens on the stack of a rayon worker that waits?
+//!
+//! It runs whatever it finds there. It must not find another job of ours, and
+//! what it finds must not take itself for a part of the job that waits.
+
+mod support;
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
+
+use support::{cpu_lane, lanes, time_limit};
+use twolane::Backend;
+
+thread_local! {
+    static DEPTH: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Runs `f` and says how many jobs were on this stack already.
+fn nested<R>(f: impl FnOnce() -> R) -> (usize, R) {
+    let before = DEPTH.replace(DEPTH.get() + 1);
+    let result = f();
+    DEPTH.set(before);
+    (before, result)
+}
+
+/// 1,000 jobs are queued while the jobs before them wait in rayon's `scope`
+/// and `join`. If a waiting worker started one of them, the waiting job would
+/// end only after that stranger, and one that waits in turn would pile up a
+/// third, and so on.
+#[test]
+fn no_job_starts_on_the_stack_of_a_waiting_one() {
+    let _limit = time_limit();
+    for threads in [1, 2, 3] {
+        let lanes = lanes(Backend::Rayon, threads);
+        let queued = Arc::new(Barrier::new(2));
+        // Each job waits again and again, while the others are in the queue.
+        let job = || {
+            nested(|| {
+                for _ in 0..20 {
+                    rayon::scope(|scope| {
+                        for _ in 0..4 {
+                            scope.spawn(|_| {
+                                rayon::join(|| std::hint::black_box(1), std::thread::yield_now);
+                            });
+                        }
+                    });
+                }
+            })
+            .0
+        };
+        let first = {
+            let queued = queued.clone();
+            lanes.cpu.spawn_cpu(move || {
+                queued.wait();
+                job()
+            })
+        };
+        let others: Vec<_> = (0..1000).map(|_| lanes.cpu.spawn_cpu(job)).collect();
+        queued.wait();
+        assert_eq!(first.wait().unwrap(), 0);
+        for other in others {
+            assert_eq!(other.wait().unwrap(), 0, "a job started inside another");
+        }
+    }
+}
+
+/// At size 1 too: the only worker waits for *another* pool, and what is queued
+/// stays queued although there is nobody else to run it. Afterwards all of it
+/// runs.
+#[test]
+fn a_worker_that_waits_for_another_pool_starts_nothing() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 1);
+    let other = cpu_lane(Backend::Rayon, 1, lanes.io.handle());
+    let (inside, is_inside) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let over = Arc::new(AtomicBool::new(false));
+    let waiting = {
+        let other = other.handle();
+        let over = over.clone();
+        lanes.cpu.spawn_cpu(move || {
+            other
+                .install(move || {
+                    inside.send(()).unwrap();
+                    wait.recv().unwrap();
+                })
+                .unwrap();
+            over.store(true, SeqCst);
+        })
+    };
+    is_inside.recv().unwrap();
+    let queued: Vec<_> = (0..1000)
+        .map(|_| {
+            let over = over.clone();
+            lanes.cpu.spawn_cpu(move || over.load(SeqCst))
+        })
+        .collect();
+    go.send(()).unwrap();
+    waiting.wait().unwrap();
+    for job in queued {
+        assert!(job.wait().unwrap(), "it started while the other waited");
+    }
+}
+
+/// The only worker that looks for work waits inside a closure that is no job
+/// of ours, so it takes the job's ticket and may not use it. When its wait is
+/// over it goes back to rayon, which knows of no job: the ticket has to come
+/// again.
+#[test]
+fn a_ticket_taken_by_a_waiting_worker_finds_its_way() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 2);
+    for _ in 0..200 {
+        let (go, wait) = mpsc::channel::<()>();
+        let (waits, is_waiting) = mpsc::channel();
+        let native = {
+            let handle = lanes.cpu.handle();
+            std::thread::spawn(move || {
+                handle.install(|| {
+                    rayon::scope(|scope| {
+                        let (child_runs, wait_for_child) = mpsc::channel();
+                        scope.spawn(move |_| {
+                            child_runs.send(()).unwrap();
+                            wait.recv().unwrap();
+                        });
+                        wait_for_child.recv().unwrap();
+                        waits.send(()).unwrap();
+                    });
+                })
+            })
+        };
+        is_waiting.recv().unwrap();
+        let job = lanes.cpu.spawn_cpu(|| 5);
+        // Now, or as soon as it has taken the ticket: both have to end well.
+        std::thread::yield_now();
+        go.send(()).unwrap();
+        assert_eq!(job.wait().unwrap(), 5);
+        native.join().unwrap().unwrap();
+    }
+}
+
+/// What a child of job B, running on top of job A, saw of `current_job` and
+/// `checkpoint` there, and of the context that it had captured.
+#[derive(Debug, PartialEq)]
+struct ChildSaw {
+    a_is_below: bool,
+    ambient_job: bool,
+    ambient_cancelled: bool,
+    captured_cancelled: bool,
+}
+
+thread_local! {
+    static A_RUNS_HERE: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum LooksForWork {
+    /// A waits at the end of a scope for a child that a third worker has.
+    InWait,
+    /// A calls rayon's yield.
+    InYield,
+}
+
+/// Lets a child of B run on top of A; there is nobody else to take it.
+fn child_of_b_on_top_of_a(a_looks: LooksForWork, cancel_a: bool, cancel_b: bool) -> ChildSaw {
+    let threads = if a_looks == LooksForWork::InWait {
+        3
+    } else {
+        2
+    };
+    let lanes = lanes(Backend::Rayon, threads);
+    let both_run = Arc::new(Barrier::new(3));
+    let cancelled = Arc::new(Barrier::new(3));
+    let over = Arc::new(AtomicBool::new(false));
+    let (a_is_ready, wait_for_a) = mpsc::channel();
+    let (release_a, wait_for_b) = mpsc::channel::<()>();
+
+    let a = {
+        let (both_run, cancelled, over) = (both_run.clone(), cancelled.clone(), over.clone());
+        lanes.cpu.spawn_cpu(move || {
+            both_run.wait();
+            cancelled.wait();
+            A_RUNS_HERE.set(true);
+            match a_looks {
+                LooksForWork::InWait => rayon::scope(|scope| {
+                    let (child_runs, wait_for_child) = mpsc::channel();
+                    scope.spawn(move |_| {
+                        child_runs.send(()).unwrap();
+                        wait_for_b.recv().unwrap();
+                    });
+                    wait_for_child.recv().unwrap();
+                    // In the middle of a scope, but on A's own stack.
+                    assert!(twolane::current_job().is_some());
+                    assert_eq!(twolane::checkpoint().is_err(), cancel_a);
+                    a_is_ready.send(()).unwrap();
+                }),
+                LooksForWork::InYield => {
+                    a_is_ready.send(()).unwrap();
+                    while !over.load(SeqCst) {
+                        rayon::yield_now();
+                    }
+                }
+            }
+        })
+    };
+    let b = {
+        let (both_run, cancelled) = (both_run.clone(), cancelled.clone());
+        lanes.cpu.spawn_cpu(move || {
+            both_run.wait();
+            cancelled.wait();
+            let captured = twolane::current_job().expect("B's own stack");
+            wait_for_a.recv().unwrap();
+            rayon::scope(|scope| {
+                let (saw, seen) = mpsc::channel();
+                scope.spawn(move |_| {
+                    saw.send(ChildSaw {
+                        a_is_below: A_RUNS_HERE.get(),
+                        ambient_job: twolane::current_job().is_some(),
+                        ambient_cancelled: twolane::checkpoint().is_err(),
+                        captured_cancelled: captured.checkpoint().is_err(),
+                    })
+                    .unwrap();
+                });
+                let seen = seen.recv().unwrap();
+                over.store(true, SeqCst);
+                let _ = release_a.send(());
+                seen
+            })
+        })
+    };
+    both_run.wait();
+    if cancel_a {
+        a.cancel();
+    }
+    if cancel_b {
+        b.cancel();
+    }
+    cancelled.wait();
+    a.wait().unwrap();
+    b.wait().unwrap()
+}
+
+/// A child that captured its job's context sees its own job's cancel, and
+/// never A's, on whose stack it runs; one that asks its surroundings finds
+/// nothing there, where A is.
+#[test]
+fn a_stolen_child_does_not_take_itself_for_the_job_below() {
+    let _limit = time_limit();
+    for a_looks in [LooksForWork::InWait, LooksForWork::InYield] {
+        for (cancel_a, cancel_b) in [(true, false), (false, true)] {
+            assert_eq!(
+                child_of_b_on_top_of_a(a_looks, cancel_a, cancel_b),
+                ChildSaw {
+                    a_is_below: true,
+                    ambient_job: false,
+                    ambient_cancelled: false,
+                    captured_cancelled: cancel_b,
+                },
+                "{a_looks:?}"
+            );
+        }
+    }
+}
+
+/// Outside a job there is none, in it there is, whatever its frames look like:
+/// deep recursion, a caught panic on the way, a call through rayon that stays
+/// on this thread.
+#[test]
+fn a_job_finds_itself_on_its_own_stack() {
+    fn deep(levels: usize) -> bool {
+        let ballast = std::hint::black_box([levels; 64]);
+        if levels == 0 {
+            twolane::current_job().is_some()
+        } else {
+            deep(levels - 1) && ballast[0] == levels
+        }
+    }
+    let _limit = time_limit();
+    for backend in support::BOTH {
+        let lanes = lanes(backend, 1);
+        assert!(twolane::current_job().is_none());
+        assert!(twolane::checkpoint().is_ok());
+        let found = lanes.cpu.spawn_cpu(|| {
+            [
+                twolane::current_job().is_some(),
+                deep(200),
+                std::panic::catch_unwind(|| deep(3)).unwrap(),
+                Some(1).map(|_| twolane::current_job().is_some()).unwrap(),
+            ]
+        });
+        assert_eq!(found.wait().unwrap(), [true; 4]);
+        let found = lanes.cpu.spawn(async {
+            tokio::task::yield_now().await;
+            twolane::current_job().is_some()
+        });
+        assert!(found.wait().unwrap());
+    }
+    // The first half of a `join` is a plain call.
+    let lanes = lanes(Backend::Rayon, 1);
+    let job = lanes
+        .cpu
+        .spawn_cpu(|| rayon::join(|| twolane::current_job().is_some(), || ()).0);
+    assert!(job.wait().unwrap());
+}
+
+/// A lane that is never empty still lets rayon's own work run.
+#[test]
+fn a_busy_lane_does_not_starve_rayon() {
+    let _limit = time_limit();
+    for threads in [1, 2] {
+        let lanes = lanes(Backend::Rayon, threads);
+        let done = Arc::new(AtomicBool::new(false));
+        // Each job submits the next, so that the queue is never empty.
+        fn chain(done: Arc<AtomicBool>) {
+            if !done.load(SeqCst) {
+                twolane::spawn_cpu(move || chain(done)).detach();
+            }
+        }
+        for _ in 0..2 * threads {
+            let done = done.clone();
+            lanes.cpu.spawn_cpu(move || chain(done)).detach();
+        }
+        let (sent, received) = mpsc::channel();
+        lanes
+            .cpu
+            .spawn_cpu(move || rayon::spawn(move || sent.send("native").unwrap()))
+            .wait()
+            .unwrap();
+        assert_eq!(received.recv().unwrap(), "native");
+        assert_eq!(lanes.cpu.install(|| 3).unwrap(), 3);
+        done.store(true, SeqCst);
+    }
+}
