@@ -6,6 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::budget;
 use crate::error::{Cancelled, NoCurrentHandle};
 use crate::handle::Handle;
 use crate::job::Cancel;
@@ -88,6 +89,7 @@ pub(crate) fn in_job<J: Cancel + 'static, R>(job: &Arc<J>, step: impl FnOnce() -
         frame: stack::Position::here(),
     };
     let before = JOB.replace(Some(running));
+    budget::begin_slice();
     let result = step();
     drop(JOB.replace(before));
     result

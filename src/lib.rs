@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod budget;
 mod builder;
 mod context;
 mod error;
@@ -17,6 +18,7 @@ mod task;
 mod trace;
 mod warden;
 
+pub use budget::{YieldIfDue, yield_if_due};
 pub use builder::{Backend, Builder};
 pub use context::{EnterGuard, JobContext, checkpoint, current_job};
 pub use error::{BuildError, Cancelled, JoinError, NoCurrentHandle};

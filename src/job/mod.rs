@@ -180,8 +180,11 @@ impl<W: Work> Job<W> {
         // Whoever wanted it closed while it ran could not do it, and may have
         // looked before it rested.
         if let Some(cause) = self.must_close() {
-            if self.state().close(cause) == Close::WasIdle {
+            let found = self.state().close(cause);
+            if found != Close::No {
                 self.completion.wake_awaiter();
+            }
+            if found == Close::WasIdle {
                 self.discard();
             }
         }

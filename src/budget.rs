@@ -1,0 +1,159 @@
+//! [`yield_if_due`]: how a long future gives way, for about a nanosecond when it
+//! need not.
+//!
+//! Reading a clock costs some 20 ns, too much for an inner loop. So one thread
+//! of the process, the ticker, counts ticks of [`TICK`] in an atomic, and a
+//! call compares that with the tick at which this thread's slice began: a job's
+//! step, or the last time it gave way. A slice is over at the second tick, so
+//! it lasts one to two of them.
+//!
+//! The ticker sleeps when nobody asks: each call sees to it that `asked` is
+//! set, by a store only if it is not; a ticker that finds it unset for a while
+//! parks, and the next call that finds it so wakes it.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::task::{Context, Poll};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+const TICK: Duration = Duration::from_millis(5);
+const TICKS_OF_A_SLICE: u32 = 2;
+/// How many ticks nobody asks for before the ticker parks.
+const PATIENCE: u32 = 40;
+
+static TICKS: AtomicU32 = AtomicU32::new(0);
+static DEMAND: AtomicU8 = AtomicU8::new(PARKED);
+const PARKED: u8 = 0;
+const NOT_ASKED: u8 = 1;
+const ASKED: u8 = 2;
+
+thread_local! {
+    static SLICE_BEGAN: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A job's step begins on this thread.
+pub(crate) fn begin_slice() {
+    SLICE_BEGAN.set(TICKS.load(Relaxed));
+}
+
+fn is_due() -> bool {
+    if DEMAND.load(Relaxed) != ASKED {
+        ask();
+    }
+    TICKS.load(Relaxed).wrapping_sub(SLICE_BEGAN.get()) >= TICKS_OF_A_SLICE
+}
+
+#[cold]
+fn ask() {
+    if DEMAND.swap(ASKED, SeqCst) == PARKED {
+        if let Some(ticker) = ticker() {
+            ticker.unpark();
+        }
+    }
+}
+
+/// The ticker's thread, which the first caller starts.
+fn ticker() -> Option<&'static Thread> {
+    static TICKER: OnceLock<Option<Thread>> = OnceLock::new();
+    let start = || {
+        let started = thread::Builder::new()
+            .name("twolane-ticker".to_owned())
+            .spawn(tick);
+        match started {
+            Ok(ticker) => Some(ticker.thread().clone()),
+            Err(error) => {
+                // Then no slice ever ends: jobs run as without this function.
+                crate::panics::report("starting the ticker of yield_if_due", &error.to_string());
+                None
+            }
+        }
+    };
+    TICKER.get_or_init(start).as_ref()
+}
+
+fn tick() {
+    let mut unasked = 0;
+    loop {
+        thread::sleep(TICK);
+        TICKS.fetch_add(1, Relaxed);
+        match DEMAND.compare_exchange(ASKED, NOT_ASKED, SeqCst, SeqCst) {
+            Ok(_) => unasked = 0,
+            Err(_) => unasked += 1,
+        }
+        if unasked > PATIENCE
+            && DEMAND
+                .compare_exchange(NOT_ASKED, PARKED, SeqCst, SeqCst)
+                .is_ok()
+        {
+            while DEMAND.load(SeqCst) == PARKED {
+                thread::park();
+            }
+            unasked = 0;
+        }
+    }
+}
+
+/// Gives way to the other jobs of the lane if this one has run for its slice
+/// of 5 to 10 ms; else does nothing, for about a nanosecond.
+///
+/// For futures on the CPU lane that compute for long without having to wait:
+/// call it in the loop. Giving way puts the job at the end of the queue, first
+/// come first served: everything that waits now has its turn before it, and
+/// nothing that comes later. It is also where such a future sees its
+/// cancellation and a shutdown.
+///
+/// A closure can't give way; see [`checkpoint`](crate::checkpoint). Outside a
+/// CPU job it yields like [`tokio::task::yield_now`], by the same clock.
+///
+/// # Cancel safety
+/// It holds nothing.
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::builder().threads(1).build().unwrap();
+/// let long = cpu.spawn(async {
+///     let mut sum = 0_u64;
+///     for n in 0..100_000 {
+///         sum += n;
+///         twolane::yield_if_due().await;
+///     }
+///     sum
+/// });
+/// assert_eq!(long.await.unwrap(), 4_999_950_000);
+/// # }
+/// ```
+pub fn yield_if_due() -> YieldIfDue {
+    YieldIfDue { gave_way: false }
+}
+
+/// Made by [`yield_if_due`].
+#[must_use = "nothing gives way unless this is awaited"]
+pub struct YieldIfDue {
+    gave_way: bool,
+}
+
+impl Future for YieldIfDue {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.gave_way || !is_due() {
+            return Poll::Ready(());
+        }
+        self.gave_way = true;
+        begin_slice();
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+impl fmt::Debug for YieldIfDue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("YieldIfDue").finish_non_exhaustive()
+    }
+}

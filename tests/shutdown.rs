@@ -1,0 +1,364 @@
+//! What becomes of each job in each form of shutdown? (The table at
+//! `CpuRuntime`.)
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
+use std::time::Duration;
+
+use support::{BOTH, Dropped, Stuck, lanes, time_limit};
+use twolane::{CpuRuntime, JoinError, Task};
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    Shutdown,
+    Timeout,
+    Background,
+    Drop,
+}
+
+const FORMS: [Form; 4] = [Form::Shutdown, Form::Timeout, Form::Background, Form::Drop];
+
+fn is_shutdown<T>(joined: Result<T, JoinError>) -> bool {
+    joined.err().is_some_and(|error| error.is_shutdown())
+}
+
+/// One job of each kind, attached and detached; shut down; look.
+#[test]
+fn every_cell_of_the_table() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for form in FORMS {
+            let lanes = lanes(backend, 2);
+            let (io, cpu) = (lanes.io, lanes.cpu);
+            let handle = cpu.handle();
+            let (dropped, drops) = mpsc::channel();
+            let token = || Dropped(dropped.clone());
+
+            // Suspended: an attached and a detached future.
+            let suspend = |token: Dropped| {
+                let (started, running) = mpsc::channel();
+                let task = handle.spawn(async move {
+                    let _token = token;
+                    started.send(()).unwrap();
+                    std::future::pending::<()>().await;
+                });
+                running.recv().unwrap();
+                // It has been polled; a job behind it on each thread says that
+                // the poll is over.
+                task
+            };
+            let suspended = suspend(token());
+            suspend(token()).detach();
+            // Running: a closure, and a future that will have to wait. They
+            // take both threads.
+            let (closure, end_closure) = Stuck::start(&handle).split();
+            let (polled, is_polled) = mpsc::channel();
+            let (end_poll, wait) = mpsc::channel::<()>();
+            let future = {
+                let token = token();
+                handle.spawn(async move {
+                    let _token = token;
+                    polled.send(()).unwrap();
+                    wait.recv().unwrap();
+                    std::future::pending::<()>().await;
+                })
+            };
+            is_polled.recv().unwrap();
+            // Queued: closures and futures, attached and detached.
+            let ran = Arc::new(AtomicUsize::new(0));
+            let queue = |token: Dropped| -> Task<()> {
+                let ran = ran.clone();
+                handle.spawn_cpu(move || {
+                    let _token = token;
+                    ran.fetch_add(1, SeqCst);
+                })
+            };
+            let queued = queue(token());
+            queue(token()).detach();
+            let queued_future = {
+                let (ran, token) = (ran.clone(), token());
+                handle.spawn(async move {
+                    let _token = token;
+                    ran.fetch_add(1, SeqCst);
+                })
+            };
+
+            let limit = Duration::from_millis(20);
+            let waits = match form {
+                Form::Shutdown => Some(cpu.shutdown()),
+                Form::Timeout => {
+                    assert_eq!(cpu.shutdown_timeout(limit).wait(), 2, "left running");
+                    None
+                }
+                Form::Background => {
+                    cpu.shutdown_background();
+                    None
+                }
+                Form::Drop => None,
+            };
+            let cpu = (form != Form::Drop).then_some(cpu);
+            // Admission is over.
+            assert!(is_shutdown(handle.spawn_cpu(|| ()).wait()));
+            assert!(is_shutdown(handle.spawn(async {}).wait()));
+            assert!(is_shutdown(handle.spawn_io(async {}).wait()));
+            // These say so while both threads are stuck.
+            assert!(is_shutdown(suspended.wait()));
+            assert!(is_shutdown(queued.wait()));
+            assert!(is_shutdown(queued_future.wait()));
+            // Their captures are gone, two suspended and three queued ones,
+            // and were dropped on threads of the lane.
+            for _ in 0..5 {
+                let by = drops.recv().unwrap();
+                assert!(by.starts_with("cpu-"), "{by}");
+            }
+            // What runs ends as it would.
+            end_closure.send("output").unwrap();
+            assert_eq!(closure.wait().unwrap(), "output");
+            end_poll.send(()).unwrap();
+            assert!(is_shutdown(future.wait()));
+            assert!(drops.recv().unwrap().starts_with("cpu-"));
+            if let Some(waits) = waits {
+                assert_eq!(waits.wait(), 0);
+            }
+            if let Some(cpu) = cpu {
+                // Again, in every form: nothing is left, nothing hangs.
+                assert_eq!(cpu.shutdown_timeout(Duration::MAX).wait(), 0);
+                assert_eq!(io.block_on(cpu.shutdown()), 0);
+                cpu.shutdown_background();
+            }
+            assert_eq!(ran.load(SeqCst), 0);
+            drop(handle);
+        }
+    }
+}
+
+/// The table's first line, once more with an awaiter that sleeps already.
+#[test]
+fn sleeping_awaiters_are_woken() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (stuck, let_go) = Stuck::<()>::start(&lanes.cpu.handle()).split();
+        let queued = lanes.cpu.spawn_cpu(|| ());
+        let (sleeps, is_asleep) = mpsc::channel();
+        let awaiter = lanes.io.spawn(async move {
+            let mut queued = queued;
+            tokio::select! {
+                biased;
+                _ = &mut queued => unreachable!(),
+                () = async { sleeps.send(()).unwrap() } => {}
+            }
+            queued.await
+        });
+        is_asleep.recv().unwrap();
+        lanes.cpu.shutdown_background();
+        assert!(is_shutdown(lanes.io.block_on(awaiter).unwrap()));
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+    }
+}
+
+/// A second runtime's `Drop` waits 300 s, or for ever, here.
+#[test]
+fn a_stuck_job_is_counted_and_left() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 2);
+        let (first, end_first) = Stuck::<()>::start(&lanes.cpu.handle()).split();
+        let (second, end_second) = Stuck::<()>::start(&lanes.cpu.handle()).split();
+        let limit = Duration::from_millis(5);
+        assert_eq!(lanes.cpu.shutdown_timeout(limit).wait(), 2);
+        end_first.send(()).unwrap();
+        first.wait().unwrap();
+        let left = lanes.io.block_on(lanes.cpu.shutdown_timeout(limit));
+        assert_eq!(left, 1);
+        end_second.send(()).unwrap();
+        second.wait().unwrap();
+        assert_eq!(lanes.cpu.shutdown().wait(), 0);
+    }
+}
+
+/// From many threads at once, in all forms, while a job runs.
+#[test]
+fn shutdown_twice_and_concurrently() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = Arc::new(lanes.cpu);
+        let (stuck, let_go) = Stuck::<()>::start(&cpu.handle()).split();
+        let together = Arc::new(Barrier::new(9));
+        let threads: Vec<_> = (0..8)
+            .map(|n| {
+                let (cpu, together) = (cpu.clone(), together.clone());
+                std::thread::spawn(move || {
+                    together.wait();
+                    match n % 3 {
+                        0 => cpu.shutdown().wait(),
+                        1 => cpu.shutdown_timeout(Duration::from_secs(3600)).wait(),
+                        _ => {
+                            cpu.shutdown_background();
+                            0
+                        }
+                    }
+                })
+            })
+            .collect();
+        together.wait();
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+        for thread in threads {
+            assert_eq!(thread.join().unwrap(), 0);
+        }
+    }
+}
+
+/// Each submission ends in exactly one way, whenever the shutdown comes: the
+/// job ran and its task has the output, or it did not and its task says why.
+#[test]
+fn submission_against_shutdown() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for round in 0..60 {
+            let lanes = lanes(backend, 1 + round % 2);
+            let handle = lanes.cpu.handle();
+            let together = Arc::new(Barrier::new(4));
+            let submitters: Vec<_> = (0..3)
+                .map(|_| {
+                    let (handle, together) = (handle.clone(), together.clone());
+                    std::thread::spawn(move || {
+                        together.wait();
+                        let ran = Arc::new(AtomicUsize::new(0));
+                        let tasks: Vec<_> = (0..200)
+                            .map(|n| {
+                                let ran = ran.clone();
+                                if n % 2 == 0 {
+                                    handle.spawn_cpu(move || ran.fetch_add(1, SeqCst))
+                                } else {
+                                    handle.spawn(async move {
+                                        tokio::task::yield_now().await;
+                                        ran.fetch_add(1, SeqCst)
+                                    })
+                                }
+                            })
+                            .collect();
+                        let mut outputs = 0;
+                        for task in tasks {
+                            match task.wait() {
+                                Ok(_) => outputs += 1,
+                                Err(error) => assert!(error.is_shutdown(), "{error}"),
+                            }
+                        }
+                        assert_eq!(outputs, ran.load(SeqCst));
+                    })
+                })
+                .collect();
+            together.wait();
+            for _ in 0..round {
+                std::thread::yield_now();
+            }
+            match round % 3 {
+                0 => drop(lanes.cpu),
+                1 => lanes.cpu.shutdown_background(),
+                _ => assert_eq!(lanes.cpu.shutdown().wait(), 0),
+            }
+            for submitter in submitters {
+                submitter.join().unwrap();
+            }
+        }
+    }
+}
+
+/// A suspended future whose waker is called while, and after, the lane closes.
+#[test]
+fn wakes_against_shutdown() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for _ in 0..200 {
+            let lanes = lanes(backend, 1);
+            let (go, wait) = tokio::sync::oneshot::channel::<()>();
+            let task = lanes.cpu.spawn(async move { wait.await.is_ok() });
+            let together = Arc::new(Barrier::new(2));
+            let waker = {
+                let together = together.clone();
+                std::thread::spawn(move || {
+                    together.wait();
+                    let _ = go.send(());
+                })
+            };
+            together.wait();
+            lanes.cpu.shutdown_background();
+            match task.wait() {
+                Ok(woken) => assert!(woken),
+                Err(error) => assert!(error.is_shutdown(), "{error}"),
+            }
+            waker.join().unwrap();
+            assert_eq!(lanes.cpu.shutdown().wait(), 0);
+        }
+    }
+}
+
+/// When `shutdown` resolves, the threads have ended, and the lane's memory
+/// goes with its last handle: nothing keeps a circle of references.
+#[test]
+fn nothing_is_left() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 2);
+        let alive = Arc::new(());
+        let hooks = alive.clone();
+        let cpu = CpuRuntime::builder()
+            .backend(backend)
+            .threads(2)
+            .io_handle(lanes.io.handle().clone())
+            .on_thread_start(move || {
+                let _hook = &hooks;
+            })
+            .build()
+            .unwrap();
+        // Something of each kind has been through it.
+        let captured = alive.clone();
+        drop(cpu.spawn(async move {
+            let _captured = captured;
+            std::future::pending::<()>().await;
+        }));
+        let captured = alive.clone();
+        cpu.spawn_cpu(move || drop(captured)).wait().unwrap();
+        let captured = alive.clone();
+        cpu.spawn(async move {
+            let _captured = captured;
+            std::future::pending::<()>().await;
+        })
+        .detach();
+        cpu.shutdown().wait();
+        drop(cpu);
+        // Threads that are past their last word may hold it for a moment yet.
+        while Arc::strong_count(&alive) > 1 {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// A job that waits for the shutdown of its own lane would wait for itself.
+#[test]
+fn a_job_that_awaits_its_own_shutdown() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = Arc::new(lanes.cpu);
+        // A future is dropped at that very await, like the others.
+        let own = cpu.clone();
+        let task = cpu.spawn(async move { own.shutdown().await });
+        assert!(is_shutdown(task.wait()));
+        assert_eq!(cpu.shutdown().wait(), 0);
+
+        // A closure is told.
+        let lanes = support::lanes(backend, 1);
+        let cpu = Arc::new(lanes.cpu);
+        let own = cpu.clone();
+        let task = cpu.spawn_cpu(move || own.shutdown().wait());
+        let error = task.wait().map(|_| ()).unwrap_err();
+        assert!(error.to_string().contains("shutdown_background"), "{error}");
+    }
+}
