@@ -84,10 +84,10 @@ impl Lane {
 
     pub(crate) fn enqueue(self: &Arc<Self>, job: Arc<dyn Run>) {
         self.queue.push(job);
-        fence(SeqCst);
         if let Some(backend) = self.backend() {
             backend.kick(self);
         }
+        fence(SeqCst);
         if self.is_closed() && self.tell_warden(Order::Sweep).is_err() {
             // The warden has closed everything and gone; what is in the queue
             // now came after its last look.
@@ -147,6 +147,8 @@ impl Lane {
     /// often and from anywhere.
     pub(crate) fn close(&self) {
         if !self.closed.swap(true, SeqCst) {
+            // Against `State::pause` and `enqueue`, which look after a fence.
+            fence(SeqCst);
             // An error means that the warden has gone, which it only does
             // after a close.
             let _ = self.tell_warden(Order::Shutdown);

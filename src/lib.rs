@@ -1,5 +1,82 @@
 //! Keep CPU work from freezing your Tokio service.
+//!
+//! A Tokio runtime serves I/O well until somebody computes on it; then timers,
+//! health checks and sockets wait. twolane gives a process two lanes: the **I/O
+//! lane** is the Tokio runtime that you have; the **CPU lane** is a fixed set of
+//! threads for what computes. CPU-heavy closures and futures go to the CPU lane,
+//! and everything they do by way of I/O runs on the I/O lane, and comes back
+//! whole.
+//!
+//! ```
+//! use twolane::CpuRuntime;
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let cpu = CpuRuntime::new()?; // the surrounding Tokio runtime is the I/O lane
+//!     let bytes = vec![7_u8; 1 << 16];
+//!     // A closure, on the CPU lane; par_iter inside uses the same threads.
+//!     let sum = cpu.spawn_cpu(move || bytes.iter().map(|b| u64::from(*b)).sum::<u64>()).await?;
+//!     // A future, polled on the CPU lane, whose I/O runs on the I/O lane.
+//!     let rows = cpu.spawn(async {
+//!         let page = twolane::spawn_io(async { "a,b,c" }).await?;
+//!         Ok::<_, twolane::JoinError>(page.split(',').count())
+//!     });
+//!     assert_eq!((sum, rows.await??), (7 << 16, 3));
+//!     cpu.shutdown().await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! You may know the parts of this as *DedicatedExecutor*, as *`spawn_blocking`
+//! for CPU work*, or as *a separate runtime for CPU-bound tasks*.
+//!
+//! # When to use what
+//!
+//! | what you have | use |
+//! |---|---|
+//! | a closure that computes, from about 100 µs on | [`spawn_cpu`](Handle::spawn_cpu) |
+//! | a future that computes between its `.await`s | [`spawn`](Handle::spawn) |
+//! | a request made inside a job | [`spawn_io`], or [`send_io`](RequestBuilderExt::send_io) for reqwest |
+//! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](Handle::body_from_io) |
+//! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
+//! | a client, pool or connection to be made inside a job | [`in_io_context`], or [`spawn_io`] |
+//! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`Backend::Runtime`] |
+//! | a long loop in a future | [`yield_if_due`] |
+//! | a long loop in a closure | [`checkpoint`] |
+//! | a wait for any of it on a plain thread | [`Task::wait`] |
+//!
+//! Work below some tens of microseconds is best done where it is: the hop costs
+//! more than it spares. File I/O and blocking drivers belong on
+//! [`tokio::task::spawn_blocking`], which has threads to spare; the CPU lane has
+//! as many as there are cores.
+//!
+//! # What holds
+//!
+//! - A [`Task`] that is dropped cancels its job: queued, it never runs.
+//! - A panic reaches the one who awaits, payload intact, and nobody else.
+//! - A body or stream that is cut short is an error, never an end.
+//! - A shutdown, in any form, from anywhere, hangs nothing and loses nothing in
+//!   silence; the table is at [`CpuRuntime`].
+//! - A job never starts on the stack of a rayon worker that waits inside another.
+//! - The submitter's `tracing` span and subscriber go with the job. Task-locals
+//!   ([`tokio::task_local!`]) do not.
+//!
+//! # Features
+//!
+//! | feature | default | gives |
+//! |---|---|---|
+//! | `tracing` | yes | spans and subscribers carried into jobs; a log of what has no other way out |
+//! | `http-body` | no | [`Handle::body_from_io`], for any [`http_body::Body`] |
+//! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
+//!
+//! Linux is where it is tested; nothing in it is particular to Linux.
+
 #![forbid(unsafe_code)]
+// Without all features some of the links above lead nowhere.
+#![cfg_attr(
+    not(all(feature = "http-body", feature = "reqwest")),
+    allow(rustdoc::broken_intra_doc_links)
+)]
 
 mod backend;
 mod budget;
@@ -32,3 +109,8 @@ pub use io::lane::IoLaneState;
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 pub use runtime::{CpuRuntime, Shutdown};
 pub use task::{AbortHandle, Task};
+
+/// The README's code, compiled.
+#[cfg(all(doctest, feature = "reqwest"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,6 +5,7 @@
 
 pub(crate) mod rayon;
 pub(crate) mod runtime;
+mod tickets;
 
 use std::sync::Arc;
 

@@ -4,15 +4,9 @@
 //! spawned in the pool is a *ticket*: the right of one worker to drain the
 //! queue.
 //!
-//! - `tickets` counts the tickets that exist, from their issue until the
-//!   worker that uses one finds the queue empty; never more than workers.
-//!   Pushing a job issues one, unless there are as many as workers, in which
-//!   case every worker is, or will be, at the queue: a busy lane pays no rayon
-//!   job for a job.
-//! - No wake-up is lost: a pusher pushes, then looks at the count; a drainer
-//!   lowers the count, then looks at the queue. Each has a `SeqCst` fence in
-//!   between, so one of the two sees the other. ([`Tickets`]; loom model in
-//!   `tests/loom.rs`.)
+//! - There are never more tickets than workers ([`Tickets`]). Pushing a job
+//!   issues one, unless that many are out, in which case every worker is, or
+//!   will be, at the queue: a busy lane pays no rayon job for a job.
 //! - A ticket is used at the bottom of a worker's stack only. A worker that
 //!   waits in `join` or `scope` takes work from the same places as rayon's main
 //!   loop does, and would start a stranger on top of the waiting job. It can't
@@ -30,12 +24,12 @@ use std::thread;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::ThreadSettings;
+use super::tickets::Tickets;
 use crate::context;
 use crate::handle::Handle;
 use crate::lane::Lane;
 use crate::panics;
 use crate::stack::{self, Position};
-use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 use crate::warden::Order;
 
 pub(crate) struct Pool {
@@ -209,47 +203,4 @@ fn drain(lane: &Arc<Lane>, tickets: &Tickets) {
         }
     }
     DRAINING.set(false);
-}
-
-/// How many workers drain the queue, or are on their way to it.
-pub(crate) struct Tickets {
-    issued: AtomicUsize,
-    workers: usize,
-}
-
-impl Tickets {
-    pub(crate) fn new(workers: usize) -> Self {
-        Self {
-            issued: AtomicUsize::new(0),
-            workers,
-        }
-    }
-
-    /// After a push: whether a ticket is to be spawned.
-    pub(crate) fn try_issue(&self) -> bool {
-        fence(SeqCst);
-        let mut issued = self.issued.load(SeqCst);
-        while issued < self.workers {
-            match self
-                .issued
-                .compare_exchange_weak(issued, issued + 1, SeqCst, SeqCst)
-            {
-                Ok(_) => return true,
-                Err(now) => issued = now,
-            }
-        }
-        false
-    }
-
-    fn give_back(&self) {
-        self.issued.fetch_sub(1, SeqCst);
-        fence(SeqCst);
-    }
-
-    /// The drainer found the queue empty. True if it may go; false if a job
-    /// came meanwhile that nobody else is sure to come for.
-    pub(crate) fn retire(&self, is_empty: impl FnOnce() -> bool) -> bool {
-        self.give_back();
-        is_empty() || !self.try_issue()
-    }
 }

@@ -163,6 +163,7 @@ impl<T> Bridged<T> {
     }
 
     /// Nothing will come any more, and nothing is missing.
+    #[cfg(feature = "http-body")]
     pub(crate) fn is_complete(&self) -> bool {
         self.shared.end.load(SeqCst) == COMPLETE && self.shared.items.is_empty()
     }

@@ -5,13 +5,12 @@
 //! wait for a preempted thread that holds it. That matters once the lane's
 //! threads run at a lower OS priority than the one that awaits.
 
-use std::sync::Mutex;
 use std::task::{Context, Poll};
 
 use super::state::{Cause, Claim, State};
 use crate::error::JoinError;
 use crate::panics::drop_quietly;
-use crate::sync::{AtomicBool, AtomicWaker, Ordering::SeqCst};
+use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard, Ordering::SeqCst};
 
 pub(crate) struct Completion<T> {
     pub(crate) state: State,
@@ -112,7 +111,7 @@ impl<T> Completion<T> {
         drop_quietly("the destructor of an unread output", self.take());
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Result<T, JoinError>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Result<T, JoinError>>> {
         self.output
             .try_lock()
             .expect("the state gives the output to one thread at a time")

@@ -13,14 +13,14 @@ pub(crate) mod state;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use crate::context;
 use crate::error::JoinError;
 use crate::lane::Lane;
 use crate::panics::{catch, run_hook};
-use crate::sync::{AtomicUsize, AtomicWaker, Ordering::Relaxed};
+use crate::sync::{AtomicUsize, AtomicWaker, Mutex, Ordering::Relaxed};
 use crate::trace::Carried;
 use completion::Completion;
 use state::{Cause, Close, Paused, Start, State};
@@ -173,20 +173,14 @@ impl<W: Work> Job<W> {
         }
         self.put_work(work);
         self.enter_registry();
-        match self.state().pause() {
-            Paused::Idle => {}
+        match self.state().pause(|| self.must_close()) {
+            Paused::Rest => {}
             Paused::Requeue => self.lane.reschedule(self.clone()),
-        }
-        // Whoever wanted it closed while it ran could not do it, and may have
-        // looked before it rested.
-        if let Some(cause) = self.must_close() {
-            let found = self.state().close(cause);
-            if found != Close::No {
+            Paused::Discard => {
                 self.completion.wake_awaiter();
-            }
-            if found == Close::WasIdle {
                 self.discard();
             }
+            Paused::Tell => self.completion.wake_awaiter(),
         }
     }
 

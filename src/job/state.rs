@@ -27,10 +27,11 @@
 //!
 //! `cancel_wanted` stands beside it because a running job can't be closed from
 //! outside: the runner looks at it after each step. A canceller sets it and
-//! then tries `close`; the runner pauses and then looks. All of it is `SeqCst`,
-//! so one of the two sees the other (the loom model in `tests/loom.rs`).
+//! then tries `close`; the runner pauses and then looks. Both have a `SeqCst`
+//! fence in between, so one of the two sees the other (loom model in
+//! `tests/loom.rs`). The lane's `closed` works the same way.
 
-use crate::sync::{AtomicBool, AtomicU8, Ordering::SeqCst};
+use crate::sync::{AtomicBool, AtomicU8, Ordering::SeqCst, fence};
 
 const QUEUED: u8 = 0;
 const RUNNING: u8 = 1;
@@ -61,13 +62,18 @@ pub(crate) enum Start {
     NotQueued,
 }
 
-/// What became of a job whose step ended without an output.
+/// What the runner of a step without an output shall do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Paused {
-    /// It rests until it is woken.
-    Idle,
-    /// It was woken while it ran: put it back into the queue.
+    /// Nothing: the job rests until it is woken, or somebody else has it.
+    Rest,
+    /// Put it into the queue: it was woken while it ran.
     Requeue,
+    /// Drop the work and tell the awaiting side: it is closed.
+    Discard,
+    /// Tell the awaiting side: it is closed, and a waker that came first has
+    /// put it into the queue, where its work will be dropped.
+    Tell,
 }
 
 /// What a call of [`State::close`] found.
@@ -134,14 +140,22 @@ impl State {
     }
 
     /// The runner's, after a step without an output. The work must be back in
-    /// its place before.
-    pub(crate) fn pause(&self) -> Paused {
-        match self.step(RUNNING, IDLE) {
-            Ok(()) => Paused::Idle,
-            Err(_woken) => {
-                self.phase.store(QUEUED, SeqCst);
-                Paused::Requeue
-            }
+    /// its place before. `must_close` says whether the job was cancelled, or
+    /// its lane closed, while it ran: whoever did that could not close it, and
+    /// may have looked before it rested.
+    pub(crate) fn pause(&self, must_close: impl FnOnce() -> Option<Cause>) -> Paused {
+        let woken = self.step(RUNNING, IDLE).is_err();
+        if woken {
+            self.phase.store(QUEUED, SeqCst);
+        }
+        fence(SeqCst);
+        match must_close().map(|cause| self.close(cause)) {
+            // It is in no queue yet, and now it need not be.
+            Some(Close::WasQueued) if woken => Paused::Discard,
+            Some(Close::WasQueued) => Paused::Tell,
+            Some(Close::WasIdle) => Paused::Discard,
+            Some(Close::No) | None if woken => Paused::Requeue,
+            Some(Close::No) | None => Paused::Rest,
         }
     }
 
@@ -196,6 +210,7 @@ impl State {
 
     pub(crate) fn want_cancel(&self) {
         self.cancel_wanted.store(true, SeqCst);
+        fence(SeqCst);
     }
 
     pub(crate) fn cancel_is_wanted(&self) -> bool {

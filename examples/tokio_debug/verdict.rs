@@ -1,0 +1,92 @@
+//! What the run comes down to, and whether it is a failure.
+
+use std::fmt;
+
+use crate::contender::Contender;
+use crate::findings::Findings;
+use crate::gate::Busy;
+use crate::lane::Lane;
+use crate::round::Request;
+
+/// The stalls of (f), sorted by whether there is another explanation.
+pub struct Verdict {
+    stalled: usize,
+    /// Of those, the ones that the machine's noise explains.
+    noise: usize,
+    requests: usize,
+    alone_stalled: usize,
+    shared: (usize, usize),
+}
+
+impl Verdict {
+    pub fn of(findings: &Findings) -> Self {
+        let mut stalls = Vec::new();
+        for busy in Busy::ALL {
+            let requests = findings.requests(Contender::Twolane, busy);
+            stalls.extend(requests.into_iter().filter(|request| request.stalled()));
+        }
+        let (stalled, requests) = findings.stalled(Contender::Twolane, None);
+        let (alone_stalled, _) = findings.stalled(Contender::Alone, None);
+        let noise = stalls
+            .iter()
+            .filter(|request| is_noise(request, alone_stalled))
+            .count();
+        Self {
+            stalled,
+            noise,
+            requests,
+            alone_stalled,
+            shared: findings.stalled(Contender::Shared, None),
+        }
+    }
+
+    pub fn failed(&self) -> bool {
+        self.stalled > self.noise
+    }
+}
+
+/// A stall is put down to noise only if nothing about its connection was the cpu side's, and either
+/// the server itself was that late or the io side stalled in this run when it was alone, too.
+fn is_noise(request: &Request, alone_stalled: usize) -> bool {
+    let holders = [request.opened_by, request.reactor_of, request.driven_by];
+    let [_, at_server, ..] = request.segments_ms();
+    let others = request.latency_ms() - at_server;
+    !holders.contains(&Lane::Cpu) && (alone_stalled > 0 || at_server > others)
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (stalled, all) = self.shared;
+        writeln!(f, "What to look for")?;
+        writeln!(
+            f,
+            "- (b): {stalled} of {all} requests stalled. The sentence with the rule says which ones, the table \
+             above it what their connections had in common, and \"unread\" where most of the time went."
+        )?;
+        writeln!(
+            f,
+            "- (e) against (b): moving the connect moves the socket, not the driver task. (g) moves both, and \
+             the three cases at the end show what it leaves; (f) moves the whole request."
+        )?;
+        write!(
+            f,
+            "- (f): {} of {} requests stalled.",
+            self.stalled, self.requests
+        )?;
+        match (self.stalled, self.noise) {
+            (0, _) => write!(f, " That is the check of this program: passed."),
+            (n, noise) if n == noise => write!(
+                f,
+                " All of them were held by the io side, and noise explains them (the server itself was late, or the \
+                 io side stalled alone, as it did {} times): passed, but run it on a quieter machine.",
+                self.alone_stalled
+            ),
+            (n, noise) => write!(
+                f,
+                " {} of them noise does not explain (the io side alone stalled {} times): FAILED.",
+                n - noise,
+                self.alone_stalled
+            ),
+        }
+    }
+}
