@@ -27,7 +27,7 @@ fn payloads_come_back_whole() {
 
         let n = 7;
         let string = cpu.spawn(async move { panic!("a String, {n}") }).wait();
-        let string = string.map(|()| ()).unwrap_err();
+        let string = string.unwrap_err();
         assert_eq!(string.to_string(), "the job panicked: a String, 7");
         let payload = string.try_into_panic().unwrap();
         assert_eq!(*payload.downcast::<String>().unwrap(), "a String, 7");
@@ -40,7 +40,7 @@ fn payloads_come_back_whole() {
         );
 
         let io = cpu.spawn_io(async { std::panic::panic_any(OwnPayload(vec![3])) });
-        let payload = io.wait().map(|()| ()).unwrap_err().into_panic();
+        let payload = io.wait().unwrap_err().into_panic();
         assert_eq!(
             *payload.downcast::<OwnPayload>().unwrap(),
             OwnPayload(vec![3])
@@ -60,7 +60,7 @@ fn panic_after_a_suspension() {
             panic!("later");
         });
         go.send(()).unwrap();
-        let error = task.wait().map(|()| ()).unwrap_err();
+        let error = task.wait().unwrap_err();
         assert_eq!(error.to_string(), "the job panicked: later");
     }
 }
@@ -290,18 +290,14 @@ fn outputs_of_all_sizes() {
 fn install_borrows() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 2);
-    let words = vec!["a".to_owned(), "bc".to_owned()];
+    let words = ["a".to_owned(), "bc".to_owned()];
     let (total, name) = lanes
         .cpu
         .install(|| (words.iter().map(String::len).sum::<usize>(), thread_name()))
         .unwrap();
     assert_eq!(total, 3);
     assert!(name.starts_with("cpu-"), "{name}");
-    let error = lanes
-        .cpu
-        .install(|| panic!("inside"))
-        .map(|()| ())
-        .unwrap_err();
+    let error = lanes.cpu.install(|| panic!("inside")).unwrap_err();
     assert_eq!(error.to_string(), "the job panicked: inside");
     lanes.cpu.shutdown().wait();
     assert!(lanes.cpu.install(|| ()).unwrap_err().is_shutdown());

@@ -58,12 +58,14 @@ impl Handle {
 pub(crate) type BodyPump<B> = Pump<Frames<B>, fn(&FrameResult<B>) -> usize>;
 type FrameResult<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
 
+type BridgeEnds<B> = (
+    BridgedBody<<B as Body>::Data, <B as Body>::Error>,
+    Option<BodyPump<B>>,
+);
+
 /// A body for the reader, and what has to run on the I/O lane for it (nothing,
 /// if the body is known to be empty).
-pub(crate) fn bridge_body<B: Body>(
-    body: B,
-    limit: usize,
-) -> (BridgedBody<B::Data, B::Error>, Option<BodyPump<B>>) {
+pub(crate) fn bridge_body<B: Body>(body: B, limit: usize) -> BridgeEnds<B> {
     let left = body.size_hint();
     if body.is_end_stream() {
         return (BridgedBody { frames: None, left }, None);
@@ -134,7 +136,7 @@ impl<D: Buf, E> Body for BridgedBody<D, E> {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.left.clone()
+        less(&self.left, 0)
     }
 }
 
