@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::budget;
@@ -33,9 +34,12 @@ struct Running {
 /// The handle that a free function uses: entered explicitly, else the own one
 /// of this thread's lane, else the process's.
 pub(crate) fn current_handle() -> Result<Handle, NoCurrentHandle> {
+    // `try_with`: a destructor that runs while its thread ends may ask too.
     ENTERED
-        .with_borrow(|entered| entered.last().cloned())
-        .or_else(|| OWN.with_borrow(Clone::clone))
+        .try_with(|entered| entered.borrow().last().cloned())
+        .ok()
+        .flatten()
+        .or_else(|| OWN.try_with(|own| own.borrow().clone()).ok().flatten())
         .or_else(|| {
             PROCESS_DEFAULT
                 .read()
@@ -75,11 +79,12 @@ pub(crate) fn worker_index() -> usize {
 
 /// Whether this thread is one of `lane`'s.
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
-    WORKER.get().is_some()
-        && OWN.with_borrow(|own| {
-            own.as_ref()
-                .is_some_and(|own| Arc::ptr_eq(own.lane(), lane))
-        })
+    let is_own = |own: &RefCell<Option<Handle>>| {
+        own.borrow()
+            .as_ref()
+            .is_some_and(|own| Arc::ptr_eq(own.lane(), lane))
+    };
+    WORKER.get().is_some() && OWN.try_with(is_own).unwrap_or(false)
 }
 
 /// Runs a step of `job` with the job as this thread's current one.
@@ -100,7 +105,8 @@ pub(crate) fn is_in_job() -> bool {
 }
 
 fn running_job(only_cancelled: bool) -> Option<Arc<dyn Cancel>> {
-    JOB.with_borrow(|running| {
+    let look = |running: &RefCell<Option<Running>>| {
+        let running = running.borrow();
         let running = running.as_ref()?;
         if only_cancelled && !running.job.cancel_is_wanted() {
             return None;
@@ -108,7 +114,8 @@ fn running_job(only_cancelled: bool) -> Option<Arc<dyn Cancel>> {
         // The dear question comes last: a rayon worker that waits runs
         // whatever it finds, on top of its own job's frames.
         stack::is_unbroken_since(&running.frame).then(|| running.job.clone())
-    })
+    };
+    JOB.try_with(look).ok().flatten()
 }
 
 /// The job that this code is part of, for its rayon children to capture.
@@ -224,6 +231,11 @@ impl JobContext {
         result.expect("a span's scope runs its closure once")
     }
 }
+
+// As Tokio's own: no panic passes through a lane's code half-way, since every
+// call of foreign code in it is caught.
+impl UnwindSafe for JobContext {}
+impl RefUnwindSafe for JobContext {}
 
 impl fmt::Debug for JobContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::backend::Backend as Threads;
@@ -338,6 +339,11 @@ impl Handle {
         self.lane.io.state()
     }
 }
+
+// As Tokio's own: no panic passes through a lane's code half-way, since every
+// call of foreign code in it is caught.
+impl UnwindSafe for Handle {}
+impl RefUnwindSafe for Handle {}
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

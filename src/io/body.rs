@@ -49,7 +49,7 @@ impl Handle {
     {
         let (bridged, pump) = bridge_body(body, limit);
         if let Some(pump) = pump {
-            self.spawn_io(pump).detach();
+            self.pump_on_io(pump);
         }
         bridged
     }
@@ -178,21 +178,22 @@ pub enum BodyError<E> {
     Lost(BridgeError),
 }
 
+// The body's own error stands for itself: its text and its source, nothing in
+// between. A lost body has its cause as the `source`.
 impl<E: fmt::Display> fmt::Display for BodyError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Body(error) => error.fmt(f),
-            Self::Lost(error) => error.fmt(f),
+            Self::Lost(_) => f.write_str("the body was lost on its way from the I/O lane"),
         }
     }
 }
 
-// Stands for what it wraps: its text and its source, not itself in between.
 impl<E: Error> Error for BodyError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Body(error) => error.source(),
-            Self::Lost(error) => error.source(),
+            Self::Lost(error) => Some(error),
         }
     }
 }

@@ -28,6 +28,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
+use crate::error::JoinError;
 use crate::panics;
 use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, AtomicWaker, Ordering::SeqCst, Queue};
 
@@ -104,6 +105,11 @@ impl<T> Writer<T> {
         self.shared.buffered.fetch_add(weight, SeqCst);
         self.shared.items.push((item, weight));
         self.shared.reader.wake();
+    }
+
+    /// There will be no pump: its lane takes nothing on, for that reason.
+    pub(crate) fn refuse(self, reason: &JoinError) {
+        self.lose(Cause::Refused(reason.to_string().into()));
     }
 
     /// The stream is over, and whole.
@@ -235,6 +241,10 @@ impl<T> fmt::Debug for Bridged<T> {
     }
 }
 
+/// A stream that is always ready, with a reader that keeps up, would hold the
+/// lane for ever; after so many items the pump lets others have a turn.
+const ITEMS_A_POLL: usize = 32;
+
 pin_project! {
     /// Carries a stream's items over a bridge.
     pub(crate) struct Pump<S: Stream, W> {
@@ -253,6 +263,13 @@ impl<S: Stream, W> Pump<S, W> {
             writer: Some(writer),
         }
     }
+
+    /// Tells the reader that no lane will run this.
+    pub(crate) fn refuse(mut self, reason: &JoinError) {
+        if let Some(writer) = self.writer.take() {
+            writer.refuse(reason);
+        }
+    }
 }
 
 impl<S, W> Future for Pump<S, W>
@@ -264,7 +281,7 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        loop {
+        for _ in 0..ITEMS_A_POLL {
             let Some(writer) = this.writer.as_mut() else {
                 return Poll::Ready(());
             };
@@ -291,6 +308,8 @@ where
                 }
             }
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 }
 
@@ -318,6 +337,7 @@ pub struct BridgeError {
 
 #[derive(Clone, Debug)]
 enum Cause {
+    Refused(Arc<str>),
     Stopped,
     Panicked(Arc<str>),
 }
@@ -359,6 +379,7 @@ impl fmt::Display for BridgeError {
         let Self { cause, lane, sent } = self;
         write!(f, "the stream is cut short after {sent} bytes: ")?;
         match cause {
+            Cause::Refused(reason) => write!(f, "it was never begun, since {reason}"),
             Cause::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
             Cause::Panicked(text) => write!(f, "it panicked on the {lane} lane: {text}"),
         }

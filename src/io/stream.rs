@@ -41,7 +41,7 @@ impl Handle {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = channel(limit, "I/O");
-        self.spawn_io(Pump::new(stream, weigh, writer)).detach();
+        self.pump_on_io(Pump::new(stream, weigh, writer));
         reader
     }
 
@@ -70,7 +70,23 @@ impl Handle {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = channel(limit, "CPU");
-        self.spawn(Pump::new(stream, weigh, writer)).detach();
+        let pump = Pump::new(stream, weigh, writer);
+        match self.lane().refusal() {
+            Some(cause) => pump.refuse(&cause.into()),
+            None => self.spawn(pump).detach(),
+        }
         reader
+    }
+
+    pub(super) fn pump_on_io<S, W>(&self, pump: Pump<S, W>)
+    where
+        S: Stream + Send + 'static,
+        S::Item: Send + 'static,
+        W: Fn(&S::Item) -> usize + Send + 'static,
+    {
+        match self.lane().refusal() {
+            Some(cause) => pump.refuse(&cause.into()),
+            None => self.spawn_io(pump).detach(),
+        }
     }
 }

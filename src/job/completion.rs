@@ -12,6 +12,16 @@ use crate::error::JoinError;
 use crate::panics::drop_quietly;
 use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard, Ordering::SeqCst};
 
+impl From<Cause> for JoinError {
+    fn from(cause: Cause) -> Self {
+        match cause {
+            Cause::Cancelled => Self::cancelled(),
+            Cause::ShutDown => Self::shut_down(),
+            Cause::IoRuntimeGone => Self::io_runtime_gone(),
+        }
+    }
+}
+
 pub(crate) struct Completion<T> {
     pub(crate) state: State,
     awaiter: AtomicWaker,
@@ -81,11 +91,7 @@ impl<T> Completion<T> {
         match self.state.claim() {
             Claim::NotYet => None,
             Claim::Output => Some(self.take().expect("a finished job has left its output")),
-            Claim::Closed(cause) => Some(Err(match cause {
-                Cause::Cancelled => JoinError::cancelled(),
-                Cause::ShutDown => JoinError::shut_down(),
-                Cause::IoRuntimeGone => JoinError::io_runtime_gone(),
-            })),
+            Claim::Closed(cause) => Some(Err(cause.into())),
             Claim::Gone => panic!("a `Task` was polled after it had returned its output"),
         }
     }

@@ -270,6 +270,11 @@ impl<W: Work> Wake for Job<W> {
 
 impl<W: Work> Cancel for Job<W> {
     fn cancel(self: Arc<Self>) {
+        if self.has_ended() {
+            // What it left behind may hold its context still, and was not
+            // cancelled.
+            return;
+        }
         self.state().want_cancel();
         let found = self.state().close(Cause::Cancelled);
         if found != Close::No {

@@ -1,0 +1,100 @@
+//! HTTP servers for the tests, each on a runtime of its own: they outlive the
+//! I/O lane that is under test.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses a part of it"
+)]
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+
+use axum::Router;
+use axum::body::Body;
+use bytes::Bytes;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+
+pub struct Server {
+    pub address: SocketAddr,
+    runtime: Runtime,
+}
+
+impl Server {
+    /// HTTP/1.1 and HTTP/2, whichever the client begins with.
+    pub fn start(router: Router) -> Self {
+        Self::listen(|listener| async move {
+            let service = router.into_make_service_with_connect_info::<SocketAddr>();
+            axum::serve(listener, service).await.unwrap();
+        })
+    }
+
+    /// One that does with each connection as it likes.
+    pub fn raw<F>(answer: impl Fn(TcpStream) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Self::listen(|listener| async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                tokio::spawn(answer(stream));
+            }
+        })
+    }
+
+    fn listen<F>(serve: impl FnOnce(TcpListener) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("server")
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap();
+        runtime.spawn(serve(listener));
+        Self { address, runtime }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Runs something on the server's side.
+    pub fn spawn<F>(&self, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.runtime.spawn(future);
+    }
+}
+
+/// A body that is written by hand. The writer sees an error, or
+/// [`mpsc::Sender::closed`], once the server has let go of the body.
+pub fn written_body() -> (mpsc::Sender<io::Result<Bytes>>, Body) {
+    let (writer, mut chunks) = mpsc::channel(1);
+    let body = futures::stream::poll_fn(move |cx| chunks.poll_recv(cx));
+    (writer, Body::from_stream(body))
+}
+
+pub fn client() -> reqwest::Client {
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
+
+pub fn h2_client() -> reqwest::Client {
+    reqwest::Client::builder()
+        .no_proxy()
+        .http2_prior_knowledge()
+        .build()
+        .unwrap()
+}
+
+/// Polls `future` once, on whatever thread this is.
+pub async fn poll_once<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::Output> {
+    poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx))).await
+}
