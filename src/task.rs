@@ -127,9 +127,8 @@ impl<T> Task<T> {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let mut task = cpu.spawn(std::future::pending::<()>());
-    /// assert!(!task.is_finished());
-    /// task.cancel();
+    /// let mut task = cpu.spawn_cpu(|| 42);
+    /// assert_eq!((&mut task).await.unwrap(), 42);
     /// assert!(task.is_finished());
     /// # }
     /// ```

@@ -145,6 +145,49 @@ fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
     }
 }
 
+/// What is seen when the I/O lane ends while another worker polls the body:
+/// the task that feeds it (hyper's connection) is dropped first. hyper says
+/// "closed before message completed" then, or, before 1.12, that the body is at
+/// its end. Neither is the peer's doing, and the second looks whole.
+#[cfg(feature = "http-body")]
+#[test]
+fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
+    use http_body::Frame;
+    use http_body_util::{BodyExt, StreamBody};
+    let _limit = support::time_limit();
+    for last in [None, Some("closed before message completed")] {
+        let Lanes { cpu, io } = lanes(twolane::Backend::Rayon, 1);
+        let (dropped, feeder_gone) = mpsc::channel();
+        let guard = Dropped(dropped);
+        let (feeds, feeding) = mpsc::channel();
+        io.spawn(async move {
+            let _guard = guard;
+            feeds.send(()).unwrap();
+            pending::<()>().await
+        });
+        feeding.recv().unwrap();
+
+        let (asks, asked) = mpsc::channel();
+        let mut hello = Some(Ok(Frame::data(bytes::Bytes::from("hello"))));
+        let fed = stream::poll_fn(move |_| {
+            let next = hello.take().or_else(|| {
+                asks.send(()).unwrap();
+                // On the other worker, which ends the runtime.
+                feeder_gone.recv().unwrap();
+                last.map(Err)
+            });
+            std::task::Poll::Ready(next)
+        });
+        let body = cpu.handle().body_from_io(StreamBody::new(fed), 1024);
+        asked.recv().unwrap();
+        io.shutdown_background();
+        match wait(body.collect()) {
+            Err(twolane::BodyError::Lost(lost)) => assert_eq!(lost.sent(), 5),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 /// xorshift64, so that a failure can be had again.
 struct Dice(u64);
 

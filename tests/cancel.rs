@@ -172,10 +172,12 @@ fn an_abort_handle_cancels() {
         let other = std::thread::spawn(move || {
             abort.abort();
             abort.abort();
-            abort.is_finished()
+            abort
         });
-        assert!(lanes.io.block_on(task).unwrap_err().is_cancelled());
-        assert!(other.join().unwrap());
+        let mut task = task;
+        let error = lanes.io.block_on(&mut task).unwrap_err();
+        assert!(error.is_cancelled());
+        assert!(task.is_finished() && other.join().unwrap().is_finished());
 
         let io = lanes.cpu.spawn_io(std::future::pending::<()>());
         io.abort_handle().abort();

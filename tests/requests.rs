@@ -8,7 +8,7 @@ mod server;
 mod support;
 
 use std::future::pending;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,6 +17,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use server::{Server, client, h2_client, poll_once, written_body};
 use support::{BOTH, Dropped, Lanes, lanes};
+use tokio::sync::Semaphore;
 use twolane::{Backend, RequestBuilderExt, SendIoError};
 
 fn hello() -> Server {
@@ -110,14 +111,25 @@ fn reqwest_s_own_errors_come_as_they_are() {
 #[test]
 fn a_busy_job_does_not_time_its_own_request_out() {
     let _limit = support::time_limit();
-    let server = hello();
+    let may_answer = Arc::new(Semaphore::new(0));
+    let gate = may_answer.clone();
+    let answer = get(move || {
+        let gate = gate.clone();
+        async move {
+            gate.acquire().await.unwrap().forget();
+            "hello"
+        }
+    });
+    let server = Server::start(Router::new().route("/", answer));
     let patience = Duration::from_secs(1);
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let request = client().get(server.url("/")).timeout(patience);
+        let may_answer = may_answer.clone();
         let job = cpu.spawn(async move {
             let mut request = request.send_io();
             assert!(poll_once(&mut request).await.is_pending());
+            may_answer.add_permits(1);
             let too_late = async move { tokio::time::sleep(patience * 5 / 4).await };
             twolane::spawn_io(too_late).wait().unwrap();
             request.await.unwrap().bytes().await

@@ -11,6 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::bridge::{BridgeError, Bridged, Pump, channel};
+use super::lane::this_runtime_is_closing;
 use crate::handle::Handle;
 
 /// How many bytes of one body are read ahead if nothing else is asked for:
@@ -97,7 +98,11 @@ impl<B: Body> Stream for Frames<B> {
     type Item = FrameResult<B>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.project().body.poll_frame(cx)
+        let polled = self.project().body.poll_frame(cx);
+        if matches!(polled, Poll::Ready(Some(Err(_)))) && this_runtime_is_closing() {
+            return Poll::Pending;
+        }
+        polled
     }
 }
 

@@ -93,6 +93,26 @@ impl fmt::Debug for IoLane {
     }
 }
 
+/// Whether the runtime that polls this code is shutting down.
+///
+/// It drops its tasks one by one, hyper's connections among them, and those
+/// who wait for them may still be polled: they would see a broken connection
+/// where the runtime is the cause. Such a task shall wait for its own end
+/// instead, which tells the truth. For errors only: it spawns a task to see
+/// whether that is taken on, which a runtime refuses before it drops the first.
+#[cfg(feature = "http-body")]
+pub(crate) fn this_runtime_is_closing() -> bool {
+    use std::future::{Future, ready};
+    use std::task::{Context, Waker};
+
+    let Ok(runtime) = Handle::try_current() else {
+        return false;
+    };
+    let mut probe = std::pin::pin!(runtime.spawn(ready(())));
+    let polled = probe.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    matches!(polled, Poll::Ready(Err(error)) if error.is_cancelled())
+}
+
 /// Dropped with the sentinel task.
 struct EndOfRuntime(Arc<Seen>);
 

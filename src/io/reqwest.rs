@@ -6,13 +6,14 @@
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use reqwest::{Body, RequestBuilder, Response, ResponseBuilderExt};
 
 use super::body::{BodyPump, DEFAULT_BODY_LIMIT, bridge_body};
+use super::lane::this_runtime_is_closing;
 use super::spawn::{Tail, spawn_io};
 use crate::error::{JoinError, NoCurrentHandle};
 use crate::handle::Handle;
@@ -125,6 +126,8 @@ impl SendIo {
                         pump.map(|pump| Box::pin(pump) as Pin<Box<dyn Future<Output = ()> + Send>>);
                     (Ok(response), tail)
                 }
+                // Dropped with its runtime, this tells the cause.
+                Err(_) if this_runtime_is_closing() => pending().await,
                 Err(error) => (Err(error), None),
             }
         }));
