@@ -147,8 +147,9 @@ fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
 
 /// What is seen when the I/O lane ends while another worker polls the body:
 /// the task that feeds it (hyper's connection) is dropped first. hyper says
-/// "closed before message completed" then, or, before 1.12, that the body is at
-/// its end. Neither is the peer's doing, and the second looks whole.
+/// "closed before message completed" then or, in versions without its #4069,
+/// that the body is at its end (hyper#3995). Neither is the peer's doing, and
+/// the second looks whole.
 #[cfg(feature = "http-body")]
 #[test]
 fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {

@@ -147,14 +147,15 @@ fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
         .build()
         .unwrap();
     let job = cpu.spawn(async { tokio::task::spawn_blocking(thread_name).await.unwrap() });
+    // Which of the three it is, is for Tokio to decide: workers are threads of
+    // that pool as well.
     let blocking = job.wait().unwrap();
-    assert!(
-        !["cpu-0", "cpu-1"].contains(&blocking.as_str()),
-        "{blocking}"
-    );
     assert_eq!(on(&calls, &blocking), ["start"]);
+    assert_eq!(calls.lock().unwrap().len(), 3);
     cpu.shutdown().wait();
-    assert_eq!(on(&calls, &blocking), ["start", "stop"]);
+    for thread in ["cpu-0", "cpu-1", "cpu-2"] {
+        assert_eq!(on(&calls, thread), ["start", "stop"], "{thread}");
+    }
 }
 
 /// What a hook's panic left behind is a lane that works.

@@ -129,11 +129,13 @@ fn debug_tells_the_state() {
         shows(&handle, &open);
         shows(&cpu, &["CpuRuntime", "closed: false"]);
         shows(&handle.enter(), &["EnterGuard"]);
-        let task = cpu.spawn(pending::<()>());
+        let mut task = cpu.spawn(pending::<()>());
         let abort = task.abort_handle();
         shows(&task, &["Task", "finished: false"]);
         shows(&abort, &["AbortHandle", "finished: false"]);
         task.cancel();
+        // It may be in its first poll just now, and ends with it.
+        assert!(io.block_on(&mut task).unwrap_err().is_cancelled());
         shows(&task, &["finished: true"]);
         shows(&abort, &["finished: true"]);
         let inside = || shows(&current_job().unwrap(), &["JobContext", "cancelled: false"]);
