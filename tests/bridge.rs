@@ -17,7 +17,7 @@ use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use stepped::{Stepped, wait};
 use support::{BOTH, Lanes, lanes};
-use twolane::{Backend, BodyError, Bridged};
+use twolane::{Backend, BodyError};
 
 /// Endless; counts what it was asked for.
 fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {
@@ -234,8 +234,7 @@ fn a_reader_that_does_nothing_holds_no_more_than_the_limit() {
             lanes.until_idle();
             // The pump reads on as soon as it may, and no further.
             assert_eq!(asked.load(SeqCst), fit + read, "chunks of {chunk}");
-            // Not `bridged.buffered()`: that is `StreamExt`'s.
-            let buffered = Bridged::buffered(&bridged);
+            let buffered = bridged.read_ahead();
             assert_eq!(buffered, fit * chunk);
             assert!(buffered < LIMIT + chunk);
             assert_eq!(wait(bridged.next()).unwrap().unwrap().len(), chunk);

@@ -98,8 +98,18 @@ impl<B: Body> Stream for Frames<B> {
     type Item = FrameResult<B>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = self.project().body.poll_frame(cx);
-        if matches!(polled, Poll::Ready(Some(Err(_)))) && this_runtime_is_closing() {
+        let mut body = self.project().body;
+        let polled = body.as_mut().poll_frame(cx);
+        // hyper's connection may have been dropped by a runtime that is going
+        // away. The body then fails, as if the peer had gone, or even ends, as
+        // if it were whole. This task is dropped next, and tells the cause.
+        let is_doubtful = match &polled {
+            Poll::Ready(Some(Err(_))) => true,
+            // One of known length can't end too soon.
+            Poll::Ready(None) => body.size_hint().exact() != Some(0),
+            _ => false,
+        };
+        if is_doubtful && this_runtime_is_closing() {
             return Poll::Pending;
         }
         polled

@@ -154,17 +154,18 @@ pub struct Bridged<T> {
 }
 
 impl<T> Bridged<T> {
-    /// How much is buffered: what was read on the other side and not yet here.
+    /// How much was read on the other side and not yet here, in the unit of
+    /// `weigh`.
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let numbers = futures::stream::iter(1..=3);
     /// let bridged = cpu.handle().stream_from_io(numbers, 1024, |_| 4);
-    /// assert!(bridged.buffered() <= 12);
+    /// assert!(bridged.read_ahead() <= 12);
     /// # }
     /// ```
-    pub fn buffered(&self) -> usize {
+    pub fn read_ahead(&self) -> usize {
         self.shared.buffered.load(SeqCst)
     }
 
@@ -235,7 +236,7 @@ impl<T> Drop for Bridged<T> {
 impl<T> fmt::Debug for Bridged<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bridged")
-            .field("buffered", &self.buffered())
+            .field("buffered", &self.read_ahead())
             .field("limit", &self.shared.limit)
             .finish_non_exhaustive()
     }

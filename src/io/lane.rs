@@ -98,19 +98,39 @@ impl fmt::Debug for IoLane {
 /// It drops its tasks one by one, hyper's connections among them, and those
 /// who wait for them may still be polled: they would see a broken connection
 /// where the runtime is the cause. Such a task shall wait for its own end
-/// instead, which tells the truth. For errors only: it spawns a task to see
+/// instead, which tells the truth. Not for hot paths: it spawns a task to see
 /// whether that is taken on, which a runtime refuses before it drops the first.
 #[cfg(feature = "http-body")]
 pub(crate) fn this_runtime_is_closing() -> bool {
-    use std::future::{Future, ready};
-    use std::task::{Context, Waker};
+    /// Its task's own end tells, not its `JoinHandle`: that is pending for a
+    /// caller that has used up Tokio's cooperative budget.
+    struct Probe {
+        ran: bool,
+        refused: Arc<AtomicBool>,
+    }
+    impl Drop for Probe {
+        fn drop(&mut self) {
+            if !self.ran {
+                self.refused.store(true, SeqCst);
+            }
+        }
+    }
 
     let Ok(runtime) = Handle::try_current() else {
         return false;
     };
-    let mut probe = std::pin::pin!(runtime.spawn(ready(())));
-    let polled = probe.as_mut().poll(&mut Context::from_waker(Waker::noop()));
-    matches!(polled, Poll::Ready(Err(error)) if error.is_cancelled())
+    let refused = Arc::new(AtomicBool::new(false));
+    let probe = Probe {
+        ran: false,
+        refused: refused.clone(),
+    };
+    drop(runtime.spawn(async move {
+        // Named whole, so that it moves in here whole, with its drop.
+        let mut probe = probe;
+        probe.ran = true;
+    }));
+    // Of a task that is refused, the future is dropped before `spawn` returns.
+    refused.load(SeqCst)
 }
 
 /// Dropped with the sentinel task.
