@@ -82,6 +82,7 @@ mod backend;
 mod budget;
 mod builder;
 mod context;
+mod current;
 mod error;
 mod handle;
 mod io;
@@ -98,8 +99,9 @@ mod warden;
 pub use budget::{YieldIfDue, yield_if_due};
 pub use builder::{Backend, Builder};
 pub use context::{EnterGuard, JobContext, checkpoint, current_job};
+pub use current::{in_io_context, spawn_cpu, spawn_io, try_spawn_cpu, try_spawn_io};
 pub use error::{BuildError, Cancelled, JoinError, NoCurrentHandle};
-pub use handle::{Handle, in_io_context, spawn_cpu, spawn_io, try_spawn_cpu, try_spawn_io};
+pub use handle::Handle;
 #[cfg(feature = "http-body")]
 pub use io::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 pub use io::bridge::{BridgeError, Bridged};

@@ -10,8 +10,9 @@ use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::bridge::{BridgeError, Bridged, Pump, channel};
+use super::bridge::{BridgeError, Bridged, channel};
 use super::lane::this_runtime_is_closing;
+use super::pump::Pump;
 use crate::handle::Handle;
 
 /// How many bytes of one body are read ahead if nothing else is asked for:

@@ -5,6 +5,7 @@ pub(crate) mod body;
 pub(crate) mod bridge;
 pub(crate) mod in_context;
 pub(crate) mod lane;
+mod pump;
 #[cfg(feature = "reqwest")]
 pub(crate) mod reqwest;
 pub(crate) mod spawn;

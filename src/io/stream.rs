@@ -2,7 +2,8 @@
 
 use futures_core::Stream;
 
-use super::bridge::{Bridged, Pump, channel};
+use super::bridge::{Bridged, channel};
+use super::pump::Pump;
 use crate::handle::Handle;
 
 impl Handle {
