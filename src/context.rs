@@ -100,10 +100,6 @@ pub(crate) fn in_job<J: Cancel + 'static, R>(job: &Arc<J>, step: impl FnOnce() -
     result
 }
 
-pub(crate) fn is_in_job() -> bool {
-    JOB.with_borrow(Option::is_some)
-}
-
 fn running_job(only_cancelled: bool) -> Option<Arc<dyn Cancel>> {
     let look = |running: &RefCell<Option<Running>>| {
         let running = running.borrow();

@@ -24,8 +24,11 @@ use crate::context;
 use crate::io::lane::IoLane;
 use crate::job::Run;
 use crate::job::state::Cause;
+use crate::panics;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, Queue, fence};
 use crate::warden::Order;
+
+const LEFT_BEHIND: &str = "what a job left behind";
 
 pub(crate) struct Lane {
     queue: Queue<Arc<dyn Run>>,
@@ -131,7 +134,9 @@ impl Lane {
         }
         let running = &self.running[context::worker_index() % self.running.len()];
         running.fetch_add(1, SeqCst);
-        job.run();
+        // The job catches what its work panics with. This is for the rest: the
+        // subscriber and the wakers that go with the job's last reference.
+        panics::run_hook(LEFT_BEHIND, move || job.run());
         running.fetch_sub(1, SeqCst);
     }
 
@@ -159,27 +164,38 @@ impl Lane {
         self.warden.send(order).map_err(|unsent| unsent.0)
     }
 
-    /// Resolves all that is queued: every awaiter is told before the first
-    /// destructor of the user's runs, since one of those may block.
-    pub(crate) fn sweep_queue(&self) {
+    /// Closes all that is queued and tells the awaiters. The destructors of the
+    /// user's are still to run ([`discard`](Self::discard)): one may block.
+    pub(crate) fn close_queued(&self) -> Vec<Arc<dyn Run>> {
         let jobs: Vec<_> = std::iter::from_fn(|| self.pop()).collect();
-        Self::resolve(&jobs);
+        for job in &jobs {
+            job.close(Cause::ShutDown);
+        }
+        jobs
     }
 
-    pub(crate) fn sweep_suspended(&self) {
-        // A job in the registry may rest in the queue just as well: its waker
-        // may have been called. `close` covers both.
-        Self::resolve(&self.suspended.all());
+    /// The same for the suspended ones. A job in the registry may rest in the
+    /// queue just as well: its waker may have been called.
+    pub(crate) fn close_suspended(&self) -> Vec<Arc<dyn Run>> {
+        let jobs = self.suspended.all();
+        for job in &jobs {
+            job.close(Cause::ShutDown);
+        }
+        jobs
     }
 
-    fn resolve(jobs: &[Arc<dyn Run>]) {
-        let closed: Vec<bool> = jobs.iter().map(|job| job.close(Cause::ShutDown)).collect();
-        for (job, closed) in jobs.iter().zip(closed) {
-            // One that is running, or that somebody else closed, is theirs.
-            if closed {
-                job.discard();
+    /// Drops the work of jobs that were closed, here or by a cancel before.
+    pub(crate) fn discard(jobs: Vec<Arc<dyn Run>>) {
+        for job in jobs {
+            // One that runs is its runner's.
+            if job.has_ended() {
+                panics::run_hook(LEFT_BEHIND, move || job.discard());
             }
         }
+    }
+
+    pub(crate) fn sweep_queue(&self) {
+        Self::discard(self.close_queued());
     }
 
     pub(crate) fn thread_started(&self) {

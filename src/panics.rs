@@ -41,6 +41,11 @@ pub(crate) fn report(what: &'static str, text: &str) {
 #[cfg(not(feature = "tracing"))]
 pub(crate) fn report(_what: &'static str, _text: &str) {}
 
+/// The same, for a payload that came by another way than [`catch`].
+pub(crate) fn report_payload(what: &'static str, payload: Box<dyn Any + Send>) {
+    report(what, &PanicPayload::new(payload).text());
+}
+
 /// What a panic carried. Its own destructor may panic as well: that is caught
 /// too, so that dropping an error never brings anything down.
 pub(crate) struct PanicPayload {

@@ -6,7 +6,8 @@
 //!   of the lane itself, or a destructor; none of them may block. They close
 //!   the lane and leave the rest to the warden: it resolves every queued and
 //!   suspended job (so nothing hangs even if every lane thread is stuck in a
-//!   job), drops what they had captured, lets go of the backend, waits until
+//!   job), lets go of the backend, has a sweeper drop what they had captured
+//!   (a destructor may block), waits until
 //!   the last lane thread has ended, tells those who wait for that, and ends.
 //! - **Deadlines** of `shutdown_timeout`: a clock of its own, so that they hold
 //!   on any runtime, without a timer, and while Tokio's clock is paused.
@@ -18,8 +19,8 @@
 //! is told that nobody is there and sweeps by itself.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,9 @@ use tokio::sync::oneshot;
 
 use crate::context;
 use crate::handle::Handle;
+use crate::job::Run;
 use crate::lane::Lane;
+use crate::panics;
 
 pub(crate) enum Order {
     /// The lane was closed.
@@ -68,7 +71,8 @@ pub(crate) fn start(lane: Arc<Lane>, mailbox: Receiver<Order>, name: &str) -> io
             // belongs where it would on any other thread of the lane.
             let io = lane.io.handle().clone();
             let _io = io.enter();
-            context::set_own_handle(Some(Handle::new(lane.clone())));
+            // As a worker of the lane, which may not wait for the lane.
+            context::enter_worker(Handle::new(lane.clone()), 0);
             let warden = Warden {
                 lane,
                 waiting: Vec::new(),
@@ -78,16 +82,46 @@ pub(crate) fn start(lane: Arc<Lane>, mailbox: Receiver<Order>, name: &str) -> io
                 last_rehomed: None,
             };
             warden.run(mailbox);
-            context::set_own_handle(None);
+            drop(context::leave_worker());
         })
         .map(drop)
+}
+
+/// Runs the destructors of closed jobs on a thread of their own, which counts
+/// as one of the lane's: one that blocks must not hold the warden's clock.
+fn discard_elsewhere(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
+    lane.thread_started();
+    let name = thread::current()
+        .name()
+        .unwrap_or_default()
+        .replace("warden", "sweeper");
+    let jobs = Arc::new(Mutex::new(closed));
+    let sweep = {
+        let (lane, jobs) = (lane.clone(), jobs.clone());
+        move || {
+            let io = lane.io.handle().clone();
+            let _io = io.enter();
+            context::enter_worker(Handle::new(lane.clone()), 0);
+            let closed = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
+            Lane::discard(closed);
+            drop(context::leave_worker());
+            lane.thread_ended();
+        }
+    };
+    if thread::Builder::new().name(name).spawn(sweep).is_err() {
+        // No thread to be had: here, then.
+        let closed = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
+        Lane::discard(closed);
+        lane.thread_ended();
+    }
 }
 
 impl Warden {
     fn run(mut self, mailbox: Receiver<Order>) {
         while !(self.lane.is_closed() && self.retired() && self.lane.threads_alive() == 0) {
             if let Some(order) = self.next(&mailbox) {
-                self.obey(order);
+                // Whatever panics (a waker, a subscriber), the warden stays.
+                panics::run_hook("what the warden called", || self.obey(order));
             }
             self.attend_to_clock();
         }
@@ -95,9 +129,9 @@ impl Warden {
         let late: Vec<_> = mailbox.try_iter().collect();
         drop(mailbox);
         for order in late {
-            self.obey(order);
+            panics::run_hook("what the warden called", || self.obey(order));
         }
-        self.lane.sweep_queue();
+        panics::run_hook("what the warden called", || self.lane.sweep_queue());
         for (_, reply) in self.waiting {
             let _ = reply.send(0);
         }
@@ -124,10 +158,13 @@ impl Warden {
     fn obey(&mut self, order: Order) {
         match order {
             Order::Shutdown => {
-                self.lane.sweep_queue();
-                self.lane.sweep_suspended();
+                let mut closed = self.lane.close_queued();
+                closed.extend(self.lane.close_suspended());
                 if let Some(backend) = self.lane.backend() {
                     backend.retire();
+                }
+                if !closed.is_empty() {
+                    discard_elsewhere(&self.lane, closed);
                 }
             }
             Order::Sweep => self.lane.sweep_queue(),

@@ -52,6 +52,7 @@ struct Model {
     completion: Completion<u8>,
     queue: Queue<()>,
     closed: AtomicBool,
+    work_is_there: AtomicBool,
     work_dropped: AtomicUsize,
     steps: AtomicUsize,
 }
@@ -62,6 +63,7 @@ impl Model {
             completion: Completion::new(State::queued()),
             queue: Queue::new(),
             closed: AtomicBool::new(false),
+            work_is_there: AtomicBool::new(true),
             work_dropped: AtomicUsize::new(0),
             steps: AtomicUsize::new(0),
         };
@@ -73,8 +75,11 @@ impl Model {
         &self.completion.state
     }
 
+    /// Takes the work, if it is still there.
     fn discard(&self) {
-        self.work_dropped.fetch_add(1, SeqCst);
+        if self.work_is_there.swap(false, SeqCst) {
+            self.work_dropped.fetch_add(1, SeqCst);
+        }
     }
 
     fn must_close(&self) -> Option<Cause> {
@@ -101,6 +106,7 @@ impl Model {
             }
             Start::NotQueued => unreachable!("it came out of the queue"),
         }
+        assert!(self.work_is_there.load(SeqCst), "run without its work");
         if self.steps.fetch_add(1, SeqCst) == 1 {
             self.discard();
             self.completion.finish(Ok(7));
@@ -113,7 +119,6 @@ impl Model {
                 self.completion.wake_awaiter();
                 self.discard();
             }
-            Paused::Tell => self.completion.wake_awaiter(),
         }
         true
     }

@@ -49,7 +49,7 @@ impl Pool {
             .num_threads(threads)
             .panic_handler(|payload| {
                 // A bare `rayon::spawn` of the user's has no awaiting side.
-                panics::drop_quietly("a closure given to rayon::spawn", payload);
+                panics::report_payload("a closure given to rayon::spawn", payload);
             })
             .spawn_handler(|worker| {
                 let index = worker.index();
@@ -138,7 +138,6 @@ fn worker_main(lane: Arc<Lane>, settings: &ThreadSettings, worker: rayon_core::T
 
 thread_local! {
     static BELOW_MAIN_LOOP: std::cell::RefCell<std::collections::HashSet<usize>> = std::cell::RefCell::default();
-    static DRAINING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
 enum Ticket {
@@ -177,13 +176,6 @@ fn use_ticket(ticket: Ticket) {
             };
             if stack::is_at_bottom(position) {
                 drain(&lane, &pool.tickets);
-            } else if DRAINING.get() && !context::is_in_job() {
-                // Found while giving rayon's own work a turn: this worker has
-                // a ticket already.
-                pool.tickets.give_back();
-                if lane.has_queued() {
-                    pool.kick(&lane);
-                }
             } else {
                 // An error means that the lane is closed and the queue seen to.
                 let _ = lane.tell_warden(Order::Rehome);
@@ -193,7 +185,6 @@ fn use_ticket(ticket: Ticket) {
 }
 
 fn drain(lane: &Arc<Lane>, tickets: &Tickets) {
-    DRAINING.set(true);
     loop {
         while lane.run_next() {
             rayon_core::yield_now();
@@ -202,5 +193,4 @@ fn drain(lane: &Arc<Lane>, tickets: &Tickets) {
             break;
         }
     }
-    DRAINING.set(false);
 }

@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
@@ -24,6 +25,9 @@ use crate::handle::Handle;
 use crate::job::Run;
 use crate::job::state::Cause;
 use crate::lane::Lane;
+
+/// How long a thread may take to start.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct CpuTokio {
     /// Taken by the warden when the lane closes.
@@ -40,6 +44,7 @@ impl CpuTokio {
             hooks,
         } = settings;
         let (started, all_started) = mpsc::channel();
+        let (ready, all_ready) = mpsc::channel();
         let next_index = AtomicUsize::new(0);
         let stop_hooks = hooks.clone();
         // Weak: Tokio keeps its hooks as long as anyone has a handle of the
@@ -50,11 +55,17 @@ impl CpuTokio {
             if let Some(lane) = weak_lane.upgrade() {
                 lane.thread_started();
                 let index = next_index.fetch_add(1, SeqCst);
-                context::enter_worker(Handle::new(lane), index);
+                if index < threads {
+                    context::enter_worker(Handle::new(lane), index);
+                } else {
+                    // There one may wait for the lane.
+                    context::set_own_handle(Some(Handle::new(lane)));
+                }
             }
-            hooks.started();
             // Nobody listens any more once the workers are up.
             let _ = started.send(());
+            hooks.started();
+            let _ = ready.send(());
         };
         let on_stop = move || {
             stop_hooks.stopping();
@@ -71,7 +82,17 @@ impl CpuTokio {
             .on_thread_stop(on_stop)
             .build()?;
         for _ in 0..threads {
-            all_started
+            // Where the system has too few threads to give, Tokio makes do
+            // with less than it was asked for.
+            if all_started.recv_timeout(PATIENCE).is_err() {
+                runtime.shutdown_background();
+                return Err(io::Error::other(
+                    "some of the runtime's workers did not start",
+                ));
+            }
+        }
+        for _ in 0..threads {
+            all_ready
                 .recv()
                 .expect("the runtime, which is here, holds the sender in its start hook");
         }
@@ -131,6 +152,9 @@ impl Future for Adopter {
         job.link().driver.register(cx.waker());
         self.lane.step(job.clone());
         if job.has_ended() {
+            // It may have been closed just now, after its step: whoever did
+            // that woke this task in vain.
+            job.discard();
             self.job = None;
             Poll::Ready(())
         } else {
@@ -143,9 +167,8 @@ impl Drop for Adopter {
     /// Tokio lets go of its tasks when the runtime ends.
     fn drop(&mut self) {
         if let Some(job) = self.job.take() {
-            if job.close(Cause::ShutDown) {
-                job.discard();
-            }
+            job.close(Cause::ShutDown);
+            Lane::discard(vec![job]);
         }
     }
 }

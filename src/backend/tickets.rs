@@ -37,8 +37,7 @@ impl Tickets {
         false
     }
 
-    /// A ticket that will not be used.
-    pub(crate) fn give_back(&self) {
+    fn give_back(&self) {
         self.issued.fetch_sub(1, SeqCst);
         fence(SeqCst);
     }

@@ -180,7 +180,6 @@ impl<W: Work> Job<W> {
                 self.completion.wake_awaiter();
                 self.discard();
             }
-            Paused::Tell => self.completion.wake_awaiter(),
         }
     }
 

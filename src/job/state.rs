@@ -69,11 +69,9 @@ pub(crate) enum Paused {
     Rest,
     /// Put it into the queue: it was woken while it ran.
     Requeue,
-    /// Drop the work and tell the awaiting side: it is closed.
+    /// Drop the work and tell the awaiting side: it is closed. (If a waker came
+    /// first, a reference in the queue will find nothing left to do.)
     Discard,
-    /// Tell the awaiting side: it is closed, and a waker that came first has
-    /// put it into the queue, where its work will be dropped.
-    Tell,
 }
 
 /// What a call of [`State::close`] found.
@@ -150,10 +148,7 @@ impl State {
         }
         fence(SeqCst);
         match must_close().map(|cause| self.close(cause)) {
-            // It is in no queue yet, and now it need not be.
-            Some(Close::WasQueued) if woken => Paused::Discard,
-            Some(Close::WasQueued) => Paused::Tell,
-            Some(Close::WasIdle) => Paused::Discard,
+            Some(Close::WasQueued | Close::WasIdle) => Paused::Discard,
             Some(Close::No) | None if woken => Paused::Requeue,
             Some(Close::No) | None => Paused::Rest,
         }
