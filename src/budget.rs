@@ -102,9 +102,10 @@ fn tick() {
 /// of 5 to 10 ms; else does nothing, for about a nanosecond.
 ///
 /// For futures on the CPU lane that compute for long without having to wait:
-/// call it in the loop. Giving way puts the job at the end of the queue, first
-/// come first served: everything that waits now has its turn before it, and
-/// nothing that comes later. It is also where such a future sees its
+/// call it in the loop. Giving way puts the job at the end of the queue: on
+/// [`Backend::Rayon`](crate::Backend::Rayon) everything that waits now has its
+/// turn before it, and nothing that comes later; on `Backend::Runtime` the order
+/// is Tokio's. It is also where such a future sees its
 /// cancellation and a shutdown.
 ///
 /// A closure can't give way; see [`checkpoint`](crate::checkpoint). Outside a

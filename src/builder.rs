@@ -23,7 +23,7 @@ use crate::warden;
 /// | a socket opened directly inside a job | belongs to the I/O lane | panics (see below) |
 /// | a Tokio timer inside a job | the I/O lane's | the CPU runtime's own |
 /// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not see its cancel | as in any Tokio task |
-/// | [`Handle::install`](crate::Handle::install) | runs in the pool | an error |
+/// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |
 /// | [`current_job`](crate::current_job) costs | microseconds | nanoseconds |
 ///
 /// The panic of a socket in a job on `Backend::Runtime` reads *"A Tokio 1.x

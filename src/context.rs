@@ -56,6 +56,28 @@ pub(crate) fn set_process_default(handle: Option<Handle>) -> Option<Handle> {
     std::mem::replace(&mut default, handle)
 }
 
+/// Runs `f` with `handle` as if it had been entered, innermost.
+pub(crate) fn with_entered<R>(handle: &Handle, f: impl FnOnce() -> R) -> R {
+    struct Leave(Option<usize>);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            if let Some(depth) = self.0 {
+                let cut = |entered: &RefCell<Vec<Handle>>| entered.borrow_mut().split_off(depth);
+                drop(ENTERED.try_with(cut));
+            }
+        }
+    }
+    // A future may be dropped while its thread ends: then there is no current
+    // handle, and no harm.
+    let enter = |entered: &RefCell<Vec<Handle>>| {
+        let mut entered = entered.borrow_mut();
+        entered.push(handle.clone());
+        entered.len() - 1
+    };
+    let _leave = Leave(ENTERED.try_with(enter).ok());
+    f()
+}
+
 /// Sets the own handle of this thread and returns the one before.
 pub(crate) fn set_own_handle(handle: Option<Handle>) -> Option<Handle> {
     OWN.replace(handle)
@@ -116,9 +138,11 @@ fn running_job(only_cancelled: bool) -> Option<Arc<dyn Cancel>> {
 
 /// The job that this code is part of, for its rayon children to capture.
 ///
-/// `None` outside a job, and in a rayon child of one: whatever thread runs the
-/// child, it never sees *another* job. So ask in the job itself, and let the
-/// children capture the answer.
+/// `None` outside a job, and in a rayon child of one, even if that runs on a
+/// thread where another job waits. So ask in the job itself, and let the
+/// children capture the answer. (One way is left in which a child may take the
+/// job below it for its own: if a stolen child spawns another, and the job
+/// below is in the second half of a `join`, which runs it without a wait.)
 ///
 /// Costs a walk up the stack on the rayon backend (microseconds: it looks for
 /// a wait of rayon's between here and the job), nothing on the other.

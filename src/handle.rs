@@ -24,7 +24,7 @@ use crate::task::Task;
 ///
 /// | use | for | costs |
 /// |---|---|---|
-/// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation |
+/// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation (two on an idle lane) |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
 /// | [`in_io_context`](Self::in_io_context) | making I/O objects that others will poll | nothing; no hop |

@@ -69,7 +69,8 @@
 //! | `http-body` | no | [`Handle::body_from_io`], for any [`http_body::Body`] |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
 //!
-//! Linux is where it is tested; nothing in it is particular to Linux.
+//! Linux is where it is tested. Elsewhere it should work; on Apple's systems
+//! [`current_job`] in a stolen child may be less sure of its answer.
 
 #![forbid(unsafe_code)]
 // Without all features some of the links above lead nowhere.

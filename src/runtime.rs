@@ -35,6 +35,7 @@ use crate::warden::Order;
 /// | queued | never runs; its task says so at once | the same | the same |
 /// | a suspended future | dropped; its task says so at once | the same | the same |
 /// | a running closure | awaited; its task gets the output | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
+/// | anything on the I/O lane (`spawn_io`, bodies on their way) | goes on | the same | the same |
 /// | a running future | until its next `.await` that waits, then as a suspended one | the same, counted if it is late | the same, not awaited |
 ///
 /// So await the tasks whose work matters, and then shut down. A closure that
@@ -44,7 +45,8 @@ use crate::warden::Order;
 /// awaited where those libraries await it; tasks that jobs spawned on
 /// [`Backend::Runtime`](crate::Backend::Runtime) with `tokio::spawn` are
 /// dropped. Destructors of queued and suspended jobs run on a thread of the
-/// CPU lane, never on the one that shuts down.
+/// CPU lane, not on the one that shuts down (but a job that is submitted in the
+/// very moment may be dropped by its submitter).
 ///
 /// [`shutdown`]: Self::shutdown
 /// [`shutdown_timeout`]: Self::shutdown_timeout

@@ -89,7 +89,9 @@ impl<T> Task<T> {
     /// captured is dropped on its lane soon after. One that runs goes on: a
     /// future until its next `.await` that has to wait, a closure until it
     /// returns. If it ends with an output all the same, the task gives the
-    /// output. Calling it twice, or after the end, does nothing.
+    /// output. What was given to `spawn_io` has ended at once in any case, and
+    /// is dropped on the I/O lane. Calling it twice, or after the end, does
+    /// nothing.
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();

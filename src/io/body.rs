@@ -84,7 +84,11 @@ pub(crate) fn bridge_body<B: Body>(body: B, limit: usize) -> BridgeEnds<B> {
             .and_then(Frame::data_ref)
             .map_or(0, Buf::remaining)
     };
-    (bridged, Some(Pump::new(Frames { body }, weigh, writer)))
+    let frames = Frames {
+        body,
+        failed: false,
+    };
+    (bridged, Some(Pump::new(frames, weigh, writer)))
 }
 
 pin_project! {
@@ -92,6 +96,8 @@ pin_project! {
     pub(crate) struct Frames<B> {
         #[pin]
         body: B,
+        // A failed one may fail again at each poll: once is enough.
+        failed: bool,
     }
 }
 
@@ -99,7 +105,11 @@ impl<B: Body> Stream for Frames<B> {
     type Item = FrameResult<B>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut body = self.project().body;
+        let this = self.project();
+        if *this.failed {
+            return Poll::Ready(None);
+        }
+        let mut body = this.body;
         let polled = body.as_mut().poll_frame(cx);
         // hyper's connection may have been dropped by a runtime that is going
         // away. The body then fails, as if the peer had gone, or even ends, as
@@ -113,6 +123,7 @@ impl<B: Body> Stream for Frames<B> {
         if is_doubtful && this_runtime_is_closing() {
             return Poll::Pending;
         }
+        *this.failed = matches!(polled, Poll::Ready(Some(Err(_))));
         polled
     }
 }

@@ -33,6 +33,8 @@ const OPEN: u8 = 0;
 const COMPLETE: u8 = 1;
 const LOST: u8 = 2;
 
+const HEAVIEST: usize = usize::MAX / 2;
+
 struct Shared<T> {
     items: Queue<(T, usize)>,
     buffered: AtomicUsize,
@@ -51,7 +53,7 @@ pub(crate) fn channel<T>(limit: usize, lane: &'static str) -> (Writer<T>, Bridge
         items: Queue::new(),
         buffered: AtomicUsize::new(0),
         // A limit of 0 means one item at a time.
-        limit: limit.max(1),
+        limit: limit.clamp(1, HEAVIEST),
         end: AtomicU8::new(OPEN),
         lost: OnceLock::new(),
         reader_gone: AtomicBool::new(false),
@@ -99,6 +101,9 @@ impl<T> Writer<T> {
 
     pub(crate) fn send(&mut self, item: T, weight: usize) {
         self.sent = self.sent.saturating_add(weight);
+        // What weighs nothing (a trailer) takes room all the same; and two of
+        // the heaviest don't overflow the sum.
+        let weight = weight.clamp(1, HEAVIEST);
         self.shared.buffered.fetch_add(weight, SeqCst);
         self.shared.items.push((item, weight));
         self.shared.reader.wake();

@@ -150,11 +150,8 @@ where
 
 impl<F, T> Runner<F, T> {
     fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
-        let before = context::set_own_handle(Some(self.handle.clone()));
-        let job = self.job.clone();
-        let result = job.carried.in_scope(|| f(self));
-        context::set_own_handle(before);
-        result
+        let (handle, job) = (self.handle.clone(), self.job.clone());
+        context::with_entered(&handle, || job.carried.in_scope(|| f(self)))
     }
 }
 
@@ -167,12 +164,14 @@ where
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        match self.inside(|this| panics::catch(|| this.poll_both(cx))) {
-            Ok(polled) => polled,
-            Err(payload) => {
+        match panics::catch(|| self.inside(|this| panics::catch(|| this.poll_both(cx)))) {
+            Ok(Ok(polled)) => polled,
+            Ok(Err(payload)) | Err(payload) => {
+                // Before the awaiting side is told, as with a job.
+                panics::drop_quietly(DESTRUCTOR, self.head.take());
                 if self.job.completion.state.has_ended() {
                     // In the tail, or after a cancel: there is no awaiting side.
-                    panics::drop_quietly("a future on the I/O lane", payload);
+                    panics::report("a future on the I/O lane", &payload.text());
                 } else {
                     let error = JoinError::panicked(payload);
                     self.job.completion.try_finish(Err(error));
@@ -185,9 +184,11 @@ where
 
 impl<F, T> Drop for Runner<F, T> {
     fn drop(&mut self) {
-        self.inside(|this| {
-            panics::drop_quietly(DESTRUCTOR, this.head.take());
-            panics::drop_quietly(DESTRUCTOR, this.tail.take());
+        panics::run_hook(DESTRUCTOR, || {
+            self.inside(|this| {
+                panics::drop_quietly(DESTRUCTOR, this.head.take());
+                panics::drop_quietly(DESTRUCTOR, this.tail.take());
+            });
         });
         let completion = &self.job.completion;
         if completion.state.close_running(Cause::IoRuntimeGone) {

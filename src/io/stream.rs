@@ -13,7 +13,7 @@ impl Handle {
     /// The I/O lane reads ahead while less than `limit` is buffered, `weigh`
     /// saying what an item counts (bytes, say); so at most `limit` and one
     /// item more are held. With a limit of 0 one item at a time goes across;
-    /// items that weigh 0 are not limited. Dropping the result drops the
+    /// an item counts 1 at least. Dropping the result drops the
     /// stream over there.
     ///
     /// # Errors
