@@ -106,7 +106,11 @@ pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
             .as_ref()
             .is_some_and(|own| Arc::ptr_eq(own.lane(), lane))
     };
-    WORKER.get().is_some() && OWN.try_with(is_own).unwrap_or(false)
+    // In a job there is no doubt. Elsewhere on the lane's threads the index
+    // tells; Tokio may have made a worker of a thread that has none.
+    let is_worker =
+        WORKER.get().is_some() || JOB.try_with(|job| job.borrow().is_some()).unwrap_or(false);
+    is_worker && OWN.try_with(is_own).unwrap_or(false)
 }
 
 /// Runs a step of `job` with the job as this thread's current one.

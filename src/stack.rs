@@ -17,6 +17,10 @@
 //!   are among the frames below a ticket that each of them called, and not
 //!   among those that every `catch_unwind` makes.
 //!
+//! One way is not seen: `join` itself runs what a stolen child has spawned on
+//! this worker, directly, from a frame that is generic and so has no address to
+//! learn.
+//!
 //! Where a stack can't be walked (`panic = "abort"` without unwind tables), the
 //! second question is answered "no": a job then sees its cancellation through a
 //! captured `JobContext` only.

@@ -327,6 +327,19 @@ fn waiting_for_the_own_lane_is_refused() {
     }
 }
 
+/// A thread of the CPU runtime's blocking pool is none of its workers.
+#[test]
+fn a_blocking_thread_may_wait_for_the_lane() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let handle = lanes.cpu.handle();
+    let task = lanes.cpu.spawn(async move {
+        let wait = move || handle.spawn_cpu(|| 5).wait().unwrap();
+        tokio::task::spawn_blocking(wait).await.unwrap()
+    });
+    assert_eq!(task.wait().unwrap(), 5);
+}
+
 /// Bad settings are named, with the limit and the remedy.
 #[test]
 fn settings_are_checked() {
