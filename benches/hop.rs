@@ -13,13 +13,15 @@
 //!
 //! `cargo bench --bench hop` (half a minute), `-- --quick` (a few seconds).
 
+mod support;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::hint::black_box;
 use std::pin::Pin;
 use std::time::Instant;
 
-use serde_json::json;
+use support::{Ratio, Report, in_turn, is_quick, quantile};
 use twolane::{Backend, CpuRuntime};
 
 type Round = Box<dyn Fn(u32) -> Pin<Box<dyn Future<Output = f64> + Send>>>;
@@ -64,8 +66,7 @@ fn timed_in_job(
 }
 
 fn main() {
-    let quick = std::env::args().any(|arg| arg == "--quick" || arg == "--test");
-    let (rounds, trips) = if quick { (7, 200) } else { (41, 2_000) };
+    let (rounds, trips) = if is_quick() { (7, 200) } else { (41, 2_000) };
 
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -184,8 +185,8 @@ fn main() {
 
     let mut figures: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for round in 0..=rounds {
-        for turn in 0..contenders.len() {
-            let (name, run) = &contenders[(turn + round) % contenders.len()];
+        for turn in in_turn(contenders.len(), round) {
+            let (name, run) = &contenders[turn];
             let ns = io.block_on(io.spawn(run(trips))).unwrap();
             // The first round warms up.
             if round > 0 {
@@ -204,38 +205,17 @@ fn report(contenders: &[(&str, Round)], figures: &BTreeMap<&str, Vec<f64>>, roun
         "{:32} {:>10} {:>20} {:>18}",
         "round trip", "median ns", "quartiles", "over spawn_blocking"
     );
-    let mut rows = Vec::new();
-    let mut ratios = serde_json::Map::new();
+    let mut report = Report::new("hop");
     for (name, _) in contenders {
         let values = &figures[name];
-        let ratio = quantile(
-            values.iter().zip(blocking).map(|(ours, peer)| ours / peer),
-            0.5,
-        );
+        let ratio = Ratio::of_rounds(values.iter().copied(), blocking.iter().copied()).median;
         let [low, median, high] = [0.25, 0.5, 0.75].map(|q| quantile(values.iter().copied(), q));
         println!(
             "{name:32} {median:>10.0} {:>20} {ratio:>18.2}",
             format!("{low:.0} to {high:.0}")
         );
-        rows.push(json!({"contender": name, "metric": "round_trip", "unit": "ns", "value": median, "n": rounds}));
-        ratios.insert(format!("{name} / spawn_blocking"), json!(ratio));
+        report.row(name, "round_trip", "ns", median, rounds);
+        report.ratio(&format!("{name} / spawn_blocking"), ratio);
     }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let found =
-        json!({"bench": "hop", "machine": {"cores": cores}, "rows": rows, "ratios": ratios});
-    let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("target"),
-        std::path::PathBuf::from,
-    );
-    let folder = folder.join("twolane");
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("hop.json");
-    std::fs::write(&file, format!("{found:#}\n")).unwrap();
-    println!("written to {}", file.display());
-}
-
-fn quantile(values: impl Iterator<Item = f64>, q: f64) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[((values.len() - 1) as f64 * q).round() as usize]
+    report.write();
 }
