@@ -17,9 +17,12 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::mpsc;
 use std::task::{Context, Poll};
 use std::thread::{self, Thread};
 use std::time::Duration;
+
+use crate::os::starter;
 
 const TICK: Duration = Duration::from_millis(5);
 const TICKS_OF_A_SLICE: u32 = 2;
@@ -34,10 +37,21 @@ const ASKED: u8 = 2;
 
 thread_local! {
     static SLICE_BEGAN: Cell<u32> = const { Cell::new(0) };
+    static GAVE_WAY: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A job's step begins on this thread.
-pub(crate) fn begin_slice() {
+pub(crate) fn begin_step() {
+    GAVE_WAY.set(false);
+    begin_slice();
+}
+
+/// Whether the job's step that has just ended on this thread gave way.
+pub(crate) fn gave_way() -> bool {
+    GAVE_WAY.get()
+}
+
+fn begin_slice() {
     SLICE_BEGAN.set(TICKS.load(Relaxed));
 }
 
@@ -57,15 +71,17 @@ fn ask() {
     }
 }
 
-/// The ticker's thread, which the first caller starts.
+/// The ticker's thread, which the first caller has started.
 fn ticker() -> Option<&'static Thread> {
     static TICKER: OnceLock<Option<Thread>> = OnceLock::new();
     let start = || {
-        let started = thread::Builder::new()
-            .name("twolane-ticker".to_owned())
-            .spawn(tick);
+        let (me, ticker) = mpsc::channel();
+        let started = starter::spawn("twolane-ticker".to_owned(), move || {
+            let _ = me.send(thread::current());
+            tick();
+        });
         match started {
-            Ok(ticker) => Some(ticker.thread().clone()),
+            Ok(()) => ticker.recv().ok(),
             Err(error) => {
                 // Then no slice ever ends: jobs run as without this function.
                 crate::panics::report("starting the ticker of yield_if_due", &error.to_string());
@@ -102,10 +118,11 @@ fn tick() {
 /// of 5 to 10 ms; else does nothing, for about a nanosecond.
 ///
 /// For futures on the CPU lane that compute for long without having to wait:
-/// call it in the loop. Giving way puts the job at the end of the queue: on
-/// [`Backend::Rayon`](crate::Backend::Rayon) everything that waits now has its
-/// turn before it, and nothing that comes later; on `Backend::Runtime` the order
-/// is Tokio's. It is also where such a future sees its
+/// call it in the loop. On [`Backend::Rayon`](crate::Backend::Rayon) a job that
+/// gives way goes behind all that has not run yet, also what comes later, so
+/// that a small job waits for one slice and not for one of each long job; and
+/// when eight others in a row have gone before those that gave way, it is their
+/// turn. On `Backend::Runtime` the order is Tokio's. It is also where such a future sees its
 /// cancellation and a shutdown.
 ///
 /// A closure can't give way; see [`checkpoint`](crate::checkpoint). Outside a
@@ -147,6 +164,7 @@ impl Future for YieldIfDue {
             return Poll::Ready(());
         }
         self.gave_way = true;
+        GAVE_WAY.set(true);
         begin_slice();
         cx.waker().wake_by_ref();
         Poll::Pending

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::thread;
 
-use crate::backend::{Backend as Threads, ThreadSettings, rayon, runtime};
-use crate::error::BuildError;
+use crate::backend::ThreadSettings;
+use crate::build_error::BuildError;
 use crate::io::lane::IoLane;
-use crate::lane::Lane;
+use crate::lane::{Lane, Level};
+use crate::os::pacer::Pacer;
+use crate::os::{nice, sizing, starter};
 use crate::panics;
+use crate::priority::Priority;
 use crate::runtime::CpuRuntime;
 use crate::warden;
 
@@ -49,6 +51,9 @@ pub enum Backend {
     Runtime,
 }
 
+/// By priority: High, Normal, Low.
+const DEFAULT_NICE: [u8; Priority::ALL.len()] = [10, 16, 19];
+
 /// Settings of a [`CpuRuntime`].
 ///
 /// ```
@@ -69,6 +74,8 @@ pub struct Builder {
     threads: Option<usize>,
     name: String,
     io: Option<tokio::runtime::Handle>,
+    nice: [u8; Priority::ALL.len()],
+    pace_to_quota: bool,
     hooks: ThreadHooks,
 }
 
@@ -79,6 +86,8 @@ impl Builder {
             threads: None,
             name: "twolane".to_owned(),
             io: None,
+            nice: DEFAULT_NICE,
+            pace_to_quota: true,
             hooks: ThreadHooks::default(),
         }
     }
@@ -93,10 +102,8 @@ impl Builder {
         self
     }
 
-    /// How many threads compute. Default:
-    /// [`std::thread::available_parallelism`], which honours cpusets and
-    /// cgroup quotas; 1 where it can't tell. One thread is enough for
-    /// everything to work.
+    /// How many threads compute, at each [`Priority`]. Default:
+    /// [`default_threads`](crate::default_threads), one per core.
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().threads(1);
@@ -106,8 +113,9 @@ impl Builder {
         self
     }
 
-    /// What the threads are called: `NAME-0`, `NAME-1`, ... and `NAME-warden`.
-    /// Default: `twolane`. Linux shows the first 15 bytes.
+    /// What the threads are called: `NAME-0`, `NAME-1`, ..., those of the other
+    /// priorities `NAME-high-0` and `NAME-low-0`, and `NAME-warden`. Default:
+    /// `twolane`. Linux shows the first 15 bytes.
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().thread_name("query");
@@ -131,6 +139,54 @@ impl Builder {
     /// ```
     pub fn io_handle(mut self, io: tokio::runtime::Handle) -> Self {
         self.io = Some(io);
+        self
+    }
+
+    /// By how much the threads of a priority raise their nice value, which on
+    /// Linux is a thread's weight beside the others on the same core: 0 to 19.
+    /// Default: 10 for High, 16 for Normal, 19 for Low.
+    ///
+    /// TODO DOCS
+    ///
+    /// ```
+    /// use twolane::Priority;
+    /// let settings = twolane::CpuRuntime::builder().nice(Priority::High, 5).nice(Priority::Normal, 10);
+    /// ```
+    pub fn nice(mut self, priority: Priority, raise_by: u8) -> Self {
+        self.nice[priority.index()] = raise_by;
+        self
+    }
+
+    /// Leaves the nice value of all threads as it is, so that the CPU lane
+    /// competes with the I/O lane, and its priorities with one another, as
+    /// equals.
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().without_nice();
+    /// ```
+    pub fn without_nice(mut self) -> Self {
+        self.nice = Default::default();
+        self
+    }
+
+    /// Whether the lane's threads pause between jobs when the process is about
+    /// to use up its cgroup's CPU quota. Default: yes, if there is such a quota
+    /// and it is below the number of cores that the process may run on. It is
+    /// read once, here.
+    ///
+    /// A process that has used up its quota is stopped as a whole until the
+    /// next period (100 ms, mostly): the I/O lane too. With this the CPU lane
+    /// takes nine tenths of the quota, less what the I/O lane uses. Jobs are
+    /// not interrupted, so it can't help against one that computes for longer
+    /// than the quota of a period; cut those up, or let them be futures that
+    /// [`yield_if_due`](crate::yield_if_due). It costs each job about a
+    /// microsecond, and nothing where there is no such quota.
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().pace_to_quota(false);
+    /// ```
+    pub fn pace_to_quota(mut self, pace: bool) -> Self {
+        self.pace_to_quota = pace;
         self
     }
 
@@ -175,6 +231,7 @@ impl Builder {
     /// ```
     pub fn build(self) -> Result<CpuRuntime, BuildError> {
         let threads = self.checked_threads()?;
+        self.check_nice()?;
         if self.name.contains('\0') {
             return Err(BuildError::ThreadName { asked: self.name });
         }
@@ -187,33 +244,57 @@ impl Builder {
             return Err(BuildError::IoRuntimeGone);
         }
 
-        let (orders, mailbox) = mpsc::channel();
-        let lane = Lane::new(threads, io, orders);
-        warden::start(lane.clone(), mailbox, &self.name).map_err(BuildError::Spawn)?;
-        // From here on its drop sends the warden and the threads home.
-        let cpu = CpuRuntime::of(lane.clone());
+        let birth_nice = starter::birth_nice().map_err(BuildError::Spawn)?;
         let settings = ThreadSettings {
+            backend: self.backend,
             threads,
             name: self.name,
             hooks: self.hooks,
+            nice: self
+                .nice
+                .map(|n| (birth_nice + i32::from(n)).min(nice::MAX.into())),
         };
-        let backend = match self.backend {
-            Backend::Rayon => rayon::Pool::start(&lane, settings).map(Threads::Rayon),
-            Backend::Runtime => runtime::CpuTokio::start(&lane, settings).map(Threads::Runtime),
-        };
-        lane.set_backend(backend.map_err(BuildError::Spawn)?);
+        let pacer = self.pace_to_quota.then(Pacer::for_this_process).flatten();
+        let (orders, mailbox) = mpsc::channel();
+        let lane = Lane::new(settings, pacer, io, orders);
+        warden::start(lane.clone(), mailbox).map_err(BuildError::Spawn)?;
+        // From here on its drop sends the warden and the threads home.
+        let cpu = CpuRuntime::of(lane.clone());
+        let (reply, started) = mpsc::channel();
+        let normal = Level::new(lane, Priority::Normal);
+        let done = move |outcome| drop(reply.send(outcome));
+        warden::start_threads(&normal, done).map_err(BuildError::Spawn)?;
+        let outcome = started.recv();
+        outcome
+            .expect("the opener replies")
+            .map_err(BuildError::Spawn)?;
         Ok(cpu)
     }
 
     fn checked_threads(&self) -> Result<usize, BuildError> {
-        let max = rayon_core::max_num_threads();
+        let max = sizing::max();
         match self.threads {
-            None => Ok(thread::available_parallelism()
-                .map_or(1, usize::from)
-                .min(max)),
+            None => sizing::default_threads(),
             Some(asked) if (1..=max).contains(&asked) => Ok(asked),
             Some(asked) => Err(BuildError::Threads { asked, max }),
         }
+    }
+
+    fn check_nice(&self) -> Result<(), BuildError> {
+        let of = |priority: Priority| (priority, self.nice[priority.index()]);
+        for priority in Priority::ALL {
+            if of(priority).1 > nice::MAX {
+                let asked = of(priority).1;
+                return Err(BuildError::Nice { priority, asked });
+            }
+        }
+        for pair in Priority::ALL.windows(2) {
+            let (urgent, patient) = (of(pair[0]), of(pair[1]));
+            if urgent.1 > patient.1 {
+                return Err(BuildError::NiceOrder { urgent, patient });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -223,6 +304,8 @@ impl fmt::Debug for Builder {
             .field("backend", &self.backend)
             .field("threads", &self.threads)
             .field("thread_name", &self.name)
+            .field("nice", &self.nice)
+            .field("pace_to_quota", &self.pace_to_quota)
             .finish_non_exhaustive()
     }
 }

@@ -104,7 +104,7 @@ pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     let is_own = |own: &RefCell<Option<Handle>>| {
         own.borrow()
             .as_ref()
-            .is_some_and(|own| Arc::ptr_eq(own.lane(), lane))
+            .is_some_and(|own| Arc::ptr_eq(own.level().lane(), lane))
     };
     // In a job there is no doubt. Elsewhere on the lane's threads the index
     // tells; Tokio may have made a worker of a thread that has none.
@@ -120,7 +120,7 @@ pub(crate) fn in_job<J: Cancel + 'static, R>(job: &Arc<J>, step: impl FnOnce() -
         frame: stack::Position::here(),
     };
     let before = JOB.replace(Some(running));
-    budget::begin_slice();
+    budget::begin_step();
     let result = step();
     drop(JOB.replace(before));
     result

@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
-use std::io;
 
 use crate::panics::PanicPayload;
 
@@ -12,8 +11,9 @@ use crate::panics::PanicPayload;
 /// The vocabulary is that of [`tokio::task::JoinError`]; one cannot be built
 /// outside Tokio, hence a type of our own. Exactly one of
 /// [`is_panic`](Self::is_panic), [`is_cancelled`](Self::is_cancelled),
-/// [`is_shutdown`](Self::is_shutdown) and
-/// [`is_io_runtime_gone`](Self::is_io_runtime_gone) is true.
+/// [`is_shutdown`](Self::is_shutdown),
+/// [`is_io_runtime_gone`](Self::is_io_runtime_gone) and
+/// [`is_out_of_threads`](Self::is_out_of_threads) is true.
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -32,6 +32,7 @@ enum Repr {
     Cancelled,
     ShutDown,
     IoRuntimeGone,
+    NoThreads,
 }
 
 impl JoinError {
@@ -56,6 +57,12 @@ impl JoinError {
     pub(crate) fn io_runtime_gone() -> Self {
         Self {
             repr: Repr::IoRuntimeGone,
+        }
+    }
+
+    pub(crate) fn no_threads() -> Self {
+        Self {
+            repr: Repr::NoThreads,
         }
     }
 
@@ -115,6 +122,26 @@ impl JoinError {
         matches!(self.repr, Repr::IoRuntimeGone)
     }
 
+    /// The threads of the job's [`Priority`](crate::Priority) start with its
+    /// first job, and the operating system had none to give. The next job asks
+    /// again. (A lane that can't even start the threads of
+    /// [`Priority::Normal`](crate::Priority::Normal) is not built at all:
+    /// [`BuildError::Spawn`].)
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let low = cpu.handle().with_priority(twolane::Priority::Low);
+    /// match low.spawn_cpu(|| 1).wait() {
+    ///     Err(error) if error.is_out_of_threads() => eprintln!("{error}"),
+    ///     result => assert_eq!(result.unwrap(), 1),
+    /// }
+    /// ```
+    pub fn is_out_of_threads(&self) -> bool {
+        matches!(self.repr, Repr::NoThreads)
+    }
+
     /// The payload of the job's panic, whole, for
     /// [`std::panic::resume_unwind`].
     ///
@@ -171,6 +198,10 @@ impl fmt::Display for JoinError {
                  build a CpuRuntime on the runtime that is there now \
                  (in tests: one per #[tokio::test], not one for the process)",
             ),
+            Repr::NoThreads => f.write_str(
+                "the operating system gave no threads for the job's priority: raise its limit \
+                 (`ulimit -u`, a cgroup's `pids.max`), or build the CpuRuntime with fewer",
+            ),
         }
     }
 }
@@ -182,79 +213,12 @@ impl fmt::Debug for JoinError {
             Repr::Cancelled => f.write_str("JoinError::Cancelled"),
             Repr::ShutDown => f.write_str("JoinError::ShutDown"),
             Repr::IoRuntimeGone => f.write_str("JoinError::IoRuntimeGone"),
+            Repr::NoThreads => f.write_str("JoinError::NoThreads"),
         }
     }
 }
 
 impl Error for JoinError {}
-
-/// Why [`Builder::build`](crate::Builder::build) made no runtime.
-///
-/// ```
-/// // No Tokio runtime around, and none named:
-/// let err = twolane::CpuRuntime::new().unwrap_err();
-/// assert!(err.to_string().contains("Builder::io_handle"));
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum BuildError {
-    /// There is no Tokio runtime here to be the I/O lane, and
-    /// [`Builder::io_handle`](crate::Builder::io_handle) named none.
-    NoIoRuntime,
-    /// The Tokio runtime that was to be the I/O lane has been shut down.
-    IoRuntimeGone,
-    /// [`Builder::threads`](crate::Builder::threads) was given a number
-    /// outside `1..=max`.
-    Threads {
-        /// What was asked for.
-        asked: usize,
-        /// The most that one lane can have.
-        max: usize,
-    },
-    /// [`Builder::thread_name`](crate::Builder::thread_name) was given a name
-    /// with a NUL byte in it, which no platform accepts.
-    ThreadName {
-        /// What was asked for.
-        asked: String,
-    },
-    /// The operating system gave no thread.
-    Spawn(io::Error),
-}
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoIoRuntime => f.write_str(
-                "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
-                 (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
-            ),
-            Self::IoRuntimeGone => f.write_str(
-                "the Tokio runtime that was to be the I/O lane has been shut down: \
-                 give Builder::io_handle the handle of one that runs",
-            ),
-            Self::Threads { asked, max } => write!(
-                f,
-                "Builder::threads({asked}): the CPU lane takes 1 to {max} threads; \
-                 leave it out for one per core"
-            ),
-            Self::ThreadName { asked } => write!(
-                f,
-                "Builder::thread_name({asked:?}): a thread's name cannot hold a NUL byte"
-            ),
-            // The cause is the `source`, so it is not repeated here.
-            Self::Spawn(_) => f.write_str("the operating system gave the CPU lane no thread"),
-        }
-    }
-}
-
-impl Error for BuildError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Spawn(cause) => Some(cause),
-            _ => None,
-        }
-    }
-}
 
 /// This thread has no current [`Handle`](crate::Handle).
 ///

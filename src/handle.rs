@@ -3,9 +3,8 @@
 use std::fmt;
 use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
 
-use crate::backend::Backend as Threads;
+use crate::backend::Threads;
 use crate::builder::Backend;
 use crate::context::{self, EnterGuard};
 use crate::error::{JoinError, NoCurrentHandle};
@@ -13,9 +12,11 @@ use crate::io::in_context::InIoContext;
 use crate::io::lane::IoLaneState;
 use crate::io::spawn::{Tailless, spawn_io as spawn_io_with_tail};
 use crate::job::{ClosureWork, FutureWork, Job, Work};
-use crate::lane::Lane;
+use crate::lane::Level;
+use crate::os::nice;
 use crate::panics;
-use crate::task::Task;
+use crate::priority::Priority;
+use crate::task::{Task, block_on};
 
 /// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
 ///
@@ -40,16 +41,16 @@ use crate::task::Task;
 /// ```
 #[derive(Clone)]
 pub struct Handle {
-    lane: Arc<Lane>,
+    level: Level,
 }
 
 impl Handle {
-    pub(crate) fn new(lane: Arc<Lane>) -> Self {
-        Self { lane }
+    pub(crate) fn new(level: Level) -> Self {
+        Self { level }
     }
 
-    pub(crate) fn lane(&self) -> &Arc<Lane> {
-        &self.lane
+    pub(crate) fn level(&self) -> &Level {
+        &self.level
     }
 
     /// The current handle: the one entered on this thread
@@ -179,15 +180,15 @@ impl Handle {
     }
 
     fn submit<W: Work>(&self, work: W) -> Task<W::Output> {
-        if let Some(cause) = self.lane.refusal() {
+        if let Some(cause) = self.level.lane().refusal() {
             // On this thread, where a destructor that panics is the caller's
             // as with any value that it drops.
             drop(work);
             return Task::refused(cause);
         }
-        let job = Job::new(self.lane.clone(), work);
+        let job = Job::new(self.level.clone(), work);
         let task = Task::new(job.clone());
-        self.lane.enqueue(job);
+        self.level.enqueue(job);
         task
     }
 
@@ -243,7 +244,7 @@ impl Handle {
         M: FnOnce() -> F,
         F: Future,
     {
-        InIoContext::new(self.lane.io.handle().clone(), make)
+        InIoContext::new(self.io_handle().clone(), make)
     }
 
     /// Runs a closure that may borrow in the rayon pool, and waits for it.
@@ -270,20 +271,58 @@ impl Handle {
     /// ```
     #[track_caller]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
-        match self.lane.backend() {
-            Some(Threads::Rayon(pool)) if !self.lane.is_closed() => pool
+        if self.backend() == Backend::Runtime {
+            panic!(
+                "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
+                 build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
+            );
+        }
+        if self.level.threads().is_none() {
+            // The first use of this priority: a job brings the threads.
+            block_on(self.spawn_cpu(|| ()))?;
+        }
+        match self.level.threads() {
+            Some(Threads::Rayon(pool)) if !self.level.lane().is_closed() => pool
                 .install(|| panics::catch(f))
                 .ok_or_else(JoinError::shut_down)?
                 .map_err(JoinError::panicked),
-            Some(Threads::Runtime(_)) => panic!(
-                "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
-                 build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
-            ),
             _ => Err(JoinError::shut_down()),
         }
     }
 
-    /// How many threads the CPU lane has.
+    /// The same lane at another [`Priority`]: what is spawned by the handle
+    /// that this returns runs on that priority's threads. They start with the
+    /// first job.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::Priority;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let urgent = cpu.handle().with_priority(Priority::High);
+    /// let nested = urgent.spawn(async {
+    ///     // Without a handle, a job spawns at its own priority.
+    ///     twolane::spawn_cpu(|| twolane::Handle::current().priority()).await.unwrap()
+    /// });
+    /// assert_eq!(nested.await.unwrap(), Priority::High);
+    /// # }
+    /// ```
+    pub fn with_priority(&self, priority: Priority) -> Self {
+        Self::new(Level::new(self.level.lane().clone(), priority))
+    }
+
+    /// At which priority this handle spawns.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.handle().priority(), twolane::Priority::Normal);
+    /// ```
+    pub fn priority(&self) -> Priority {
+        self.level.priority()
+    }
+
+    /// How many threads the CPU lane has, at each priority that is in use.
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -292,7 +331,7 @@ impl Handle {
     /// assert_eq!(cpu.handle().threads(), 3);
     /// ```
     pub fn threads(&self) -> usize {
-        self.lane.threads()
+        self.level.lane().settings.threads
     }
 
     /// What runs the CPU lane's jobs.
@@ -304,10 +343,7 @@ impl Handle {
     /// assert_eq!(cpu.handle().backend(), twolane::Backend::Rayon);
     /// ```
     pub fn backend(&self) -> Backend {
-        match self.lane.backend() {
-            Some(Threads::Runtime(_)) => Backend::Runtime,
-            _ => Backend::Rayon,
-        }
+        self.level.lane().settings.backend
     }
 
     /// The Tokio runtime that is the I/O lane.
@@ -319,7 +355,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn io_handle(&self) -> &tokio::runtime::Handle {
-        self.lane.io.handle()
+        self.level.lane().io.handle()
     }
 
     /// Whether the I/O lane has been seen to run, and is still there.
@@ -335,7 +371,7 @@ impl Handle {
     /// assert_eq!(handle.io_lane_state(), twolane::IoLaneState::Gone);
     /// ```
     pub fn io_lane_state(&self) -> IoLaneState {
-        self.lane.io.state()
+        self.level.lane().io.state()
     }
 }
 
@@ -346,13 +382,25 @@ impl RefUnwindSafe for Handle {}
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
+        let lane = self.level.lane();
+        let nice: Vec<_> = lane
+            .started()
+            .map(|p| (p, lane.settings.nice[p.index()]))
+            .collect();
+        let mut handle = f.debug_struct("Handle");
+        handle
+            .field("priority", &self.priority())
             .field("backend", &self.backend())
             .field("threads", &self.threads())
-            .field("running", &self.lane.running())
-            .field("closed", &self.lane.is_closed())
-            .field("io_lane", &self.io_lane_state())
-            .finish()
+            .field("running", &lane.running())
+            .field("closed", &lane.is_closed())
+            .field("io_lane", &self.io_lane_state());
+        match lane.nice_refused() {
+            Some(refused) => handle.field("nice_refused", refused),
+            None if nice::SUPPORTED => handle.field("nice", &nice),
+            None => handle.field("nice", &"not on this platform"),
+        };
+        handle.finish()
     }
 }
 

@@ -81,6 +81,7 @@
 
 mod backend;
 mod budget;
+mod build_error;
 mod builder;
 mod context;
 mod current;
@@ -89,7 +90,9 @@ mod handle;
 mod io;
 mod job;
 mod lane;
+mod os;
 mod panics;
+mod priority;
 mod runtime;
 mod stack;
 mod sync;
@@ -98,10 +101,11 @@ mod trace;
 mod warden;
 
 pub use budget::{YieldIfDue, yield_if_due};
+pub use build_error::BuildError;
 pub use builder::{Backend, Builder};
 pub use context::{EnterGuard, JobContext, checkpoint, current_job};
 pub use current::{in_io_context, spawn_cpu, spawn_io, try_spawn_cpu, try_spawn_io};
-pub use error::{BuildError, Cancelled, JoinError, NoCurrentHandle};
+pub use error::{Cancelled, JoinError, NoCurrentHandle};
 pub use handle::Handle;
 #[cfg(feature = "http-body")]
 pub use io::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
@@ -110,6 +114,8 @@ pub use io::in_context::InIoContext;
 pub use io::lane::IoLaneState;
 #[cfg(feature = "reqwest")]
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
+pub use os::sizing::default_threads;
+pub use priority::Priority;
 pub use runtime::{CpuRuntime, Shutdown};
 pub use task::{AbortHandle, Task};
 

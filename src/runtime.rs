@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use crate::build_error::BuildError;
 use crate::builder::Builder;
 use crate::context;
-use crate::error::{BuildError, JoinError};
+use crate::error::JoinError;
 use crate::handle::Handle;
-use crate::lane::Lane;
+use crate::lane::{Lane, Level};
+use crate::priority::Priority;
 use crate::task::{Task, block_on};
 use crate::warden::Order;
 
@@ -94,11 +96,12 @@ impl CpuRuntime {
 
     pub(crate) fn of(lane: Arc<Lane>) -> Self {
         Self {
-            handle: Handle::new(lane),
+            handle: Handle::new(Level::new(lane, Priority::default())),
         }
     }
 
-    /// What spawns: cheap to clone, and it does not keep the lane running.
+    /// What spawns, at [`Priority::Normal`]: cheap to clone, and it does not
+    /// keep the lane running.
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -228,11 +231,11 @@ impl CpuRuntime {
     /// assert!(cpu.spawn_cpu(|| 1).wait().unwrap_err().is_shutdown());
     /// ```
     pub fn shutdown_background(&self) {
-        self.handle.lane().close();
+        self.handle.level().lane().close();
     }
 
     fn end(&self, deadline: Option<Instant>) -> Shutdown {
-        let lane = self.handle.lane();
+        let lane = self.handle.level().lane();
         lane.close();
         let (reply, left) = oneshot::channel();
         // An error: the warden has gone, so nothing is left. The dropped

@@ -47,3 +47,25 @@ mod imp {
 }
 
 pub(crate) use imp::Carried;
+
+/// A thread of the lane could not be given its weight. Told once per lane.
+#[cfg(feature = "tracing")]
+pub(crate) fn warn_of_refused_nice(nice: i32, error: &std::io::Error) {
+    tracing::warn!(
+        target: "twolane",
+        nice,
+        %error,
+        "the CPU lane's threads can't be given a nice value: jobs run, but compete with the I/O \
+         lane as equals"
+    );
+}
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &std::io::Error) {}
+
+/// A priority's threads did not start; its jobs end with an error.
+#[cfg(feature = "tracing")]
+pub(crate) fn error_no_threads(priority: crate::Priority, error: &std::io::Error) {
+    tracing::error!(target: "twolane", ?priority, %error, "no threads to be had for a priority");
+}
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn error_no_threads(_priority: crate::Priority, _error: &std::io::Error) {}

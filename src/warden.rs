@@ -11,6 +11,8 @@
 //!   the last lane thread has ended, tells those who wait for that, and ends.
 //! - **Deadlines** of `shutdown_timeout`: a clock of its own, so that they hold
 //!   on any runtime, without a timer, and while Tokio's clock is paused.
+//! - **Threads of a priority that is used for the first time**: it has another
+//!   thread start them, which may wait for the user's start hooks.
 //! - **Homeless tickets** of the rayon backend, see `backend/rayon.rs`.
 //!
 //! Its end, against late comers: a push that sees the lane closed sends
@@ -21,7 +23,6 @@
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -29,16 +30,21 @@ use tokio::sync::oneshot;
 use crate::context;
 use crate::handle::Handle;
 use crate::job::Run;
-use crate::lane::Lane;
+use crate::lane::{Lane, Level};
+use crate::os::starter;
 use crate::panics;
+use crate::priority::Priority;
+use crate::trace;
 
 pub(crate) enum Order {
     /// The lane was closed.
     Shutdown,
     /// A job was pushed after the lane was closed.
     Sweep,
+    /// The first job of a priority waits for threads.
+    Start(Priority),
     /// A ticket of the rayon backend was taken by a thread that may not use it.
-    Rehome,
+    Rehome(Priority),
     ThreadEnded,
     /// Tell me when the last thread has ended, or at the deadline, how many
     /// jobs are left running.
@@ -56,59 +62,77 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(1);
 struct Warden {
     lane: Arc<Lane>,
     waiting: Vec<(Option<Instant>, oneshot::Sender<usize>)>,
-    homeless: usize,
+    homeless: [usize; Priority::ALL.len()],
     pause: Duration,
     rehome_at: Option<Instant>,
     last_rehomed: Option<Instant>,
 }
 
 /// Starts the warden of a lane.
-pub(crate) fn start(lane: Arc<Lane>, mailbox: Receiver<Order>, name: &str) -> io::Result<()> {
-    thread::Builder::new()
-        .name(format!("{name}-warden"))
-        .spawn(move || {
-            // It runs destructors of the user's: what they do carelessly
-            // belongs where it would on any other thread of the lane.
-            let io = lane.io.handle().clone();
-            let _io = io.enter();
-            // As a worker of the lane, which may not wait for the lane.
-            context::enter_worker(Handle::new(lane.clone()), 0);
+pub(crate) fn start(lane: Arc<Lane>, mailbox: Receiver<Order>) -> io::Result<()> {
+    let name = format!("{}-warden", lane.settings.name);
+    starter::spawn(name, move || {
+        as_thread_of(&lane.clone(), || {
             let warden = Warden {
                 lane,
                 waiting: Vec::new(),
-                homeless: 0,
+                homeless: Default::default(),
                 pause: FIRST_PAUSE,
                 rehome_at: None,
                 last_rehomed: None,
             };
             warden.run(mailbox);
-            drop(context::leave_worker());
-        })
-        .map(drop)
+        });
+    })
+}
+
+/// Code of the user's may run here: what it does carelessly belongs where it
+/// would on any other thread of the lane, and it may not wait for the lane.
+fn as_thread_of(lane: &Arc<Lane>, f: impl FnOnce()) {
+    let io = lane.io.handle().clone();
+    let _io = io.enter();
+    let level = Level::new(lane.clone(), Priority::default());
+    context::enter_worker(Handle::new(level), 0);
+    f();
+    drop(context::leave_worker());
+}
+
+/// Starts the threads of a priority, and hands over how it went, on a thread of
+/// its own: a start hook of the user's may block.
+pub(crate) fn start_threads(
+    level: &Level,
+    done: impl FnOnce(io::Result<()>) + Send + 'static,
+) -> io::Result<()> {
+    let lane = level.lane().clone();
+    lane.thread_started();
+    let opener = {
+        let level = level.clone();
+        move || {
+            done(level.start());
+            level.lane().thread_ended();
+        }
+    };
+    starter::spawn(format!("{}-opener", lane.settings.name), opener)
+        .inspect_err(|_| lane.thread_ended())
 }
 
 /// Runs the destructors of closed jobs on a thread of their own, which counts
 /// as one of the lane's: one that blocks must not hold the warden's clock.
 fn discard_elsewhere(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
     lane.thread_started();
-    let name = thread::current()
-        .name()
-        .unwrap_or_default()
-        .replace("warden", "sweeper");
+    let name = format!("{}-sweeper", lane.settings.name);
     let jobs = Arc::new(Mutex::new(closed));
     let sweep = {
         let (lane, jobs) = (lane.clone(), jobs.clone());
         move || {
-            let io = lane.io.handle().clone();
-            let _io = io.enter();
-            context::enter_worker(Handle::new(lane.clone()), 0);
+            // As if it were a job.
+            lane.weigh_thread(Priority::default());
             let closed = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
-            Lane::discard(closed);
-            drop(context::leave_worker());
+            as_thread_of(&lane, || Lane::discard(closed));
             lane.thread_ended();
         }
     };
-    if thread::Builder::new().name(name).spawn(sweep).is_err() {
+    if starter::spawn(name, sweep).is_err() {
         // No thread to be had: here, then.
         let closed = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
         Lane::discard(closed);
@@ -118,7 +142,7 @@ fn discard_elsewhere(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
 
 impl Warden {
     fn run(mut self, mailbox: Receiver<Order>) {
-        while !(self.lane.is_closed() && self.retired() && self.lane.threads_alive() == 0) {
+        while !self.lane.is_over() {
             if let Some(order) = self.next(&mailbox) {
                 // Whatever panics (a waker, a subscriber), the warden stays.
                 panics::run_hook("what the warden called", || self.obey(order));
@@ -131,7 +155,7 @@ impl Warden {
         for order in late {
             panics::run_hook("what the warden called", || self.obey(order));
         }
-        panics::run_hook("what the warden called", || self.lane.sweep_queue());
+        panics::run_hook("what the warden called", || self.lane.sweep_queues());
         for (_, reply) in self.waiting {
             let _ = reply.send(0);
         }
@@ -160,15 +184,14 @@ impl Warden {
             Order::Shutdown => {
                 let mut closed = self.lane.close_queued();
                 closed.extend(self.lane.close_suspended());
-                if let Some(backend) = self.lane.backend() {
-                    backend.retire();
-                }
+                self.lane.retire_threads();
                 if !closed.is_empty() {
                     discard_elsewhere(&self.lane, closed);
                 }
             }
-            Order::Sweep => self.lane.sweep_queue(),
-            Order::Rehome => {
+            Order::Sweep => self.lane.sweep_queues(),
+            Order::Start(priority) => self.start_threads(priority),
+            Order::Rehome(priority) => {
                 let now = Instant::now();
                 self.pause = match self.last_rehomed {
                     Some(before) if now - before < 4 * self.pause => {
@@ -176,7 +199,7 @@ impl Warden {
                     }
                     _ => FIRST_PAUSE,
                 };
-                self.homeless += 1;
+                self.homeless[priority.index()] += 1;
                 self.rehome_at = Some(now + self.pause);
             }
             // The loop's condition looks at the count itself.
@@ -190,9 +213,12 @@ impl Warden {
         if self.rehome_at.is_some_and(|at| at <= now) {
             self.rehome_at = None;
             self.last_rehomed = Some(now);
-            for _ in 0..std::mem::take(&mut self.homeless) {
-                if let Some(backend) = self.lane.backend() {
-                    backend.reissue_ticket(&self.lane);
+            for priority in Priority::ALL {
+                let level = Level::new(self.lane.clone(), priority);
+                for _ in 0..std::mem::take(&mut self.homeless[priority.index()]) {
+                    if let Some(threads) = level.threads() {
+                        threads.reissue_ticket(&level);
+                    }
                 }
             }
         }
@@ -205,9 +231,21 @@ impl Warden {
         }
     }
 
-    fn retired(&self) -> bool {
-        self.lane
-            .backend()
-            .is_none_or(|backend| backend.is_retired())
+    fn start_threads(&self, priority: Priority) {
+        let level = Level::new(self.lane.clone(), priority);
+        let failed = {
+            let level = level.clone();
+            move |error: &io::Error| {
+                trace::error_no_threads(priority, error);
+                level.give_up();
+            }
+        };
+        let done = {
+            let failed = failed.clone();
+            move |started: io::Result<()>| started.err().iter().for_each(failed)
+        };
+        if let Err(error) = start_threads(&level, done) {
+            failed(&error);
+        }
     }
 }

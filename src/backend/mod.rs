@@ -1,42 +1,51 @@
-//! The two sets of threads that a CPU lane can run on.
+//! The two sets of threads that a level of a CPU lane can run on.
 //!
-//! The lane's queue, tasks, cancellation and shutdown are the same above both.
-//! What a backend does is: come and fetch a job when it is kicked.
+//! The queue, tasks, cancellation and shutdown are the same above both. What
+//! the threads do is: come and fetch a job when they are kicked.
 
 pub(crate) mod rayon;
 pub(crate) mod runtime;
 mod tickets;
 
-use std::sync::Arc;
+use std::io;
 
-use crate::builder::ThreadHooks;
-use crate::lane::Lane;
+use crate::builder::{Backend, ThreadHooks};
+use crate::lane::Level;
+use crate::priority::Priority;
 
 #[derive(Debug)]
-pub(crate) enum Backend {
+pub(crate) enum Threads {
     Rayon(rayon::Pool),
     Runtime(runtime::CpuTokio),
 }
 
-impl Backend {
+impl Threads {
+    /// Starts the threads and waits until each has run its start hook.
+    pub(crate) fn start(level: &Level) -> io::Result<Self> {
+        match level.lane().settings.backend {
+            Backend::Rayon => rayon::Pool::start(level).map(Self::Rayon),
+            Backend::Runtime => runtime::CpuTokio::start(level).map(Self::Runtime),
+        }
+    }
+
     /// A job was pushed: see that a thread comes for it.
-    pub(crate) fn kick(&self, lane: &Arc<Lane>) {
+    pub(crate) fn kick(&self, level: &Level) {
         match self {
-            Self::Rayon(pool) => pool.kick(lane),
-            Self::Runtime(runtime) => runtime.kick(lane),
+            Self::Rayon(pool) => pool.kick(level),
+            Self::Runtime(runtime) => runtime.kick(level),
         }
     }
 
     /// The ticket that the warden was given may try again.
-    pub(crate) fn reissue_ticket(&self, lane: &Arc<Lane>) {
+    pub(crate) fn reissue_ticket(&self, level: &Level) {
         match self {
-            Self::Rayon(pool) => pool.reissue_ticket(lane),
+            Self::Rayon(pool) => pool.reissue_ticket(level),
             Self::Runtime(_) => {}
         }
     }
 
-    /// Lets the threads go, once they have nothing left to do. Only the warden
-    /// calls it: it may block for a moment.
+    /// Lets the threads go, once they have nothing left to do. It may block for
+    /// a moment: not for threads of the I/O lane.
     pub(crate) fn retire(&self) {
         match self {
             Self::Rayon(pool) => pool.retire(),
@@ -52,9 +61,25 @@ impl Backend {
     }
 }
 
-/// What the builder asks of either backend.
+/// What the builder asks of the threads of a lane.
 pub(crate) struct ThreadSettings {
+    pub(crate) backend: Backend,
+    /// Of each priority.
     pub(crate) threads: usize,
     pub(crate) name: String,
     pub(crate) hooks: ThreadHooks,
+    /// By priority; what a thread has besides its own is not lowered.
+    pub(crate) nice: [i32; Priority::ALL.len()],
+}
+
+impl ThreadSettings {
+    /// `NAME-0` for Normal, `NAME-high-0`, `NAME-low-0` for the others.
+    pub(crate) fn thread_name(&self, priority: Priority, index: usize) -> String {
+        let name = &self.name;
+        match priority {
+            Priority::High => format!("{name}-high-{index}"),
+            Priority::Normal => format!("{name}-{index}"),
+            Priority::Low => format!("{name}-low-{index}"),
+        }
+    }
 }

@@ -23,11 +23,11 @@ use std::thread;
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use super::ThreadSettings;
+use super::Threads;
 use super::tickets::Tickets;
 use crate::context;
 use crate::handle::Handle;
-use crate::lane::Lane;
+use crate::lane::Level;
 use crate::panics;
 use crate::stack::{self, Position};
 use crate::warden::Order;
@@ -42,9 +42,9 @@ pub(crate) struct Pool {
 impl Pool {
     /// Starts the workers and waits until each has run its start hook and
     /// learned what the bottom of its stack is.
-    pub(crate) fn start(lane: &Arc<Lane>, settings: ThreadSettings) -> io::Result<Self> {
-        let threads = settings.threads;
-        let settings = Arc::new(settings);
+    pub(super) fn start(level: &Level) -> io::Result<Self> {
+        let threads = level.lane().settings.threads;
+        let level = level.clone();
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .panic_handler(|payload| {
@@ -52,18 +52,15 @@ impl Pool {
                 panics::report_payload("a closure given to rayon::spawn", payload);
             })
             .spawn_handler(|worker| {
-                let index = worker.index();
-                let settings = settings.clone();
-                let lane = lane.clone();
-                let mut thread = thread::Builder::new().name(format!("{}-{index}", settings.name));
+                let level = level.clone();
+                let lane = level.lane().clone();
+                let name = lane.settings.thread_name(level.priority(), worker.index());
+                let mut thread = thread::Builder::new().name(name);
                 if let Some(bytes) = worker.stack_size() {
                     thread = thread.stack_size(bytes);
                 }
                 lane.thread_started();
-                let started = {
-                    let lane = lane.clone();
-                    thread.spawn(move || worker_main(lane, &settings, worker))
-                };
+                let started = thread.spawn(move || worker_main(&level, worker));
                 started.map(drop).inspect_err(|_| lane.thread_ended())
             })
             .build()
@@ -82,17 +79,17 @@ impl Pool {
         })
     }
 
-    pub(super) fn kick(&self, lane: &Arc<Lane>) {
+    pub(super) fn kick(&self, level: &Level) {
         if self.tickets.try_issue() {
-            self.reissue_ticket(lane);
+            self.reissue_ticket(level);
         }
     }
 
-    pub(super) fn reissue_ticket(&self, lane: &Arc<Lane>) {
+    pub(super) fn reissue_ticket(&self, level: &Level) {
         // No pool any more: the lane is closed, and the warden sees to the
         // queue.
         if let Some(pool) = self.pool.upgrade() {
-            spawn_ticket(&pool, Ticket::Drain(lane.clone()));
+            spawn_ticket(&pool, Ticket::Drain(level.clone()));
         }
     }
 
@@ -122,16 +119,18 @@ impl fmt::Debug for Pool {
     }
 }
 
-fn worker_main(lane: Arc<Lane>, settings: &ThreadSettings, worker: rayon_core::ThreadBuilder) {
+fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
+    let lane = level.lane();
+    lane.weigh_thread(level.priority());
     // For its whole life: what a job starts carelessly (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
     let io = lane.io.handle().clone();
     let _io = io.enter();
-    context::enter_worker(Handle::new(lane.clone()), worker.index());
+    context::enter_worker(Handle::new(level.clone()), worker.index());
     BELOW_MAIN_LOOP.set(stack::functions_below_main_loop());
-    settings.hooks.started();
+    lane.settings.hooks.started();
     worker.run();
-    settings.hooks.stopping();
+    lane.settings.hooks.stopping();
     drop(context::leave_worker());
     lane.thread_ended();
 }
@@ -141,7 +140,7 @@ thread_local! {
 }
 
 enum Ticket {
-    Drain(Arc<Lane>),
+    Drain(Level),
     /// The first thing that each worker runs.
     Learn(Arc<Barrier>),
 }
@@ -170,26 +169,26 @@ fn use_ticket(ticket: Ticket) {
             }
             learned.wait();
         }
-        Ticket::Drain(lane) => {
-            let Some(super::Backend::Rayon(pool)) = lane.backend() else {
+        Ticket::Drain(level) => {
+            let Some(Threads::Rayon(pool)) = level.threads() else {
                 unreachable!("tickets are issued by the rayon backend");
             };
             if stack::is_at_bottom(position) {
-                drain(&lane, &pool.tickets);
+                drain(&level, &pool.tickets);
             } else {
                 // An error means that the lane is closed and the queue seen to.
-                let _ = lane.tell_warden(Order::Rehome);
+                let _ = level.lane().tell_warden(Order::Rehome(level.priority()));
             }
         }
     }
 }
 
-fn drain(lane: &Arc<Lane>, tickets: &Tickets) {
+fn drain(level: &Level, tickets: &Tickets) {
     loop {
-        while lane.run_next() {
+        while level.run_next() {
             rayon_core::yield_now();
         }
-        if tickets.retire(|| !lane.has_queued()) {
+        if tickets.retire(|| !level.has_queued()) {
             break;
         }
     }

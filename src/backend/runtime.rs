@@ -19,12 +19,11 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::ThreadSettings;
 use crate::context;
 use crate::handle::Handle;
 use crate::job::Run;
 use crate::job::state::Cause;
-use crate::lane::Lane;
+use crate::lane::{Lane, Level};
 
 /// How long a thread may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -37,12 +36,10 @@ pub(crate) struct CpuTokio {
 
 impl CpuTokio {
     /// Starts the workers and waits until each has run its start hook.
-    pub(crate) fn start(lane: &Arc<Lane>, settings: ThreadSettings) -> io::Result<Self> {
-        let ThreadSettings {
-            threads,
-            name,
-            hooks,
-        } = settings;
+    pub(super) fn start(level: &Level) -> io::Result<Self> {
+        let (lane, priority) = (level.lane(), level.priority());
+        let threads = lane.settings.threads;
+        let hooks = lane.settings.hooks.clone();
         let (started, all_started) = mpsc::channel();
         let (ready, all_ready) = mpsc::channel();
         let next_index = AtomicUsize::new(0);
@@ -54,12 +51,16 @@ impl CpuTokio {
         let on_start = move || {
             if let Some(lane) = weak_lane.upgrade() {
                 lane.thread_started();
+                // Tokio makes more threads wherever `spawn_blocking` is
+                // called: each weighs itself.
+                lane.weigh_thread(priority);
+                let level = Level::new(lane, priority);
                 let index = next_index.fetch_add(1, SeqCst);
                 if index < threads {
-                    context::enter_worker(Handle::new(lane), index);
+                    context::enter_worker(Handle::new(level), index);
                 } else {
                     // There one may wait for the lane.
-                    context::set_own_handle(Some(Handle::new(lane)));
+                    context::set_own_handle(Some(Handle::new(level)));
                 }
             }
             // Nobody listens any more once the workers are up.
@@ -70,14 +71,22 @@ impl CpuTokio {
         let on_stop = move || {
             stop_hooks.stopping();
             if let Some(handle) = context::leave_worker() {
-                handle.lane().thread_ended();
+                handle.level().lane().thread_ended();
             }
         };
         let next_name = AtomicUsize::new(0);
+        let named_lane = Arc::downgrade(lane);
+        let name = move || {
+            let index = next_name.fetch_add(1, SeqCst);
+            let lane = named_lane.upgrade();
+            lane.map_or_else(String::new, |lane| {
+                lane.settings.thread_name(priority, index)
+            })
+        };
         let runtime = Builder::new_multi_thread()
             .worker_threads(threads)
             .enable_time()
-            .thread_name_fn(move || format!("{name}-{}", next_name.fetch_add(1, SeqCst)))
+            .thread_name_fn(name)
             .on_thread_start(on_start)
             .on_thread_stop(on_stop)
             .build()?;
@@ -102,9 +111,9 @@ impl CpuTokio {
         })
     }
 
-    pub(super) fn kick(&self, lane: &Arc<Lane>) {
+    pub(super) fn kick(&self, level: &Level) {
         let adopter = Adopter {
-            lane: lane.clone(),
+            level: level.clone(),
             job: None,
         };
         // After a shutdown Tokio drops it at once, which is as well: the
@@ -135,22 +144,23 @@ impl fmt::Debug for CpuTokio {
 }
 
 struct Adopter {
-    lane: Arc<Lane>,
+    level: Level,
     job: Option<Arc<dyn Run>>,
 }
 
 impl Future for Adopter {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.level.pause_for_quota();
         let job = match &self.job {
             Some(job) => job.clone(),
-            None => match self.lane.pop() {
+            None => match self.level.pop() {
                 Some(job) => self.job.insert(job).clone(),
                 None => return Poll::Ready(()),
             },
         };
         job.link().driver.register(cx.waker());
-        self.lane.step(job.clone());
+        self.level.step(job.clone());
         if job.has_ended() {
             // It may have been closed just now, after its step: whoever did
             // that woke this task in vain.

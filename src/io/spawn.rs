@@ -51,7 +51,7 @@ where
     F: Future<Output = (T, Tail)> + Send + 'static,
     T: Send + 'static,
 {
-    if let Some(cause) = handle.lane().refusal() {
+    if let Some(cause) = handle.level().lane().refusal() {
         drop(head);
         return Task::refused(cause);
     }

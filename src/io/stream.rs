@@ -72,7 +72,7 @@ impl Handle {
     {
         let (writer, reader) = channel(limit, "CPU");
         let pump = Pump::new(stream, weigh, writer);
-        match self.lane().refusal() {
+        match self.level().lane().refusal() {
             Some(cause) => pump.refuse(&cause.into()),
             None => self.spawn(pump).detach(),
         }
@@ -85,7 +85,7 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        match self.lane().refusal() {
+        match self.level().lane().refusal() {
             Some(cause) => pump.refuse(&cause.into()),
             None => self.spawn_io(pump).detach(),
         }

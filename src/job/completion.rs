@@ -18,6 +18,7 @@ impl From<Cause> for JoinError {
             Cause::Cancelled => Self::cancelled(),
             Cause::ShutDown => Self::shut_down(),
             Cause::IoRuntimeGone => Self::io_runtime_gone(),
+            Cause::NoThreads => Self::no_threads(),
         }
     }
 }

@@ -16,9 +16,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
+use crate::budget;
 use crate::context;
 use crate::error::JoinError;
-use crate::lane::Lane;
+use crate::lane::{Lane, Level};
 use crate::panics::{catch, run_hook};
 use crate::sync::{AtomicUsize, AtomicWaker, Mutex, Ordering::Relaxed};
 use crate::trace::Carried;
@@ -119,7 +120,7 @@ pub(crate) struct Link {
 }
 
 pub(crate) struct Job<W: Work> {
-    lane: Arc<Lane>,
+    level: Level,
     completion: Completion<W::Output>,
     /// As in `Completion`: the state says whose it is, nobody waits for it.
     work: Mutex<Option<W>>,
@@ -128,9 +129,9 @@ pub(crate) struct Job<W: Work> {
 }
 
 impl<W: Work> Job<W> {
-    pub(crate) fn new(lane: Arc<Lane>, work: W) -> Arc<Self> {
+    pub(crate) fn new(level: Level, work: W) -> Arc<Self> {
         Arc::new(Self {
-            lane,
+            level,
             completion: Completion::new(State::queued()),
             work: Mutex::new(Some(work)),
             carried: Carried::capture(),
@@ -140,6 +141,10 @@ impl<W: Work> Job<W> {
 
     fn state(&self) -> &State {
         &self.completion.state
+    }
+
+    fn lane(&self) -> &Lane {
+        self.level.lane()
     }
 
     fn take_work(&self) -> Option<W> {
@@ -175,7 +180,10 @@ impl<W: Work> Job<W> {
         self.enter_registry();
         match self.state().pause(|| self.must_close()) {
             Paused::Rest => {}
-            Paused::Requeue => self.lane.reschedule(self.clone()),
+            Paused::Requeue => {
+                let gave_way = budget::gave_way();
+                self.level.reschedule(self.clone(), gave_way);
+            }
             Paused::Discard => {
                 self.completion.wake_awaiter();
                 self.discard();
@@ -186,7 +194,7 @@ impl<W: Work> Job<W> {
     fn must_close(&self) -> Option<Cause> {
         if self.state().cancel_is_wanted() {
             Some(Cause::Cancelled)
-        } else if self.lane.is_closed() {
+        } else if self.lane().is_closed() {
             Some(Cause::ShutDown)
         } else {
             None
@@ -195,14 +203,14 @@ impl<W: Work> Job<W> {
 
     fn enter_registry(self: &Arc<Self>) {
         if self.link.registry_key.load(Relaxed) == 0 {
-            let key = self.lane.suspended.insert(self.clone());
+            let key = self.lane().suspended.insert(self.clone());
             self.link.registry_key.store(key + 1, Relaxed);
         }
     }
 
     fn leave_registry(&self) {
         if let Some(key) = self.link.registry_key.swap(0, Relaxed).checked_sub(1) {
-            self.lane.suspended.remove(key);
+            self.lane().suspended.remove(key);
         }
     }
 }
@@ -255,14 +263,14 @@ impl<W: Work> Run for Job<W> {
 impl<W: Work> Wake for Job<W> {
     fn wake(self: Arc<Self>) {
         if self.state().wake() {
-            let lane = self.lane.clone();
-            lane.reschedule(self);
+            let level = self.level.clone();
+            level.reschedule(self, false);
         }
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         if self.state().wake() {
-            self.lane.reschedule(self.clone());
+            self.level.reschedule(self.clone(), false);
         }
     }
 }
@@ -282,13 +290,13 @@ impl<W: Work> Cancel for Job<W> {
         if found == Close::WasIdle {
             // Its destructors belong on the lane, not on the canceller's
             // thread: it goes there as a closed job, to be discarded.
-            let lane = self.lane.clone();
-            lane.reschedule(self);
+            let level = self.level.clone();
+            level.reschedule(self, false);
         }
     }
 
     fn cancel_is_wanted(&self) -> bool {
-        self.state().cancel_is_wanted() || (!self.state().has_ended() && self.lane.is_closed())
+        self.state().cancel_is_wanted() || (!self.state().has_ended() && self.lane().is_closed())
     }
 
     fn has_ended(&self) -> bool {
@@ -310,7 +318,7 @@ impl<W: Work> Join<W::Output> for Job<W> {
     }
 
     fn lane(&self) -> Option<&Arc<Lane>> {
-        Some(&self.lane)
+        Some(self.level.lane())
     }
 
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {

@@ -7,7 +7,7 @@
 //!    | | close   pause|  | v
 //!    | |              |  WOKEN   (counts as running; pause puts it back in the queue)
 //!    | v    close     v
-//!    | CLOSED <------ IDLE       (CLOSED is CANCELLED, SHUT_DOWN or IO_GONE)
+//!    | CLOSED <------ IDLE       (CLOSED is one of the causes)
 //!    |                 | wake
 //!    +-----------------+
 //! ```
@@ -42,6 +42,7 @@ const CLAIMED: u8 = 5;
 const CANCELLED: u8 = 6;
 const SHUT_DOWN: u8 = 7;
 const IO_GONE: u8 = 8;
+const NO_THREADS: u8 = 9;
 
 /// Why a job was closed without an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,7 @@ pub(crate) enum Cause {
     Cancelled = CANCELLED as isize,
     ShutDown = SHUT_DOWN as isize,
     IoRuntimeGone = IO_GONE as isize,
+    NoThreads = NO_THREADS as isize,
 }
 
 /// What a thread that took the job out of a queue shall do.
@@ -132,7 +134,7 @@ impl State {
     pub(crate) fn start(&self) -> Start {
         match self.step(QUEUED, RUNNING) {
             Ok(()) => Start::Run,
-            Err(CANCELLED | SHUT_DOWN | IO_GONE) => Start::Discard,
+            Err(CANCELLED | SHUT_DOWN | IO_GONE | NO_THREADS) => Start::Discard,
             Err(_) => Start::NotQueued,
         }
     }
@@ -219,6 +221,7 @@ impl State {
             Err(CANCELLED) => Claim::Closed(Cause::Cancelled),
             Err(SHUT_DOWN) => Claim::Closed(Cause::ShutDown),
             Err(IO_GONE) => Claim::Closed(Cause::IoRuntimeGone),
+            Err(NO_THREADS) => Claim::Closed(Cause::NoThreads),
             Err(_) => Claim::NotYet,
         }
     }

@@ -1,0 +1,204 @@
+//! One priority of a CPU lane: a queue, and the threads that serve it.
+//!
+//! The path of a job: [`Level::enqueue`] pushes it and gives the threads a
+//! kick; one of them calls [`Level::run_next`] or, for a job it has adopted,
+//! [`Level::step`]. A future that is not ready rests in no queue; the lane's
+//! registry of suspended jobs knows it, so that a shutdown finds it. Its waker
+//! calls [`Level::reschedule`].
+//!
+//! The threads start with the first job. Whoever pushes and finds none asks the
+//! warden, once, and goes on: the submitter may be an I/O worker, which must
+//! not wait for threads. The job rests in the queue meanwhile. Against a push
+//! that finds no threads just as they come: the pusher pushes, then looks for
+//! the threads; the starter sets them, then looks at the queue. If the system
+//! has no threads to give, the starter first takes back that they were asked
+//! for, so that the next push asks anew, and then ends what is queued, with an
+//! error that says so.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+
+use crossbeam_utils::CachePadded;
+
+use super::Lane;
+use super::queue::RunQueue;
+use crate::backend::Threads;
+use crate::builder::Backend;
+use crate::context;
+use crate::job::Run;
+use crate::job::state::Cause;
+use crate::panics;
+use crate::priority::Priority;
+use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
+use crate::warden::Order;
+
+pub(super) struct State {
+    queue: RunQueue,
+    /// Jobs in a step, by worker: no two workers write the same cache line.
+    running: Box<[CachePadded<AtomicUsize>]>,
+    threads: OnceLock<Threads>,
+    start_asked: AtomicBool,
+}
+
+impl State {
+    pub(super) fn new(threads: usize) -> Self {
+        Self {
+            queue: RunQueue::new(),
+            running: (0..threads).map(|_| CachePadded::default()).collect(),
+            threads: OnceLock::new(),
+            start_asked: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn running(&self) -> usize {
+        self.running.iter().map(|n| n.load(SeqCst)).sum()
+    }
+
+    pub(super) fn threads(&self) -> Option<&Threads> {
+        self.threads.get()
+    }
+
+    pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
+        self.queue.pop()
+    }
+}
+
+/// A lane, at one of its priorities; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Level {
+    lane: Arc<Lane>,
+    priority: Priority,
+}
+
+impl Level {
+    pub(crate) fn new(lane: Arc<Lane>, priority: Priority) -> Self {
+        Self { lane, priority }
+    }
+
+    pub(crate) fn lane(&self) -> &Arc<Lane> {
+        &self.lane
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    fn state(&self) -> &State {
+        self.lane.state_of(self.priority)
+    }
+
+    /// None before the first use.
+    pub(crate) fn threads(&self) -> Option<&Threads> {
+        self.state().threads()
+    }
+
+    pub(crate) fn enqueue(&self, job: Arc<dyn Run>) {
+        self.state().queue.push(job);
+        self.pushed();
+    }
+
+    fn pushed(&self) {
+        // Against `start`, and against `Lane::close` (see there).
+        fence(SeqCst);
+        match self.threads() {
+            Some(threads) => threads.kick(self),
+            None => self.ask_for_threads(),
+        }
+        fence(SeqCst);
+        if self.lane.is_closed() && self.lane.tell_warden(Order::Sweep).is_err() {
+            // The warden has closed everything and gone; what is in the queue
+            // now came after its last look.
+            self.lane.sweep_queues();
+        }
+    }
+
+    /// A suspended job has work to do again (or is to be discarded). One that
+    /// gave way goes behind those that have not run yet.
+    pub(crate) fn reschedule(&self, job: Arc<dyn Run>, gave_way: bool) {
+        match self.lane.settings.backend {
+            Backend::Runtime => job.link().driver.wake(),
+            Backend::Rayon if gave_way => {
+                self.state().queue.push_behind(job);
+                self.pushed();
+            }
+            Backend::Rayon => self.enqueue(job),
+        }
+    }
+
+    pub(crate) fn has_queued(&self) -> bool {
+        !self.state().queue.is_empty()
+    }
+
+    pub(crate) fn pop(&self) -> Option<Arc<dyn Run>> {
+        self.state().pop()
+    }
+
+    /// Runs the next queued job for one step. False if there was none.
+    pub(crate) fn run_next(&self) -> bool {
+        self.pause_for_quota();
+        match self.pop() {
+            Some(job) => {
+                self.step(job);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Between two jobs: waits while the process is about to use up its quota.
+    pub(crate) fn pause_for_quota(&self) {
+        if let Some(pacer) = &self.lane.pacer {
+            pacer.pause(|| self.lane.is_closed());
+        }
+    }
+
+    /// Runs one step of a job that came out of a queue.
+    pub(crate) fn step(&self, job: Arc<dyn Run>) {
+        if self.lane.is_closed() {
+            job.close(Cause::ShutDown);
+            job.discard();
+            return;
+        }
+        let running = &self.state().running;
+        let running = &running[context::worker_index() % running.len()];
+        running.fetch_add(1, SeqCst);
+        // The job catches what its work panics with. This is for the rest: the
+        // subscriber and the wakers that go with the job's last reference.
+        panics::run_hook(super::LEFT_BEHIND, move || job.run());
+        running.fetch_sub(1, SeqCst);
+    }
+
+    fn ask_for_threads(&self) {
+        if !self.state().start_asked.swap(true, SeqCst) {
+            // An error means that the lane is closed.
+            let _ = self.lane.tell_warden(Order::Start(self.priority));
+        }
+    }
+
+    /// Starts the threads and waits until they are ready. The new ones inherit
+    /// the weight of the calling one.
+    pub(crate) fn start(&self) -> io::Result<()> {
+        self.state().start_asked.store(true, SeqCst);
+        let threads = Threads::start(self)?;
+        let threads = self.state().threads.get_or_init(|| threads);
+        fence(SeqCst);
+        for _ in 0..self.state().queue.len() {
+            threads.kick(self);
+        }
+        if self.lane.is_closed() {
+            // The warden may have looked before they were there.
+            threads.retire();
+        }
+        Ok(())
+    }
+
+    /// There are no threads to be had: ends what waits for them.
+    pub(crate) fn give_up(&self) {
+        self.state().start_asked.swap(false, SeqCst);
+        let jobs: Vec<_> = std::iter::from_fn(|| self.pop()).collect();
+        for job in &jobs {
+            job.close(Cause::NoThreads);
+        }
+        Lane::discard(jobs);
+    }
+}

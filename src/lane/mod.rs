@@ -1,0 +1,191 @@
+//! The CPU lane of one `CpuRuntime`: its priorities, what they share, and how
+//! it closes.
+//!
+//! How a lane closes, and why no job falls between: `close` sets `closed`, and
+//! the warden (see `warden.rs`) then resolves every queued and suspended job.
+//! Whoever pushes looks at `closed` *after* the push: either the warden's sweep
+//! sees the job, or the pusher sees `closed` and asks for another sweep. A
+//! runner looks at `closed` after it has paused a job (see `Job::pause`). A
+//! running closure is nobody's to stop: its own end resolves it.
+
+mod level;
+mod queue;
+mod suspended;
+
+use std::io;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+
+use crate::backend::ThreadSettings;
+use crate::io::lane::IoLane;
+use crate::job::Run;
+use crate::job::state::Cause;
+use crate::os::pacer::Pacer;
+use crate::panics;
+use crate::priority::Priority;
+use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
+use crate::warden::Order;
+pub(crate) use level::Level;
+use suspended::Suspended;
+
+const LEFT_BEHIND: &str = "what a job left behind";
+
+pub(crate) struct Lane {
+    levels: [level::State; Priority::ALL.len()],
+    pub(crate) suspended: Suspended,
+    pub(crate) settings: ThreadSettings,
+    closed: AtomicBool,
+    /// Threads that have started (or are about to) and not yet ended.
+    alive: AtomicUsize,
+    /// Why the first thread that tried could not set its weight.
+    nice_refused: OnceLock<io::Error>,
+    /// Where a CPU quota has to be kept.
+    pacer: Option<Pacer>,
+    warden: Sender<Order>,
+    pub(crate) io: IoLane,
+}
+
+impl Lane {
+    pub(crate) fn new(
+        settings: ThreadSettings,
+        pacer: Option<Pacer>,
+        io: IoLane,
+        warden: Sender<Order>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            levels: Priority::ALL.map(|_| level::State::new(settings.threads)),
+            suspended: Suspended::default(),
+            settings,
+            closed: AtomicBool::new(false),
+            alive: AtomicUsize::new(0),
+            nice_refused: OnceLock::new(),
+            pacer,
+            warden,
+            io,
+        })
+    }
+
+    fn state_of(&self, priority: Priority) -> &level::State {
+        &self.levels[priority.index()]
+    }
+
+    /// The priorities that have threads.
+    pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
+        let is_started = |p: &Priority| self.state_of(*p).threads().is_some();
+        Priority::ALL.into_iter().filter(is_started)
+    }
+
+    /// Why a job may not be submitted now, if so.
+    pub(crate) fn refusal(&self) -> Option<Cause> {
+        if self.is_closed() {
+            Some(Cause::ShutDown)
+        } else if self.io.is_gone() {
+            Some(Cause::IoRuntimeGone)
+        } else {
+            None
+        }
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.levels.iter().map(level::State::running).sum()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
+    }
+
+    /// Stops admission; the warden does the rest. Never blocks; may be called
+    /// often and from anywhere.
+    pub(crate) fn close(&self) {
+        if !self.closed.swap(true, SeqCst) {
+            // Against `State::pause` and `enqueue`, which look after a fence.
+            fence(SeqCst);
+            // An error means that the warden has gone, which it only does
+            // after a close.
+            let _ = self.tell_warden(Order::Shutdown);
+        }
+    }
+
+    pub(crate) fn tell_warden(&self, order: Order) -> Result<(), Order> {
+        self.warden.send(order).map_err(|unsent| unsent.0)
+    }
+
+    /// Closes all that is queued and tells the awaiters. The destructors of the
+    /// user's are still to run ([`discard`](Self::discard)): one may block.
+    pub(crate) fn close_queued(&self) -> Vec<Arc<dyn Run>> {
+        let queued = |level| std::iter::from_fn(move || level::State::pop(level));
+        let jobs: Vec<_> = self.levels.iter().flat_map(queued).collect();
+        for job in &jobs {
+            job.close(Cause::ShutDown);
+        }
+        jobs
+    }
+
+    /// The same for the suspended ones. A job in the registry may rest in the
+    /// queue just as well: its waker may have been called.
+    pub(crate) fn close_suspended(&self) -> Vec<Arc<dyn Run>> {
+        let jobs = self.suspended.all();
+        for job in &jobs {
+            job.close(Cause::ShutDown);
+        }
+        jobs
+    }
+
+    /// Drops the work of jobs that were closed, here or by a cancel before.
+    pub(crate) fn discard(jobs: Vec<Arc<dyn Run>>) {
+        for job in jobs {
+            // One that runs is its runner's.
+            if job.has_ended() {
+                panics::run_hook(LEFT_BEHIND, move || job.discard());
+            }
+        }
+    }
+
+    pub(crate) fn sweep_queues(&self) {
+        Self::discard(self.close_queued());
+    }
+
+    /// Lets the threads go. Only the warden calls it: it may block for a moment.
+    pub(crate) fn retire_threads(&self) {
+        for threads in self.levels.iter().filter_map(level::State::threads) {
+            threads.retire();
+        }
+    }
+
+    /// Counted from before the thread is spawned.
+    pub(crate) fn thread_started(&self) {
+        self.alive.fetch_add(1, SeqCst);
+    }
+
+    /// The last thing a thread of the lane does.
+    pub(crate) fn thread_ended(&self) {
+        self.alive.fetch_sub(1, SeqCst);
+        let _ = self.tell_warden(Order::ThreadEnded);
+    }
+
+    /// Whether it is closed and its last thread has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        let retired = |level: &level::State| level.threads().is_none_or(|t| t.is_retired());
+        self.is_closed() && self.levels.iter().all(retired) && self.alive.load(SeqCst) == 0
+    }
+
+    /// Gives this thread the weight of `priority`. What it can't do it tells
+    /// once, in the log and in the lane's `Debug`: jobs run all the same.
+    pub(crate) fn weigh_thread(&self, priority: Priority) {
+        let nice = self.settings.nice[priority.index()];
+        if let Err(refused) = crate::os::nice::raise_to(nice) {
+            let mut first = false;
+            let refused = self.nice_refused.get_or_init(|| {
+                first = true;
+                refused
+            });
+            if first {
+                crate::trace::warn_of_refused_nice(nice, refused);
+            }
+        }
+    }
+
+    pub(crate) fn nice_refused(&self) -> Option<&io::Error> {
+        self.nice_refused.get()
+    }
+}

@@ -1,0 +1,7 @@
+//! What is asked of the operating system: weights, threads, quotas.
+
+pub(crate) mod nice;
+pub(crate) mod pacer;
+pub(crate) mod quota;
+pub(crate) mod sizing;
+pub(crate) mod starter;

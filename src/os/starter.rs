@@ -1,0 +1,77 @@
+//! The thread from which all others are born.
+//!
+//! A thread inherits the weight of the one that makes it, and weights only go
+//! down. A lane may be built inside a job of another, or a priority be used
+//! first from a niced thread. So one thread of the process, made with the first
+//! lane, makes the others: whatever it starts has the weight that the process
+//! had then.
+
+use std::io;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use super::nice;
+
+struct Birth {
+    name: String,
+    main: Box<dyn FnOnce() + Send>,
+    reply: Sender<io::Result<()>>,
+}
+
+struct Starter {
+    /// A fork leaves the child without it.
+    process: u32,
+    births: Sender<Birth>,
+    nice: i32,
+}
+
+static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
+
+/// Starts a thread.
+pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let (reply, outcome) = mpsc::channel();
+    let birth = Birth {
+        name,
+        main: Box::new(main),
+        reply,
+    };
+    with_starter(|starter| starter.births.send(birth).is_ok())?;
+    outcome
+        .recv()
+        .unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
+}
+
+/// The nice value that threads are born with.
+pub(crate) fn birth_nice() -> io::Result<i32> {
+    with_starter(|starter| starter.nice)
+}
+
+fn with_starter<R>(f: impl FnOnce(&Starter) -> R) -> io::Result<R> {
+    let mut starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if starter.as_ref().is_none_or(|s| s.process != process) {
+        *starter = Some(Starter::start(process)?);
+    }
+    Ok(f(starter.as_ref().expect("it was started above")))
+}
+
+impl Starter {
+    fn start(process: u32) -> io::Result<Self> {
+        let (births, mailbox) = mpsc::channel::<Birth>();
+        thread::Builder::new()
+            .name("twolane-starter".to_owned())
+            .spawn(move || {
+                for Birth { name, main, reply } in mailbox {
+                    let born = thread::Builder::new().name(name).spawn(main);
+                    // Nobody waits for it any more: that is theirs to know.
+                    let _ = reply.send(born.map(drop));
+                }
+            })?;
+        Ok(Self {
+            process,
+            births,
+            nice: nice::current(),
+        })
+    }
+}

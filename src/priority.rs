@@ -1,0 +1,50 @@
+//! [`Priority`]: which of a CPU lane's sets of threads a job runs on.
+
+/// How urgent a job is beside the other jobs of its CPU lane.
+///
+/// Tokio and rayon run a job until it yields; the kernel does not. So each
+/// priority has **threads of its own**, as many as the lane was built with,
+/// and the operating system shares the cores among them by weight: the I/O
+/// lane first, then `High`, `Normal`, `Low`. A late `High` job runs at once, on
+/// top of any queue of `Normal` ones, and takes a core from one that runs.
+/// Nothing starves, since weights share and do not forbid.
+///
+/// `Normal`'s threads start with the lane, the others' with the first job that
+/// is submitted there (which takes a fraction of a millisecond longer). A job
+/// that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)) keeps its own
+/// priority; a [`Handle`](crate::Handle) has the one that it was given by
+/// [`with_priority`](crate::Handle::with_priority).
+///
+/// The weights are at [`Builder::nice`](crate::Builder::nice). Where the
+/// platform has no weights for threads (all but Linux), the priorities are
+/// still sets of threads of their own, among which the system shares evenly.
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use twolane::Priority;
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let urgent = cpu.handle().with_priority(Priority::High);
+/// assert_eq!(urgent.spawn_cpu(|| twolane::Handle::current().priority()).await.unwrap(), Priority::High);
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Priority {
+    /// For what somebody waits for and is soon done.
+    High,
+    /// The default.
+    #[default]
+    Normal,
+    /// For what can wait: compactions, re-indexing. It progresses even while
+    /// the others never pause.
+    Low,
+}
+
+impl Priority {
+    pub(crate) const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
+
+    /// Its place in [`ALL`](Self::ALL).
+    pub(crate) fn index(self) -> usize {
+        self as usize
+    }
+}
