@@ -2,10 +2,12 @@
 
 mod support;
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use support::{BOTH, lanes, time_limit};
+use twolane::Backend;
 
 /// The only thread computes until a job has run that waits for it.
 #[test]
@@ -56,6 +58,55 @@ fn a_long_future_sees_its_end() {
         assert_eq!(lanes.cpu.shutdown().wait(), 0);
         assert!(shut_down.wait().unwrap_err().is_shutdown());
     }
+}
+
+/// In one queue for all, a small job that comes late would wait for a slice of
+/// each long one that has begun before it.
+#[test]
+fn a_late_job_goes_before_those_that_gave_way() {
+    const LONG: usize = 20;
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 1);
+    let (started, over) = (
+        Arc::new(AtomicUsize::new(0)),
+        Arc::new(AtomicBool::new(false)),
+    );
+    // How often a long future had a turn.
+    let turns = Arc::new(AtomicUsize::new(0));
+    let (late, waited) = std::sync::mpsc::channel();
+    let long = |n| {
+        let (started, over, turns) = (started.clone(), over.clone(), turns.clone());
+        let mut late = (n == 0).then(|| late.clone());
+        let counter = turns.clone();
+        let mut job = Box::pin(async move {
+            started.fetch_add(1, SeqCst);
+            while !over.load(SeqCst) {
+                twolane::yield_if_due().await;
+                if started.load(SeqCst) < LONG {
+                    continue;
+                }
+                // Once all have begun, the first calls for a small job, in the
+                // middle of its own slice.
+                if let Some(late) = late.take() {
+                    let (turns, before) = (turns.clone(), turns.load(SeqCst));
+                    let small = async move { late.send(turns.load(SeqCst) - before).unwrap() };
+                    twolane::Handle::current().spawn(small).detach();
+                }
+            }
+        });
+        lanes.cpu.spawn(std::future::poll_fn(move |cx| {
+            counter.fetch_add(1, SeqCst);
+            job.as_mut().poll(cx)
+        }))
+    };
+    let long: Vec<_> = (0..LONG).map(long).collect();
+    let waited = waited.recv().unwrap();
+    over.store(true, SeqCst);
+    for job in long {
+        job.wait().unwrap();
+    }
+    // One whose turn it may have been.
+    assert!(waited <= 1, "{waited} of {LONG} went before it");
 }
 
 /// Jobs that keep coming don't keep it from coming back.

@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::task::{Context, Poll};
+use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -24,6 +25,7 @@ use crate::handle::Handle;
 use crate::job::Run;
 use crate::job::state::Cause;
 use crate::lane::{Lane, Level};
+use crate::panics;
 
 /// How long a thread may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -83,16 +85,21 @@ impl CpuTokio {
                 lane.settings.thread_name(priority, index)
             })
         };
-        let runtime = Builder::new_multi_thread()
+        try_threads(threads)?;
+        let mut builder = Builder::new_multi_thread();
+        builder
             .worker_threads(threads)
             .enable_time()
             .thread_name_fn(name)
             .on_thread_start(on_start)
-            .on_thread_stop(on_stop)
-            .build()?;
+            .on_thread_stop(on_stop);
+        let runtime = match panics::catch(|| builder.build()) {
+            Ok(runtime) => runtime?,
+            Err(payload) => return Err(io::Error::other(payload.text())),
+        };
         for _ in 0..threads {
-            // Where the system has too few threads to give, Tokio makes do
-            // with less than it was asked for.
+            // Whether Tokio got fewer threads than it was asked for, it does
+            // not say.
             if all_started.recv_timeout(PATIENCE).is_err() {
                 runtime.shutdown_background();
                 return Err(io::Error::other(
@@ -141,6 +148,25 @@ impl fmt::Debug for CpuTokio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CpuTokio").finish_non_exhaustive()
     }
+}
+
+/// Whether so many threads are to be had, and one for good measure.
+///
+/// A Tokio runtime that is built where they are not panics (1.54), and if it
+/// got some of its workers, it waits for them for ever while it unwinds. So it
+/// is asked before. Others may take them between; that is left to chance.
+fn try_threads(n: usize) -> io::Result<()> {
+    let gate = Mutex::new(());
+    thread::scope(|scope| {
+        let closed = gate.lock();
+        let wait = || drop(gate.lock());
+        let threads = (0..=n).map(|_| thread::Builder::new().spawn_scoped(scope, wait));
+        let outcome = threads.collect::<io::Result<Vec<_>>>();
+        drop(closed);
+        // Joined: then the system counts them no more.
+        let join = |thread: thread::ScopedJoinHandle<'_, ()>| drop(thread.join());
+        outcome.map(|threads| threads.into_iter().for_each(join))
+    })
 }
 
 struct Adopter {

@@ -174,18 +174,46 @@ impl Lane {
     pub(crate) fn weigh_thread(&self, priority: Priority) {
         let nice = self.settings.nice[priority.index()];
         if let Err(refused) = crate::os::nice::raise_to(nice) {
-            let mut first = false;
-            let refused = self.nice_refused.get_or_init(|| {
-                first = true;
-                refused
-            });
-            if first {
-                crate::trace::warn_of_refused_nice(nice, refused);
-            }
+            self.note_refused_nice(nice, refused);
+        }
+    }
+
+    fn note_refused_nice(&self, nice: i32, refused: io::Error) {
+        let mut first = false;
+        let refused = self.nice_refused.get_or_init(|| {
+            first = true;
+            refused
+        });
+        if first {
+            crate::trace::warn_of_refused_nice(nice, refused);
         }
     }
 
     pub(crate) fn nice_refused(&self) -> Option<&io::Error> {
         self.nice_refused.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Raising a nice value is refused in sandboxes only, so this pretends.
+    #[test]
+    fn a_refused_weight_is_told_once_and_shows() {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let settings = crate::CpuRuntime::builder().io_handle(io.handle().clone());
+        let cpu = settings.build().unwrap();
+        let lane = cpu.handle().level().lane().clone();
+        let refuse = |text: &str| lane.note_refused_nice(16, io::Error::other(text.to_owned()));
+        refuse("the first");
+        refuse("the second");
+        let debug = format!("{cpu:?}");
+        assert!(
+            debug.contains("nice_refused") && debug.contains("the first"),
+            "{debug}"
+        );
+        assert!(!debug.contains("the second"), "{debug}");
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
     }
 }

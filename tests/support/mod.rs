@@ -6,6 +6,9 @@
     reason = "each test binary uses a part of it"
 )]
 
+pub mod cgroup;
+pub mod child;
+
 use std::sync::mpsc;
 use std::time::Duration;
 
