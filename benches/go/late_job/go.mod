@@ -1,0 +1,3 @@
+module late_job
+
+go 1.21
