@@ -46,6 +46,8 @@ pub struct Plan {
     pub k: u32,
     pub jobs: usize,
     pub late: Schedule,
+    /// For those whose small jobs come one at a time.
+    pub sparse: Schedule,
     /// The first arrival, as a part of the expected total.
     pub late_from: f64,
     /// Long futures of the part in which all have started.
@@ -57,7 +59,7 @@ impl Plan {
     /// After which a run is taken to hang: a busy machine may be slow, and a
     /// contender may answer the small jobs last.
     pub fn bound(&self, expected: Duration) -> Duration {
-        6 * expected + 4 * self.late.span() + Duration::from_secs(60)
+        6 * expected + 4 * self.sparse.span().max(self.late.span()) + Duration::from_secs(60)
     }
 }
 
@@ -67,17 +69,22 @@ impl Args {
         // comparable to its next, whatever its clock does meanwhile. A long job
         // is 35 to 75 ms (fib(35)) on the machine that this was written on, and
         // 300 for each core take 10 to 20 s.
-        let (k, jobs_per_core, rounds, late) = if self.quick {
-            let late = Schedule::new(40, Duration::from_millis(5));
-            (30, 150, 1, late)
+        let (k, jobs_per_core, rounds) = if self.quick {
+            (30, 150, 1)
         } else {
-            let late = Schedule::new(200, Duration::from_millis(10));
-            (35, 300, 5, late)
+            (35, 300, 5)
+        };
+        let every = |ms, count| Schedule::new(count, Duration::from_millis(ms));
+        let (late, sparse) = if self.quick {
+            (every(5, 40), every(25, 10))
+        } else {
+            (every(10, 200), every(25, 200))
         };
         Plan {
             k: self.k.unwrap_or(k),
             jobs: self.jobs.unwrap_or(jobs_per_core * cores()).max(1),
             late,
+            sparse,
             late_from: 0.25,
             started_futures: 200,
             rounds: self.rounds.unwrap_or(rounds).max(1),
@@ -95,9 +102,10 @@ impl Args {
         contenders
             .flat_map(|contender| {
                 // Go's source is a goroutine, whatever Rust's is.
-                let sources = match contender {
-                    Contender::Goroutines => &sources[..1],
-                    _ => sources,
+                let sources = if contender.is_go() {
+                    &sources[..1]
+                } else {
+                    sources
                 };
                 let entry = move |source: &Source| Entry {
                     contender,

@@ -9,7 +9,8 @@ use std::time::Instant;
 use tokio::runtime::Handle;
 use twolane::Backend;
 
-use crate::arrivals::Source;
+use crate::args::Plan;
+use crate::arrivals::{Schedule, Source};
 use crate::{peers, twolane_side};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -24,6 +25,8 @@ pub enum Contender {
     TwolaneFuturesRuntime,
     StartedFuturesRayon,
     StartedFuturesRuntime,
+    GoroutinesSparse,
+    TwolaneHighSparse,
 }
 
 /// Which code runs a contender.
@@ -48,7 +51,7 @@ pub struct Contestant {
 }
 
 impl Contender {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Goroutines,
         Self::SpawnBlocking,
         Self::Rayon,
@@ -59,16 +62,18 @@ impl Contender {
         Self::TwolaneFuturesRuntime,
         Self::StartedFuturesRayon,
         Self::StartedFuturesRuntime,
+        Self::GoroutinesSparse,
+        Self::TwolaneHighSparse,
     ];
 
     pub fn side(self) -> Side {
         match self {
-            Self::Goroutines => Side::Go,
+            Self::Goroutines | Self::GoroutinesSparse => Side::Go,
             Self::SpawnBlocking => Side::Queue(peers::spawn_blocking),
             Self::Rayon => Side::Queue(peers::rayon_pool),
             Self::SecondRuntime => Side::Queue(peers::second_runtime),
             Self::TwolaneNormal => Side::Queue(twolane_side::normal),
-            Self::TwolaneHigh => Side::Queue(twolane_side::high),
+            Self::TwolaneHigh | Self::TwolaneHighSparse => Side::Queue(twolane_side::high),
             Self::TwolaneFuturesRayon => {
                 Side::Queue(|io| twolane_side::futures(io, Backend::Rayon))
             }
@@ -77,6 +82,18 @@ impl Contender {
             }
             Self::StartedFuturesRayon => Side::StartedFutures(Backend::Rayon),
             Self::StartedFuturesRuntime => Side::StartedFutures(Backend::Runtime),
+        }
+    }
+
+    pub fn is_go(self) -> bool {
+        matches!(self.side(), Side::Go)
+    }
+
+    /// When its small jobs arrive.
+    pub fn late(self, plan: &Plan) -> Schedule {
+        match self {
+            Self::GoroutinesSparse | Self::TwolaneHighSparse => plan.sparse,
+            _ => plan.late,
         }
     }
 
@@ -99,6 +116,8 @@ impl fmt::Display for Contender {
             Self::TwolaneFuturesRuntime => "twolane futures, Runtime",
             Self::StartedFuturesRayon => "200 started futures, Rayon",
             Self::StartedFuturesRuntime => "200 started futures, Runtime",
+            Self::GoroutinesSparse => "goroutines, sparse",
+            Self::TwolaneHighSparse => "twolane, small ones High, sparse",
         })
     }
 }
@@ -113,9 +132,10 @@ pub struct Entry {
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.contender.to_string();
-        f.pad(&match (self.contender, self.source) {
-            (Contender::Goroutines, _) | (_, Source::Thread) => name,
-            (_, Source::Tokio) => format!("{name} (Tokio's timer)"),
+        f.pad(&match self.source {
+            _ if self.contender.is_go() => name,
+            Source::Thread => name,
+            Source::Tokio => format!("{name} (Tokio's timer)"),
         })
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::args::Plan;
+use crate::arrivals::Schedule;
 use crate::fib::SMALL;
 use crate::outcome::{Late, Outcome};
 use crate::support;
@@ -47,15 +48,15 @@ impl Goroutines {
         }
     }
 
-    pub fn run(&self, plan: &Plan, bound: Duration) -> Outcome {
+    pub fn run(&self, plan: &Plan, late: Schedule, bound: Duration) -> Outcome {
         // Its own bound is the first to end it, or it would outlive us.
         let bound = bound.mul_f64(0.9);
         let run = Command::new(&self.program)
             .args(["-k", &plan.k.to_string()])
             .args(["-jobs", &plan.jobs.to_string()])
             .args(["-late-k", &SMALL.to_string()])
-            .args(["-late-jobs", &plan.late.count.to_string()])
-            .args(["-late-every", &format!("{}us", plan.late.every.as_micros())])
+            .args(["-late-jobs", &late.count.to_string()])
+            .args(["-late-every", &format!("{}us", late.every.as_micros())])
             .args(["-late-from", &plan.late_from.to_string()])
             .args(["-bound", &format!("{}ms", bound.as_millis())])
             .env_remove("GOMAXPROCS")
@@ -80,6 +81,7 @@ fn outcome(found: &Value) -> Option<Outcome> {
         })
     };
     Some(Outcome {
+        others: None,
         long_ends: found["long_ends_ns"]
             .as_array()?
             .iter()

@@ -28,6 +28,14 @@
 //! `yield_if_due()` until the last small one is answered. That is the harder
 //! case: nothing long is merely queued, and what gave way comes back for more.
 //!
+//! And again goroutines, and twolane with the small ones High, with *sparse*
+//! small jobs, each 25 ms instead of each 10. Go's answer depends on that: a
+//! goroutine that gets its turn each 10 to 20 ms (its slice is 10) finds two
+//! arrivals due, and the second takes the first one's place as the next to run;
+//! the first then waits behind long ones, for seconds. With arrivals further
+//! apart than that each is the next to run at once, and all that it waits for
+//! is its source's turn. Neither alone would be a fair picture.
+//!
 //! # What is counted
 //!
 //! Total: from the start to the end of the last long job. Latency of a small
@@ -62,12 +70,13 @@
 //! # How to run it
 //!
 //! ```text
-//! cargo bench --bench late_job                # about twelve minutes on two cores
+//! cargo bench --bench late_job                # about fifteen minutes on two cores
 //! cargo bench --bench late_job -- --quick     # half a minute, figures that mean little
 //! cargo bench --bench late_job -- --only rayon,twolane-high --rounds 3
 //! ```
 //!
-//! It writes `target/twolane/late_job.json`.
+//! It writes `target/twolane/late_job.json`, and says of each run how much of
+//! the machine others had meanwhile.
 
 // In a program `pub` is no promise to anybody.
 #![allow(unreachable_pub)]
@@ -80,6 +89,7 @@ mod arrivals;
 mod contender;
 mod fib;
 mod goroutines;
+mod others;
 mod outcome;
 mod peers;
 mod ratios;
@@ -96,6 +106,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::args::Args;
 use crate::contender::{Contender, Side};
 use crate::goroutines::Goroutines;
+use crate::others::Others;
 use crate::outcome::Found;
 use crate::support::in_turn;
 use crate::watchdog::Watchdog;
@@ -104,25 +115,32 @@ fn main() {
     let args = Args::parse();
     let plan = args.plan();
     println!(
-        "{} cores; {} long jobs of fib({}), {} small ones of fib({}), one each {:?}; {} rounds",
+        "{} cores; {} long jobs of fib({}), {} small ones of fib({}), one each {:?} (sparse: {} each {:?}); rounds: {}",
         support::cores(),
         plan.jobs,
         plan.k,
         plan.late.count,
         fib::SMALL,
         plan.late.every,
+        plan.sparse.count,
+        plan.sparse.every,
         plan.rounds,
     );
 
     let (mut entries, mut skipped) = (args.entries(), Vec::new());
     let mut goroutines = None;
-    if entries.iter().any(|e| e.contender == Contender::Goroutines) {
+    let in_go: Vec<Contender> = entries
+        .iter()
+        .map(|entry| entry.contender)
+        .filter(|contender| contender.is_go())
+        .collect();
+    if !in_go.is_empty() {
         match Goroutines::build() {
             Ok(built) => goroutines = Some(built),
             Err(why) => {
                 println!("goroutines: skipped, {why}");
-                skipped.push((Contender::Goroutines, why));
-                entries.retain(|e| e.contender != Contender::Goroutines);
+                skipped.extend(in_go.into_iter().map(|c| (c, why.clone())));
+                entries.retain(|e| !e.contender.is_go());
             }
         }
     }
@@ -140,12 +158,15 @@ fn main() {
             let expected = run::expected(&plan);
             let bound = plan.bound(expected);
             watchdog.allow(entry.to_string(), bound);
-            let outcome = match entry.contender.side() {
-                Side::Go => goroutines.as_ref().unwrap().run(&plan, bound),
-                Side::Queue(open) => run::run(&plan, expected, open, entry.source),
+            let late = entry.contender.late(&plan);
+            let others = Others::now();
+            let mut outcome = match entry.contender.side() {
+                Side::Go => goroutines.as_ref().unwrap().run(&plan, late, bound),
+                Side::Queue(open) => run::run(&plan, expected, open, late, entry.source),
                 Side::StartedFutures(backend) => started_futures::run(&plan, backend, entry.source),
             };
             watchdog.rest();
+            outcome.others = others.cores();
             progress.suspend(|| tables::print_run(round, entry, &outcome));
             found.add(entry, outcome);
             progress.inc(1);
@@ -153,7 +174,7 @@ fn main() {
     }
     progress.finish_and_clear();
 
-    tables::print(&entries, &found);
+    tables::print(&entries, &skipped, &found);
     let ratios = ratios::of(&entries, &found);
     tables::print_ratios(&ratios);
     tables::write(&plan, &entries, &skipped, &found, &ratios);

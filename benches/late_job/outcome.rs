@@ -20,6 +20,8 @@ pub struct Outcome {
     /// Since the start, in the order of submission.
     pub long_ends: Vec<Duration>,
     pub late: Vec<Late>,
+    /// Cores that others had meanwhile, if the system tells.
+    pub others: Option<f64>,
 }
 
 /// From when to when a small job's latency counts.

@@ -18,9 +18,7 @@ type Figure = fn(&Outcome) -> Option<f64>;
 /// others, under names that say so.
 pub fn of(entries: &[Entry], found: &Found) -> Vec<Line> {
     let has = |source| {
-        let mut rust = entries
-            .iter()
-            .filter(|e| e.contender != Contender::Goroutines);
+        let mut rust = entries.iter().filter(|e| !e.contender.is_go());
         rust.any(|e| e.source == source)
     };
     let mut lines = Vec::new();
@@ -37,13 +35,12 @@ pub fn of(entries: &[Entry], found: &Found) -> Vec<Line> {
 
 fn of_source(entries: &[Entry], found: &Found, source: Source, suffix: &str) -> Vec<Line> {
     use Contender::{
-        Goroutines, Rayon, StartedFuturesRayon, StartedFuturesRuntime, TwolaneFuturesRayon,
-        TwolaneFuturesRuntime, TwolaneHigh,
+        Goroutines, GoroutinesSparse, Rayon, StartedFuturesRayon, StartedFuturesRuntime,
+        TwolaneFuturesRayon, TwolaneFuturesRuntime, TwolaneHigh, TwolaneHighSparse,
     };
     let rounds = |contender: Contender, figure: Figure| {
-        let is_it = |e: &&Entry| {
-            e.contender == contender && (e.source == source || contender == Goroutines)
-        };
+        let is_it =
+            |e: &&Entry| e.contender == contender && (e.source == source || contender.is_go());
         found.figures(*entries.iter().find(is_it)?, figure)
     };
     let ratio = |name: &str, over: Contender, under: Contender, figure: Figure| Line {
@@ -89,6 +86,18 @@ fn of_source(entries: &[Entry], found: &Found, source: Source, suffix: &str) -> 
             "late_p99_twolane_high_over_go_from_submission",
             TwolaneHigh,
             Goroutines,
+            p99_of_call,
+        ),
+        ratio(
+            "late_p99_twolane_high_over_go_sparse",
+            TwolaneHighSparse,
+            GoroutinesSparse,
+            p99,
+        ),
+        ratio(
+            "late_p99_twolane_high_over_go_from_submission_sparse",
+            TwolaneHighSparse,
+            GoroutinesSparse,
             p99_of_call,
         ),
         ratio("late_p50_rayon_over_twolane_high", Rayon, TwolaneHigh, p50),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 
 use crate::args::Plan;
-use crate::arrivals::Source;
+use crate::arrivals::{Schedule, Source};
 use crate::contender::Contestant;
 use crate::fib::{SMALL, compute};
 use crate::outcome::Outcome;
@@ -42,13 +42,14 @@ pub fn run(
     plan: &Plan,
     expected: Duration,
     open: fn(&Handle) -> Contestant,
+    late_jobs: Schedule,
     source: Source,
 ) -> Outcome {
     let threads = Threads::now();
     let io = io_runtime();
     let Contestant { long, late, close } = open(io.handle());
     io.block_on(long(SMALL));
-    let arrivals = source.arm(io.handle(), late, plan.late);
+    let arrivals = source.arm(io.handle(), late, late_jobs);
 
     let start = Instant::now();
     let arrivals = arrivals.begin(start + expected.mul_f64(plan.late_from));
@@ -59,7 +60,11 @@ pub fn run(
             long_ends.push(job.await - start);
         }
         let late = arrivals.answers(start).await;
-        Outcome { long_ends, late }
+        Outcome {
+            long_ends,
+            late,
+            others: None,
+        }
     });
 
     drop(long);

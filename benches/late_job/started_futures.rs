@@ -59,5 +59,6 @@ pub fn run(plan: &Plan, backend: Backend, source: Source) -> Outcome {
     Outcome {
         long_ends: Vec::new(),
         late,
+        others: None,
     }
 }

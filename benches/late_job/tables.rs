@@ -19,6 +19,9 @@ pub fn print_run(round: usize, entry: Entry, outcome: &Outcome) {
         tail(Count::Intended),
         tail(Count::Submission),
     );
+    if let Some(cores) = outcome.others.filter(|cores| *cores > 0.1) {
+        println!("    others had {cores:.1} of the cores meanwhile");
+    }
     if outcome.too_late() > 0 {
         println!(
             "    {} of {} small jobs arrived when no long one was left",
@@ -42,25 +45,28 @@ fn ms(ms: f64) -> String {
     }
 }
 
-pub fn print(entries: &[Entry], found: &Found) {
+pub fn print(entries: &[Entry], skipped: &[(Contender, String)], found: &Found) {
     print_totals(entries, found);
+    for (contender, why) in skipped {
+        println!("{contender:46} skipped: {why}");
+    }
     println!(
         "\nlatency of the small jobs, ms (medians over the rounds); awaited: as a task of the \
          I/O runtime sees it"
     );
     println!(
-        "{:44} {:>23} {:>23} {:>17} {:>11}",
+        "{:46} {:>23} {:>23} {:>17} {:>11}",
         "", "since meant to arrive", "since the call", "awaited", "source late"
     );
     println!(
-        "{:44} {:>23} {:>23} {:>17} {:>11}",
+        "{:46} {:>23} {:>23} {:>17} {:>11}",
         "", "p50 / p99 / max", "p50 / p99 / max", "p50 / p99", "p99"
     );
     for &entry in entries {
         let of = |count| tail_of_rounds(found, entry, count);
         let whole = |count| of(count).map_or(String::new(), tail);
         println!(
-            "{entry:44} {:>23} {:>23} {:>17} {:>11}",
+            "{entry:46} {:>23} {:>23} {:>17} {:>11}",
             whole(Count::Intended),
             whole(Count::Submission),
             of(Count::IntendedToAwaited).map_or("-".to_owned(), |Tail { p50, p99, .. }| format!(
@@ -76,7 +82,7 @@ pub fn print(entries: &[Entry], found: &Found) {
 fn print_totals(entries: &[Entry], found: &Found) {
     println!("\nthe long jobs' ends, s (medians over the rounds)");
     println!(
-        "{:44} {:>10} {:>10} {:>20}",
+        "{:46} {:>10} {:>10} {:>20}",
         "", "first", "total", "totals of the rounds"
     );
     for &entry in entries.iter().filter(|e| e.contender.has_queue()) {
@@ -88,7 +94,7 @@ fn print_totals(entries: &[Entry], found: &Found) {
         };
         let at = |q| quantile(total.iter().copied(), q);
         println!(
-            "{entry:44} {:>10.3} {:>10.2} {:>20}",
+            "{entry:46} {:>10.3} {:>10.2} {:>20}",
             median(first),
             at(0.5),
             format!("{:.2} to {:.2}", at(0.0), at(1.0)),
@@ -113,7 +119,7 @@ pub fn print_ratios(lines: &[Line]) {
     println!("\nmedian (range) of the rounds' own");
     for Line { name, ratio, unit } in lines {
         let ratio = ratio.map_or("not run".to_owned(), |ratio| ratio.to_string());
-        println!("{name:56} {ratio} {unit}");
+        println!("{name:60} {ratio} {unit}");
     }
 }
 
@@ -128,7 +134,8 @@ pub fn write(
     report.row("plan", "long_jobs", "jobs", plan.jobs as f64, 1);
     report.row("plan", "k", "fib", f64::from(plan.k), 1);
     for (contender, why) in skipped {
-        report.row(&contender.to_string(), why, "skipped", f64::NAN, 0);
+        let why = format!("skipped: {why}");
+        report.row(&contender.to_string(), &why, "", f64::NAN, 0);
     }
     for &entry in entries {
         let rounds = found.of(entry);
@@ -146,6 +153,10 @@ pub fn write(
                 }
                 report.row(&name, metric, "s", median(figures), long);
             }
+        }
+        if let Some(cores) = found.figures(entry, |o| o.others) {
+            let rounds = cores.len();
+            report.row(&name, "cores_others_had", "cores", median(cores), rounds);
         }
         for count in Count::ALL {
             for (round, outcome) in rounds.iter().enumerate() {
