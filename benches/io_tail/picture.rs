@@ -1,0 +1,205 @@
+//! The picture: how many of the requests took longer than so long. Two panels,
+//! from the actual and from the intended send, with a line for each contender.
+//!
+//! Both axes are logarithmic, the upright one in the fraction of requests that
+//! are *not* yet answered: each decade is one more nine.
+
+use std::error::Error;
+use std::path::Path;
+
+use hdrhistogram::Histogram;
+use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+
+use crate::contender::Contender;
+use crate::findings::Findings;
+use crate::tail::client::Latencies;
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), Box<dyn Error>>;
+
+const WIDTH: i32 = 980;
+const LEFT: i32 = 70;
+/// Where the plot ends and the legend begins.
+const RIGHT: i32 = 730;
+const TOP: i32 = 56;
+const PANEL: i32 = 330;
+const GAP: i32 = 58;
+const BOTTOM: i32 = 56;
+
+const INK: RGBColor = RGBColor(38, 43, 51);
+const FAINT: RGBColor = RGBColor(112, 120, 132);
+const GRID: RGBColor = RGBColor(229, 232, 236);
+
+/// Decades of microseconds.
+const LATENCIES: [(f64, &str); 7] = [
+    (1e1, "10 µs"),
+    (1e2, "100 µs"),
+    (1e3, "1 ms"),
+    (1e4, "10 ms"),
+    (1e5, "100 ms"),
+    (1e6, "1 s"),
+    (1e7, "10 s"),
+];
+/// The fraction that took longer.
+const TAILS: [(f64, &str); 5] = [
+    (0.5, "50 %"),
+    (0.1, "90 %"),
+    (0.01, "99 %"),
+    (0.001, "99.9 %"),
+    (0.0001, "99.99 %"),
+];
+/// A line ends where its slowest request is, but not above this.
+const LEAST_TAIL: f64 = 0.00002;
+
+pub fn draw(findings: &Findings, cores: usize, path: &Path) -> Drawn {
+    let height = TOP + 2 * PANEL + GAP + BOTTOM;
+    let area = SVGBackend::new(path, (WIDTH as u32, height as u32)).into_drawing_area();
+    area.fill(&WHITE)?;
+    let title = "Round trips to the I/O lane while the CPU lane is saturated";
+    text(&area, title, (LEFT, 12), 18, &INK, HPos::Left)?;
+    let pooled: Vec<(Contender, Latencies)> = findings
+        .contenders()
+        .iter()
+        .filter(|contender| !findings.slices(**contender).is_empty())
+        .map(|contender| (*contender, findings.pooled(*contender)))
+        .collect();
+
+    let panels: [(&str, fn(&Latencies) -> &Histogram<u64>); 2] = [
+        ("from when the request was sent", |found| &found.from_send),
+        ("from when it was meant to be sent", |found| {
+            &found.from_intended
+        }),
+    ];
+    for (i, (heading, of)) in panels.into_iter().enumerate() {
+        let top = TOP + i as i32 * (PANEL + GAP);
+        text(&area, heading, (LEFT, top - 19), 13, &INK, HPos::Left)?;
+        axes(&area, top)?;
+        for (contender, found) in &pooled {
+            line(&area, top, *contender, of(found))?;
+        }
+    }
+    let caption = "time until the answer was there";
+    let middle = (LEFT + RIGHT) / 2;
+    text(
+        &area,
+        caption,
+        (middle, height - 28),
+        12,
+        &FAINT,
+        HPos::Center,
+    )?;
+    legend(&area, &pooled, cores)?;
+    area.present()?;
+    Ok(())
+}
+
+fn x_of(us: f64) -> i32 {
+    let (first, last) = (LATENCIES[0].0.log10(), LATENCIES[6].0.log10());
+    let share = (us.log10() - first) / (last - first);
+    LEFT + (share.clamp(0.0, 1.0) * f64::from(RIGHT - LEFT)).round() as i32
+}
+
+fn y_of(tail: f64, top: i32) -> i32 {
+    let share = tail.log10() / LEAST_TAIL.log10();
+    top + PANEL - (share.clamp(0.0, 1.0) * f64::from(PANEL)).round() as i32
+}
+
+fn axes(area: &Area, top: i32) -> Drawn {
+    let bottom = top + PANEL;
+    for (us, label) in LATENCIES {
+        let x = x_of(us);
+        area.draw(&PathElement::new([(x, top), (x, bottom)], GRID))?;
+        text(area, label, (x, bottom + 6), 11, &FAINT, HPos::Center)?;
+    }
+    for (tail, label) in TAILS {
+        let y = y_of(tail, top);
+        area.draw(&PathElement::new([(LEFT, y), (RIGHT, y)], GRID))?;
+        text(area, label, (LEFT - 8, y - 6), 11, &FAINT, HPos::Right)?;
+    }
+    area.draw(&PathElement::new([(LEFT, bottom), (RIGHT, bottom)], FAINT))?;
+    Ok(())
+}
+
+/// What a contender's line looks like: a hue for a family, dashes for its
+/// second member. The dash and its gap, in pixels.
+fn style(contender: Contender) -> (ShapeStyle, Option<(i32, i32)>) {
+    use Contender::*;
+    let (colour, width, dashes) = match contender {
+        Idle => (RGBColor(120, 126, 136), 2, None),
+        Awake => (RGBColor(120, 126, 136), 2, Some((5, 4))),
+        SameRuntime => (RGBColor(190, 52, 48), 2, None),
+        SameRuntimeYielding => (RGBColor(190, 52, 48), 2, Some((5, 4))),
+        SpawnBlockingFew => (RGBColor(229, 145, 35), 2, None),
+        SpawnBlockingMany => (RGBColor(229, 145, 35), 2, Some((5, 4))),
+        SecondRuntime => (RGBColor(62, 105, 190), 2, None),
+        SecondRuntimeMinusOne => (RGBColor(62, 105, 190), 2, Some((5, 4))),
+        Rayon => (RGBColor(140, 84, 170), 2, None),
+        TwolaneUnweighted => (RGBColor(120, 180, 140), 2, Some((2, 3))),
+        TwolaneRayon => (RGBColor(18, 118, 76), 3, None),
+        TwolaneRuntime => (RGBColor(18, 118, 76), 3, Some((7, 4))),
+    };
+    (colour.stroke_width(width), dashes)
+}
+
+fn line(area: &Area, top: i32, contender: Contender, latencies: &Histogram<u64>) -> Drawn {
+    let all = latencies.len();
+    let mut points = Vec::new();
+    let mut answered = 0;
+    for value in latencies.iter_recorded() {
+        // So many took at least this long; the slowest one counts as well.
+        let tail = (all - answered) as f64 / all as f64;
+        let point = (
+            x_of(value.value_iterated_to() as f64 / 1e3),
+            y_of(tail, top),
+        );
+        // What falls on a pixel that is drawn already would only make the
+        // file larger.
+        if points.last() != Some(&point) {
+            points.push(point);
+        }
+        answered += value.count_since_last_iteration();
+    }
+    stroke(area, points, contender)
+}
+
+fn stroke(area: &Area, points: Vec<(i32, i32)>, contender: Contender) -> Drawn {
+    let (style, dashes) = style(contender);
+    match dashes {
+        None => area.draw(&PathElement::new(points, style))?,
+        Some((dash, gap)) => {
+            let path = DashedPathElement::new(points.into_iter(), dash, gap, style);
+            area.draw(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn legend(area: &Area, pooled: &[(Contender, Latencies)], cores: usize) -> Drawn {
+    let x = RIGHT + 24;
+    for (i, (contender, _)) in pooled.iter().enumerate() {
+        let y = TOP + 8 + 20 * i as i32;
+        stroke(area, vec![(x, y), (x + 26, y)], *contender)?;
+        let title = contender.title(cores);
+        text(area, &title, (x + 34, y - 7), 12, &INK, HPos::Left)?;
+    }
+    Ok(())
+}
+
+fn text(
+    area: &Area,
+    words: &str,
+    at: (i32, i32),
+    size: u32,
+    colour: &RGBColor,
+    align: HPos,
+) -> Drawn {
+    let style = ("sans-serif", size)
+        .into_font()
+        .color(colour)
+        .pos(Pos::new(align, VPos::Top));
+    area.draw(&Text::new(words, at, style))?;
+    Ok(())
+}

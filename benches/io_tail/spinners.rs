@@ -1,0 +1,71 @@
+//! Processes at nice 19 that keep the cores from going to sleep, one for each.
+//!
+//! An idle machine answers late because it has to wake up first. With these it
+//! is awake, and still has all of its time for whoever asks: the best that a
+//! saturated CPU lane could do for its I/O lane.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+/// Killed when dropped. Should this process die before it can, they end by
+/// themselves: their stdin closes.
+pub struct Spinners(Vec<Child>);
+
+impl Spinners {
+    pub fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Returns when all of them spin; an error if `nice` can't be had.
+    pub fn start(cores: usize) -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|e| e.to_string())?;
+        let mut spinners = Self::none();
+        for _ in 0..cores {
+            // A command, since a process can't set its nice value by safe code.
+            let mut child = Command::new("nice")
+                .args(["-n", "19"])
+                .arg(&program)
+                .arg("--spin")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(|e| format!("no `nice` command: {e}"))?;
+            let said = child.stdout.take();
+            spinners.0.push(child);
+            let mut line = String::new();
+            let spins = said.map(|said| BufReader::new(said).read_line(&mut line));
+            if !matches!(spins, Some(Ok(n)) if n > 0) {
+                return Err("`nice` did not start a process".to_owned());
+            }
+        }
+        Ok(spinners)
+    }
+
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().map(Child::id)
+    }
+}
+
+impl Drop for Spinners {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // An error means that it has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What such a process does, until its stdin closes.
+pub fn spin() -> ! {
+    thread::spawn(|| {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    println!("spinning");
+    let _ = std::io::stdout().flush();
+    let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    std::process::exit(0)
+}

@@ -1,0 +1,76 @@
+//! The places where CPU jobs can run: each way that people put them there.
+//!
+//! A lane is made fresh for a slice, and whatever it owns ends when it is
+//! dropped.
+
+use tokio::runtime::{Builder, Handle};
+use twolane::CpuRuntime;
+
+use super::load::Job;
+
+/// Where jobs go, and how many of them are under way at any time.
+pub struct Lane {
+    pub in_flight: usize,
+    pub submit: Box<dyn Fn(Job) + Send>,
+}
+
+impl Lane {
+    fn new(in_flight: usize, submit: impl Fn(Job) + Send + 'static) -> Self {
+        Self {
+            in_flight,
+            submit: Box::new(submit),
+        }
+    }
+
+    /// Tasks of the I/O runtime itself.
+    pub fn same_runtime(io: &Handle, in_flight: usize) -> Self {
+        let io = io.clone();
+        Self::new(in_flight, move |job| {
+            io.spawn(async { job.run() });
+        })
+    }
+
+    /// The same, by the book: a yield after each of `pieces`.
+    pub fn same_runtime_yielding(io: &Handle, in_flight: usize, pieces: u64) -> Self {
+        let io = io.clone();
+        Self::new(in_flight, move |job| {
+            io.spawn(job.run_in_pieces(pieces));
+        })
+    }
+
+    /// The I/O runtime's blocking pool, which starts a thread for each job in
+    /// flight (up to 512).
+    pub fn spawn_blocking(io: &Handle, in_flight: usize) -> Self {
+        let io = io.clone();
+        Self::new(in_flight, move |job| {
+            io.spawn_blocking(|| job.run());
+        })
+    }
+
+    /// A second Tokio runtime.
+    pub fn second_runtime(workers: usize, in_flight: usize) -> Self {
+        let second = Builder::new_multi_thread()
+            .worker_threads(workers)
+            .thread_name("second")
+            .build()
+            .unwrap();
+        Self::new(in_flight, move |job| {
+            second.spawn(async { job.run() });
+        })
+    }
+
+    /// A rayon pool.
+    pub fn rayon(threads: usize, in_flight: usize) -> Self {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap();
+        Self::new(in_flight, move |job| pool.spawn(|| job.run()))
+    }
+
+    /// twolane, with these settings.
+    pub fn twolane(io: &Handle, settings: twolane::Builder, in_flight: usize) -> Self {
+        let cpu: CpuRuntime = settings.io_handle(io.clone()).build().unwrap();
+        Self::new(in_flight, move |job| cpu.spawn_cpu(|| job.run()).detach())
+    }
+}

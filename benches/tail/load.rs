@@ -1,0 +1,124 @@
+//! A CPU load that keeps a lane saturated: always the same number of jobs in
+//! flight.
+//!
+//! One feeder for all contenders: a plain thread of its own, which sleeps until
+//! a job has ended and submits the next. It is woken as often as jobs end (some
+//! hundred times a second) and runs for microseconds. The alternative, that a
+//! job submits its successor where it ends, is cheaper but not the same for
+//! all: from inside, Tokio and rayon put it into their workers' own last-in
+//! first-out slots, ahead of whatever waits (the server's task among them).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+use super::lanes::Lane;
+use super::work::Work;
+
+/// One job. However it ends, the feeder hears of it.
+pub struct Job {
+    work: Work,
+    completed: Arc<AtomicU64>,
+    end: Sender<End>,
+    done: bool,
+}
+
+enum End {
+    Completed,
+    Lost,
+}
+
+impl Job {
+    pub fn run(mut self) {
+        self.work.run();
+        self.complete();
+    }
+
+    /// The same work in pieces, with a yield to the runtime between them.
+    pub async fn run_in_pieces(mut self, pieces: u64) {
+        for piece in 0..pieces {
+            if piece > 0 {
+                tokio::task::yield_now().await;
+            }
+            self.work.piece(pieces).run();
+        }
+        self.complete();
+    }
+
+    fn complete(&mut self) {
+        self.completed.fetch_add(1, Relaxed);
+        self.done = true;
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        let end = if self.done { End::Completed } else { End::Lost };
+        // The feeder outlives the jobs, unless it has panicked over one.
+        let _ = self.end.send(end);
+    }
+}
+
+/// A lane under load.
+pub struct Load {
+    completed: Arc<AtomicU64>,
+    stopping: Arc<AtomicBool>,
+    feeder: JoinHandle<()>,
+}
+
+impl Load {
+    pub fn start(lane: Lane, work: Work) -> Self {
+        let completed = Arc::new(AtomicU64::new(0));
+        let stopping = Arc::new(AtomicBool::new(false));
+        let feeder = {
+            let (completed, stopping) = (completed.clone(), stopping.clone());
+            thread::Builder::new()
+                .name("feeder".to_owned())
+                .spawn(move || feed(lane, work, completed, &stopping))
+                .unwrap()
+        };
+        Self {
+            completed,
+            stopping,
+            feeder,
+        }
+    }
+
+    /// How many jobs have been computed to their end by now.
+    pub fn completed(&self) -> u64 {
+        self.completed.load(Relaxed)
+    }
+
+    /// Lets the jobs in flight end, then takes the lane down.
+    ///
+    /// # Panics
+    /// If the lane lost a job: then its jobs a second mean nothing.
+    pub fn stop(self) {
+        self.stopping.store(true, Relaxed);
+        self.feeder.join().unwrap();
+    }
+}
+
+fn feed(lane: Lane, work: Work, completed: Arc<AtomicU64>, stopping: &AtomicBool) {
+    let (end, ends) = mpsc::channel();
+    let submit = || {
+        (lane.submit)(Job {
+            work,
+            completed: completed.clone(),
+            end: end.clone(),
+            done: false,
+        });
+    };
+    for _ in 0..lane.in_flight {
+        submit();
+    }
+    let mut in_flight = lane.in_flight;
+    while in_flight > 0 {
+        match ends.recv().unwrap() {
+            End::Completed if stopping.load(Relaxed) => in_flight -= 1,
+            End::Completed => submit(),
+            End::Lost => panic!("the lane dropped a job that it had not run"),
+        }
+    }
+}
