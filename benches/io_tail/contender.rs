@@ -48,27 +48,6 @@ impl Contender {
         TwolaneRuntime,
     ];
 
-    /// Those asked for: by their whole name, or else by how it begins. All, if
-    /// nothing was asked for.
-    pub fn chosen(asked: &[String]) -> Vec<Self> {
-        let is_asked = |contender: &Self| {
-            let name = contender.name();
-            asked.iter().any(|asked| match Self::named(asked) {
-                Some(exactly) => exactly == *contender,
-                None => name.starts_with(asked.as_str()),
-            })
-        };
-        let all = Self::ALL.into_iter();
-        all.filter(|contender| asked.is_empty() || is_asked(contender))
-            .collect()
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|contender| contender.name() == name)
-    }
-
     pub fn name(self) -> &'static str {
         match self {
             Idle => "idle",

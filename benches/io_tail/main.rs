@@ -51,7 +51,6 @@ mod support;
 mod tail;
 
 mod contender;
-mod findings;
 mod picture;
 mod ratios;
 mod slice;
@@ -61,16 +60,17 @@ mod table;
 use std::time::Duration;
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use contender::Contender;
-use findings::Findings;
-use slice::Settings;
-use spinners::Spinners;
+use slice::{Settings, Slice};
 use support::{Report, cores, in_turn};
+use tail::figures::print_and_report;
+use tail::findings::{self, chosen};
 use tail::watchdog::Watchdog;
 use tail::work::Work;
-use tail::{JOB, WARM_UP};
+use tail::{JOB, WARM_UP, progress};
+
+type Findings = findings::Findings<Contender, Slice>;
 
 #[derive(Parser)]
 #[command(about = "How late does the I/O lane answer while the CPU lane is saturated?")]
@@ -110,11 +110,7 @@ fn main() {
     let (slices, seconds) = if quick { (2, 1.0) } else { (6, 10.0) };
     let slices = args.slices.unwrap_or(slices);
     let measured = Duration::from_secs_f64(args.seconds_per_slice.unwrap_or(seconds));
-    let contenders = Contender::chosen(&args.only);
-    if contenders.is_empty() {
-        eprintln!("no contender is called {:?}", args.only);
-        std::process::exit(2);
-    }
+    let contenders = chosen(&Contender::ALL, Contender::name, &args.only);
 
     let work = Work::calibrated(JOB);
     let settings = Settings {
@@ -149,26 +145,15 @@ fn main() {
     progress.finish_and_clear();
 
     table::print(&findings, settings.cores);
-    let ratios = ratios::all(&findings);
-    ratios::print(&ratios);
 
     let mut report = Report::new("io_tail");
     let alone = work.best_of(20).as_secs_f64() * 1e3;
     report.row("job", "alone", "ms", alone, 20);
     table::report(&findings, &mut report);
-    for ratio in &ratios {
-        report.ratio(&ratio.name, ratio.found.median);
-    }
+    print_and_report(&ratios::all(&findings), &mut report);
     let file = report.write().join("io_tail.svg");
     match picture::draw(&findings, settings.cores, &file) {
         Ok(()) => println!("drawn in {}", file.display()),
         Err(error) => println!("not drawn: {error}"),
     }
-}
-
-/// Drawn between slices alone: a bar that ticks would have a thread of its own
-/// in them.
-fn progress(slices: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} (done in {eta})");
-    ProgressBar::new(slices as u64).with_style(style.unwrap())
 }

@@ -13,11 +13,12 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use crate::Findings;
 use crate::contender::Contender;
-use crate::findings::Findings;
 use crate::tail::client::Latencies;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Of = fn(&Latencies) -> &Histogram<u64>;
 type Drawn = Result<(), Box<dyn Error>>;
 
 const WIDTH: i32 = 980;
@@ -33,7 +34,9 @@ const INK: RGBColor = RGBColor(38, 43, 51);
 const FAINT: RGBColor = RGBColor(112, 120, 132);
 const GRID: RGBColor = RGBColor(229, 232, 236);
 
-/// Decades of microseconds.
+/// Microseconds.
+const SHORTEST: f64 = 5.0;
+const LONGEST: f64 = 1e7;
 const LATENCIES: [(f64, &str); 7] = [
     (1e1, "10 µs"),
     (1e2, "100 µs"),
@@ -68,8 +71,10 @@ pub fn draw(findings: &Findings, cores: usize, path: &Path) -> Drawn {
         .collect();
 
     let panels: [(&str, fn(&Latencies) -> &Histogram<u64>); 2] = [
-        ("from when the request was sent", |found| &found.from_send),
-        ("from when it was meant to be sent", |found| {
+        ("answered so long after it was sent", |found| {
+            &found.from_send
+        }),
+        ("answered so long after it was meant to be sent", |found| {
             &found.from_intended
         }),
     ];
@@ -81,7 +86,7 @@ pub fn draw(findings: &Findings, cores: usize, path: &Path) -> Drawn {
             line(&area, top, *contender, of(found))?;
         }
     }
-    let caption = "time until the answer was there";
+    let caption = "latency; upright: the share of requests answered within it";
     let middle = (LEFT + RIGHT) / 2;
     text(
         &area,
@@ -97,8 +102,7 @@ pub fn draw(findings: &Findings, cores: usize, path: &Path) -> Drawn {
 }
 
 fn x_of(us: f64) -> i32 {
-    let (first, last) = (LATENCIES[0].0.log10(), LATENCIES[6].0.log10());
-    let share = (us.log10() - first) / (last - first);
+    let share = (us / SHORTEST).log10() / (LONGEST / SHORTEST).log10();
     LEFT + (share.clamp(0.0, 1.0) * f64::from(RIGHT - LEFT)).round() as i32
 }
 
@@ -117,7 +121,7 @@ fn axes(area: &Area, top: i32) -> Drawn {
     for (tail, label) in TAILS {
         let y = y_of(tail, top);
         area.draw(&PathElement::new([(LEFT, y), (RIGHT, y)], GRID))?;
-        text(area, label, (LEFT - 8, y - 6), 11, &FAINT, HPos::Right)?;
+        text(area, label, (LEFT - 8, y - 5), 11, &FAINT, HPos::Right)?;
     }
     area.draw(&PathElement::new([(LEFT, bottom), (RIGHT, bottom)], FAINT))?;
     Ok(())
@@ -170,7 +174,7 @@ fn stroke(area: &Area, points: Vec<(i32, i32)>, contender: Contender) -> Drawn {
     match dashes {
         None => area.draw(&PathElement::new(points, style))?,
         Some((dash, gap)) => {
-            let path = DashedPathElement::new(points.into_iter(), dash, gap, style);
+            let path = DashedPathElement::new(points, dash, gap, style);
             area.draw(&path)?;
         }
     }

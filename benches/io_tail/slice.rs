@@ -3,10 +3,11 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Spinners;
 use crate::contender::Contender;
+use crate::spinners::Spinners;
 use crate::tail::client::{self, Latencies, Schedule};
 use crate::tail::echo::EchoLane;
+use crate::tail::findings;
 use crate::tail::load::Load;
 use crate::tail::others::Others;
 use crate::tail::work::Work;
@@ -25,6 +26,12 @@ pub struct Slice {
     pub jobs_per_s: f64,
     /// The fraction of the machine that others had.
     pub others: f64,
+}
+
+impl findings::Slice for Slice {
+    fn latencies(&self) -> &Latencies {
+        &self.latencies
+    }
 }
 
 /// Runs it, or says why it can't be run here.

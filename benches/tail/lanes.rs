@@ -11,29 +11,32 @@ use super::load::Job;
 /// Where jobs go, and how many of them are under way at any time.
 pub struct Lane {
     pub in_flight: usize,
+    /// How many threads compute.
+    pub threads: usize,
     pub submit: Box<dyn Fn(Job) + Send>,
 }
 
 impl Lane {
-    fn new(in_flight: usize, submit: impl Fn(Job) + Send + 'static) -> Self {
+    fn new(in_flight: usize, threads: usize, submit: impl Fn(Job) + Send + 'static) -> Self {
         Self {
             in_flight,
+            threads,
             submit: Box::new(submit),
         }
     }
 
     /// Tasks of the I/O runtime itself.
     pub fn same_runtime(io: &Handle, in_flight: usize) -> Self {
-        let io = io.clone();
-        Self::new(in_flight, move |job| {
+        let (io, threads) = (io.clone(), io.metrics().num_workers());
+        Self::new(in_flight, threads, move |job| {
             io.spawn(async { job.run() });
         })
     }
 
     /// The same, by the book: a yield after each of `pieces`.
     pub fn same_runtime_yielding(io: &Handle, in_flight: usize, pieces: u64) -> Self {
-        let io = io.clone();
-        Self::new(in_flight, move |job| {
+        let (io, threads) = (io.clone(), io.metrics().num_workers());
+        Self::new(in_flight, threads, move |job| {
             io.spawn(job.run_in_pieces(pieces));
         })
     }
@@ -42,7 +45,7 @@ impl Lane {
     /// flight (up to 512).
     pub fn spawn_blocking(io: &Handle, in_flight: usize) -> Self {
         let io = io.clone();
-        Self::new(in_flight, move |job| {
+        Self::new(in_flight, in_flight, move |job| {
             io.spawn_blocking(|| job.run());
         })
     }
@@ -54,7 +57,7 @@ impl Lane {
             .thread_name("second")
             .build()
             .unwrap();
-        Self::new(in_flight, move |job| {
+        Self::new(in_flight, workers, move |job| {
             second.spawn(async { job.run() });
         })
     }
@@ -65,12 +68,15 @@ impl Lane {
             .num_threads(threads)
             .build()
             .unwrap();
-        Self::new(in_flight, move |job| pool.spawn(|| job.run()))
+        Self::new(in_flight, threads, move |job| pool.spawn(|| job.run()))
     }
 
     /// twolane, with these settings.
     pub fn twolane(io: &Handle, settings: twolane::Builder, in_flight: usize) -> Self {
         let cpu: CpuRuntime = settings.io_handle(io.clone()).build().unwrap();
-        Self::new(in_flight, move |job| cpu.spawn_cpu(|| job.run()).detach())
+        let threads = cpu.handle().threads();
+        Self::new(in_flight, threads, move |job| {
+            cpu.spawn_cpu(|| job.run()).detach()
+        })
     }
 }

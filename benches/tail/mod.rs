@@ -10,6 +10,8 @@
 
 pub mod client;
 pub mod echo;
+pub mod figures;
+pub mod findings;
 pub mod lanes;
 pub mod load;
 pub mod others;
@@ -18,6 +20,8 @@ pub mod watchdog;
 pub mod work;
 
 use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// What a job of the load takes on an idle core.
 pub const JOB: Duration = Duration::from_millis(5);
@@ -28,4 +32,11 @@ pub const WARM_UP: Duration = Duration::from_millis(300);
 
 pub fn sleep_until(then: Instant) {
     std::thread::sleep(then.saturating_duration_since(Instant::now()));
+}
+
+/// Drawn between slices alone: a bar that ticks would have a thread of its own
+/// in them.
+pub fn progress(slices: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} (done in {eta})");
+    ProgressBar::new(slices as u64).with_style(style.unwrap())
 }
