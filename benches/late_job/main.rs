@@ -33,8 +33,8 @@
 //! goroutine that gets its turn each 10 to 20 ms (its slice is 10) finds two
 //! arrivals due, and the second takes the first one's place as the next to run;
 //! the first then waits behind long ones, for seconds. With arrivals further
-//! apart than that each is the next to run at once, and all that it waits for
-//! is its source's turn. Neither alone would be a fair picture.
+//! apart than that each is, as a rule, the next to run at once, and all that it
+//! waits for is its source's turn. Neither alone would be a fair picture.
 //!
 //! # What is counted
 //!
