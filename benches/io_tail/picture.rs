@@ -70,11 +70,9 @@ pub fn draw(findings: &Findings, cores: usize, path: &Path) -> Drawn {
         .map(|contender| (*contender, findings.pooled(*contender)))
         .collect();
 
-    let panels: [(&str, fn(&Latencies) -> &Histogram<u64>); 2] = [
-        ("answered so long after it was sent", |found| {
-            &found.from_send
-        }),
-        ("answered so long after it was meant to be sent", |found| {
+    let panels: [(&str, Of); 2] = [
+        ("counted from the actual send", |found| &found.from_send),
+        ("counted from the intended send", |found| {
             &found.from_intended
         }),
     ];
@@ -150,19 +148,22 @@ fn style(contender: Contender) -> (ShapeStyle, Option<(i32, i32)>) {
 
 fn line(area: &Area, top: i32, contender: Contender, latencies: &Histogram<u64>) -> Drawn {
     let all = latencies.len();
-    let mut points = Vec::new();
+    let mut points: Vec<(i32, i32)> = Vec::new();
     let mut answered = 0;
     for value in latencies.iter_recorded() {
         // So many took at least this long; the slowest one counts as well.
         let tail = (all - answered) as f64 / all as f64;
-        let point = (
+        let (x, y) = (
             x_of(value.value_iterated_to() as f64 / 1e3),
             y_of(tail, top),
         );
-        // What falls on a pixel that is drawn already would only make the
-        // file larger.
-        if points.last() != Some(&point) {
-            points.push(point);
+        // In steps: nothing was measured between two values. What falls on a
+        // pixel that is drawn already would only make the file larger.
+        let step = points.last().map(|&(before, _)| (before, y));
+        for point in step.into_iter().chain([(x, y)]) {
+            if points.last() != Some(&point) {
+                points.push(point);
+            }
         }
         answered += value.count_since_last_iteration();
     }

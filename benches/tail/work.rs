@@ -13,14 +13,15 @@ pub struct Work {
 }
 
 impl Work {
-    /// Work that takes about `target` alone on a core: the best of several
-    /// tries decides, since others can only make one slower.
+    /// Work that takes about `target` alone on a core: the best of many tries
+    /// decides, since others can only make one slower. They are short, so that
+    /// some of them fall between whatever else the machine does.
     pub fn calibrated(target: Duration) -> Self {
-        let mut trial = Self { steps: 1 << 14 };
-        while trial.timed() < target {
+        let mut trial = Self { steps: 1 << 10 };
+        while trial.timed() < target / 10 {
             trial.steps *= 2;
         }
-        let best = trial.best_of(20);
+        let best = trial.best_of(500);
         let scale = target.as_secs_f64() / best.as_secs_f64();
         Self {
             steps: (trial.steps as f64 * scale) as u64,
