@@ -63,10 +63,10 @@ use clap::Parser;
 
 use contender::Contender;
 use slice::{Settings, Slice};
+use support::watchdog::Watchdog;
 use support::{Report, cores, in_turn};
 use tail::figures::print_and_report;
 use tail::findings::{self, chosen};
-use tail::watchdog::Watchdog;
 use tail::work::Work;
 use tail::{JOB, WARM_UP, progress};
 
@@ -126,14 +126,17 @@ fn main() {
         work.best_of(20).as_secs_f64() * 1e3,
     );
 
-    let watchdog = Watchdog::start(WARM_UP + measured);
+    let watchdog = Watchdog::start();
+    // Beyond the slice: what the client waits for a last answer, and the pools
+    // for their threads.
+    let bound = WARM_UP + measured + Duration::from_secs(60);
     let progress = progress(contenders.len() * slices);
     let mut findings = Findings::new(&contenders);
     for round in 0..slices {
         for turn in in_turn(contenders.len(), round) {
             let contender = contenders[turn];
             let what = format!("{}, slice {} of {slices}", contender.name(), round + 1);
-            watchdog.begins(&what);
+            watchdog.allow(what.clone(), bound);
             progress.set_message(what);
             match slice::run(contender, &settings) {
                 Ok(slice) => findings.add(contender, slice),

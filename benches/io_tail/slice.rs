@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use crate::contender::Contender;
 use crate::spinners::Spinners;
+use crate::support::others::Others;
+use crate::support::threads::Threads;
 use crate::tail::client::{self, Latencies, Schedule};
 use crate::tail::echo::EchoLane;
 use crate::tail::findings;
 use crate::tail::load::Load;
-use crate::tail::others::Others;
+use crate::tail::sleep_until;
 use crate::tail::work::Work;
-use crate::tail::{sleep_until, threads};
 
 pub struct Settings {
     pub cores: usize,
@@ -36,7 +37,7 @@ impl findings::Slice for Slice {
 
 /// Runs it, or says why it can't be run here.
 pub fn run(contender: Contender, settings: &Settings) -> Result<Slice, String> {
-    let threads_before = threads::count();
+    let threads_before = Threads::now();
     let spinners = match contender {
         Contender::Awake => Spinners::start(settings.cores)?,
         _ => Spinners::none(),
@@ -70,7 +71,7 @@ pub fn run(contender: Contender, settings: &Settings) -> Result<Slice, String> {
     };
     drop(io);
     drop(spinners);
-    threads::wait_until_gone(threads_before);
+    threads_before.wait_for_others_to_end();
     Ok(Slice {
         latencies,
         jobs_per_s,

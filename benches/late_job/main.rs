@@ -89,16 +89,13 @@ mod arrivals;
 mod contender;
 mod fib;
 mod goroutines;
-mod others;
 mod outcome;
 mod peers;
 mod ratios;
 mod run;
 mod started_futures;
 mod tables;
-mod threads;
 mod twolane_side;
-mod watchdog;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -106,10 +103,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::args::Args;
 use crate::contender::{Contender, Side};
 use crate::goroutines::Goroutines;
-use crate::others::Others;
 use crate::outcome::Found;
 use crate::support::in_turn;
-use crate::watchdog::Watchdog;
+use crate::support::others::Others;
+use crate::support::watchdog::Watchdog;
 
 fn main() {
     let args = Args::parse();
@@ -159,7 +156,7 @@ fn main() {
             let bound = plan.bound(expected);
             watchdog.allow(entry.to_string(), bound);
             let late = entry.contender.late(&plan);
-            let others = Others::now();
+            let others = Others::since_now([]);
             let mut outcome = match entry.contender.side() {
                 Side::Go => goroutines.as_ref().unwrap().run(&plan, late, bound),
                 Side::Queue(open) => run::run(&plan, expected, open, late, entry.source),

@@ -11,7 +11,7 @@ use crate::contender::Contestant;
 use crate::fib::{SMALL, compute};
 use crate::outcome::Outcome;
 use crate::support::cores;
-use crate::threads::Threads;
+use crate::support::threads::Threads;
 
 /// How long the long jobs should take, from one on each core at once. Asked
 /// before each run: a shared machine isn't equally fast all the time.

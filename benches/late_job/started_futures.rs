@@ -13,7 +13,7 @@ use crate::arrivals::Source;
 use crate::fib::compute_piece;
 use crate::outcome::Outcome;
 use crate::run::io_runtime;
-use crate::threads::Threads;
+use crate::support::threads::Threads;
 use crate::twolane_side::{close, open, small_future};
 
 pub fn run(plan: &Plan, backend: Backend, source: Source) -> Outcome {

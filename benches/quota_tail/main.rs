@@ -61,10 +61,10 @@ use clap::Parser;
 use cgroup::Cgroup;
 use contender::Contender;
 use slice::{Settings, Slice};
+use support::watchdog::Watchdog;
 use support::{Report, cores, in_turn};
 use tail::figures::print_and_report;
 use tail::findings::{self, chosen};
-use tail::watchdog::Watchdog;
 use tail::work::Work;
 use tail::{JOB, WARM_UP, progress};
 
@@ -142,14 +142,17 @@ fn main() {
         work.steps,
     );
 
-    let watchdog = Watchdog::start(WARM_UP + measured);
+    let watchdog = Watchdog::start();
+    // Beyond the slice: what the client waits for a last answer, and the pools
+    // for their threads.
+    let bound = WARM_UP + measured + Duration::from_secs(60);
     let progress = progress(contenders.len() * slices);
     let mut findings = Findings::new(&contenders);
     for round in 0..slices {
         for turn in in_turn(contenders.len(), round) {
             let contender = contenders[turn];
             let what = format!("{}, slice {} of {slices}", contender.name(), round + 1);
-            watchdog.begins(&what);
+            watchdog.allow(what.clone(), bound);
             progress.set_message(what);
             findings.add(contender, slice::run(contender, &cgroup, &settings));
             progress.inc(1);

@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::cgroup::{Cgroup, Throttling};
 use crate::contender::Contender;
 use crate::process::{Process, number};
+use crate::support::others::Others;
 use crate::tail::client::{self, Latencies, Schedule};
-use crate::tail::others::Others;
 use crate::tail::work::Work;
 use crate::tail::{findings, sleep_until};
 

@@ -7,6 +7,10 @@
     reason = "each bench uses a part of it, and none is a library"
 )]
 
+pub mod others;
+pub mod threads;
+pub mod watchdog;
+
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};

@@ -14,9 +14,6 @@ pub mod figures;
 pub mod findings;
 pub mod lanes;
 pub mod load;
-pub mod others;
-pub mod threads;
-pub mod watchdog;
 pub mod work;
 
 use std::time::{Duration, Instant};

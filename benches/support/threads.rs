@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// twolane's one thread that is the process's and not a lane's.
-const STAYS: &str = "twolane-ticker";
+/// twolane's threads that are the process's and not a lane's.
+const STAY: [&str; 2] = ["twolane-starter", "twolane-ticker"];
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The threads at one moment, id and name.
 pub struct Threads(BTreeMap<String, String>);
@@ -23,19 +24,20 @@ impl Threads {
         Self(named.collect())
     }
 
-    /// Until there are none but these; says so if that takes too long.
+    /// Until there are none but these.
+    ///
+    /// # Panics
+    /// If some stay.
     pub fn wait_for_others_to_end(&self) {
-        let patience = Instant::now() + Duration::from_secs(5);
+        let start = Instant::now();
         loop {
             let mut now = Self::now().0;
-            now.retain(|id, name| !self.0.contains_key(id) && name != STAYS);
+            now.retain(|id, name| !self.0.contains_key(id) && !STAY.contains(&name.as_str()));
             if now.is_empty() {
                 return;
             }
-            if Instant::now() > patience {
-                eprintln!("late_job: threads left behind: {:?}", now.values());
-                return;
-            }
+            let left: Vec<_> = now.values().collect();
+            assert!(start.elapsed() < PATIENCE, "threads left behind: {left:?}");
             thread::sleep(Duration::from_millis(1));
         }
     }

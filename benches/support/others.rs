@@ -16,7 +16,7 @@ pub struct Others {
 }
 
 impl Others {
-    /// `children`: processes that are a part of the bench.
+    /// `children`: processes that are a part of the bench and run now.
     pub fn since_now(children: impl IntoIterator<Item = u32>) -> Self {
         let own: Vec<u32> = children.into_iter().chain([std::process::id()]).collect();
         let start = ticks(&own);
@@ -32,6 +32,12 @@ impl Others {
         };
         let others = (end.busy - start.busy).saturating_sub(end.own - start.own);
         others as f64 / (end.all - start.all) as f64
+    }
+
+    /// The same as a number of cores; `None` where the system doesn't tell.
+    pub fn cores(&self) -> Option<f64> {
+        let cores = self.fraction() * super::cores() as f64;
+        cores.is_finite().then_some(cores)
     }
 }
 
@@ -58,13 +64,12 @@ fn ticks(own: &[u32]) -> Option<Ticks> {
     })
 }
 
-/// In user and kernel mode.
+/// In user and kernel mode, with that of the children it has waited for.
 fn of_process(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may hold anything; fields 14 and 15 are the
-    // 12th and 13th after it.
+    // The name, in parentheses, may hold anything; utime, stime, cutime
+    // and cstime are the 12th to 15th field after it.
     let (_, after) = stat.rsplit_once(')')?;
-    let mut fields = after.split_whitespace().skip(11);
-    let mut next = || fields.next()?.parse::<u64>().ok();
-    Some(next()? + next()?)
+    let times = after.split_whitespace().skip(11).take(4);
+    times.map(|field| field.parse::<u64>().ok()).sum()
 }

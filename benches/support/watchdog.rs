@@ -24,7 +24,7 @@ impl Watchdog {
                     Ok(order) => Ok(order),
                     Err(RecvTimeoutError::Disconnected) => return,
                     Err(RecvTimeoutError::Timeout) => {
-                        eprintln!("late_job: {what}: not done after {bound:?}, given up");
+                        eprintln!("{what}: not done after {bound:?}, given up");
                         // No destructors: they would wait for what hangs.
                         std::process::abort();
                     }
