@@ -52,7 +52,7 @@ pub enum Backend {
 }
 
 /// By priority: High, Normal, Low.
-const DEFAULT_NICE: [u8; Priority::ALL.len()] = [10, 16, 19];
+const DEFAULT_NICE: [u8; Priority::ALL.len()] = [8, 16, 19];
 
 /// Settings of a [`CpuRuntime`].
 ///

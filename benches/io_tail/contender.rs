@@ -113,7 +113,8 @@ impl Contender {
 fn weighted(backend: Backend, settings: &Settings) -> Builder {
     let builder = CpuRuntime::builder().backend(backend);
     match settings.nice {
-        Some(nice) => builder.nice(Priority::Normal, nice),
+        // High may not be weaker; nothing runs there.
+        Some(nice) => builder.nice(Priority::High, 0).nice(Priority::Normal, nice),
         None => builder,
     }
 }
