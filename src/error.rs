@@ -126,7 +126,7 @@ impl JoinError {
     /// first job, and the operating system had none to give. The next job asks
     /// again. (A lane that can't even start the threads of
     /// [`Priority::Normal`](crate::Priority::Normal) is not built at all:
-    /// [`BuildError::Spawn`].)
+    /// [`BuildError::Spawn`](crate::BuildError::Spawn).)
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();

@@ -31,6 +31,9 @@ use crate::task::{Task, block_on};
 /// | [`in_io_context`](Self::in_io_context) | making I/O objects that others will poll | nothing; no hop |
 /// | [`install`](Self::install) | a closure that borrows, from a plain thread | blocks the caller |
 ///
+/// They go to the handle's [`Priority`], which is `Normal` unless
+/// [`with_priority`](Self::with_priority) made it.
+///
 /// ```
 /// # #[tokio::main] async fn main() {
 /// let cpu = twolane::CpuRuntime::new().unwrap();
@@ -250,7 +253,8 @@ impl Handle {
     /// Runs a closure that may borrow in the rayon pool, and waits for it.
     ///
     /// For plain threads: the caller sleeps meanwhile, so never in async code.
-    /// Inside a job it runs right here. It goes into rayon's own queue, not
+    /// It is the pool of this handle's [`Priority`]; inside a job of that same
+    /// one it runs right here. It goes into rayon's own queue, not
     /// the lane's, and is no job: no task, no cancellation.
     ///
     /// # Errors

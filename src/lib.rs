@@ -41,6 +41,8 @@
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | a client, pool or connection to be made inside a job | [`in_io_context`], or [`spawn_io`] |
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`Backend::Runtime`] |
+//! | a small job that must not wait for a queue of large ones | [`with_priority`](Handle::with_priority)[`(Priority::High)`](Priority) |
+//! | bulk work that may wait: compactions, re-indexing | `with_priority(Priority::Low)` |
 //! | a long loop in a future | [`yield_if_due`] |
 //! | a long loop in a closure | [`checkpoint`] |
 //! | a wait for any of it on a plain thread | [`Task::wait`] |
@@ -57,6 +59,10 @@
 //! - A body or stream that is cut short is an error, never an end.
 //! - A shutdown, in any form, from anywhere, hangs nothing and loses nothing in
 //!   silence; the table is at [`CpuRuntime`].
+//! - On Linux the I/O lane gets a core when it wants one, while all of them
+//!   compute: the CPU lane's threads weigh less, by priority
+//!   ([`Builder::nice`]). Under a CPU quota the lane leaves a part of it to the
+//!   I/O lane ([`Builder::pace_to_quota`]).
 //! - A job never starts on the stack of a rayon worker that waits inside another.
 //! - The submitter's `tracing` span and subscriber go with the job. Task-locals
 //!   ([`tokio::task_local!`]) do not.
@@ -69,7 +75,8 @@
 //! | `http-body` | no | [`Handle::body_from_io`], for any [`http_body::Body`] |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
 //!
-//! Linux is where it is tested. Elsewhere it should work; on Apple's systems
+//! Linux is where it is tested. For Windows and macOS it is compiled, not run:
+//! there it should work, without weights and quotas; on Apple's systems
 //! [`current_job`] in a stolen child may be less sure of its answer.
 
 #![forbid(unsafe_code)]

@@ -27,7 +27,7 @@
 /// assert_eq!(urgent.spawn_cpu(|| twolane::Handle::current().priority()).await.unwrap(), Priority::High);
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Priority {
     /// For what somebody waits for and is soon done.

@@ -24,6 +24,8 @@ use crate::warden::Order;
 ///
 /// Make one per process, next to the Tokio runtime, and hand its
 /// [`Handle`] around. Several side by side work, each with threads of its own.
+/// What is more urgent than the rest, or less, goes to threads of its own too:
+/// [`Priority`].
 ///
 /// # Shutdown
 /// All three forms, and dropping it, stop admission at once, from anywhere, any

@@ -149,8 +149,9 @@ impl<T> Task<T> {
     /// As awaiting the task.
     ///
     /// # Panics
-    /// On a thread of the CPU lane, for a job of that same lane: the lane
-    /// would wait for itself. Spawn a future and `.await` the task there.
+    /// On a thread of the CPU lane, for a job of that same lane, of whatever
+    /// priority: the lane would wait for itself. Spawn a future and `.await`
+    /// the task there.
     ///
     /// ```
     /// let io = tokio::runtime::Runtime::new().unwrap();

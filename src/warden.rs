@@ -233,11 +233,14 @@ impl Warden {
 
     fn start_threads(&self, priority: Priority) {
         let level = Level::new(self.lane.clone(), priority);
+        if self.lane.is_closed() {
+            return;
+        }
         let failed = {
             let level = level.clone();
             move |error: &io::Error| {
                 trace::error_no_threads(priority, error);
-                level.give_up();
+                discard_elsewhere(level.lane(), level.give_up());
             }
         };
         let done = {

@@ -23,6 +23,8 @@ mod job {
 }
 #[path = "../src/io/bridge.rs"]
 mod bridge;
+#[path = "../src/lane/opening.rs"]
+mod opening;
 #[path = "../src/backend/tickets.rs"]
 mod tickets;
 
@@ -35,6 +37,7 @@ use job::state::{Cause, Close, Paused, Start, State};
 use loom::future::block_on;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use loom::thread;
+use opening::{Opening, Pushed};
 use sync::Queue;
 use tickets::Tickets;
 
@@ -315,6 +318,78 @@ fn no_job_is_left_without_a_ticket() {
         assert!(lane.0.is_empty());
         // And the count is back: a ticket can be had.
         assert!(lane.1.try_issue());
+    });
+}
+
+/// A queue whose threads are not there yet, as in `lane/level.rs`.
+struct Unopened {
+    queue: Queue<u8>,
+    opening: Opening,
+    kicks: AtomicUsize,
+    asked: AtomicUsize,
+}
+
+impl Unopened {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            queue: Queue::new(),
+            opening: Opening::new(),
+            kicks: AtomicUsize::new(0),
+            asked: AtomicUsize::new(0),
+        })
+    }
+
+    fn push(&self) {
+        self.queue.push(1);
+        match self.opening.pushed() {
+            Pushed::Kick => {
+                self.kicks.fetch_add(1, SeqCst);
+            }
+            Pushed::Ask => {
+                self.asked.fetch_add(1, SeqCst);
+            }
+            Pushed::Rest => {}
+        }
+    }
+}
+
+/// Each job that came before the threads, or as they came, gets its kick; and
+/// they are asked for once.
+#[test]
+fn no_job_is_left_behind_as_the_threads_come() {
+    model(|| {
+        let level = Unopened::new();
+        level.push();
+        let [a, b] = [(); 2].map(|()| {
+            let level = level.clone();
+            thread::spawn(move || level.push())
+        });
+        // What the one does who was asked.
+        level.opening.opened();
+        level.kicks.fetch_add(level.queue.len(), SeqCst);
+        a.join().unwrap();
+        b.join().unwrap();
+        assert!(level.kicks.load(SeqCst) >= 3);
+        assert_eq!(level.asked.load(SeqCst), 1);
+    });
+}
+
+/// If there are none to be had, each job is ended, or has asked anew.
+#[test]
+fn no_job_is_left_behind_if_there_are_no_threads() {
+    model(|| {
+        let level = Unopened::new();
+        level.push();
+        let [a, b] = [(); 2].map(|()| {
+            let level = level.clone();
+            thread::spawn(move || level.push())
+        });
+        level.opening.failed();
+        while level.queue.pop().is_some() {}
+        a.join().unwrap();
+        b.join().unwrap();
+        let waits = !level.queue.is_empty();
+        assert!(!waits || level.asked.load(SeqCst) == 2);
     });
 }
 

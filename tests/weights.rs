@@ -12,7 +12,7 @@ use twolane::{Backend, BuildError, Builder, CpuRuntime, Handle, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 /// As documented at `Builder::nice`.
-const DEFAULT: [i32; 3] = [10, 16, 19];
+const DEFAULT: [i32; 3] = [8, 16, 19];
 
 /// From a task's `stat`: "ID (NAME) STATE ...", where the nice value is the
 /// 17th after the name.
@@ -71,7 +71,7 @@ fn each_priority_has_its_own() {
         // It shows.
         let debug = format!("{cpu:?}");
         assert!(
-            debug.contains("nice: [(High, 10), (Normal, 16), (Low, 19)]"),
+            debug.contains("nice: [(High, 8), (Normal, 16), (Low, 19)]"),
             "{debug}"
         );
     }
@@ -112,7 +112,7 @@ fn values_that_can_t_be_are_named() {
     let error = inverted.unwrap_err();
     assert!(matches!(error, BuildError::NiceOrder { .. }), "{error:?}");
     assert!(
-        error.to_string().starts_with("Builder::nice(High, 10) "),
+        error.to_string().starts_with("Builder::nice(High, 8) "),
         "{error}"
     );
 }
@@ -152,7 +152,7 @@ fn what_is_made_in_a_job_is_not_born_niced() {
             (high, warden)
         });
         let (high, wardens) = in_job.wait().unwrap();
-        assert_eq!(high, base + 10, "{backend:?}");
+        assert_eq!(high, base + DEFAULT[0], "{backend:?}");
         assert!(
             wardens.into_values().all(|nice| nice == base),
             "{backend:?}"

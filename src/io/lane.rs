@@ -30,7 +30,7 @@ pub enum IoLaneState {
     NotDriven,
     /// It polled tasks of ours.
     Driven,
-    /// It was shut down. Every call says
+    /// It was shut down. Everything that is spawned on either lane ends with
     /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone).
     Gone,
 }

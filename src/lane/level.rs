@@ -6,14 +6,7 @@
 //! registry of suspended jobs knows it, so that a shutdown finds it. Its waker
 //! calls [`Level::reschedule`].
 //!
-//! The threads start with the first job. Whoever pushes and finds none asks the
-//! warden, once, and goes on: the submitter may be an I/O worker, which must
-//! not wait for threads. The job rests in the queue meanwhile. Against a push
-//! that finds no threads just as they come: the pusher pushes, then looks for
-//! the threads; the starter sets them, then looks at the queue. If the system
-//! has no threads to give, the starter first takes back that they were asked
-//! for, so that the next push asks anew, and then ends what is queued, with an
-//! error that says so.
+//! The threads start with the first job: `opening.rs`.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -21,6 +14,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::CachePadded;
 
 use super::Lane;
+use super::opening::{Opening, Pushed};
 use super::queue::RunQueue;
 use crate::backend::Threads;
 use crate::builder::Backend;
@@ -29,15 +23,15 @@ use crate::job::Run;
 use crate::job::state::Cause;
 use crate::panics;
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
+use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 use crate::warden::Order;
 
 pub(super) struct State {
     queue: RunQueue,
     /// Jobs in a step, by worker: no two workers write the same cache line.
     running: Box<[CachePadded<AtomicUsize>]>,
+    opening: Opening,
     threads: OnceLock<Threads>,
-    start_asked: AtomicBool,
 }
 
 impl State {
@@ -45,8 +39,8 @@ impl State {
         Self {
             queue: RunQueue::new(),
             running: (0..threads).map(|_| CachePadded::default()).collect(),
+            opening: Opening::new(),
             threads: OnceLock::new(),
-            start_asked: AtomicBool::new(false),
         }
     }
 
@@ -98,12 +92,18 @@ impl Level {
     }
 
     fn pushed(&self) {
-        // Against `start`, and against `Lane::close` (see there).
-        fence(SeqCst);
-        match self.threads() {
-            Some(threads) => threads.kick(self),
-            None => self.ask_for_threads(),
+        match self.state().opening.pushed() {
+            Pushed::Kick => {
+                let threads = self.threads();
+                threads.expect("they are set before it says so").kick(self);
+            }
+            Pushed::Ask => {
+                // An error means that the lane is closed: see below.
+                let _ = self.lane.tell_warden(Order::Start(self.priority));
+            }
+            Pushed::Rest => {}
         }
+        // Against `Lane::close` (see there).
         fence(SeqCst);
         if self.lane.is_closed() && self.lane.tell_warden(Order::Sweep).is_err() {
             // The warden has closed everything and gone; what is in the queue
@@ -168,20 +168,18 @@ impl Level {
         running.fetch_sub(1, SeqCst);
     }
 
-    fn ask_for_threads(&self) {
-        if !self.state().start_asked.swap(true, SeqCst) {
-            // An error means that the lane is closed.
-            let _ = self.lane.tell_warden(Order::Start(self.priority));
-        }
-    }
-
     /// Starts the threads and waits until they are ready. The new ones inherit
     /// the weight of the calling one.
     pub(crate) fn start(&self) -> io::Result<()> {
-        self.state().start_asked.store(true, SeqCst);
+        if self.lane.is_closed() {
+            return Ok(());
+        }
+        let opening = &self.state().opening;
+        // A start hook may submit a job: the threads are on their way.
+        opening.ask();
         let threads = Threads::start(self)?;
         let threads = self.state().threads.get_or_init(|| threads);
-        fence(SeqCst);
+        opening.opened();
         for _ in 0..self.state().queue.len() {
             threads.kick(self);
         }
@@ -192,13 +190,14 @@ impl Level {
         Ok(())
     }
 
-    /// There are no threads to be had: ends what waits for them.
-    pub(crate) fn give_up(&self) {
-        self.state().start_asked.swap(false, SeqCst);
+    /// There are no threads to be had: ends what waits for them. Its
+    /// destructors are still to run.
+    pub(crate) fn give_up(&self) -> Vec<Arc<dyn Run>> {
+        self.state().opening.failed();
         let jobs: Vec<_> = std::iter::from_fn(|| self.pop()).collect();
         for job in &jobs {
             job.close(Cause::NoThreads);
         }
-        Lane::discard(jobs);
+        jobs
     }
 }

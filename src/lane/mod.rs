@@ -9,6 +9,7 @@
 //! running closure is nobody's to stop: its own end resolves it.
 
 mod level;
+mod opening;
 mod queue;
 mod suspended;
 

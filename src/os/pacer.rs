@@ -14,6 +14,10 @@
 //! is kept up to what the share leaves of a period's quota: a burst after a
 //! rest, and a full share of the period after it, are together one quota.
 //!
+//! Debt is kept up to a period's quota, and a thread sleeps for a period at
+//! most before it runs one job all the same: an I/O lane that needs all of the
+//! quota for itself slows the CPU lane down, but does not stop it.
+//!
 //! A job is not interrupted: one that runs for longer than the quota lasts is
 //! stopped by the kernel, and all others with it. Futures that
 //! [`yield_if_due`](crate::yield_if_due) have such a pause at each turn.
@@ -39,6 +43,8 @@ pub(crate) struct Pacer {
     /// Seconds of CPU time per second.
     rate: f64,
     most_credit: f64,
+    most_debt: f64,
+    period: Duration,
     account: Mutex<Account>,
 }
 
@@ -58,10 +64,13 @@ impl Pacer {
 
     fn new(quota: Quota, at: Instant, used: Duration) -> Self {
         let rate = quota.cores * SHARE;
-        let most_credit = (quota.cores - rate) * quota.period.as_secs_f64();
+        let most_debt = quota.cores * quota.period.as_secs_f64();
+        let most_credit = most_debt * (1.0 - SHARE);
         Self {
             rate,
             most_credit,
+            most_debt,
+            period: quota.period,
             account: Mutex::new(Account {
                 credit: most_credit,
                 at,
@@ -70,13 +79,17 @@ impl Pacer {
         }
     }
 
-    /// Sleeps until there is credit, or `is_over` says that it doesn't matter.
+    /// Sleeps until there is credit, for a period at most, or until `is_over`
+    /// says that it doesn't matter.
     pub(crate) fn pause(&self, is_over: impl Fn() -> bool) {
-        while let Some(sleep) = self.must_pause(Instant::now(), cpu_time) {
-            if is_over() {
+        let start = Instant::now();
+        let mut now = start;
+        while let Some(sleep) = self.must_pause(now, cpu_time) {
+            if now - start >= self.period || is_over() {
                 return;
             }
             thread::sleep(sleep.min(NAP));
+            now = Instant::now();
         }
     }
 
@@ -95,7 +108,7 @@ impl Pacer {
         let spent = used.saturating_sub(account.used).as_secs_f64();
         let credit = account.credit + passed.as_secs_f64() * self.rate - spent;
         *account = Account {
-            credit: credit.min(self.most_credit),
+            credit: credit.clamp(-self.most_debt, self.most_credit),
             at: account.at.max(now),
             used,
         };
@@ -161,6 +174,17 @@ mod tests {
         assert_eq!(pause(10_000, 0), None);
         assert_eq!(pause(10_100, 99), None);
         assert!(pause(10_200, 199).is_some());
+    }
+
+    /// Or the lane would stand still for as long as the I/O lane was greedy.
+    #[test]
+    fn debt_is_bounded() {
+        let (pacer, start) = one_core();
+        let pause = |at, used| pacer.must_pause(start + ms(at), || Some(ms(used)));
+        // Two cores' worth, for ten seconds: then 100 ms of debt, at 90 a 100.
+        assert!(pause(10_000, 20_000).is_some());
+        assert!(pause(10_110, 20_000).is_some());
+        assert_eq!(pause(10_112, 20_000), None);
     }
 
     #[test]
