@@ -9,8 +9,9 @@
 //!   for each job in it. Each has a `SeqCst` fence in between, so one of the two
 //!   sees the other (both may: a kick too many finds an empty queue).
 //! - *There are none to be had.* The starter first takes back that they were
-//!   asked for, and then ends, with an error, all that is queued. A pusher that
-//!   came too late for that finds that nobody has asked, and asks anew.
+//!   asked for, and then ends, with an error, all that is queued. Pushers and
+//!   starter swap the same flag: a pusher whose swap came later finds that
+//!   nobody has asked, and asks anew; the starter sees the push of the others.
 //!
 //! (Loom models in `tests/loom.rs`.)
 
@@ -67,9 +68,7 @@ impl Opening {
 
     /// The starter's: there are none. The caller then ends what is queued.
     pub(crate) fn failed(&self) {
-        // A swap, so that it sees the pushes of those who found that threads
-        // were asked for.
+        // A store would not see the pushes of those who swapped before.
         self.asked.swap(false, SeqCst);
-        fence(SeqCst);
     }
 }
