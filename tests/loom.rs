@@ -35,7 +35,8 @@ use std::task::Poll;
 use job::completion::Completion;
 use job::state::{Cause, Close, Paused, Start, State};
 use loom::future::block_on;
-use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
+use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use loom::thread;
 use opening::{Opening, Pushed};
 use sync::Queue;
@@ -288,21 +289,25 @@ fn try_finish_against_cancel() {
     });
 }
 
-/// Two push, one worker drains: when all have gone, the queue is empty.
+/// Two push, one worker drains: when all have gone, the queue is empty. (Of
+/// the queue it has the length only, as one atomic: a model's own lock, or
+/// `SeqCst`, would order what the fences are for.)
 #[test]
 fn no_job_is_left_without_a_ticket() {
     model(|| {
-        let lane = Arc::new((Queue::new(), Tickets::new(1), AtomicUsize::new(0)));
-        let push_and_drain = |lane: &(Queue<u8>, Tickets, AtomicUsize)| {
-            let (queue, tickets, ran) = lane;
-            queue.push(1);
+        let lane = Arc::new((AtomicUsize::new(0), Tickets::new(1), AtomicUsize::new(0)));
+        let push_and_drain = |lane: &(AtomicUsize, Tickets, AtomicUsize)| {
+            let (queued, tickets, ran) = lane;
+            let is_empty = || queued.load(Acquire) == 0;
+            queued.fetch_add(1, AcqRel);
             // The ticket's worker is this thread.
             if tickets.try_issue() {
                 loop {
-                    while queue.pop().is_some() {
+                    while !is_empty() {
+                        queued.fetch_sub(1, AcqRel);
                         ran.fetch_add(1, SeqCst);
                     }
-                    if tickets.retire(|| queue.is_empty()) {
+                    if tickets.retire(is_empty) {
                         break;
                     }
                 }
@@ -315,15 +320,14 @@ fn no_job_is_left_without_a_ticket() {
         push_and_drain(&lane);
         other.join().unwrap();
         assert_eq!(lane.2.load(SeqCst), 2);
-        assert!(lane.0.is_empty());
+        assert_eq!(lane.0.load(SeqCst), 0);
         // And the count is back: a ticket can be had.
         assert!(lane.1.try_issue());
     });
 }
 
-/// A queue whose threads are not there yet, as in `lane/level.rs`. Of the queue
-/// it has the length only, as one atomic: a model's own lock would order what
-/// the fences are for.
+/// A queue whose threads are not there yet, as in `lane/level.rs`; its length
+/// only, here too.
 struct Unopened {
     queued: AtomicUsize,
     opening: Opening,
@@ -342,7 +346,7 @@ impl Unopened {
     }
 
     fn push(&self) {
-        self.queued.fetch_add(1, SeqCst);
+        self.queued.fetch_add(1, AcqRel);
         match self.opening.pushed() {
             Pushed::Kick => {
                 self.kicks.fetch_add(1, SeqCst);
@@ -368,7 +372,7 @@ fn no_job_is_left_behind_as_the_threads_come() {
         });
         // What the one does who was asked.
         level.opening.opened();
-        let seen = level.queued.load(SeqCst);
+        let seen = level.queued.load(Acquire);
         level.kicks.fetch_add(seen, SeqCst);
         a.join().unwrap();
         b.join().unwrap();
@@ -388,8 +392,8 @@ fn no_job_is_left_behind_if_there_are_no_threads() {
             thread::spawn(move || level.push())
         });
         level.opening.failed();
-        let ended = level.queued.load(SeqCst);
-        level.queued.fetch_sub(ended, SeqCst);
+        let ended = level.queued.load(Acquire);
+        level.queued.fetch_sub(ended, AcqRel);
         a.join().unwrap();
         b.join().unwrap();
         let waits = level.queued.load(SeqCst) > 0;
