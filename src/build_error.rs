@@ -14,7 +14,6 @@ use crate::priority::Priority;
 /// let err = twolane::CpuRuntime::new().unwrap_err();
 /// assert!(err.to_string().contains("Builder::io_handle"));
 /// ```
-#[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
     /// There is no Tokio runtime here to be the I/O lane, and
@@ -101,6 +100,17 @@ impl fmt::Display for BuildError {
             ),
             // The cause is the `source`, so it is not repeated here.
             Self::Spawn(_) => f.write_str("the operating system gave the CPU lane no thread"),
+        }
+    }
+}
+
+/// The same text, and the cause: it is what `main` prints of an error that it
+/// returns.
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spawn(cause) => write!(f, "{self}: {cause}"),
+            _ => write!(f, "{self}"),
         }
     }
 }

@@ -66,6 +66,13 @@ impl JoinError {
         }
     }
 
+    /// Nobody will read this error: a panic in it goes to the log.
+    pub(crate) fn report_unread(&self) {
+        if let Repr::Panic(payload) = &self.repr {
+            crate::panics::report("a job that nobody awaits", &payload.text());
+        }
+    }
+
     /// The job panicked.
     ///
     /// ```

@@ -11,9 +11,10 @@ use std::thread::{self, Thread};
 use crate::context;
 use crate::error::JoinError;
 use crate::job::completion::Completion;
-use crate::job::state::{Cause, State};
+use crate::job::state::Cause;
 use crate::job::{Cancel, Join};
 use crate::lane::Lane;
+use crate::trace::warn_of_lost_jobs;
 
 /// A job that was submitted, as the one who waits for it has it: a future of
 /// `Result<T, JoinError>`.
@@ -54,7 +55,7 @@ impl<T: Send + 'static> Task<T> {
 
     /// The task of a job that was never taken on.
     pub(crate) fn refused(cause: Cause) -> Self {
-        Self::new(Arc::new(Completion::new(State::closed(cause))))
+        Self::new(Arc::new(Completion::refused(cause)))
     }
 }
 
@@ -66,7 +67,9 @@ impl<T> Task<T> {
     }
 
     /// Lets the job run on without anyone waiting for it. Its output is
-    /// dropped; its panic is printed by the panic hook and goes no further.
+    /// dropped. A panic in it goes to the log, and so does a shutdown that
+    /// comes before its end (a warning, with the number of such jobs; feature
+    /// `tracing`): there is nobody else to be told.
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -78,7 +81,7 @@ impl<T> Task<T> {
     /// ```
     pub fn detach(mut self) {
         if let Some(job) = self.job.take() {
-            job.abandon();
+            job.detach();
         }
     }
 
@@ -270,6 +273,11 @@ impl<T: Send + 'static> Join<T> for Completion<T> {
     }
     fn abandon(&self) {
         Completion::abandon(self);
+    }
+    fn detach(&self) {
+        if Completion::detach(self) {
+            warn_of_lost_jobs(1);
+        }
     }
     fn lane(&self) -> Option<&Arc<Lane>> {
         None

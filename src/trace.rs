@@ -69,3 +69,16 @@ pub(crate) fn error_no_threads(priority: crate::Priority, error: &std::io::Error
 }
 #[cfg(not(feature = "tracing"))]
 pub(crate) fn error_no_threads(_priority: crate::Priority, _error: &std::io::Error) {}
+
+/// Jobs that were detached, and then dropped before their end.
+#[cfg(feature = "tracing")]
+pub(crate) fn warn_of_lost_jobs(jobs: usize) {
+    tracing::warn!(
+        target: "twolane",
+        jobs,
+        "detached jobs were dropped before their end: the lane was shut down, its I/O runtime is \
+         gone, or there are no threads. Keep the tasks of jobs that matter"
+    );
+}
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn warn_of_lost_jobs(_jobs: usize) {}

@@ -108,7 +108,11 @@ pub(crate) fn start_threads(
     let opener = {
         let level = level.clone();
         move || {
-            done(level.start());
+            let start = || level.start();
+            let started = panics::catch(start)
+                .unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
+            // It may call wakers.
+            panics::run_hook("what an awaiting side left", || done(started));
             level.lane().thread_ended();
         }
     };
@@ -185,6 +189,7 @@ impl Warden {
                 let mut closed = self.lane.close_queued();
                 closed.extend(self.lane.close_suspended());
                 self.lane.retire_threads();
+                self.lane.report_lost();
                 if !closed.is_empty() {
                     discard_elsewhere(&self.lane, closed);
                 }

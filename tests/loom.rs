@@ -119,7 +119,7 @@ impl Model {
         match self.state().pause(|| self.must_close()) {
             Paused::Rest => {}
             Paused::Requeue => self.queue.push(()),
-            Paused::Discard => {
+            Paused::Discard(_) => {
                 self.completion.wake_awaiter();
                 self.discard();
             }

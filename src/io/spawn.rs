@@ -111,6 +111,10 @@ impl<T: Send + 'static> Join<T> for IoJob<T> {
         self.completion.abandon();
     }
 
+    fn detach(&self) {
+        self.completion.detach();
+    }
+
     fn lane(&self) -> Option<&Arc<Lane>> {
         None
     }

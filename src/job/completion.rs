@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use super::state::{Cause, Claim, State};
 use crate::error::JoinError;
 use crate::panics::drop_quietly;
-use crate::sync::{AtomicBool, AtomicWaker, Mutex, MutexGuard, Ordering::SeqCst};
+use crate::sync::{AtomicU8, AtomicWaker, Mutex, MutexGuard, Ordering::SeqCst};
 
 impl From<Cause> for JoinError {
     fn from(cause: Cause) -> Self {
@@ -23,11 +23,16 @@ impl From<Cause> for JoinError {
     }
 }
 
+const AWAITED: u8 = 0;
+const DROPPED: u8 = 1;
+const DETACHED: u8 = 2;
+const TOLD: u8 = 3;
+
 pub(crate) struct Completion<T> {
     pub(crate) state: State,
     awaiter: AtomicWaker,
-    /// Nobody will ask for the output.
-    abandoned: AtomicBool,
+    /// Whether anybody will ask for the output.
+    interest: AtomicU8,
     output: Mutex<Option<Result<T, JoinError>>>,
 }
 
@@ -36,9 +41,16 @@ impl<T> Completion<T> {
         Self {
             state,
             awaiter: AtomicWaker::new(),
-            abandoned: AtomicBool::new(false),
+            interest: AtomicU8::new(AWAITED),
             output: Mutex::new(None),
         }
+    }
+
+    /// Of a job that was never taken on.
+    pub(crate) fn refused(cause: Cause) -> Self {
+        let completion = Self::new(State::refused(cause));
+        completion.closed(cause);
+        completion
     }
 
     /// The runner's: leaves the output and tells the awaiting side.
@@ -61,9 +73,9 @@ impl<T> Completion<T> {
 
     fn settle(&self) {
         self.wake_awaiter();
-        // `abandon` sets the flag and then claims; this finishes and then
-        // looks at the flag: one of the two gets the output.
-        if self.abandoned.load(SeqCst) && self.state.claim() == Claim::Output {
+        // `abandon` notes it and then claims; this finishes and then looks at
+        // the note: one of the two gets the output.
+        if self.interest.load(SeqCst) != AWAITED && self.state.claim() == Claim::Output {
             self.drop_output();
         }
     }
@@ -97,13 +109,35 @@ impl<T> Completion<T> {
         }
     }
 
-    /// The awaiting side goes away: the output, now or later, is nobody's.
+    /// The task was dropped: the output, now or later, is nobody's.
     pub(crate) fn abandon(&self) {
-        self.abandoned.store(true, SeqCst);
+        self.lose_interest(DROPPED);
+    }
+
+    /// The same for one that was detached. True if the job is lost: see
+    /// [`closed`](Self::closed).
+    pub(crate) fn detach(&self) -> bool {
+        let told = self.lose_interest(DETACHED) == TOLD;
+        told && self.state.claim() != Claim::Closed(Cause::Cancelled)
+    }
+
+    fn lose_interest(&self, how: u8) -> u8 {
+        let before = self.interest.swap(how, SeqCst);
         drop(self.awaiter.take());
         if self.state.claim() == Claim::Output {
             self.drop_output();
         }
+        before
+    }
+
+    /// The job was closed: tells the awaiting side that there will be no
+    /// output. True if it was detached, and not cancelled: so it is lost, and
+    /// nobody knows. (If it is detached just now, the second of the two calls
+    /// says so.)
+    pub(crate) fn closed(&self, cause: Cause) -> bool {
+        self.wake_awaiter();
+        let detached = self.interest.swap(TOLD, SeqCst) == DETACHED;
+        detached && cause != Cause::Cancelled
     }
 
     fn put(&self, output: Result<T, JoinError>) {
@@ -115,7 +149,10 @@ impl<T> Completion<T> {
     }
 
     fn drop_output(&self) {
-        drop_quietly("the destructor of an unread output", self.take());
+        match self.take() {
+            Some(Err(error)) => error.report_unread(),
+            output => drop_quietly("the destructor of an unread output", output),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Result<T, JoinError>>> {

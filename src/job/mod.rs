@@ -22,7 +22,7 @@ use crate::error::JoinError;
 use crate::lane::{Lane, Level};
 use crate::panics::{catch, run_hook};
 use crate::sync::{AtomicUsize, AtomicWaker, Mutex, Ordering::Relaxed};
-use crate::trace::Carried;
+use crate::trace::{Carried, warn_of_lost_jobs};
 use completion::Completion;
 use state::{Cause, Close, Paused, Start, State};
 
@@ -88,7 +88,10 @@ pub(crate) trait Cancel: Send + Sync {
 /// What the [`Task`](crate::Task) of a job may do.
 pub(crate) trait Join<T>: Cancel {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
+    /// Nobody will ask for the output.
     fn abandon(&self);
+    /// Nor for this one, which is to run all the same.
+    fn detach(&self);
     /// The lane that has to run for the job to end; none for work that is
     /// elsewhere.
     fn lane(&self) -> Option<&Arc<Lane>>;
@@ -173,7 +176,7 @@ impl<W: Work> Job<W> {
             self.leave_registry();
             self.drop_work(work);
             self.state().close_running(cause);
-            self.completion.wake_awaiter();
+            self.tell_closed(cause);
             return;
         }
         self.put_work(work);
@@ -184,10 +187,16 @@ impl<W: Work> Job<W> {
                 let gave_way = budget::gave_way();
                 self.level.reschedule(self.clone(), gave_way);
             }
-            Paused::Discard => {
-                self.completion.wake_awaiter();
+            Paused::Discard(cause) => {
+                self.tell_closed(cause);
                 self.discard();
             }
+        }
+    }
+
+    fn tell_closed(&self, cause: Cause) {
+        if self.completion.closed(cause) {
+            self.lane().note_lost();
         }
     }
 
@@ -237,13 +246,18 @@ impl<W: Work> Run for Job<W> {
         // Before the output is told of, as Tokio does: whoever awaits may rely
         // on the captures being gone.
         self.drop_work(work);
-        self.completion.finish(output);
+        if output.is_ok() {
+            self.completion.finish(output);
+        } else {
+            // The log may hear of it.
+            self.carried.in_scope(|| self.completion.finish(output));
+        }
     }
 
     fn close(&self, cause: Cause) -> bool {
         let closed = self.state().close(cause) != Close::No;
         if closed {
-            self.completion.wake_awaiter();
+            self.tell_closed(cause);
         }
         closed
     }
@@ -285,7 +299,7 @@ impl<W: Work> Cancel for Job<W> {
         self.state().want_cancel();
         let found = self.state().close(Cause::Cancelled);
         if found != Close::No {
-            self.completion.wake_awaiter();
+            self.tell_closed(Cause::Cancelled);
         }
         if found == Close::WasIdle {
             // Its destructors belong on the lane, not on the canceller's
@@ -315,6 +329,12 @@ impl<W: Work> Join<W::Output> for Job<W> {
 
     fn abandon(&self) {
         self.completion.abandon();
+    }
+
+    fn detach(&self) {
+        if self.completion.detach() {
+            warn_of_lost_jobs(1);
+        }
     }
 
     fn lane(&self) -> Option<&Arc<Lane>> {

@@ -73,7 +73,7 @@ pub(crate) enum Paused {
     Requeue,
     /// Drop the work and tell the awaiting side: it is closed. (If a waker came
     /// first, a reference in the queue will find nothing left to do.)
-    Discard,
+    Discard(Cause),
 }
 
 /// What a call of [`State::close`] found.
@@ -114,7 +114,7 @@ impl State {
         Self::at(RUNNING)
     }
 
-    pub(crate) fn closed(cause: Cause) -> Self {
+    pub(crate) fn refused(cause: Cause) -> Self {
         Self::at(cause as u8)
     }
 
@@ -149,10 +149,10 @@ impl State {
             self.phase.store(QUEUED, SeqCst);
         }
         fence(SeqCst);
-        match must_close().map(|cause| self.close(cause)) {
-            Some(Close::WasQueued | Close::WasIdle) => Paused::Discard,
-            Some(Close::No) | None if woken => Paused::Requeue,
-            Some(Close::No) | None => Paused::Rest,
+        match must_close() {
+            Some(cause) if self.close(cause) != Close::No => Paused::Discard(cause),
+            _ if woken => Paused::Requeue,
+            _ => Paused::Rest,
         }
     }
 

@@ -198,6 +198,7 @@ impl Level {
         for job in &jobs {
             job.close(Cause::NoThreads);
         }
+        self.lane.report_lost();
         jobs
     }
 }

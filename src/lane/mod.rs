@@ -38,6 +38,8 @@ pub(crate) struct Lane {
     closed: AtomicBool,
     /// Threads that have started (or are about to) and not yet ended.
     alive: AtomicUsize,
+    /// Jobs that were detached and closed, since the log was told.
+    lost: AtomicUsize,
     /// Why the first thread that tried could not set its weight.
     nice_refused: OnceLock<io::Error>,
     /// Where a CPU quota has to be kept.
@@ -59,6 +61,7 @@ impl Lane {
             settings,
             closed: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
+            lost: AtomicUsize::new(0),
             nice_refused: OnceLock::new(),
             pacer,
             warden,
@@ -142,8 +145,21 @@ impl Lane {
         }
     }
 
+    pub(crate) fn note_lost(&self) {
+        self.lost.fetch_add(1, SeqCst);
+    }
+
+    /// Tells the log what nobody else was told, in one line for many jobs.
+    pub(crate) fn report_lost(&self) {
+        let jobs = self.lost.swap(0, SeqCst);
+        if jobs > 0 {
+            crate::trace::warn_of_lost_jobs(jobs);
+        }
+    }
+
     pub(crate) fn sweep_queues(&self) {
         Self::discard(self.close_queued());
+        self.report_lost();
     }
 
     /// Lets the threads go. Only the warden calls it: it may block for a moment.

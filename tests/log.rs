@@ -1,0 +1,198 @@
+//! What reaches the log because nobody else would be told?
+
+#![cfg(feature = "tracing")]
+
+mod support;
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+use support::{BOTH, Lanes, Stuck, lanes, time_limit};
+use tracing::{Event, Subscriber, field};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+use twolane::{Priority, Task};
+
+/// The process's own subscriber: the lane's helpers have no other.
+struct Tap;
+
+static LISTENER: Mutex<Option<Sender<String>>> = Mutex::new(None);
+static ONE_TEST: Mutex<()> = Mutex::new(());
+static INSTALL: Once = Once::new();
+
+fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `LEVEL place: message, name=value ...` of each event of the crate.
+struct Log {
+    lines: Receiver<String>,
+    _one_test: MutexGuard<'static, ()>,
+}
+
+impl Log {
+    fn listen() -> Self {
+        let one_test = lock(&ONE_TEST);
+        INSTALL.call_once(|| {
+            let subscriber = Registry::default().with(Tap);
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+        });
+        let (listener, lines) = mpsc::channel();
+        *lock(&LISTENER) = Some(listener);
+        Self {
+            lines,
+            _one_test: one_test,
+        }
+    }
+
+    fn next(&self) -> String {
+        self.lines.recv().unwrap()
+    }
+
+    fn is_silent(&self) -> bool {
+        self.lines.try_recv().is_err()
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Tap {
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        struct Text(String);
+        impl field::Visit for Text {
+            fn record_debug(&mut self, field: &field::Field, value: &dyn std::fmt::Debug) {
+                let text = match field.name() {
+                    "message" => format!("{value:?} "),
+                    name => format!("{name}={value:?} "),
+                };
+                self.0.push_str(&text);
+            }
+        }
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        let place = match context.event_span(event) {
+            Some(span) => span.name(),
+            None => event.metadata().target(),
+        };
+        let line = format!("{} {place}: {}", event.metadata().level(), text.0);
+        if let Some(listener) = &*lock(&LISTENER) {
+            let _ = listener.send(line);
+        }
+    }
+}
+
+/// The panic hook prints it to stderr; a service reads its log.
+#[test]
+fn a_panic_that_no_task_will_carry() {
+    let _limit = time_limit();
+    let log = Log::listen();
+    let expect_panic = |text: &str| {
+        let line = log.next();
+        assert!(
+            line.starts_with("ERROR request: a job that nobody awaits panicked")
+                && line.contains(text),
+            "{line}"
+        );
+    };
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let span = tracing::info_span!("request");
+        let _request = span.enter();
+        cpu.spawn_cpu(|| panic!("detached")).detach();
+        expect_panic("detached");
+        let panics = async { panic!("a future") };
+        cpu.spawn(panics).detach();
+        expect_panic("a future");
+
+        // Its task is dropped while it runs.
+        let Stuck { task, .. } = Stuck::<()>::start(&cpu.handle());
+        drop(task);
+        expect_panic("RecvError");
+
+        // Unread, but there: then it is told where the task is dropped.
+        let task = cpu.spawn_cpu(|| panic!("unread"));
+        while !task.is_finished() {
+            std::thread::yield_now();
+        }
+        drop(task);
+        expect_panic("unread");
+
+        // One that is read is the reader's business.
+        let read = cpu.spawn_cpu(|| panic!("read")).wait();
+        assert!(read.unwrap_err().is_panic());
+        assert!(log.is_silent());
+        assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}
+
+/// One line, with their number.
+#[test]
+fn detached_jobs_that_a_shutdown_drops() {
+    let _limit = time_limit();
+    let log = Log::listen();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let low = cpu.handle().with_priority(Priority::Low);
+        let (resting, rests) = mpsc::channel();
+        cpu.spawn(async move {
+            resting.send(()).unwrap();
+            std::future::pending::<()>().await;
+        })
+        .detach();
+        rests.recv().unwrap();
+        let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
+        let (low_stuck, let_low_go) = Stuck::start(&low).split();
+        for _ in 0..10 {
+            cpu.spawn_cpu(|| ()).detach();
+            low.spawn_cpu(|| ()).detach();
+        }
+        // These are told, or want to hear nothing.
+        let awaited: Vec<_> = (0..5).map(|_| cpu.spawn_cpu(|| ())).collect();
+        drop(cpu.spawn_cpu(|| ()));
+        let cancelled = cpu.spawn_cpu(|| ());
+        let abort = cancelled.abort_handle();
+        cancelled.detach();
+        abort.abort();
+        // This one runs to its end.
+        stuck.detach();
+
+        let over = cpu.shutdown();
+        let line = log.next();
+        assert!(
+            line.starts_with("WARN twolane: detached jobs were dropped"),
+            "{line}"
+        );
+        assert!(line.contains("jobs=21 "), "{backend:?}: {line}");
+        for task in awaited {
+            assert!(task.wait().unwrap_err().is_shutdown());
+        }
+        let_go.send(()).unwrap();
+        let_low_go.send(()).unwrap();
+        low_stuck.wait().unwrap();
+        assert_eq!(over.wait(), 0);
+        assert!(log.is_silent(), "{backend:?}");
+    }
+}
+
+/// Who detaches afterwards can't have seen it either.
+#[test]
+fn jobs_that_are_detached_when_it_is_too_late() {
+    let _limit = time_limit();
+    let log = Log::listen();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
+        let [queued, cancelled]: [Task<()>; 2] = [(); 2].map(|()| cpu.spawn_cpu(|| ()));
+        cancelled.cancel();
+        let over = cpu.shutdown();
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+        assert_eq!(over.wait(), 0);
+        assert!(log.is_silent());
+        queued.detach();
+        assert!(log.next().contains("jobs=1 "));
+        cpu.spawn_cpu(|| ()).detach();
+        assert!(log.next().contains("jobs=1 "));
+        cancelled.detach();
+        drop(cpu.spawn_cpu(|| ()));
+        assert!(log.is_silent());
+    }
+}
