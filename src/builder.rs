@@ -102,8 +102,10 @@ impl Builder {
         self
     }
 
-    /// How many threads compute, at each [`Priority`]. Default:
-    /// [`default_threads`](crate::default_threads), one per core.
+    /// How many threads compute, at each [`Priority`]: once two of them are in
+    /// use, there are twice as many. Default:
+    /// [`default_threads`](crate::default_threads), one per core; what is set
+    /// here comes before the environment's `TWOLANE_CPU_THREADS`.
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().threads(1);
@@ -115,7 +117,9 @@ impl Builder {
 
     /// What the threads are called: `NAME-0`, `NAME-1`, ..., those of the other
     /// priorities `NAME-high-0` and `NAME-low-0`, and `NAME-warden`. Default:
-    /// `twolane`. Linux shows the first 15 bytes.
+    /// `twolane`. Linux shows the first 15 bytes. (`twolane-starter`, and
+    /// `twolane-ticker` once a job called `yield_if_due`, belong to the process
+    /// and not to a lane. They sleep, as does the warden.)
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().thread_name("query");
@@ -180,17 +184,21 @@ impl Builder {
     /// [`without_nice`](Self::without_nice), if it has to hold its own there.
     ///
     /// The value is raised from the one that the process had when it made its
-    /// first lane, to 19 at most. A sandbox may refuse even that: then jobs
-    /// run without, a warning is logged once, and `Debug` of the handle shows
-    /// it.
+    /// first lane, to 19 at most. Neither Normal nor Low may be below the more
+    /// urgent priorities, defaults included: to raise High above 16 takes
+    /// raising the others first. [`without_nice`](Self::without_nice) sets all
+    /// three to 0, and later calls start from there. A sandbox may refuse to
+    /// raise even that: then jobs run without, a warning is logged once, and
+    /// `Debug` of the handle shows it.
     ///
     /// # What it brings with it
     /// - **Threads that a job makes inherit its value**, and can't get rid of
     ///   it. On the rayon backend that includes threads of the I/O runtime's
     ///   blocking pool that `tokio::task::spawn_blocking` (or a DNS lookup of
-    ///   Tokio's) makes right in a job: they stay until they were idle for 10 s.
-    ///   Through [`spawn_io`](crate::Handle::spawn_io) they are born where they
-    ///   belong.
+    ///   Tokio's) makes right in a job: they stay, and serve the I/O lane too,
+    ///   until they were idle for 10 s; with steady traffic, for ever. Call it
+    ///   through [`spawn_io`](crate::Handle::spawn_io), and they are born where
+    ///   they belong.
     /// - **A lock that a job holds** stays held while the job waits for a core.
     ///   Don't let the I/O lane wait for one. twolane's own code does not;
     ///   Tokio and rayon have some that are held for nanoseconds.
@@ -237,9 +245,10 @@ impl Builder {
         self
     }
 
-    /// Runs on each thread of the lane when it starts, after twolane's own
-    /// preparations (its weight too) and before any job. May be called more than once: all run,
-    /// in that order. A panic in it is logged and ends there.
+    /// Runs on each computing thread of the lane, of every priority, when it
+    /// starts: after twolane's own preparations (it has its weight) and before
+    /// any job. May be called more than once: all run, in that order. A panic
+    /// in it is logged and ends there.
     ///
     /// With [`Backend::Runtime`] threads of that runtime's blocking pool run
     /// it too.

@@ -171,8 +171,9 @@ pub fn current_job() -> Option<JobContext> {
 
 /// Asks whether the job that this code is part of is still wanted.
 ///
-/// For closures that run long: call it every now and then (it costs
-/// nanoseconds) and return early on an error. `Ok` outside a job. In the
+/// For closures that run long, and for long stretches of a future without an
+/// `.await`: call it every now and then (it costs nanoseconds) and return early
+/// on an error. `Ok` outside a job. In the
 /// children of a parallel iterator it sees nothing; let them capture a
 /// [`JobContext`] instead.
 ///

@@ -61,6 +61,13 @@ impl Handle {
     /// in, else the process's default
     /// ([`set_process_default`](Self::set_process_default)).
     ///
+    /// A job has one, at its own [`Priority`], and so has what it gives to
+    /// `spawn_io` or to `rayon::join`. What it starts by `tokio::spawn`,
+    /// `spawn_blocking` or a thread of its own has none (with
+    /// [`Backend::Runtime`] the first two have), and neither has a request
+    /// handler on the I/O lane: keep a handle in the application's state, or
+    /// set the process's default.
+    ///
     /// # Panics
     /// If there is none; see [`try_current`](Self::try_current).
     ///

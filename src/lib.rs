@@ -58,7 +58,8 @@
 //! - A panic reaches the one who awaits, payload intact, and nobody else.
 //! - A body or stream that is cut short is an error, never an end.
 //! - A shutdown, in any form, from anywhere, hangs nothing and loses nothing in
-//!   silence; the table is at [`CpuRuntime`].
+//!   silence: a job that never runs is told to its task, or to the log if it was
+//!   detached. The table is at [`CpuRuntime`].
 //! - On Linux the I/O lane gets a core when it wants one, while all of them
 //!   compute: the CPU lane's threads weigh less, by priority
 //!   ([`Builder::nice`]). Under a CPU quota the lane leaves a part of it to the

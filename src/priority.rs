@@ -10,10 +10,16 @@
 /// Nothing starves, since weights share and do not forbid.
 ///
 /// `Normal`'s threads start with the lane, the others' with the first job that
-/// is submitted there (which takes a fraction of a millisecond longer). A job
-/// that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)) keeps its own
-/// priority; a [`Handle`](crate::Handle) has the one that it was given by
-/// [`with_priority`](crate::Handle::with_priority).
+/// is submitted there. That one waits for them: a fraction of a millisecond, or
+/// up to 10 ms if all cores compute just then. Give `High` an empty job when
+/// the program starts, and its first real one is as quick as any.
+///
+/// A job that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)), or
+/// with [`Handle::current`](crate::Handle::current), keeps its own priority.
+/// Any other [`Handle`](crate::Handle) has the one that it was given by
+/// [`with_priority`](crate::Handle::with_priority), also inside a job: an
+/// urgent one that spawns with a plain handle of your application's state, and
+/// awaits that, waits in `Normal`'s queue.
 ///
 /// The weights are at [`Builder::nice`](crate::Builder::nice). Where the
 /// platform has no weights for threads (all but Linux), the priorities are
@@ -36,7 +42,8 @@ pub enum Priority {
     #[default]
     Normal,
     /// For what can wait: compactions, re-indexing. It progresses even while
-    /// the others never pause.
+    /// the others never pause, by its weight: on a core that `High`, `Normal`
+    /// and `Low` all want, a fifteenth of the time.
     Low,
 }
 

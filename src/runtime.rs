@@ -36,13 +36,22 @@ use crate::warden::Order;
 ///
 /// | job is | [`shutdown`] | [`shutdown_timeout`] | [`shutdown_background`], drop |
 /// |---|---|---|---|
-/// | queued | never runs; its task says so at once | the same | the same |
+/// | queued | never runs; its task says so at once (or the log, if it was detached) | the same | the same |
 /// | a suspended future | dropped; its task says so at once | the same | the same |
 /// | a running closure | awaited; its task gets the output | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
-/// | anything on the I/O lane (`spawn_io`, bodies on their way) | goes on | the same | the same |
+/// | already on the I/O lane (`spawn_io`, bodies on their way) | goes on | the same | the same |
 /// | a running future | until its next `.await` that waits, then as a suspended one | the same, counted if it is late | the same, not awaited |
 ///
-/// So await the tasks whose work matters, and then shut down. A closure that
+/// So await the tasks whose work matters, and then shut down. In a server its
+/// handlers hold them; there the order is:
+///
+/// 1. tell the server to stop, and wait for it as long as you like;
+/// 2. `cpu.shutdown_timeout(limit).await`: handlers that wait for a job that
+///    has not started are told [`JoinError::is_shutdown`], and answer 503;
+/// 3. wait for the server once more, so that those answers get out.
+///
+/// A job that runs then can start nothing more, on either lane: what it has to
+/// put down before it ends, it should do so itself. A closure that
 /// never ends keeps `shutdown` from resolving, and its thread; closures learn
 /// of a shutdown by [`checkpoint`](crate::checkpoint). Work of rayon's or
 /// Tokio's own that jobs left behind (`rayon::spawn`, `spawn_blocking`) is
@@ -103,7 +112,8 @@ impl CpuRuntime {
     }
 
     /// What spawns, at [`Priority::Normal`]: cheap to clone, and it does not
-    /// keep the lane running.
+    /// keep the lane running. Keep the `CpuRuntime` itself in `main`, or
+    /// wherever its end shall be the lane's.
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();

@@ -145,8 +145,8 @@ impl<T> Task<T> {
     ///
     /// For threads that run no async code: `main`, a thread of your own, the
     /// closure of a `spawn_blocking`, or a closure on the CPU lane that waits
-    /// for a [`spawn_io`](crate::spawn_io). In async code, `.await` the task;
-    /// waiting would freeze the runtime's thread.
+    /// for a [`spawn_io`](crate::spawn_io). In async code, `.await` the task:
+    /// waiting freezes a thread of the runtime there, and nothing warns of it.
     ///
     /// # Errors
     /// As awaiting the task.

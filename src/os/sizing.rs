@@ -14,7 +14,8 @@ const RESERVE: f64 = 0.25;
 /// How many threads each priority of a CPU lane has if
 /// [`Builder::threads`](crate::Builder::threads) does not say.
 ///
-/// 1. The environment variable `TWOLANE_CPU_THREADS`, if it is set.
+/// 1. The environment variable `TWOLANE_CPU_THREADS`, if it is set: a number
+///    from 1 up. Spaces around it don't matter; empty is an error as well.
 /// 2. Else [`std::thread::available_parallelism`]: the cores that this process
 ///    may run on (its cpuset), or its cgroup's CPU quota, rounded down, if that
 ///    is less.
