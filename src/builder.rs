@@ -319,8 +319,7 @@ impl Builder {
         let cpu = CpuRuntime::of(lane.clone());
         let (reply, started) = mpsc::channel();
         let normal = Level::new(lane, Priority::Normal);
-        let done = move |outcome| drop(reply.send(outcome));
-        warden::start_threads(&normal, done).map_err(BuildError::Spawn)?;
+        warden::open(&normal, move |outcome| drop(reply.send(outcome)));
         let outcome = started.recv();
         outcome
             .expect("the opener replies")

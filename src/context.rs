@@ -11,7 +11,7 @@ use crate::budget;
 use crate::error::{Cancelled, NoCurrentHandle};
 use crate::handle::Handle;
 use crate::job::Cancel;
-use crate::lane::Lane;
+use crate::lane::{Lane, Level};
 use crate::stack;
 
 thread_local! {
@@ -101,16 +101,22 @@ pub(crate) fn worker_index() -> usize {
 
 /// Whether this thread is one of `lane`'s.
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
-    let is_own = |own: &RefCell<Option<Handle>>| {
-        own.borrow()
-            .as_ref()
-            .is_some_and(|own| Arc::ptr_eq(own.level().lane(), lane))
-    };
+    level_served_in(lane).is_some()
+}
+
+/// The same, and the start hook of its user has not yet returned.
+pub(crate) fn is_starting_worker_of(lane: &Arc<Lane>) -> bool {
+    level_served_in(lane).is_some_and(|level| level.threads().is_none())
+}
+
+fn level_served_in(lane: &Arc<Lane>) -> Option<Level> {
+    let own = OWN.try_with(|own| Some(own.borrow().as_ref()?.level().clone()));
+    let own = own.ok()??;
     // In a job there is no doubt. Elsewhere on the lane's threads the index
     // tells; Tokio may have made a worker of a thread that has none.
     let is_worker =
         WORKER.get().is_some() || JOB.try_with(|job| job.borrow().is_some()).unwrap_or(false);
-    is_worker && OWN.try_with(is_own).unwrap_or(false)
+    (is_worker && Arc::ptr_eq(own.lane(), lane)).then_some(own)
 }
 
 /// Runs a step of `job` with the job as this thread's current one.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::sync::mpsc;
 
 use crate::backend::Threads;
 use crate::builder::Backend;
@@ -16,7 +17,8 @@ use crate::lane::Level;
 use crate::os::nice;
 use crate::panics;
 use crate::priority::Priority;
-use crate::task::{Task, block_on};
+use crate::task::Task;
+use crate::warden;
 
 /// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
 ///
@@ -266,10 +268,13 @@ impl Handle {
     ///
     /// # Errors
     /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`]
-    /// after a shutdown.
+    /// after a shutdown; [`JoinError::is_io_runtime_gone`];
+    /// [`JoinError::is_out_of_threads`] if this is the first use of the
+    /// priority.
     ///
     /// # Panics
-    /// With [`Backend::Runtime`], which has no such pool.
+    /// With [`Backend::Runtime`], which has no such pool. In an
+    /// `on_thread_start` hook of the same lane.
     ///
     /// ```
     /// use rayon::prelude::*;
@@ -288,12 +293,26 @@ impl Handle {
                  build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
             );
         }
+        if let Some(cause) = self.level.lane().refusal() {
+            return Err(cause.into());
+        }
+        if context::is_starting_worker_of(self.level.lane()) {
+            panic!(
+                "`install` in an `on_thread_start` hook: it may wait for the very thread that \
+                 runs the hook. Spawn a job there, and don't wait for it"
+            );
+        }
         if self.level.threads().is_none() {
-            // The first use of this priority: a job brings the threads.
-            block_on(self.spawn_cpu(|| ()))?;
+            // Not by way of a job: it would wait for its turn, and a caller
+            // that is a worker of another priority would not work meanwhile.
+            let (reply, opened) = mpsc::channel();
+            warden::open(&self.level, move |outcome| drop(reply.send(outcome)));
+            if !matches!(opened.recv(), Ok(Ok(()))) {
+                return Err(JoinError::no_threads());
+            }
         }
         match self.level.threads() {
-            Some(Threads::Rayon(pool)) if !self.level.lane().is_closed() => pool
+            Some(Threads::Rayon(pool)) => pool
                 .install(|| panics::catch(f))
                 .ok_or_else(JoinError::shut_down)?
                 .map_err(JoinError::panicked),

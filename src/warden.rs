@@ -21,8 +21,8 @@
 //! is told that nobody is there and sweeps by itself.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -97,27 +97,26 @@ fn as_thread_of(lane: &Arc<Lane>, f: impl FnOnce()) {
     drop(context::leave_worker());
 }
 
-/// Starts the threads of a priority, and hands over how it went, on a thread of
-/// its own: a start hook of the user's may block.
-pub(crate) fn start_threads(
-    level: &Level,
-    done: impl FnOnce(io::Result<()>) + Send + 'static,
-) -> io::Result<()> {
-    let lane = level.lane().clone();
-    lane.thread_started();
-    let opener = {
-        let level = level.clone();
-        move || {
-            let start = || level.start();
-            let started = panics::catch(start)
-                .unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
-            // It may call wakers.
-            panics::run_hook("what an awaiting side left", || done(started));
-            level.lane().thread_ended();
-        }
-    };
-    starter::spawn(format!("{}-opener", lane.settings.name), opener)
-        .inspect_err(|_| lane.thread_ended())
+/// Starts the threads of a priority and tells `done` how it went, both on a
+/// thread of their own: a start hook of the user's may block. What waits for
+/// threads that are not to be had is ended first.
+pub(crate) fn open(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'static) {
+    level.lane().thread_started();
+    let name = format!("{}-opener", level.lane().settings.name);
+    let level = level.clone();
+    starter::run(name, move |born| {
+        let start = || born.and_then(|()| level.start());
+        let started =
+            panics::catch(start).unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
+        // It may call wakers.
+        panics::run_hook("what an opener called", || {
+            if started.is_err() {
+                discard_elsewhere(level.lane(), level.give_up());
+            }
+            done(started);
+        });
+        level.lane().thread_ended();
+    });
 }
 
 /// Runs the destructors of closed jobs on a thread of their own, which counts
@@ -125,23 +124,18 @@ pub(crate) fn start_threads(
 fn discard_elsewhere(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
     lane.thread_started();
     let name = format!("{}-sweeper", lane.settings.name);
-    let jobs = Arc::new(Mutex::new(closed));
-    let sweep = {
-        let (lane, jobs) = (lane.clone(), jobs.clone());
-        move || {
+    let lane = lane.clone();
+    starter::run(name, move |born| {
+        if born.is_ok() {
             // As if it were a job.
             lane.weigh_thread(Priority::default());
-            let closed = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
             as_thread_of(&lane, || Lane::discard(closed));
-            lane.thread_ended();
+        } else {
+            // No thread to be had: here, then.
+            Lane::discard(closed);
         }
-    };
-    if starter::spawn(name, sweep).is_err() {
-        // No thread to be had: here, then.
-        let closed = std::mem::take(&mut *jobs.lock().unwrap_or_else(PoisonError::into_inner));
-        Lane::discard(closed);
         lane.thread_ended();
-    }
+    });
 }
 
 impl Warden {
@@ -195,7 +189,14 @@ impl Warden {
                 }
             }
             Order::Sweep => self.lane.sweep_queues(),
-            Order::Start(priority) => self.start_threads(priority),
+            Order::Start(priority) => {
+                let level = Level::new(self.lane.clone(), priority);
+                open(&level, move |started| {
+                    if let Err(error) = started {
+                        trace::error_no_threads(priority, &error);
+                    }
+                });
+            }
             Order::Rehome(priority) => {
                 let now = Instant::now();
                 self.pause = match self.last_rehomed {
@@ -233,27 +234,6 @@ impl Warden {
         self.waiting = waiting;
         for (_, reply) in due {
             let _ = reply.send(self.lane.running());
-        }
-    }
-
-    fn start_threads(&self, priority: Priority) {
-        let level = Level::new(self.lane.clone(), priority);
-        if self.lane.is_closed() {
-            return;
-        }
-        let failed = {
-            let level = level.clone();
-            move |error: &io::Error| {
-                trace::error_no_threads(priority, error);
-                discard_elsewhere(level.lane(), level.give_up());
-            }
-        };
-        let done = {
-            let failed = failed.clone();
-            move |started: io::Result<()>| started.err().iter().for_each(failed)
-        };
-        if let Err(error) = start_threads(&level, done) {
-            failed(&error);
         }
     }
 }

@@ -299,18 +299,6 @@ fn a_blocked_start_hook_holds_only_its_priority() {
     }
 }
 
-#[test]
-fn install_brings_the_threads_of_its_priority() {
-    let _limit = time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
-    let high = cpu.handle().with_priority(Priority::High);
-    assert_eq!(high.install(thread_name).unwrap(), "cpu-high-0");
-    // From a worker of another priority, which waits meanwhile.
-    let low = cpu.handle().with_priority(Priority::Low);
-    let nested = cpu.spawn_cpu(move || low.install(thread_name).unwrap());
-    assert_eq!(nested.wait().unwrap(), "cpu-low-0");
-}
-
 /// Two jobs of two priorities that wait for one another would hang: no thread
 /// of a lane may wait for a job of the lane, of whatever priority.
 #[test]

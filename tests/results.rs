@@ -284,33 +284,6 @@ fn outputs_of_all_sizes() {
     }
 }
 
-/// `install` is for plain threads: it borrows, runs on the lane's threads, and
-/// carries a panic as an error.
-#[test]
-fn install_borrows() {
-    let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 2);
-    let words = ["a".to_owned(), "bc".to_owned()];
-    let (total, name) = lanes
-        .cpu
-        .install(|| (words.iter().map(String::len).sum::<usize>(), thread_name()))
-        .unwrap();
-    assert_eq!(total, 3);
-    assert!(name.starts_with("cpu-"), "{name}");
-    let error = lanes.cpu.install(|| panic!("inside")).unwrap_err();
-    assert_eq!(error.to_string(), "the job panicked: inside");
-    lanes.cpu.shutdown().wait();
-    assert!(lanes.cpu.install(|| ()).unwrap_err().is_shutdown());
-}
-
-/// The other backend has no pool to install into, and says so.
-#[test]
-#[should_panic(expected = "build it with `Backend::Rayon`")]
-fn install_needs_rayon() {
-    let _limit = time_limit();
-    let _ = lanes(Backend::Runtime, 1).cpu.install(|| ());
-}
-
 /// It would wait for itself for ever.
 #[test]
 fn waiting_for_the_own_lane_is_refused() {

@@ -9,7 +9,7 @@
 //! The threads start with the first job: `opening.rs`.
 
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use crossbeam_utils::CachePadded;
 
@@ -31,6 +31,7 @@ pub(super) struct State {
     /// Jobs in a step, by worker: no two workers write the same cache line.
     running: Box<[CachePadded<AtomicUsize>]>,
     opening: Opening,
+    starting: Mutex<()>,
     threads: OnceLock<Threads>,
 }
 
@@ -40,6 +41,7 @@ impl State {
             queue: RunQueue::new(),
             running: (0..threads).map(|_| CachePadded::default()).collect(),
             opening: Opening::new(),
+            starting: Mutex::new(()),
             threads: OnceLock::new(),
         }
     }
@@ -168,15 +170,17 @@ impl Level {
         running.fetch_sub(1, SeqCst);
     }
 
-    /// Starts the threads and waits until they are ready. The new ones inherit
-    /// the weight of the calling one.
+    /// Starts the threads, if they are not there and the lane is not closed,
+    /// and waits until they are ready. The new ones inherit the weight of the
+    /// calling one.
     pub(crate) fn start(&self) -> io::Result<()> {
-        if self.lane.is_closed() {
+        let _one_at_a_time = self.state().starting.lock();
+        if self.lane.is_closed() || self.threads().is_some() {
             return Ok(());
         }
         let opening = &self.state().opening;
-        // A start hook may submit a job: the threads are on their way.
-        opening.ask();
+        // A start hook may submit a job, which need not ask.
+        opening.mark_asked();
         let threads = Threads::start(self)?;
         let threads = self.state().threads.get_or_init(|| threads);
         opening.opened();

@@ -41,10 +41,9 @@ impl Opening {
         }
     }
 
-    /// The threads are asked for, and the caller sees to it. False if somebody
-    /// else did.
-    pub(crate) fn ask(&self) -> bool {
-        !self.asked.swap(true, SeqCst)
+    /// The threads are on their way, whoever asked: pushers need not.
+    pub(crate) fn mark_asked(&self) {
+        self.asked.swap(true, SeqCst);
     }
 
     /// After a push.
@@ -52,10 +51,10 @@ impl Opening {
         fence(SeqCst);
         if self.open.load(SeqCst) {
             Pushed::Kick
-        } else if self.ask() {
-            Pushed::Ask
-        } else {
+        } else if self.asked.swap(true, SeqCst) {
             Pushed::Rest
+        } else {
+            Pushed::Ask
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::io;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::nice;
@@ -40,6 +40,20 @@ pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::R
     outcome
         .recv()
         .unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
+}
+
+/// Runs `f` on a new thread, or, if there is none to be had, here, and says so
+/// to it.
+pub(crate) fn run(name: String, f: impl FnOnce(io::Result<()>) + Send + 'static) {
+    let f = Arc::new(Mutex::new(Some(f)));
+    let run = move |born| {
+        let f = f.lock().unwrap_or_else(PoisonError::into_inner).take();
+        f.expect("it is run once")(born);
+    };
+    let main = run.clone();
+    if let Err(error) = spawn(name, move || main(Ok(()))) {
+        run(Err(error));
+    }
 }
 
 /// The nice value that threads are born with.
