@@ -14,13 +14,13 @@
 use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::mpsc;
+use std::sync::{Mutex, mpsc};
 use std::task::{Context, Poll};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::os::starter;
 
@@ -28,6 +28,8 @@ const TICK: Duration = Duration::from_millis(5);
 const TICKS_OF_A_SLICE: u32 = 2;
 /// How many ticks nobody asks for before the ticker parks.
 const PATIENCE: u32 = 40;
+/// A ticker that could not be started is not tried again for so long.
+const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 static TICKS: AtomicU32 = AtomicU32::new(0);
 static DEMAND: AtomicU8 = AtomicU8::new(PARKED);
@@ -64,32 +66,48 @@ fn is_due() -> bool {
 
 #[cold]
 fn ask() {
-    if DEMAND.swap(ASKED, SeqCst) == PARKED {
-        if let Some(ticker) = ticker() {
-            ticker.unpark();
-        }
+    if DEMAND.swap(ASKED, SeqCst) == PARKED && !wake_ticker() {
+        // The next call tries anew.
+        DEMAND.store(PARKED, SeqCst);
     }
 }
 
-/// The ticker's thread, which the first caller has started.
-fn ticker() -> Option<&'static Thread> {
-    static TICKER: OnceLock<Option<Thread>> = OnceLock::new();
-    let start = || {
-        let (me, ticker) = mpsc::channel();
-        let started = starter::spawn("twolane-ticker".to_owned(), move || {
-            let _ = me.send(thread::current());
-            tick();
-        });
-        match started {
-            Ok(()) => ticker.recv().ok(),
-            Err(error) => {
-                // Then no slice ever ends: jobs run as without this function.
-                crate::panics::report("starting the ticker of yield_if_due", &error.to_string());
-                None
-            }
-        }
+enum Ticker {
+    /// No thread was to be had so far; when it was tried last.
+    Missing(Option<Instant>),
+    Started(Thread),
+}
+
+/// Wakes the ticker, or starts it. False if it can't be started: until it can,
+/// no slice ends.
+fn wake_ticker() -> bool {
+    static TICKER: Mutex<Ticker> = Mutex::new(Ticker::Missing(None));
+    let Ok(mut ticker) = TICKER.try_lock() else {
+        // Somebody else is at it.
+        return true;
     };
-    TICKER.get_or_init(start).as_ref()
+    match &*ticker {
+        Ticker::Started(thread) => thread.unpark(),
+        Ticker::Missing(Some(tried)) if tried.elapsed() < TRY_AGAIN => return false,
+        Ticker::Missing(_) => match start_ticker() {
+            Ok(thread) => *ticker = Ticker::Started(thread),
+            Err(error) => {
+                *ticker = Ticker::Missing(Some(Instant::now()));
+                crate::trace::warn_no_ticker(&error);
+                return false;
+            }
+        },
+    }
+    true
+}
+
+fn start_ticker() -> io::Result<Thread> {
+    let (me, ticker) = mpsc::channel();
+    starter::spawn("twolane-ticker".to_owned(), move || {
+        let _ = me.send(thread::current());
+        tick();
+    })?;
+    ticker.recv().map_err(io::Error::other)
 }
 
 fn tick() {
@@ -122,8 +140,8 @@ fn tick() {
 /// gives way goes behind all that has not run yet, also what comes later, so
 /// that a small job waits for one slice and not for one of each long job; and
 /// when eight others in a row have gone before those that gave way, it is their
-/// turn. On `Backend::Runtime` the order is Tokio's. It is also where such a future sees its
-/// cancellation and a shutdown.
+/// turn. On `Backend::Runtime` the order is Tokio's. It is also where such a
+/// future sees its cancellation and a shutdown.
 ///
 /// A closure can't give way; see [`checkpoint`](crate::checkpoint). Outside a
 /// CPU job it yields like [`tokio::task::yield_now`], by the same clock.

@@ -82,3 +82,15 @@ pub(crate) fn warn_of_lost_jobs(jobs: usize) {
 }
 #[cfg(not(feature = "tracing"))]
 pub(crate) fn warn_of_lost_jobs(_jobs: usize) {}
+
+/// No slice ends until there is a ticker.
+#[cfg(feature = "tracing")]
+pub(crate) fn warn_no_ticker(error: &std::io::Error) {
+    tracing::warn!(
+        target: "twolane",
+        %error,
+        "no thread to be had for yield_if_due to count time by: nothing gives way, until there is"
+    );
+}
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn warn_no_ticker(_error: &std::io::Error) {}

@@ -4,8 +4,10 @@
 //! A cgroup is bound by its own quota and by those of all above it, so the
 //! tightest of them counts. Which folder is ours: `/proc/self/cgroup` names the
 //! group, `/proc/self/mountinfo` where the hierarchy is mounted, and which part
-//! of it (in a container it is often the container's own group that is mounted,
-//! while the name begins at the host's root).
+//! of it. In a container it is often the container's own group that is mounted,
+//! while the name begins elsewhere; so a mount in which our group can't be found
+//! is believed to be that, but only if there is no other: some programs mount
+//! the groups of strangers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,10 +32,22 @@ impl Quota {
     fn of_this_process() -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        mounts
-            .lines()
-            .filter_map(Mount::parse)
-            .filter_map(|mount| mount.tightest_quota(mount.group_of(&groups)?))
+        Self::tightest(&groups, &mounts)
+    }
+
+    fn tightest(groups: &str, mounts: &str) -> Option<Self> {
+        let mounts: Vec<_> = mounts.lines().filter_map(Mount::parse).collect();
+        let of_version = |is_v2| {
+            let mounts = mounts.iter().filter(|mount| mount.is_v2 == is_v2);
+            let (ours, strange): (Vec<_>, Vec<_>) = mounts
+                .filter_map(|mount| Some((mount, mount.group_of(groups)?)))
+                .partition(|(mount, group)| Path::new(group).starts_with(&mount.root));
+            if ours.is_empty() { strange } else { ours }
+        };
+        [true, false]
+            .into_iter()
+            .flat_map(of_version)
+            .filter_map(|(mount, group)| mount.tightest_quota(group))
             .min_by(|a, b| a.cores.total_cmp(&b.cores))
     }
 
@@ -65,17 +79,17 @@ fn cores() -> Option<u32> {
 
 /// A mounted hierarchy with the CPU controller.
 #[derive(Debug, PartialEq)]
-struct Mount<'a> {
+struct Mount {
     is_v2: bool,
     /// What of the hierarchy is mounted, and where.
-    root: &'a str,
-    point: &'a str,
+    root: PathBuf,
+    point: PathBuf,
 }
 
-impl<'a> Mount<'a> {
+impl Mount {
     /// A line of mountinfo: "ID PARENT DEV ROOT POINT OPTIONS [FIELDS] - TYPE
     /// SOURCE SUPER_OPTIONS".
-    fn parse(line: &'a str) -> Option<Self> {
+    fn parse(line: &str) -> Option<Self> {
         let (mount, filesystem) = line.split_once(" - ")?;
         let mut filesystem = filesystem.split(' ');
         let kind = filesystem.next()?;
@@ -88,8 +102,8 @@ impl<'a> Mount<'a> {
         let mut mount = mount.split(' ').skip(3);
         Some(Self {
             is_v2,
-            root: mount.next()?,
-            point: mount.next()?,
+            root: unescaped(mount.next()?),
+            point: unescaped(mount.next()?),
         })
     }
 
@@ -118,11 +132,11 @@ impl<'a> Mount<'a> {
     /// The group's folder and those above it, up to the mount's.
     fn folders(&self, group: &str) -> Vec<PathBuf> {
         let inside = Path::new(group)
-            .strip_prefix(self.root)
+            .strip_prefix(&self.root)
             .unwrap_or(Path::new(""));
         let mut folders: Vec<_> = inside
             .ancestors()
-            .map(|part| Path::new(self.point).join(part))
+            .map(|part| self.point.join(part))
             .collect();
         // The last is the mount's own, with or without a slash at its end.
         folders.dedup();
@@ -141,6 +155,27 @@ impl<'a> Mount<'a> {
     }
 }
 
+/// In mountinfo a space is `\040`, a tab `\011`, a newline `\012` and a
+/// backslash `\134`.
+fn unescaped(path: &str) -> PathBuf {
+    let mut parts = path.split('\\');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..3).and_then(|n| u8::from_str_radix(n, 8).ok());
+        match code {
+            Some(code) => {
+                text.push(code.into());
+                text.push_str(&part[3..]);
+            }
+            None => {
+                text.push('\\');
+                text.push_str(part);
+            }
+        }
+    }
+    text.into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,15 +187,12 @@ mod tests {
     #[test]
     fn lines_of_both_versions_are_read() {
         let v1 = Mount::parse(V1).unwrap();
-        assert_eq!(
-            (v1.is_v2, v1.root, v1.point),
-            (false, "/", "/sys/fs/cgroup/cpu,cpuacct")
-        );
+        assert_eq!(v1, mount(false, "/", "/sys/fs/cgroup/cpu,cpuacct"));
         let v2 = Mount::parse(V2).unwrap();
-        assert_eq!(
-            (v2.is_v2, v2.root, v2.point),
-            (true, "/docker/abc", "/sys/fs/cgroup")
-        );
+        assert_eq!(v2, mount(true, "/docker/abc", "/sys/fs/cgroup"));
+        let spaced = V1.replace("/sys/fs", r"/my\040mounts\134x");
+        let v1_elsewhere = mount(false, "/", r"/my mounts\x/cgroup/cpu,cpuacct");
+        assert_eq!(Mount::parse(&spaced), Some(v1_elsewhere));
         let others = [
             "32 24 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset",
             "33 24 0:29 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755",
@@ -197,26 +229,61 @@ mod tests {
         assert_eq!(of(V2, "/elsewhere"), ["/sys/fs/cgroup"]);
     }
 
+    fn mount(is_v2: bool, root: &str, point: impl Into<PathBuf>) -> Mount {
+        let (root, point) = (root.into(), point.into());
+        Mount { is_v2, root, point }
+    }
+
+    /// A hierarchy of files, with a limit of 1.5 cores at its top (version 2),
+    /// and 0.5 in `inner` (version 1); gone with this.
+    struct Hierarchy(PathBuf);
+
+    impl Hierarchy {
+        fn new(name: &str) -> Self {
+            let process = std::process::id();
+            let top = std::env::temp_dir().join(format!("twolane-quota-{name}-{process}"));
+            let inner = top.join("inner");
+            fs::create_dir_all(&inner).unwrap();
+            fs::write(top.join("cpu.max"), "150000 100000\n").unwrap();
+            fs::write(inner.join("cpu.max"), "max 100000\n").unwrap();
+            fs::write(top.join("cpu.cfs_quota_us"), "-1\n").unwrap();
+            fs::write(inner.join("cpu.cfs_quota_us"), "50000\n").unwrap();
+            fs::write(inner.join("cpu.cfs_period_us"), "100000\n").unwrap();
+            Self(top)
+        }
+    }
+
+    impl Drop for Hierarchy {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
     #[test]
     fn the_tightest_quota_of_a_real_folder_counts() {
-        let top = std::env::temp_dir().join(format!("twolane-quota-{}", std::process::id()));
-        let inner = top.join("inner");
-        fs::create_dir_all(&inner).unwrap();
-        fs::write(top.join("cpu.max"), "150000 100000\n").unwrap();
-        fs::write(inner.join("cpu.max"), "max 100000\n").unwrap();
-        fs::write(top.join("cpu.cfs_quota_us"), "-1\n").unwrap();
-        fs::write(inner.join("cpu.cfs_quota_us"), "50000\n").unwrap();
-        fs::write(inner.join("cpu.cfs_period_us"), "100000\n").unwrap();
-        let mount = |is_v2| Mount {
-            is_v2,
-            root: "/",
-            point: top.to_str().unwrap(),
+        let top = Hierarchy::new("real");
+        let cores = |is_v2| {
+            let mount = mount(is_v2, "/", &top.0);
+            mount.tightest_quota("/inner").unwrap().cores
         };
-        let v2 = mount(true).tightest_quota("/inner");
-        let v1 = mount(false).tightest_quota("/inner");
-        fs::remove_dir_all(&top).unwrap();
-        let cores = |quota: Option<Quota>| quota.unwrap().cores;
-        assert_eq!((cores(v2), cores(v1)), (1.5, 0.5));
+        assert_eq!((cores(true), cores(false)), (1.5, 0.5));
+    }
+
+    /// Where several are mounted, ours is the one that has our group.
+    #[test]
+    fn a_stranger_s_group_is_not_ours() {
+        let (ours, strange) = (Hierarchy::new("ours"), Hierarchy::new("strange"));
+        let ours_has_none = ours.0.join("cpu.max");
+        fs::write(ours_has_none, "max 100000\n").unwrap();
+        let line = |root: &str, top: &Hierarchy| {
+            let point = top.0.display();
+            format!("30 23 0:26 {root} {point} ro - cgroup2 cgroup2 rw\n")
+        };
+        let cores = |mounts: &str| Quota::tightest("0::/\n", mounts).map(|quota| quota.cores);
+        let strange = line("/other", &strange);
+        assert_eq!(cores(&(line("/", &ours) + &strange)), None);
+        // In a container it may be all that there is.
+        assert_eq!(cores(&strange), Some(1.5));
     }
 
     #[test]

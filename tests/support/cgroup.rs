@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Removed with its last user, once no process is in it.
 pub struct Group(PathBuf);
@@ -10,7 +11,9 @@ impl Group {
     /// Of version 1, with this controller; `None` where this user may make
     /// none.
     pub fn new(controller: &str) -> Option<Self> {
-        let name = format!("twolane-test-{}", std::process::id());
+        static GROUPS: AtomicUsize = AtomicUsize::new(0);
+        let number = GROUPS.fetch_add(1, Relaxed);
+        let name = format!("twolane-test-{}-{number}", std::process::id());
         let group = Path::new("/sys/fs/cgroup").join(controller).join(name);
         match fs::create_dir(&group) {
             Ok(()) => Some(Self(group)),
