@@ -231,11 +231,20 @@ impl Builder {
     ///
     /// A process that has used up its quota is stopped as a whole until the
     /// next period (100 ms, mostly): the I/O lane too. With this the CPU lane
-    /// takes nine tenths of the quota, less what the I/O lane uses. Jobs are
-    /// not interrupted, so it can't help against one that computes for longer
-    /// than the quota of a period; cut those up, or let them be futures that
-    /// [`yield_if_due`](crate::yield_if_due). It costs each job about a
-    /// microsecond, and nothing where there is no such quota.
+    /// takes nine tenths of the quota, less what the rest of the process uses,
+    /// but a tenth at least, however much that is. High goes before: it pauses
+    /// only for what High itself has used. Then Normal, then Low.
+    ///
+    /// Jobs are not interrupted, so it can't help against one that computes for
+    /// longer than the quota of a period; cut those up, or let them be futures
+    /// that [`yield_if_due`](crate::yield_if_due). Nor is all paced that
+    /// computes: not what runs outside of jobs (children of a `par_iter`,
+    /// [`install`](crate::Handle::install), Tokio tasks of
+    /// [`Backend::Runtime`]), and not other processes of the same group; though
+    /// the former are counted. A pause is the thread's: on `Backend::Runtime`
+    /// that runtime's timers and tasks wait with it. It costs each job about a
+    /// microsecond, and nothing where there is no such quota. `Debug` of a
+    /// handle shows the quota.
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().pace_to_quota(false);

@@ -423,6 +423,7 @@ impl fmt::Debug for Handle {
             .field("backend", &self.backend())
             .field("threads", &self.threads())
             .field("running", &lane.running())
+            .field("paced_to_cores", &lane.paced_to_cores())
             .field("closed", &lane.is_closed())
             .field("io_lane", &self.io_lane_state());
         match lane.nice_refused() {

@@ -8,6 +8,12 @@ use support::cgroup::Group;
 use support::time_limit;
 use twolane::{BuildError, CpuRuntime};
 
+fn paced_to(cpu: &CpuRuntime) -> String {
+    let debug = format!("{:?}", cpu.handle());
+    let after = debug.split_once("paced_to_cores: ").unwrap().1;
+    after.split(", closed").next().unwrap().to_owned()
+}
+
 /// Not a test by itself: what the others run in a process of their own, whose
 /// environment and cgroup they can choose.
 #[test]
@@ -24,7 +30,17 @@ fn child() {
         .build()
         .unwrap();
     assert_eq!(set.handle().threads(), 3, "`Builder::threads` comes first");
+    let unpaced = CpuRuntime::builder()
+        .io_handle(io.handle().clone())
+        .threads(1)
+        .pace_to_quota(false)
+        .build()
+        .unwrap();
+    assert_eq!(paced_to(&unpaced), "None");
     match built {
+        Ok(cpu) if std::env::var_os("TWOLANE_TEST_PACE").is_some() => {
+            support::child::found(paced_to(&cpu));
+        }
         Ok(cpu) => support::child::found(cpu.handle().threads()),
         Err(error) => support::child::found(error),
     }
@@ -92,4 +108,15 @@ fn a_quota_is_seen() {
     let found = threads_found(None, |id| group.add(id));
     // Of which a quarter is kept.
     assert_eq!(found, cores.saturating_sub(2).max(1).to_string());
+    let paced = |group: &Group| {
+        let set = |child: &mut Command| {
+            child.env("TWOLANE_TEST_PACE", "1");
+        };
+        support::child::run("child", set, |id| group.add(id))
+    };
+    let quota = cores as f64 - 0.9;
+    assert_eq!(paced(&group), format!("Some({quota:?})"));
+    // One of as many cores as there are can't be used up.
+    group.set("cpu.cfs_quota_us", cores * 100_000);
+    assert_eq!(paced(&group), "None");
 }

@@ -188,11 +188,11 @@ fn debug_of_errors_tells_what_happened() {
     );
 
     let nowhere = CpuRuntime::new().unwrap_err();
-    shows(&nowhere, &["NoIoRuntime"]);
+    shows(&nowhere, &["no Tokio runtime", "Builder::io_handle"]);
     let none = CpuRuntime::builder().threads(0).build().unwrap_err();
-    shows(&none, &["Threads", "asked: 0"]);
+    shows(&none, &["Builder::threads(0)"]);
     let name = CpuRuntime::builder().thread_name("a\0b").build();
-    shows(&name.unwrap_err(), &["ThreadName", "a\\0b"]);
+    shows(&name.unwrap_err(), &["Builder::thread_name", "a\\0b"]);
     let sent = reqwest::Client::new().get("http://127.0.0.1:1/").send_io();
     shows(&io.block_on(sent).unwrap_err(), &["NoCurrentHandle"]);
 

@@ -7,6 +7,7 @@ use crate::contender::Contender::{self, *};
 use crate::slice::Slice;
 use crate::support::Report;
 use crate::tail::figures::{self, Named, ms};
+use crate::tail::findings::{FROM_INTENDED, FROM_SEND};
 
 pub fn print(findings: &Findings, cores: usize) {
     println!(
@@ -111,9 +112,13 @@ pub fn ratios(findings: &Findings) -> Vec<Named> {
             ("second_runtime_cores", SecondRuntimeCores),
         ] {
             let name = format!("{name}_twolane_over_{other}");
-            let pooled = findings.pooled_latency_ratio(q, Twolane, under);
-            all.push(Named::new(&name, findings.latency_ratio(q, Twolane, under)));
-            all.push(Named::once(format!("{name}_pooled"), pooled));
+            for (counted, suffix) in [(FROM_SEND, ""), (FROM_INTENDED, "_intended")] {
+                let name = format!("{name}{suffix}");
+                let pooled = findings.pooled_latency_ratio(counted, q, Twolane, under);
+                let by_slices = findings.latency_ratio(counted, q, Twolane, under);
+                all.push(Named::new(&name, by_slices));
+                all.push(Named::once(format!("{name}_pooled"), pooled));
+            }
         }
     }
     for (other, under) in [

@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 
 use super::client::Latencies;
-use super::findings::{Findings, Slice};
+use super::findings::{Findings, Slice, nanos};
 use crate::support::{Ratio, Report, quantile};
 
 /// A cell, in milliseconds.
@@ -33,10 +33,7 @@ pub fn report_latencies<C: Copy + Ord, S: Slice>(
 ) {
     let found: Latencies = findings.pooled(contender);
     let mut us = |metric, latencies: &Histogram<u64>, q| {
-        let value = match latencies.len() {
-            0 => f64::NAN,
-            _ => latencies.value_at_quantile(q) as f64 / 1e3,
-        };
+        let value = nanos(latencies, q) / 1e3;
         report.row(name, metric, "us", value, latencies.len() as usize);
     };
     us("p50_from_send", &found.from_send, 0.5);
@@ -50,7 +47,8 @@ pub fn report_latencies<C: Copy + Ord, S: Slice>(
     let slices = findings.slices(contender);
     let p999s = slices
         .iter()
-        .map(|slice| slice.latencies().from_send.value_at_quantile(0.999) as f64 / 1e3);
+        .map(|slice| nanos(&slice.latencies().from_send, 0.999) / 1e3)
+        .filter(|value| !value.is_nan());
     for (metric, q) in [("best", 0.0), ("median", 0.5), ("worst", 1.0)] {
         let value = quantile(p999s.clone(), q);
         let metric = format!("p999_from_send_of_the_{metric}_slice");

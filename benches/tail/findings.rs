@@ -2,12 +2,29 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
+
 use super::client::Latencies;
 use crate::support::Ratio;
 
 /// What every slice has, whatever else was measured in it.
 pub trait Slice {
     fn latencies(&self) -> &Latencies;
+}
+
+/// From the send, or from when it was due: in the first a standstill counts as
+/// one late request, in the second as all that were due in it.
+pub type Counted = fn(&Latencies) -> &Histogram<u64>;
+
+pub const FROM_SEND: Counted = |latencies| &latencies.from_send;
+pub const FROM_INTENDED: Counted = |latencies| &latencies.from_intended;
+
+/// NaN if there are none.
+pub fn nanos(latencies: &Histogram<u64>, q: f64) -> f64 {
+    match latencies.len() {
+        0 => f64::NAN,
+        _ => latencies.value_at_quantile(q) as f64,
+    }
 }
 
 pub struct Findings<C, S> {
@@ -75,18 +92,15 @@ impl<C: Copy + Ord, S: Slice> Findings<C, S> {
         )
     }
 
-    /// The same of a quantile of the latencies from the send.
-    pub fn latency_ratio(&self, q: f64, over: C, under: C) -> Ratio {
-        let of = |slice: &S| slice.latencies().from_send.value_at_quantile(q) as f64;
+    /// The same of a quantile of the latencies.
+    pub fn latency_ratio(&self, counted: Counted, q: f64, over: C, under: C) -> Ratio {
+        let of = |slice: &S| nanos(counted(slice.latencies()), q);
         self.ratio(of, over, under)
     }
 
     /// The same with all slices in one.
-    pub fn pooled_latency_ratio(&self, q: f64, over: C, under: C) -> f64 {
-        let pooled = |contender| match self.slices(contender) {
-            [] => f64::NAN,
-            _ => self.pooled(contender).from_send.value_at_quantile(q) as f64,
-        };
+    pub fn pooled_latency_ratio(&self, counted: Counted, q: f64, over: C, under: C) -> f64 {
+        let pooled = |contender| nanos(counted(&self.pooled(contender)), q);
         pooled(over) / pooled(under)
     }
 }

@@ -177,7 +177,6 @@ struct Adopter {
 impl Future for Adopter {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        self.level.pause_for_quota();
         let job = match &self.job {
             Some(job) => job.clone(),
             None => match self.level.pop() {
@@ -185,6 +184,7 @@ impl Future for Adopter {
                 None => return Poll::Ready(()),
             },
         };
+        self.level.pause_for_quota(&*job);
         job.link().driver.register(cx.waker());
         self.level.step(job.clone());
         if job.has_ended() {

@@ -137,9 +137,9 @@ impl Level {
 
     /// Runs the next queued job for one step. False if there was none.
     pub(crate) fn run_next(&self) -> bool {
-        self.pause_for_quota();
         match self.pop() {
             Some(job) => {
+                self.pause_for_quota(&*job);
                 self.step(job);
                 true
             }
@@ -147,10 +147,14 @@ impl Level {
         }
     }
 
-    /// Between two jobs: waits while the process is about to use up its quota.
-    pub(crate) fn pause_for_quota(&self) {
+    /// Before a step of `job`: waits while the process is about to use up its
+    /// quota, unless there will be no step.
+    pub(crate) fn pause_for_quota(&self, job: &dyn Run) {
         if let Some(pacer) = &self.lane.pacer {
-            pacer.pause(|| self.lane.is_closed());
+            let is_over = || self.lane.is_closed() || job.has_ended();
+            if !is_over() {
+                pacer.pause(self.priority, is_over);
+            }
         }
     }
 

@@ -206,6 +206,11 @@ impl Lane {
         }
     }
 
+    /// The CPU quota that is kept, if there is one.
+    pub(crate) fn paced_to_cores(&self) -> Option<f64> {
+        self.pacer.as_ref().map(|pacer| pacer.quota.cores)
+    }
+
     pub(crate) fn nice_refused(&self) -> Option<&io::Error> {
         self.nice_refused.get()
     }

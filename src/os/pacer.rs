@@ -7,190 +7,412 @@
 //! nothing left. Nor do fewer threads, where the quota is one core, or where
 //! another priority computes beside.
 //!
-//! So the lane's threads keep an account between two jobs. It is credited with
-//! a share of the quota as time passes, debited with the CPU time that the
-//! *process* has used (whatever the I/O lane takes is thus taken from the CPU
-//! lane), and a thread that finds it overdrawn sleeps until it is not. Credit
-//! is kept up to what the share leaves of a period's quota: a burst after a
-//! rest, and a full share of the period after it, are together one quota.
+//! So the lane's threads keep accounts between two jobs, and one that finds no
+//! credit sleeps until there is some:
 //!
-//! Debt is kept up to a period's quota, and a thread sleeps for a period at
-//! most before it runs one job all the same: an I/O lane that needs all of the
-//! quota for itself slows the CPU lane down, but does not stop it.
+//! - **The shared account** is credited with nine tenths of the quota as time
+//!   passes, and debited with the CPU time of the *process*: what the I/O lane
+//!   takes is thus taken from the CPU lane. Normal lives on it, and so does Low,
+//!   which leaves the last half of the credit to Normal.
+//! - **High's own account** has the same income and is debited with what
+//!   High's threads have used. A High job is there because somebody waits: it
+//!   shall not pay for what Low did before.
+//! - **Normal's and Low's own accounts** are for bad times: once the shared one
+//!   had nothing for them for as long as a period, each has a tenth of the
+//!   quota until it has again. An I/O lane that needs all of the quota slows
+//!   the CPU lane down, but does not stop it.
+//!
+//! Credit is kept up to a tenth of a period's quota: a burst after a rest, and
+//! a full income for the period after it, are together one quota. Debt is kept
+//! up to a period's quota.
 //!
 //! A job is not interrupted: one that runs for longer than the quota lasts is
 //! stopped by the kernel, and all others with it. Futures that
 //! [`yield_if_due`](crate::yield_if_due) have such a pause at each turn.
 //!
-//! Only threads of the CPU lane lock the account.
+//! Only threads of the CPU lane lock the accounts.
 
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::cpu_clock;
 use super::quota::Quota;
+use crate::priority::Priority;
 
-/// Of the quota. The rest is for the jobs that run a little over.
+/// Of the quota, for all that computes. The rest is for jobs that run a little
+/// over.
 const SHARE: f64 = 0.9;
+/// Of the quota, for a priority that would get nothing.
+const FLOOR: f64 = 0.1;
 
 /// A sleep is cut in pieces of this, so that a thread sees its lane close.
 const NAP: Duration = Duration::from_millis(5);
+
+const SHORTEST_WAIT: Duration = Duration::from_micros(1);
 
 /// As long as there is credit, the books are not looked at more often.
 const LOOK_AGAIN: Duration = Duration::from_micros(250);
 
 pub(crate) struct Pacer {
-    /// Seconds of CPU time per second.
-    rate: f64,
-    most_credit: f64,
-    most_debt: f64,
-    period: Duration,
-    account: Mutex<Account>,
+    pub(crate) quota: Quota,
+    books: Mutex<Books>,
 }
 
-struct Account {
-    /// Seconds of CPU time; negative: overdrawn.
-    credit: f64,
+struct Books {
     at: Instant,
-    used: Duration,
+    process: Duration,
+    shared: Account,
+    own: [Account; Priority::ALL.len()],
+}
+
+/// In seconds of CPU time; negative: overdrawn.
+struct Account {
+    credit: f64,
+    /// Per second.
+    income: f64,
+    most_credit: f64,
+    most_debt: f64,
+}
+
+impl Account {
+    fn new(quota: Quota, share: f64) -> Self {
+        let of_a_period = quota.cores * quota.period.as_secs_f64();
+        let most_credit = of_a_period * (1.0 - SHARE);
+        Self {
+            credit: most_credit,
+            income: quota.cores * share,
+            most_credit,
+            most_debt: of_a_period,
+        }
+    }
+
+    /// Has to wait for a period from now.
+    fn close(&mut self) {
+        self.credit = -self.most_credit;
+    }
+
+    fn book(&mut self, passed: Duration, spent: Duration) {
+        let credit = self.credit + passed.as_secs_f64() * self.income - spent.as_secs_f64();
+        self.credit = credit.clamp(-self.most_debt, self.most_credit);
+    }
+
+    /// How long until there is more than `reserve`, a share of the most that
+    /// there can be; none if it is there.
+    fn wait_for(&self, reserve: f64) -> Option<Duration> {
+        let missing = reserve * self.most_credit - self.credit;
+        let wait = || Duration::from_secs_f64(missing / self.income);
+        // Rounded up, so that it is there then.
+        (missing > 0.0).then(|| wait() + SHORTEST_WAIT)
+    }
+}
+
+/// What a thread knows of itself since its last look into the books.
+#[derive(Clone, Copy, Default)]
+struct Visit {
+    thread: Option<Duration>,
+    /// It computed by the floor's right.
+    on_floor: bool,
+}
+
+thread_local! {
+    static LAST_VISIT: Cell<Visit> = const { Cell::new(Visit { thread: None, on_floor: false }) };
+}
+
+/// The clocks, and the sleep, that a test may want to set.
+trait Clocks {
+    fn now(&self) -> Instant;
+    fn of_process(&self) -> Option<Duration>;
+    fn of_thread(&self) -> Option<Duration>;
+    fn sleep(&self, time: Duration);
+}
+
+struct RealClocks;
+
+impl Clocks for RealClocks {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+    fn of_process(&self) -> Option<Duration> {
+        cpu_clock::of_process()
+    }
+    fn of_thread(&self) -> Option<Duration> {
+        cpu_clock::of_thread()
+    }
+    fn sleep(&self, time: Duration) {
+        thread::sleep(time);
+    }
 }
 
 impl Pacer {
     /// None if there is no quota to keep, or no clock to keep it by.
     pub(crate) fn for_this_process() -> Option<Self> {
-        let quota = Quota::below_cores()?;
-        Some(Self::new(quota, Instant::now(), cpu_time()?))
+        let used = cpu_clock::of_process()?;
+        Some(Self::new(Quota::below_cores()?, Instant::now(), used))
     }
 
-    fn new(quota: Quota, at: Instant, used: Duration) -> Self {
-        let rate = quota.cores * SHARE;
-        let most_debt = quota.cores * quota.period.as_secs_f64();
-        let most_credit = most_debt * (1.0 - SHARE);
+    fn new(quota: Quota, at: Instant, process: Duration) -> Self {
+        let own = |priority| match priority {
+            Priority::High => Account::new(quota, SHARE),
+            Priority::Normal | Priority::Low => {
+                let mut own = Account::new(quota, FLOOR);
+                own.close();
+                own
+            }
+        };
         Self {
-            rate,
-            most_credit,
-            most_debt,
-            period: quota.period,
-            account: Mutex::new(Account {
-                credit: most_credit,
+            quota,
+            books: Mutex::new(Books {
                 at,
-                used,
+                process,
+                shared: Account::new(quota, SHARE),
+                own: Priority::ALL.map(own),
             }),
         }
     }
 
-    /// Sleeps until there is credit, for a period at most, or until `is_over`
-    /// says that it doesn't matter.
-    pub(crate) fn pause(&self, is_over: impl Fn() -> bool) {
-        let start = Instant::now();
-        let mut now = start;
-        while let Some(sleep) = self.must_pause(now, cpu_time) {
-            if now - start >= self.period || is_over() {
+    /// Sleeps until a job of this priority may compute, or until `is_over` says
+    /// that it doesn't matter.
+    pub(crate) fn pause(&self, priority: Priority, is_over: impl Fn() -> bool) {
+        self.pause_by(&RealClocks, priority, is_over);
+    }
+
+    fn pause_by(&self, clocks: &impl Clocks, priority: Priority, is_over: impl Fn() -> bool) {
+        while let Some(wait) = self.must_wait(clocks, priority) {
+            if is_over() {
                 return;
             }
-            thread::sleep(sleep.min(NAP));
-            now = Instant::now();
+            clocks.sleep(wait.min(NAP));
         }
     }
 
-    /// How long from now the account stays overdrawn, if it is.
-    fn must_pause(
-        &self,
-        now: Instant,
-        used: impl FnOnce() -> Option<Duration>,
-    ) -> Option<Duration> {
-        let mut account = self.account.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = now.saturating_duration_since(account.at);
-        if account.credit >= 0.0 && passed < LOOK_AGAIN {
+    fn must_wait(&self, clocks: &impl Clocks, priority: Priority) -> Option<Duration> {
+        let last = LAST_VISIT.get();
+        let now = clocks.now();
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = now.saturating_duration_since(books.at);
+        let has_credit = books.wait(priority).is_none();
+        if has_credit && passed < LOOK_AGAIN && !last.on_floor && last.thread.is_some() {
             return None;
         }
-        let used = used()?;
-        let spent = used.saturating_sub(account.used).as_secs_f64();
-        let credit = account.credit + passed.as_secs_f64() * self.rate - spent;
-        *account = Account {
-            credit: credit.clamp(-self.most_debt, self.most_credit),
-            at: account.at.max(now),
-            used,
-        };
-        (credit < 0.0).then(|| Duration::from_secs_f64(-credit / self.rate))
+        let thread = clocks.of_thread()?;
+        let process = clocks.of_process()?;
+        let spent = thread.saturating_sub(last.thread.unwrap_or(thread));
+        let process_spent = process.saturating_sub(books.process);
+        books.shared.book(passed, process_spent);
+        for of in Priority::ALL {
+            let is_mine = of == priority && (of == Priority::High || last.on_floor);
+            let spent = if is_mine { spent } else { Duration::ZERO };
+            books.own[of.index()].book(passed, spent);
+            if of != Priority::High && books.wait(of).is_none() {
+                books.own[of.index()].close();
+            }
+        }
+        books.at = books.at.max(now);
+        books.process = process;
+        let wait = books.wait(priority);
+        let floor = books.own[priority.index()].wait_for(0.0);
+        let on_floor = wait.is_some() && floor.is_none();
+        LAST_VISIT.set(Visit {
+            thread: Some(thread),
+            on_floor,
+        });
+        // Who waits, waits for whatever comes first.
+        Some(wait?.min(floor?))
     }
 }
 
-/// The CPU time of all threads of this process, ended ones too.
-#[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_wraps, reason = "it is not to be had elsewhere")]
-fn cpu_time() -> Option<Duration> {
-    use rustix::time::{ClockId, clock_gettime};
-    let used = clock_gettime(ClockId::ProcessCPUTime);
-    let seconds = u64::try_from(used.tv_sec).unwrap_or_default();
-    let nanos = u64::try_from(used.tv_nsec).unwrap_or_default();
-    Some(Duration::from_secs(seconds) + Duration::from_nanos(nanos))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn cpu_time() -> Option<Duration> {
-    None
+impl Books {
+    /// For a priority's ordinary right to compute.
+    fn wait(&self, priority: Priority) -> Option<Duration> {
+        match priority {
+            Priority::High => self.own[priority.index()].wait_for(0.0),
+            Priority::Normal => self.shared.wait_for(0.0),
+            Priority::Low => self.shared.wait_for(0.5),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Priority::{High, Low, Normal};
 
-    fn ms(n: u64) -> Duration {
-        Duration::from_millis(n)
+    fn ms(n: f64) -> Duration {
+        Duration::from_secs_f64(n / 1e3)
     }
 
-    /// One core, 100 ms: 90 ms of CPU time per 100 ms, and 10 ms of credit.
-    fn one_core() -> (Pacer, Instant) {
-        let quota = Quota {
-            cores: 1.0,
-            period: ms(100),
-        };
-        let start = Instant::now();
-        (Pacer::new(quota, start, ms(0)), start)
+    /// One core, 100 ms: 90 ms of CPU time per 100 ms, and 10 ms of credit. The
+    /// clocks stand still but for what a test does.
+    struct Machine {
+        pacer: Pacer,
+        start: Instant,
+        /// Wall, process, this thread.
+        clocks: Cell<[Duration; 3]>,
+        /// How many cores other threads use.
+        others: f64,
+        slept: Cell<Duration>,
+    }
+
+    impl Clocks for Machine {
+        fn now(&self) -> Instant {
+            self.start + self.clocks.get()[0]
+        }
+        fn of_process(&self) -> Option<Duration> {
+            Some(self.clocks.get()[1])
+        }
+        fn of_thread(&self) -> Option<Duration> {
+            Some(self.clocks.get()[2])
+        }
+        fn sleep(&self, time: Duration) {
+            self.pass(time, Duration::ZERO);
+            self.slept.set(self.slept.get() + time);
+        }
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            Self::beside(0.0)
+        }
+
+        fn beside(others: f64) -> Self {
+            LAST_VISIT.take();
+            let quota = Quota {
+                cores: 1.0,
+                period: ms(100.0),
+            };
+            let start = Instant::now();
+            Self {
+                pacer: Pacer::new(quota, start, Duration::ZERO),
+                start,
+                clocks: Cell::new([Duration::ZERO; 3]),
+                others,
+                slept: Cell::default(),
+            }
+        }
+
+        fn pass(&self, wall: Duration, thread: Duration) {
+            let [a, b, c] = self.clocks.get();
+            let process = wall.mul_f64(self.others) + thread;
+            self.clocks.set([a + wall, b + process, c + thread]);
+        }
+
+        fn others_use(&self, cpu: Duration) {
+            let [a, b, c] = self.clocks.get();
+            self.clocks.set([a, b + cpu, c]);
+        }
+
+        /// A job of so many ms on this thread, after its pause; in ms.
+        fn job(&self, priority: Priority, computes: f64) -> f64 {
+            self.slept.set(Duration::ZERO);
+            self.pacer.pause_by(self, priority, || false);
+            self.pass(ms(computes), ms(computes));
+            self.slept.get().as_secs_f64() * 1e3
+        }
+
+        /// For ten seconds of nothing but such jobs: how much of it they had.
+        fn share_of_jobs(&self, priority: Priority, computes: f64) -> f64 {
+            let [start, _, used] = self.clocks.get();
+            while self.clocks.get()[0] < start + ms(10_000.0) {
+                self.job(priority, computes);
+            }
+            let [now, _, used_now] = self.clocks.get();
+            (used_now - used).as_secs_f64() / (now - start).as_secs_f64()
+        }
+    }
+
+    fn is_about(found: f64, expected: f64) {
+        let near = (found - expected).abs() < 0.02;
+        assert!(near, "{found} instead of {expected}");
     }
 
     #[test]
-    fn an_overdrawn_account_is_paid_back() {
-        let (pacer, start) = one_core();
-        let pause = |at, used| pacer.must_pause(start + ms(at), || Some(ms(used)));
-        // Busy all the time: it lives on its credit for 100 ms, to the dot.
-        assert_eq!(pause(99, 99), None);
-        // 20 ms later there are 18 ms more, and 29 ms were spent.
-        let debt = pause(119, 128).unwrap();
-        let expected = (128.0 - 10.0 - 0.9 * 119.0) / 0.9;
-        assert!(
-            (debt.as_secs_f64() * 1e3 - expected).abs() < 1e-6,
-            "{debt:?}"
-        );
-        // Having slept that long, it may go on.
-        assert_eq!(pause(119 + 13, 128), None);
+    fn each_priority_has_nine_tenths() {
+        for priority in Priority::ALL {
+            is_about(Machine::new().share_of_jobs(priority, 5.0), 0.9);
+            is_about(Machine::new().share_of_jobs(priority, 60.0), 0.9);
+        }
+    }
+
+    #[test]
+    fn what_others_use_is_taken_from_normal_and_low() {
+        is_about(Machine::beside(0.5).share_of_jobs(Normal, 5.0), 0.4);
+        is_about(Machine::beside(0.5).share_of_jobs(Low, 5.0), 0.4);
+        is_about(Machine::beside(0.5).share_of_jobs(High, 5.0), 0.9);
+    }
+
+    /// Small jobs and large ones alike.
+    #[test]
+    fn a_tenth_is_left_whatever_others_use() {
+        for others in [0.9, 1.0, 3.0] {
+            for computes in [0.05, 5.0, 60.0] {
+                let share = |p| Machine::beside(others).share_of_jobs(p, computes);
+                is_about(share(Normal), 0.1);
+                is_about(share(Low), 0.1);
+            }
+        }
+    }
+
+    /// It comes late, when Low has overdrawn the shared account.
+    #[test]
+    fn high_does_not_pay_for_low() {
+        let machine = Machine::new();
+        machine.share_of_jobs(Low, 60.0);
+        machine.others_use(ms(60.0));
+        LAST_VISIT.take();
+        assert_eq!(machine.job(High, 1.0), 0.0);
+        assert!(machine.job(Low, 1.0) > 0.0);
+    }
+
+    /// Between the two thresholds.
+    #[test]
+    fn low_leaves_the_last_credit_to_normal() {
+        let machine = Machine::new();
+        machine.pacer.pause_by(&machine, Normal, || false);
+        machine.pass(ms(1.0), Duration::ZERO);
+        machine.others_use(ms(7.9));
+        assert_eq!(machine.job(Normal, 0.0), 0.0);
+        assert!(machine.job(Low, 0.0) > 0.0);
     }
 
     #[test]
     fn a_rest_is_not_saved_up_beyond_a_burst() {
-        let (pacer, start) = one_core();
-        let pause = |at, used| pacer.must_pause(start + ms(at), || Some(ms(used)));
-        assert_eq!(pause(10_000, 0), None);
-        assert_eq!(pause(10_100, 99), None);
-        assert!(pause(10_200, 199).is_some());
+        let machine = Machine::new();
+        machine.pass(ms(10_000.0), Duration::ZERO);
+        assert_eq!(machine.job(Normal, 99.0), 0.0);
+        assert_eq!(machine.job(Normal, 10.0), 0.0);
+        assert!(machine.job(Normal, 1.0) > 0.0);
     }
 
-    /// Or the lane would stand still for as long as the I/O lane was greedy.
     #[test]
-    fn debt_is_bounded() {
-        let (pacer, start) = one_core();
-        let pause = |at, used| pacer.must_pause(start + ms(at), || Some(ms(used)));
-        // Two cores' worth, for ten seconds: then 100 ms of debt, at 90 a 100.
-        assert!(pause(10_000, 20_000).is_some());
-        assert!(pause(10_110, 20_000).is_some());
-        assert_eq!(pause(10_112, 20_000), None);
+    fn a_pause_ends_when_it_no_longer_matters() {
+        let machine = Machine::new();
+        machine.others_use(ms(10_000.0));
+        let asked = Cell::new(0);
+        let is_over = || asked.replace(asked.get() + 1) == 3;
+        machine.pacer.pause_by(&machine, Normal, is_over);
+        assert_eq!(asked.get(), 4);
     }
 
     #[test]
     fn the_books_are_not_looked_at_for_each_job() {
-        let (pacer, start) = one_core();
-        let look = |at| pacer.must_pause(at, || unreachable!("it looked"));
-        assert_eq!(look(start + LOOK_AGAIN / 2), None);
+        struct NoCpuClock<'a>(&'a Machine);
+        impl Clocks for NoCpuClock<'_> {
+            fn now(&self) -> Instant {
+                self.0.now()
+            }
+            fn of_process(&self) -> Option<Duration> {
+                unreachable!("it looked")
+            }
+            fn of_thread(&self) -> Option<Duration> {
+                unreachable!("it looked")
+            }
+            fn sleep(&self, _: Duration) {}
+        }
+        let machine = Machine::new();
+        assert_eq!(machine.job(Normal, 0.1), 0.0);
+        let pacer = &machine.pacer;
+        pacer.pause_by(&NoCpuClock(&machine), Normal, || false);
     }
 }
