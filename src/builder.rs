@@ -1,55 +1,17 @@
 //! Settings, checked, into a [`CpuRuntime`].
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::mpsc;
 
-use crate::backend::ThreadSettings;
+use crate::backend::{Backend, ThreadHooks, ThreadSettings};
 use crate::build_error::BuildError;
 use crate::io::lane::IoLane;
 use crate::lane::{Lane, Level};
 use crate::os::pacer::Pacer;
 use crate::os::{nice, sizing, starter};
-use crate::panics;
 use crate::priority::Priority;
 use crate::runtime::CpuRuntime;
 use crate::warden;
-
-/// What runs the CPU lane's jobs. The contract is the same on both, but for
-/// these:
-///
-/// | | `Rayon` | `Runtime` |
-/// |---|---|---|
-/// | `par_iter`, `join`, `scope` inside a job | on the lane's own threads | on rayon's global pool |
-/// | `tokio::spawn` inside a job | **on the I/O lane**: use [`spawn`](crate::Handle::spawn) for what computes | on the CPU lane |
-/// | a socket opened directly inside a job | belongs to the I/O lane | panics (see below) |
-/// | a Tokio timer inside a job | the I/O lane's | the CPU runtime's own |
-/// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not see its cancel | as in any Tokio task |
-/// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |
-/// | [`current_job`](crate::current_job) costs | microseconds | nanoseconds |
-///
-/// The panic of a socket in a job on `Backend::Runtime` reads *"A Tokio 1.x
-/// context was found, but IO is disabled"*. It means: this future does I/O
-/// where none is done. Give it to [`spawn_io`](crate::Handle::spawn_io), or
-/// make and poll it inside [`in_io_context`](crate::Handle::in_io_context).
-///
-/// ```
-/// # let io = tokio::runtime::Runtime::new().unwrap();
-/// # let _io = io.enter();
-/// let cpu = twolane::CpuRuntime::builder().backend(twolane::Backend::Runtime).build().unwrap();
-/// assert_eq!(cpu.handle().backend(), twolane::Backend::Runtime);
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Backend {
-    /// A rayon pool of the lane's own. The default.
-    #[default]
-    Rayon,
-    /// A dedicated Tokio runtime with timers and without an I/O driver, for
-    /// engines whose futures call `tokio::spawn` on CPU-heavy parts of
-    /// themselves (DataFusion).
-    Runtime,
-}
 
 /// By priority: High, Normal, Low.
 const DEFAULT_NICE: [u8; Priority::ALL.len()] = [8, 16, 19];
@@ -104,8 +66,8 @@ impl Builder {
 
     /// How many threads compute, at each [`Priority`]: once two of them are in
     /// use, there are twice as many. Default:
-    /// [`default_threads`](crate::default_threads), one per core; what is set
-    /// here comes before the environment's `TWOLANE_CPU_THREADS`.
+    /// [`default_threads`](crate::default_threads), one per core, or fewer under
+    /// a CPU quota; what is set here comes before the environment's `TWOLANE_CPU_THREADS`.
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().threads(1);
@@ -168,7 +130,10 @@ impl Builder {
     /// |---|---|---|---|---|---|---|---|
     /// | ms | 3.7 to 5 | 1.1 to 3.3 | 0.11 | 0.1 to 1.6 | 0.08 to 0.13 | 0.08 to 0.13 | 0.09 to 0.17 |
     ///
-    /// From 8 on it is the idle machine's, but for an outlier. The same holds
+    /// (One to three short runs each, on a noisy virtual machine.) Below 8 the
+    /// wait for a slice is the rule. From 8 on it is the exception: a run now and
+    /// then with some requests of 2 ms, as the idle machine has too if it is kept
+    /// awake by another process at nice 19. The same holds
     /// between High and Normal: a late High job beside a full queue of Normal
     /// ones was done, at p99, 0.1 to 3.8 ms after its call with 10 and 16, 0.1
     /// to 2.1 with 8 and 16, 0.05 to 0.1 with 5 and 18 (bench `late_job`). So
@@ -183,8 +148,9 @@ impl Builder {
     /// gets the cores before the CPU lane does, 36 to 1: give the lane less, or
     /// [`without_nice`](Self::without_nice), if it has to hold its own there.
     ///
-    /// The value is raised from the one that the process had when it made its
-    /// first lane, to 19 at most. Neither Normal nor Low may be below the more
+    /// The value is raised from that of the thread that made the process's
+    /// first lane, to 19 at most: in a process that was itself started at 11 or
+    /// more, all priorities weigh the same. Neither Normal nor Low may be below the more
     /// urgent priorities, defaults included: to raise High above 16 takes
     /// raising the others first. [`without_nice`](Self::without_nice) sets all
     /// three to 0, and later calls start from there. A sandbox may refuse to
@@ -200,8 +166,10 @@ impl Builder {
     ///   through [`spawn_io`](crate::Handle::spawn_io), and they are born where
     ///   they belong.
     /// - **A lock that a job holds** stays held while the job waits for a core.
-    ///   Don't let the I/O lane wait for one. twolane's own code does not;
-    ///   Tokio and rayon have some that are held for nanoseconds.
+    ///   Don't let the I/O lane wait for one. twolane's own code does not where
+    ///   jobs are submitted, woken and awaited. It has locks that are held for
+    ///   moments elsewhere (a lane is built or has shut down, the process's
+    ///   default handle is set), and so have Tokio and rayon.
     ///
     /// ```
     /// use twolane::Priority;
@@ -266,7 +234,7 @@ impl Builder {
     /// let settings = twolane::CpuRuntime::builder().on_thread_start(|| println!("hello"));
     /// ```
     pub fn on_thread_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.hooks.start.push(Arc::new(hook));
+        self.hooks.on_start(hook);
         self
     }
 
@@ -277,7 +245,7 @@ impl Builder {
     /// let settings = twolane::CpuRuntime::builder().on_thread_stop(|| println!("bye"));
     /// ```
     pub fn on_thread_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.hooks.stop.push(Arc::new(hook));
+        self.hooks.on_stop(hook);
         self
     }
 
@@ -372,28 +340,5 @@ impl fmt::Debug for Builder {
             .field("nice", &self.nice)
             .field("pace_to_quota", &self.pace_to_quota)
             .finish_non_exhaustive()
-    }
-}
-
-type Hook = Arc<dyn Fn() + Send + Sync>;
-
-/// What the user wants run on the lane's threads.
-#[derive(Clone, Default)]
-pub(crate) struct ThreadHooks {
-    start: Vec<Hook>,
-    stop: Vec<Hook>,
-}
-
-impl ThreadHooks {
-    pub(crate) fn started(&self) {
-        for hook in &self.start {
-            panics::run_hook("an `on_thread_start` hook", || hook());
-        }
-    }
-
-    pub(crate) fn stopping(&self) {
-        for hook in &self.stop {
-            panics::run_hook("an `on_thread_stop` hook", || hook());
-        }
     }
 }

@@ -5,10 +5,9 @@ use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::mpsc;
 
-use crate::backend::Threads;
-use crate::builder::Backend;
-use crate::context::{self, EnterGuard};
-use crate::error::{JoinError, NoCurrentHandle};
+use crate::backend::{Backend, Threads};
+use crate::context;
+use crate::error::JoinError;
 use crate::io::in_context::InIoContext;
 use crate::io::lane::IoLaneState;
 use crate::io::spawn::{Tailless, spawn_io as spawn_io_with_tail};
@@ -56,80 +55,6 @@ impl Handle {
 
     pub(crate) fn level(&self) -> &Level {
         &self.level
-    }
-
-    /// The current handle: the one entered on this thread
-    /// ([`enter`](Self::enter)), else that of the job or thread this code runs
-    /// in, else the process's default
-    /// ([`set_process_default`](Self::set_process_default)).
-    ///
-    /// A job has one, at its own [`Priority`], and so has what it gives to
-    /// `spawn_io` or to `rayon::join`. What it starts by `tokio::spawn`,
-    /// `spawn_blocking` or a thread of its own has none (with
-    /// [`Backend::Runtime`] the first two have), and neither has a request
-    /// handler on the I/O lane: keep a handle in the application's state, or
-    /// set the process's default.
-    ///
-    /// # Panics
-    /// If there is none; see [`try_current`](Self::try_current).
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.spawn_cpu(|| twolane::Handle::current().threads()).wait().unwrap();
-    /// ```
-    #[track_caller]
-    pub fn current() -> Self {
-        match Self::try_current() {
-            Ok(handle) => handle,
-            Err(none) => panic!("{none}"),
-        }
-    }
-
-    /// As [`current`](Self::current).
-    ///
-    /// # Errors
-    /// If there is none.
-    ///
-    /// ```
-    /// assert!(twolane::Handle::try_current().is_err());
-    /// ```
-    pub fn try_current() -> Result<Self, NoCurrentHandle> {
-        context::current_handle()
-    }
-
-    /// Makes this the current handle of this thread until the guard is
-    /// dropped. Guards nest; don't hold one across an `.await`.
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let handle = cpu.handle();
-    /// let _entered = handle.enter();
-    /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
-    /// ```
-    pub fn enter(&self) -> EnterGuard<'_> {
-        context::enter(self)
-    }
-
-    /// Makes `handle` the current one wherever there is no other; returns the
-    /// one before.
-    ///
-    /// For programs with one `CpuRuntime`. In tests prefer handles: a default
-    /// that belongs to the first `#[tokio::test]` ends with that test's
-    /// runtime, and the next one is told [`JoinError::is_io_runtime_gone`].
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// twolane::Handle::set_process_default(Some(cpu.handle()));
-    /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
-    /// ```
-    pub fn set_process_default(handle: Option<Self>) -> Option<Self> {
-        context::set_process_default(handle)
     }
 
     /// Runs a closure on the CPU lane.

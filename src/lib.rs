@@ -108,9 +108,10 @@ mod task;
 mod trace;
 mod warden;
 
+pub use backend::Backend;
 pub use budget::{YieldIfDue, yield_if_due};
 pub use build_error::BuildError;
-pub use builder::{Backend, Builder};
+pub use builder::Builder;
 pub use context::{EnterGuard, JobContext, checkpoint, current_job};
 pub use current::{in_io_context, spawn_cpu, spawn_io, try_spawn_cpu, try_spawn_io};
 pub use error::{Cancelled, JoinError, NoCurrentHandle};

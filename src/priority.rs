@@ -5,9 +5,12 @@
 /// Tokio and rayon run a job until it yields; the kernel does not. So each
 /// priority has **threads of its own**, as many as the lane was built with,
 /// and the operating system shares the cores among them by weight: the I/O
-/// lane first, then `High`, `Normal`, `Low`. A late `High` job runs at once, on
-/// top of any queue of `Normal` ones, and takes a core from one that runs.
-/// Nothing starves, since weights share and do not forbid.
+/// lane first, then `High`, `Normal`, `Low`. A late `High` job passes any queue
+/// of others and takes a core from one that runs, as a rule within some tens of
+/// microseconds. Nothing starves, since weights share and do not forbid; that
+/// is also why `Normal`, which weighs only twice what `Low` does, gets its
+/// share beside `Low` at once, but a core in the middle of a slice only
+/// sometimes.
 ///
 /// `Normal`'s threads start with the lane, the others' with the first job that
 /// is submitted there. That one waits for them: a fraction of a millisecond, or

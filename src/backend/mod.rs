@@ -3,15 +3,18 @@
 //! The queue, tasks, cancellation and shutdown are the same above both. What
 //! the threads do is: come and fetch a job when they are kicked.
 
+mod hooks;
+mod kind;
 pub(crate) mod rayon;
 pub(crate) mod runtime;
 mod tickets;
 
 use std::io;
 
-use crate::builder::{Backend, ThreadHooks};
 use crate::lane::Level;
 use crate::priority::Priority;
+pub(crate) use hooks::ThreadHooks;
+pub use kind::Backend;
 
 #[derive(Debug)]
 pub(crate) enum Threads {

@@ -24,6 +24,9 @@ const RESERVE: f64 = 0.25;
 ///    cores, 3 threads; of 2.5, 2; of 2, 1.
 /// 4. At least 1. One thread is enough for everything to work.
 ///
+/// So with a quota of 2 cores one priority alone can use half of what there is:
+/// set the number if the lane shall have more and the I/O lane needs little.
+///
 /// A quota is not a number of cores. Once the process has used it up in a
 /// period (100 ms, mostly), the kernel stops **all** its threads until the next
 /// one, the I/O lane's too, whatever their weights. Counting threads can't

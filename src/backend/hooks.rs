@@ -1,0 +1,36 @@
+//! What the user wants run on each of the lane's threads, at its start and end.
+
+use std::sync::Arc;
+
+use crate::panics;
+
+type Hook = Arc<dyn Fn() + Send + Sync>;
+
+/// What the user wants run on the lane's threads.
+#[derive(Clone, Default)]
+pub(crate) struct ThreadHooks {
+    start: Vec<Hook>,
+    stop: Vec<Hook>,
+}
+
+impl ThreadHooks {
+    pub(crate) fn on_start(&mut self, hook: impl Fn() + Send + Sync + 'static) {
+        self.start.push(Arc::new(hook));
+    }
+
+    pub(crate) fn on_stop(&mut self, hook: impl Fn() + Send + Sync + 'static) {
+        self.stop.push(Arc::new(hook));
+    }
+
+    pub(crate) fn started(&self) {
+        for hook in &self.start {
+            panics::run_hook("an `on_thread_start` hook", || hook());
+        }
+    }
+
+    pub(crate) fn stopping(&self) {
+        for hook in &self.stop {
+            panics::run_hook("an `on_thread_stop` hook", || hook());
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! [`Backend`]: which of the two, and in what they differ.
+
+/// What runs the CPU lane's jobs. The contract is the same on both, but for
+/// these:
+///
+/// | | `Rayon` | `Runtime` |
+/// |---|---|---|
+/// | `par_iter`, `join`, `scope` inside a job | on the lane's own threads | on rayon's global pool |
+/// | `tokio::spawn` inside a job | **on the I/O lane**: use [`spawn`](crate::Handle::spawn) for what computes | on the CPU lane |
+/// | a socket opened directly inside a job | belongs to the I/O lane | panics (see below) |
+/// | a Tokio timer inside a job | the I/O lane's | the CPU runtime's own |
+/// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not see its cancel | as in any Tokio task |
+/// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |
+/// | [`current_job`](crate::current_job) costs | microseconds | nanoseconds |
+///
+/// The panic of a socket in a job on `Backend::Runtime` reads *"A Tokio 1.x
+/// context was found, but IO is disabled"*. It means: this future does I/O
+/// where none is done. Give it to [`spawn_io`](crate::Handle::spawn_io), or
+/// make and poll it inside [`in_io_context`](crate::Handle::in_io_context).
+///
+/// ```
+/// # let io = tokio::runtime::Runtime::new().unwrap();
+/// # let _io = io.enter();
+/// let cpu = twolane::CpuRuntime::builder().backend(twolane::Backend::Runtime).build().unwrap();
+/// assert_eq!(cpu.handle().backend(), twolane::Backend::Runtime);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backend {
+    /// A rayon pool of the lane's own. The default.
+    #[default]
+    Rayon,
+    /// A dedicated Tokio runtime with timers and without an I/O driver, for
+    /// engines whose futures call `tokio::spawn` on CPU-heavy parts of
+    /// themselves (DataFusion).
+    Runtime,
+}
