@@ -133,12 +133,12 @@ impl Builder {
     /// (One to three short runs each, on a noisy virtual machine.) Below 8 the
     /// wait for a slice is the rule. From 8 on it is the exception: a run now and
     /// then with some requests of 2 ms, as the idle machine has too if it is kept
-    /// awake by another process at nice 19. The same holds
-    /// between High and Normal: a late High job beside a full queue of Normal
-    /// ones was done, at p99, 0.1 to 3.8 ms after its call with 10 and 16, 0.1
-    /// to 2.1 with 8 and 16, 0.05 to 0.1 with 5 and 18 (bench `late_job`). So
-    /// the distance from 0 to 16 is cut in half; what jobs at High take from
-    /// the I/O lane matters more, since they may be many.
+    /// awake by another process at nice 19. The same holds between High and
+    /// Normal: a late High job beside a full queue of Normal ones was done, at
+    /// p99, 0.1 to 3.8 ms after its call with 10 and 16, 0.06 to 2.5 with 8 and
+    /// 16, 0.05 to 0.1 with 5 and 18 (bench `late_job`). So the distance from 0
+    /// to 16 is cut in half; what jobs at High take from the I/O lane matters
+    /// more, since they may be many.
     ///
     /// # Who else is affected
     /// Weights count among the threads of one cgroup (and, with the kernel's
@@ -150,12 +150,14 @@ impl Builder {
     ///
     /// The value is raised from that of the thread that made the process's
     /// first lane, to 19 at most: in a process that was itself started at 11 or
-    /// more, all priorities weigh the same. Neither Normal nor Low may be below the more
-    /// urgent priorities, defaults included: to raise High above 16 takes
-    /// raising the others first. [`without_nice`](Self::without_nice) sets all
-    /// three to 0, and later calls start from there. A sandbox may refuse to
-    /// raise even that: then jobs run without, a warning is logged once, and
-    /// `Debug` of the handle shows it.
+    /// more, all priorities weigh the same. A sandbox may refuse to raise it:
+    /// then jobs run without, a warning is logged once, and `Debug` of the
+    /// handle shows it.
+    ///
+    /// Neither Normal nor Low may be below the more urgent priorities, defaults
+    /// included: to raise High above 16 takes raising the others first.
+    /// [`without_nice`](Self::without_nice) sets all three to 0, and later
+    /// calls start from there.
     ///
     /// # What it brings with it
     /// - **Threads that a job makes inherit its value**, and can't get rid of
