@@ -1,0 +1,181 @@
+//! On clocks that stand still but for what a test does.
+
+use super::*;
+use Priority::{High, Low, Normal};
+
+fn ms(n: f64) -> Duration {
+    Duration::from_secs_f64(n / 1e3)
+}
+
+/// One core, 100 ms: 90 ms of CPU time per 100 ms, and 10 ms of credit. The
+/// clocks stand still but for what a test does.
+struct Machine {
+    pacer: Pacer,
+    start: Instant,
+    /// Wall, process, this thread.
+    clocks: Cell<[Duration; 3]>,
+    /// How many cores other threads use.
+    others: f64,
+    slept: Cell<Duration>,
+}
+
+impl Clocks for Machine {
+    fn now(&self) -> Instant {
+        self.start + self.clocks.get()[0]
+    }
+    fn of_process(&self) -> Option<Duration> {
+        Some(self.clocks.get()[1])
+    }
+    fn of_thread(&self) -> Option<Duration> {
+        Some(self.clocks.get()[2])
+    }
+    fn sleep(&self, time: Duration) {
+        self.pass(time, Duration::ZERO);
+        self.slept.set(self.slept.get() + time);
+    }
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self::beside(0.0)
+    }
+
+    fn beside(others: f64) -> Self {
+        LAST_VISIT.take();
+        let quota = Quota {
+            cores: 1.0,
+            period: ms(100.0),
+        };
+        let start = Instant::now();
+        Self {
+            pacer: Pacer::new(quota, start, Duration::ZERO),
+            start,
+            clocks: Cell::new([Duration::ZERO; 3]),
+            others,
+            slept: Cell::default(),
+        }
+    }
+
+    fn pass(&self, wall: Duration, thread: Duration) {
+        let [a, b, c] = self.clocks.get();
+        let process = wall.mul_f64(self.others) + thread;
+        self.clocks.set([a + wall, b + process, c + thread]);
+    }
+
+    fn others_use(&self, cpu: Duration) {
+        let [a, b, c] = self.clocks.get();
+        self.clocks.set([a, b + cpu, c]);
+    }
+
+    /// A job of so many ms on this thread, after its pause; in ms.
+    fn job(&self, priority: Priority, computes: f64) -> f64 {
+        self.slept.set(Duration::ZERO);
+        self.pacer.pause_by(self, priority, || false);
+        self.pass(ms(computes), ms(computes));
+        self.slept.get().as_secs_f64() * 1e3
+    }
+
+    /// For ten seconds of nothing but such jobs: how much of it they had.
+    fn share_of_jobs(&self, priority: Priority, computes: f64) -> f64 {
+        let [start, _, used] = self.clocks.get();
+        while self.clocks.get()[0] < start + ms(10_000.0) {
+            self.job(priority, computes);
+        }
+        let [now, _, used_now] = self.clocks.get();
+        (used_now - used).as_secs_f64() / (now - start).as_secs_f64()
+    }
+}
+
+fn is_about(found: f64, expected: f64) {
+    let near = (found - expected).abs() < 0.02;
+    assert!(near, "{found} instead of {expected}");
+}
+
+#[test]
+fn each_priority_has_nine_tenths() {
+    for priority in Priority::ALL {
+        is_about(Machine::new().share_of_jobs(priority, 5.0), 0.9);
+        is_about(Machine::new().share_of_jobs(priority, 60.0), 0.9);
+    }
+}
+
+#[test]
+fn what_others_use_is_taken_from_normal_and_low() {
+    is_about(Machine::beside(0.5).share_of_jobs(Normal, 5.0), 0.4);
+    is_about(Machine::beside(0.5).share_of_jobs(Low, 5.0), 0.4);
+    is_about(Machine::beside(0.5).share_of_jobs(High, 5.0), 0.9);
+}
+
+/// Small jobs and large ones alike.
+#[test]
+fn a_tenth_is_left_whatever_others_use() {
+    for others in [0.9, 1.0, 3.0] {
+        for computes in [0.05, 5.0, 60.0] {
+            let share = |p| Machine::beside(others).share_of_jobs(p, computes);
+            is_about(share(Normal), 0.1);
+            is_about(share(Low), 0.1);
+        }
+    }
+}
+
+/// It comes late, when Low has overdrawn the shared account.
+#[test]
+fn high_does_not_pay_for_low() {
+    let machine = Machine::new();
+    machine.share_of_jobs(Low, 60.0);
+    machine.others_use(ms(60.0));
+    LAST_VISIT.take();
+    assert_eq!(machine.job(High, 1.0), 0.0);
+    assert!(machine.job(Low, 1.0) > 0.0);
+}
+
+/// Between the two thresholds.
+#[test]
+fn low_leaves_the_last_credit_to_normal() {
+    let machine = Machine::new();
+    machine.pacer.pause_by(&machine, Normal, || false);
+    machine.pass(ms(1.0), Duration::ZERO);
+    machine.others_use(ms(7.9));
+    assert_eq!(machine.job(Normal, 0.0), 0.0);
+    assert!(machine.job(Low, 0.0) > 0.0);
+}
+
+#[test]
+fn a_rest_is_not_saved_up_beyond_a_burst() {
+    let machine = Machine::new();
+    machine.pass(ms(10_000.0), Duration::ZERO);
+    assert_eq!(machine.job(Normal, 99.0), 0.0);
+    assert_eq!(machine.job(Normal, 10.0), 0.0);
+    assert!(machine.job(Normal, 1.0) > 0.0);
+}
+
+#[test]
+fn a_pause_ends_when_it_no_longer_matters() {
+    let machine = Machine::new();
+    machine.others_use(ms(10_000.0));
+    let asked = Cell::new(0);
+    let is_over = || asked.replace(asked.get() + 1) == 3;
+    machine.pacer.pause_by(&machine, Normal, is_over);
+    assert_eq!(asked.get(), 4);
+}
+
+#[test]
+fn the_books_are_not_looked_at_for_each_job() {
+    struct NoCpuClock<'a>(&'a Machine);
+    impl Clocks for NoCpuClock<'_> {
+        fn now(&self) -> Instant {
+            self.0.now()
+        }
+        fn of_process(&self) -> Option<Duration> {
+            unreachable!("it looked")
+        }
+        fn of_thread(&self) -> Option<Duration> {
+            unreachable!("it looked")
+        }
+        fn sleep(&self, _: Duration) {}
+    }
+    let machine = Machine::new();
+    assert_eq!(machine.job(Normal, 0.1), 0.0);
+    let pacer = &machine.pacer;
+    pacer.pause_by(&NoCpuClock(&machine), Normal, || false);
+}
