@@ -93,6 +93,8 @@ fn wake_ticker() -> bool {
             Ok(thread) => *ticker = Ticker::Started(thread),
             Err(error) => {
                 *ticker = Ticker::Missing(Some(Instant::now()));
+                // The log is foreign code, which may panic.
+                drop(ticker);
                 crate::trace::warn_no_ticker(&error);
                 return false;
             }

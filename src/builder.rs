@@ -135,10 +135,9 @@ impl Builder {
     /// then with some requests of 2 ms, as the idle machine has too if it is kept
     /// awake by another process at nice 19. The same holds between High and
     /// Normal: a late High job beside a full queue of Normal ones was done, at
-    /// p99, 0.1 to 3.8 ms after its call with 10 and 16, 0.06 to 2.5 with 8 and
-    /// 16, 0.05 to 0.1 with 5 and 18 (bench `late_job`). So the distance from 0
-    /// to 16 is cut in half; what jobs at High take from the I/O lane matters
-    /// more, since they may be many.
+    /// p99 of each of five rounds, 0.06 to 2.5 ms after its call (bench
+    /// `late_job`). So the distance from 0 to 16 is cut in half: a lighter High
+    /// would leave the I/O lane more, and pass Normal's jobs less surely.
     ///
     /// # Who else is affected
     /// Weights count among the threads of one cgroup (and, with the kernel's
@@ -212,9 +211,9 @@ impl Builder {
     /// [`install`](crate::Handle::install), Tokio tasks of
     /// [`Backend::Runtime`]), and not other processes of the same group; though
     /// the former are counted. A pause is the thread's: on `Backend::Runtime`
-    /// that runtime's timers and tasks wait with it. It costs each job about a
-    /// microsecond, and nothing where there is no such quota. `Debug` of a
-    /// handle shows the quota.
+    /// that runtime's timers and tasks wait with it. Each job takes a lock and
+    /// reads a clock for it, and two more at most every 250 µs; nothing where
+    /// there is no such quota. `Debug` of a handle shows the quota.
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().pace_to_quota(false);

@@ -13,8 +13,8 @@
 /// sometimes.
 ///
 /// `Normal`'s threads start with the lane, the others' with the first job that
-/// is submitted there. That one waits for them: a fraction of a millisecond, or
-/// up to 10 ms if all cores compute just then. Give `High` an empty job when
+/// is submitted there. That one waits for them, milliseconds if all cores
+/// compute just then. Give `High` an empty job when
 /// the program starts, and its first real one is as quick as any.
 ///
 /// A job that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)), or

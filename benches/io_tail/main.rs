@@ -57,45 +57,27 @@ mod slice;
 mod spinners;
 mod table;
 
-use std::time::Duration;
-
 use clap::Parser;
 
 use contender::Contender;
 use slice::{Settings, Slice};
-use support::watchdog::Watchdog;
-use support::{Report, cores, in_turn};
+use support::{Report, cores};
+use tail::JOB;
 use tail::figures::print_and_report;
-use tail::findings::{self, chosen};
+use tail::findings;
+use tail::rounds::Rounds;
 use tail::work::Work;
-use tail::{JOB, WARM_UP, progress};
 
 type Findings = findings::Findings<Contender, Slice>;
 
 #[derive(Parser)]
 #[command(about = "How late does the I/O lane answer while the CPU lane is saturated?")]
 struct Args {
-    /// Two slices of a second each
-    #[arg(long)]
-    quick: bool,
-    /// Only these contenders: a name, or what several names begin with
-    #[arg(long, value_delimiter = ',')]
-    only: Vec<String>,
-    /// Measured seconds of a slice, after its warm-up
-    #[arg(long)]
-    seconds_per_slice: Option<f64>,
-    /// Slices of each contender
-    #[arg(long)]
-    slices: Option<usize>,
+    #[command(flatten)]
+    rounds: Rounds,
     /// The nice value of the `twolane_rayon` and `twolane_runtime` threads
     #[arg(long)]
     nice: Option<u8>,
-    /// Passed by `cargo bench`
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// The same as `--quick`
-    #[arg(long, hide = true)]
-    test: bool,
     /// Be one of the processes that keep a core awake
     #[arg(long, hide = true)]
     spin: bool,
@@ -106,12 +88,7 @@ fn main() {
     if args.spin {
         spinners::spin();
     }
-    let quick = args.quick || args.test;
-    let (slices, seconds) = if quick { (2, 1.0) } else { (6, 10.0) };
-    let slices = args.slices.unwrap_or(slices);
-    let measured = Duration::from_secs_f64(args.seconds_per_slice.unwrap_or(seconds));
-    let contenders = chosen(&Contender::ALL, Contender::name, &args.only);
-
+    let (slices, measured) = (args.rounds.slices(), args.rounds.measured());
     let work = Work::calibrated(JOB);
     let settings = Settings {
         cores: cores(),
@@ -126,26 +103,8 @@ fn main() {
         work.best_of(20).as_secs_f64() * 1e3,
     );
 
-    let watchdog = Watchdog::start();
-    // Beyond the slice: what the client waits for a last answer, and the pools
-    // for their threads.
-    let bound = WARM_UP + measured + Duration::from_secs(60);
-    let progress = progress(contenders.len() * slices);
-    let mut findings = Findings::new(&contenders);
-    for round in 0..slices {
-        for turn in in_turn(contenders.len(), round) {
-            let contender = contenders[turn];
-            let what = format!("{}, slice {} of {slices}", contender.name(), round + 1);
-            watchdog.allow(what.clone(), bound);
-            progress.set_message(what);
-            match slice::run(contender, &settings) {
-                Ok(slice) => findings.add(contender, slice),
-                Err(reason) => findings.skip(contender, reason),
-            }
-            progress.inc(1);
-        }
-    }
-    progress.finish_and_clear();
+    let run = |contender| slice::run(contender, &settings);
+    let findings = args.rounds.run(&Contender::ALL, Contender::name, run);
 
     table::print(&findings, settings.cores);
 

@@ -61,12 +61,12 @@ use clap::Parser;
 use cgroup::Cgroup;
 use contender::Contender;
 use slice::{Settings, Slice};
-use support::watchdog::Watchdog;
-use support::{Report, cores, in_turn};
+use support::{Report, cores};
+use tail::JOB;
 use tail::figures::print_and_report;
 use tail::findings::{self, chosen};
+use tail::rounds::Rounds;
 use tail::work::Work;
-use tail::{JOB, WARM_UP, progress};
 
 type Findings = findings::Findings<Contender, Slice>;
 
@@ -77,24 +77,8 @@ const PERIOD: Duration = Duration::from_millis(100);
 #[derive(Parser)]
 #[command(about = "How late does the I/O lane answer in a container that may use one core?")]
 struct Args {
-    /// Two slices of a second each
-    #[arg(long)]
-    quick: bool,
-    /// Only these contenders: a name, or what several names begin with
-    #[arg(long, value_delimiter = ',')]
-    only: Vec<String>,
-    /// Measured seconds of a slice, after its warm-up
-    #[arg(long)]
-    seconds_per_slice: Option<f64>,
-    /// Slices of each contender
-    #[arg(long)]
-    slices: Option<usize>,
-    /// Passed by `cargo bench`
-    #[arg(long, hide = true)]
-    bench: bool,
-    /// The same as `--quick`
-    #[arg(long, hide = true)]
-    test: bool,
+    #[command(flatten)]
+    rounds: Rounds,
     #[command(flatten)]
     inside: inside::Args,
 }
@@ -111,11 +95,7 @@ fn main() {
         };
         inside::serve(contender, &args.inside);
     }
-    let quick = args.quick || args.test;
-    let (slices, seconds) = if quick { (2, 1.0) } else { (6, 10.0) };
-    let slices = args.slices.unwrap_or(slices);
-    let measured = Duration::from_secs_f64(args.seconds_per_slice.unwrap_or(seconds));
-    let contenders = chosen(&Contender::ALL, Contender::name, &args.only);
+    let (slices, measured) = (args.rounds.slices(), args.rounds.measured());
 
     let mut report = Report::new("quota_tail");
     let cgroup = match cgroup() {
@@ -142,23 +122,8 @@ fn main() {
         work.steps,
     );
 
-    let watchdog = Watchdog::start();
-    // Beyond the slice: what the client waits for a last answer, and the pools
-    // for their threads.
-    let bound = WARM_UP + measured + Duration::from_secs(60);
-    let progress = progress(contenders.len() * slices);
-    let mut findings = Findings::new(&contenders);
-    for round in 0..slices {
-        for turn in in_turn(contenders.len(), round) {
-            let contender = contenders[turn];
-            let what = format!("{}, slice {} of {slices}", contender.name(), round + 1);
-            watchdog.allow(what.clone(), bound);
-            progress.set_message(what);
-            findings.add(contender, slice::run(contender, &cgroup, &settings));
-            progress.inc(1);
-        }
-    }
-    progress.finish_and_clear();
+    let run = |contender| Ok(slice::run(contender, &cgroup, &settings));
+    let findings = args.rounds.run(&Contender::ALL, Contender::name, run);
     drop(cgroup);
 
     table::print(&findings, settings.cores);

@@ -14,6 +14,7 @@ pub mod figures;
 pub mod findings;
 pub mod lanes;
 pub mod load;
+pub mod rounds;
 pub mod work;
 
 use std::time::{Duration, Instant};

@@ -22,7 +22,7 @@ use crate::job::Run;
 use crate::job::state::Cause;
 use crate::panics;
 use crate::priority::Priority;
-use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
+use crate::sync::{AtomicUsize, Ordering::SeqCst};
 use crate::warden::Order;
 
 pub(super) struct State {
@@ -104,8 +104,8 @@ impl Level {
             }
             Pushed::Rest => {}
         }
-        // Against `Lane::close` (see there).
-        fence(SeqCst);
+        // Against `Lane::close` (see there); `Opening::pushed` had the fence that
+        // it takes.
         if self.lane.is_closed() && self.lane.tell_warden(Order::Sweep).is_err() {
             // The warden has closed everything and gone; what is in the queue
             // now came after its last look.

@@ -46,7 +46,7 @@ impl Opening {
         self.asked.swap(true, SeqCst);
     }
 
-    /// After a push.
+    /// After a push. What the caller looks at next is looked at after a fence.
     pub(crate) fn pushed(&self) -> Pushed {
         fence(SeqCst);
         if self.open.load(SeqCst) {

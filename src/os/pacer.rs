@@ -44,8 +44,9 @@ use crate::priority::Priority;
 /// Of the quota, for all that computes. The rest is for jobs that run a little
 /// over.
 const SHARE: f64 = 0.9;
-/// Of the quota, for a priority that would get nothing.
-const FLOOR: f64 = 0.1;
+/// Of the quota, for a priority that would get nothing. It is the same tenth,
+/// so that an account that was closed has its credit back after a period.
+const FLOOR: f64 = 1.0 - SHARE;
 
 /// A sleep is cut in pieces of this, so that a thread sees its lane close.
 const NAP: Duration = Duration::from_millis(5);

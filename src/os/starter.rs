@@ -3,8 +3,8 @@
 //! A thread inherits the weight of the one that makes it, and weights only go
 //! down. A lane may be built inside a job of another, or a priority be used
 //! first from a niced thread. So one thread of the process, made with the first
-//! lane, makes the others: whatever it starts has the weight that the process
-//! had then.
+//! lane, makes the others: whatever it starts has the weight that the maker of
+//! that lane had.
 
 use std::io;
 use std::sync::mpsc::{self, Sender};
