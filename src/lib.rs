@@ -121,8 +121,12 @@ pub use io::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 pub use io::bridge::{BridgeError, Bridged};
 pub use io::in_context::InIoContext;
 pub use io::lane::IoLaneState;
+#[cfg(any(feature = "object_store_0_13", feature = "object_store_0_14"))]
+pub use io::object_store::IoConnector;
 #[cfg(feature = "reqwest")]
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
+#[cfg(feature = "tower")]
+pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
 pub use os::sizing::default_threads;
 pub use priority::Priority;
 pub use runtime::{CpuRuntime, Shutdown};

@@ -39,7 +39,8 @@ use crate::warden::Order;
 /// | queued | never runs; its task says so at once (or the log, if it was detached) | the same | the same |
 /// | a suspended future | dropped; its task says so at once | the same | the same |
 /// | a running closure | awaited; its task gets the output | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
-/// | already on the I/O lane (`spawn_io`, bodies on their way) | goes on | the same | the same |
+/// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
+/// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
 /// | a running future | until its next `.await` that waits, then as a suspended one | the same, counted if it is late | the same, not awaited |
 ///
 /// So await the tasks whose work matters, and then shut down. In a server its
@@ -50,7 +51,7 @@ use crate::warden::Order;
 ///    has not started are told [`JoinError::is_shutdown`], and answer 503;
 /// 3. wait for the server once more, so that those answers get out.
 ///
-/// A job that runs then can start nothing more, on either lane: what it has to
+/// A job that runs then can start no other, on either lane: what it has to
 /// put down before it ends, it should do so itself. A closure that
 /// never ends keeps `shutdown` from resolving, and its thread; closures learn
 /// of a shutdown by [`checkpoint`](crate::checkpoint). Work of rayon's or

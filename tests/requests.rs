@@ -172,10 +172,10 @@ fn the_download_goes_on_while_its_reader_is_busy() {
 
 /// Where to send it is asked at the first poll; and said, if there is nowhere.
 #[test]
-fn it_needs_a_handle_and_a_lane() {
+fn it_needs_a_handle_and_the_io_lane() {
     let _limit = support::time_limit();
     let server = hello();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
     let handle = cpu.handle();
     let elsewhere = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -198,9 +198,13 @@ fn it_needs_a_handle_and_a_lane() {
     assert_eq!(text.unwrap(), "hello");
     drop(entered);
 
+    // Of the CPU lane it needs nothing.
     cpu.shutdown().wait();
+    let text = elsewhere.block_on(async { request().on(&handle).await.unwrap().text().await });
+    assert_eq!(text.unwrap(), "hello");
+    drop(io);
     match elsewhere.block_on(request().on(&handle)).unwrap_err() {
-        SendIoError::Join(error) => assert!(error.is_shutdown()),
+        SendIoError::Join(error) => assert!(error.is_io_runtime_gone()),
         other => panic!("{other:?}"),
     }
 }

@@ -1,20 +1,18 @@
 //! [`RequestBuilderExt::send_io`]: a reqwest request as a task of the I/O lane.
 //!
 //! The whole request is made there, since reqwest starts its timer in `send()`
-//! and its connection's driver with a bare `tokio::spawn`. The same task that
-//! has sent the head of the response over goes on to pump the body.
+//! and its connection's driver with a bare `tokio::spawn`.
 
 use std::error::Error;
 use std::fmt;
-use std::future::{Future, pending};
+use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use reqwest::{Body, RequestBuilder, Response, ResponseBuilderExt};
 
-use super::body::{BodyPump, DEFAULT_BODY_LIMIT, bridge_body};
-use super::lane::this_runtime_is_closing;
-use super::spawn::{Tail, spawn_io};
+use super::body::{BridgedBody, DEFAULT_BODY_LIMIT};
 use crate::error::{JoinError, NoCurrentHandle};
 use crate::handle::Handle;
 use crate::task::Task;
@@ -38,8 +36,8 @@ pub trait RequestBuilderExt {
     /// computes, give it [`Handle::stream_from_cpu`].
     ///
     /// # Errors
-    /// [`SendIoError`]: reqwest's own, or that the I/O lane or the CPU lane is
-    /// gone, or that there is no current handle. If the I/O lane stops while
+    /// [`SendIoError`]: reqwest's own, or that the I/O runtime is gone, or that
+    /// there is no current handle. If the I/O lane stops while
     /// the body is read, the body's error says so
     /// ([`BridgeError`](crate::BridgeError) is in its chain of sources).
     ///
@@ -78,9 +76,11 @@ pub struct SendIo {
     body_limit: usize,
 }
 
+type Bridged = BridgedBody<Bytes, reqwest::Error>;
+
 enum Step {
     Ready(Box<RequestBuilder>),
-    Sent(Task<Result<Response, reqwest::Error>>),
+    Sent(Task<Result<http::Response<Bridged>, reqwest::Error>>),
     Done,
 }
 
@@ -117,43 +117,24 @@ impl SendIo {
             Some(handle) => handle,
             None => Handle::try_current()?,
         };
-        let limit = self.body_limit;
-        self.step = Step::Sent(spawn_io(&handle, async move {
-            match request.send().await {
-                Ok(response) => {
-                    let (response, pump) = bridge_response(response, limit);
-                    let tail: Tail =
-                        pump.map(|pump| Box::pin(pump) as Pin<Box<dyn Future<Output = ()> + Send>>);
-                    (Ok(response), tail)
-                }
-                // Dropped with its runtime, this tells the cause.
-                Err(_) if this_runtime_is_closing() => pending().await,
-                Err(error) => (Err(error), None),
-            }
-        }));
+        let sent = async move { request.send().await.map(keeping_url) };
+        self.step = Step::Sent(handle.response_from_io(sent, self.body_limit));
         Ok(())
     }
 }
 
-fn bridge_response(response: Response, limit: usize) -> (Response, Option<BodyPump<Body>>) {
+/// reqwest finds the URL of a response that it did not make in an extension
+/// that only its own builder extension can make.
+fn keeping_url(response: Response) -> http::Response<Body> {
     let url = response.url().clone();
-    let (head, body) = http::Response::<Body>::from(response).into_parts();
-    let (body, pump) = bridge_body(body, limit);
-    // reqwest finds the URL of a response that it did not make in an extension
-    // that only its own builder extension can make.
-    let (mut with_url, body) = http::response::Builder::new()
+    let (with_url, ()) = http::response::Builder::new()
         .url(url)
-        .body(Body::wrap(body))
+        .body(())
         .expect("no part of it can be wrong: it has a URL only")
         .into_parts();
-    let mut extensions = head.extensions;
-    extensions.extend(with_url.extensions);
-    with_url.status = head.status;
-    with_url.version = head.version;
-    with_url.headers = head.headers;
-    with_url.extensions = extensions;
-    let response = http::Response::from_parts(with_url, body);
-    (Response::from(response), pump)
+    let mut response = http::Response::<Body>::from(response);
+    response.extensions_mut().extend(with_url.extensions);
+    response
 }
 
 impl Future for SendIo {
@@ -174,7 +155,8 @@ impl Future for SendIo {
         let sent = std::task::ready!(Pin::new(task).poll(cx));
         this.step = Step::Done;
         Poll::Ready(match sent {
-            Ok(response) => response.map_err(SendIoError::Request),
+            Ok(Ok(response)) => Ok(Response::from(response.map(Body::wrap))),
+            Ok(Err(error)) => Err(SendIoError::Request(error)),
             Err(error) => Err(SendIoError::Join(error)),
         })
     }
@@ -203,8 +185,8 @@ impl fmt::Debug for SendIo {
 pub enum SendIoError {
     /// reqwest's own error.
     Request(reqwest::Error),
-    /// The request's task did not end: the I/O lane is gone, the CPU lane was
-    /// shut down, or it panicked.
+    /// The request's task did not end: the I/O runtime is gone, or it
+    /// panicked.
     Join(JoinError),
     /// There is no current handle; see [`SendIo::on`].
     NoCurrentHandle(NoCurrentHandle),

@@ -45,16 +45,27 @@ impl<F: Future> Future for Tailless<F> {
     }
 }
 
-/// Runs `head` on the I/O lane.
+/// Runs `head` on the I/O lane, unless one of the lanes takes nothing on.
 pub(crate) fn spawn_io<F, T>(handle: &Handle, head: F) -> Task<T>
 where
     F: Future<Output = (T, Tail)> + Send + 'static,
     T: Send + 'static,
 {
-    if let Some(cause) = handle.level().lane().refusal() {
-        drop(head);
-        return Task::refused(cause);
+    match handle.level().lane().refusal() {
+        Some(cause) => {
+            drop(head);
+            Task::refused(cause)
+        }
+        None => spawn_io_unless_gone(handle, head),
     }
+}
+
+/// Runs `head` on the I/O lane, also when the CPU lane was shut down.
+pub(crate) fn spawn_io_unless_gone<F, T>(handle: &Handle, head: F) -> Task<T>
+where
+    F: Future<Output = (T, Tail)> + Send + 'static,
+    T: Send + 'static,
+{
     let job = Arc::new(IoJob {
         completion: Completion::new(State::running()),
         carried: Carried::capture(),
@@ -66,6 +77,7 @@ where
         job: job.clone(),
         handle: handle.clone(),
     };
+    // If the runtime is gone, it drops the runner at once, which tells.
     let spawned = handle.io_handle().spawn(runner);
     // Nobody can have cancelled it yet: the task is made below.
     job.abort.get_or_init(|| spawned.abort_handle());

@@ -1,0 +1,201 @@
+//! [`IoLayer`]: any HTTP client that is a tower service, on the I/O lane.
+
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Buf;
+use http::Response;
+use http_body::{Body, Frame, SizeHint};
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
+use crate::handle::Handle;
+use crate::task::Task;
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A [tower layer](tower_layer::Layer) that makes each request of an HTTP
+/// client a task of the I/O lane; the responses' bodies come back through a
+/// buffer bounded in bytes.
+///
+/// For any `Service<http::Request<_>>` that can be cloned, hyper-util's legacy
+/// client and tonic's channel among them. It goes on the outside of whatever
+/// does I/O.
+///
+/// - Each request has a clone of the service, and waits *on the I/O lane*
+///   until that is ready. So a limit inside of this layer shows in the
+///   response's delay, not in `poll_ready`, which always says yes; one outside
+///   of it works as ever.
+/// - A service that starts background tasks when it is made (tonic's `Channel`)
+///   should be made on the I/O lane too, by
+///   [`in_io_context`](Handle::in_io_context) or [`spawn_io`](Handle::spawn_io).
+/// - It serves both lanes, and goes on when the CPU lane is shut down. A
+///   request on its way ends only with its own end, with the I/O runtime, or
+///   when it is dropped.
+///
+/// # Errors
+/// The service's own error and the body's, as they are, boxed. Besides,
+/// [`JoinError`](crate::JoinError) in place of a response, and
+/// [`BridgeError`](crate::BridgeError) in a body, if the I/O runtime went or
+/// the request panicked there.
+///
+/// # Cancel safety
+/// Dropping the future stops the request; dropping the response, the download.
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use http_body_util::Empty;
+/// use hyper_util::{client::legacy::Client, rt::TokioExecutor};
+/// use tower::{Layer, ServiceExt};
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let client = Client::builder(TokioExecutor::new()).build_http::<Empty<bytes::Bytes>>();
+/// let client = twolane::IoLayer::new(&cpu.handle()).layer(client);
+/// let request = http::Request::get("http://127.0.0.1:1/").body(Empty::new()).unwrap();
+/// let job = cpu.spawn(client.oneshot(request)); // polled on the CPU lane
+/// assert!(job.await.unwrap().is_err()); // nobody is there
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct IoLayer {
+    handle: Handle,
+    body_limit: usize,
+}
+
+impl IoLayer {
+    /// Requests go to the I/O lane of `handle`.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let stack = tower::ServiceBuilder::new().layer(twolane::IoLayer::new(&cpu.handle()));
+    /// # drop(stack);
+    /// # }
+    /// ```
+    pub fn new(handle: &Handle) -> Self {
+        Self {
+            handle: handle.clone(),
+            body_limit: DEFAULT_BODY_LIMIT,
+        }
+    }
+
+    /// Reads at most so many bytes of each body (and one frame) ahead; with 0,
+    /// one frame at a time. Default: [`DEFAULT_BODY_LIMIT`].
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let layer = twolane::IoLayer::new(&cpu.handle()).body_limit(64 << 10);
+    /// # drop(layer);
+    /// # }
+    /// ```
+    pub fn body_limit(mut self, bytes: usize) -> Self {
+        self.body_limit = bytes;
+        self
+    }
+}
+
+impl<S> Layer<S> for IoLayer {
+    type Service = IoService<S>;
+
+    fn layer(&self, inner: S) -> IoService<S> {
+        IoService {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+/// An HTTP client whose requests run on the I/O lane; made by [`IoLayer`].
+#[derive(Clone, Debug)]
+pub struct IoService<S> {
+    inner: S,
+    layer: IoLayer,
+}
+
+impl<S, R, B> Service<R> for IoService<S>
+where
+    S: Service<R, Response = Response<B>> + Clone + Send + 'static,
+    S::Error: Into<BoxError> + Send + 'static,
+    S::Future: Send,
+    R: Send + 'static,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError> + Send,
+{
+    type Response = Response<IoBody<B::Data, B::Error>>;
+    type Error = BoxError;
+    type Future = IoResponse<B::Data, B::Error, S::Error>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: R) -> Self::Future {
+        let mut service = self.inner.clone();
+        let request = async move {
+            poll_fn(|cx| service.poll_ready(cx)).await?;
+            service.call(request).await
+        };
+        let IoLayer { handle, body_limit } = &self.layer;
+        IoResponse {
+            task: handle.response_from_io(request, *body_limit),
+        }
+    }
+}
+
+/// The response of an [`IoService`], on its way.
+#[must_use = "dropping it stops the request"]
+pub struct IoResponse<D, E, F> {
+    task: Task<Result<Response<BridgedBody<D, E>>, F>>,
+}
+
+impl<D, E, F: Into<BoxError>> Future for IoResponse<D, E, F> {
+    type Output = Result<Response<IoBody<D, E>>, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let response = ready!(Pin::new(&mut self.task).poll(cx))?;
+        let response = response.map_err(Into::into)?;
+        Poll::Ready(Ok(response.map(|bridged| IoBody { bridged })))
+    }
+}
+
+impl<D, E, F> fmt::Debug for IoResponse<D, E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoResponse").finish_non_exhaustive()
+    }
+}
+
+/// The body of an [`IoService`]'s response: read on the I/O lane, with the
+/// service's own errors, boxed.
+#[derive(Debug)]
+pub struct IoBody<D, E> {
+    bridged: BridgedBody<D, E>,
+}
+
+impl<D: Buf, E: Into<BoxError>> Body for IoBody<D, E> {
+    type Data = D;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<D>, BoxError>>> {
+        let polled = Pin::new(&mut self.bridged).poll_frame(cx);
+        polled.map_err(|error| match error {
+            BodyError::Body(own) => own.into(),
+            BodyError::Lost(lost) => lost.into(),
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bridged.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.bridged.size_hint()
+    }
+}
