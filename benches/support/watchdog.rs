@@ -39,6 +39,7 @@ impl Watchdog {
         self.orders.send(Some((what, bound))).unwrap();
     }
 
+    #[allow(dead_code, reason = "not every program pauses")]
     pub fn rest(&self) {
         self.orders.send(None).unwrap();
     }

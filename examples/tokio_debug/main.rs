@@ -54,6 +54,8 @@ mod findings;
 mod gate;
 mod json;
 mod lane;
+#[path = "../support/timeline.rs"]
+mod picture;
 mod reactor;
 mod round;
 mod server;
@@ -65,7 +67,6 @@ mod verdict;
 mod wakes;
 mod world;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -174,12 +175,7 @@ fn schedule(rounds: usize, quick: bool) -> Vec<(Contender, Busy)> {
 }
 
 fn write_files(findings: &Findings) -> Result<(), BoxError> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"),
-        PathBuf::from,
-    );
-    let folder = target.join("twolane");
-    std::fs::create_dir_all(&folder)?;
+    let folder = picture::folder()?;
     let numbers = folder.join("tokio_debug.json");
     json::write(findings, &numbers)?;
     println!("\nThe numbers: {}", numbers.display());

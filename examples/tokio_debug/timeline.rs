@@ -1,21 +1,18 @@
 //! The picture: the io side's ten requests of one round, a bar each, coloured by where the time
 //! went, and below them when the CPU threads were busy. One panel for each contender shown.
 
-use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::RGBColor;
 
 use crate::contender::Contender;
 use crate::findings::Findings;
 use crate::gate::Busy;
+use crate::picture::{GAP, HEADING, ROW, TOP, Timeline};
 use crate::round::{Request, Round, SEGMENTS, ms};
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), Box<dyn Error>>;
+type Drawn = Result<(), Box<dyn std::error::Error>>;
 
 const PANELS: [(Contender, &str); 3] = [
     (
@@ -32,15 +29,6 @@ const PANELS: [(Contender, &str); 3] = [
     ),
 ];
 
-const WIDTH: i32 = 960;
-const LEFT: i32 = 84;
-const RIGHT: i32 = 28;
-const TOP: i32 = 96;
-const BOTTOM: i32 = 52;
-const ROW: i32 = 15;
-const HEADING: i32 = 30;
-const GAP: i32 = 14;
-
 const COLOURS: [RGBColor; 4] = [
     RGBColor(233, 162, 59),
     RGBColor(91, 155, 112),
@@ -48,12 +36,9 @@ const COLOURS: [RGBColor; 4] = [
     RGBColor(110, 91, 167),
 ];
 const BUSY: RGBColor = RGBColor(176, 183, 193);
-const INK: RGBColor = RGBColor(38, 43, 51);
-const FAINT: RGBColor = RGBColor(112, 120, 132);
-const GRID: RGBColor = RGBColor(229, 232, 236);
 
 /// Writes the picture; false if there was nothing to show.
-pub fn draw(findings: &Findings, path: &Path) -> Result<bool, Box<dyn Error>> {
+pub fn draw(findings: &Findings, path: &Path) -> Result<bool, Box<dyn std::error::Error>> {
     let panels: Vec<_> = PANELS
         .iter()
         .filter_map(|(contender, title)| Some((representative(findings, *contender)?, *title)))
@@ -67,25 +52,18 @@ pub fn draw(findings: &Findings, path: &Path) -> Result<bool, Box<dyn Error>> {
         .fold(0.0, f64::max);
     let span = (last * 1.27 / 100.0).ceil() * 100.0;
     let heights: i32 = panels.iter().map(|(round, _)| panel_height(round)).sum();
-    let size = (WIDTH as u32, (TOP + heights + BOTTOM) as u32);
-    let area = SVGBackend::new(path, size).into_drawing_area();
-    area.fill(&WHITE)?;
-    text(
-        &area,
-        "Ten requests that should each take 50 ms",
-        (LEFT, 14),
-        19,
-        &INK,
-        HPos::Left,
-    )?;
-    legend(&area)?;
+    let title = "Ten requests that should each take 50 ms";
+    let timeline = Timeline::new(path, title, heights, span)?;
+    let segments = COLOURS.iter().zip(SEGMENTS);
+    timeline.legend(segments.chain([(&BUSY, "CPU thread busy")]))?;
     let mut y = TOP;
     for (round, title) in &panels {
-        panel(&area, round, title, y, span)?;
+        panel(&timeline, round, title, y)?;
         y += panel_height(round);
     }
-    axis(&area, y, span)?;
-    area.present()?;
+    let caption =
+        "ms since the start of the round; a request is submitted every 10 ms on each side";
+    timeline.finish(y, caption)?;
     Ok(true)
 }
 
@@ -126,35 +104,26 @@ fn threads(round: &Round) -> Vec<&str> {
     names
 }
 
+fn rows_height(round: &Round) -> i32 {
+    ROW * (round.requests.len() + threads(round).len()) as i32 + 5
+}
+
 fn panel_height(round: &Round) -> i32 {
-    HEADING + ROW * (round.requests.len() + threads(round).len()) as i32 + 5 + GAP
+    HEADING + rows_height(round) + GAP
 }
 
-fn x_of(at_ms: f64, span: f64) -> i32 {
-    LEFT + (at_ms / span * f64::from(WIDTH - LEFT - RIGHT)).round() as i32
-}
-
-fn panel(area: &Area, round: &Round, title: &str, top: i32, span: f64) -> Drawn {
+fn panel(timeline: &Timeline<'_>, round: &Round, title: &str, top: i32) -> Drawn {
     let heading = format!(
         "{title}: {} of {} stalled",
         round.stalled(),
         round.requests.len()
     );
-    text(area, &heading, (LEFT, top + 6), 14, &INK, HPos::Left)?;
+    timeline.panel(&heading, top, rows_height(round))?;
     let rows = top + HEADING;
-    let bottom = top + panel_height(round) - GAP;
-    grid(area, rows, bottom, span)?;
-    let at = |instant: Instant| x_of(ms(round.start, instant), span);
+    let at = |instant: Instant| ms(round.start, instant);
     for (i, request) in round.requests.iter().enumerate() {
         let y = rows + ROW * i as i32;
-        text(
-            area,
-            &format!("io {}", i + 1),
-            (LEFT - 8, y + 2),
-            11,
-            &FAINT,
-            HPos::Right,
-        )?;
+        timeline.name(&format!("io {}", i + 1), y)?;
         let marks = [
             request.submitted,
             request.seen,
@@ -163,17 +132,15 @@ fn panel(area: &Area, round: &Round, title: &str, top: i32, span: f64) -> Drawn 
             request.ready,
         ];
         for (ends, colour) in marks.windows(2).zip(&COLOURS) {
-            bar(area, at(ends[0]), at(ends[1]), y, colour)?;
+            timeline.bar(at(ends[0]), at(ends[1]), y, colour)?;
         }
-        let x = at(request.ready) + 6;
-        text(area, &label(request), (x, y + 2), 11, &FAINT, HPos::Left)?;
+        timeline.note(&label(request), at(request.ready), y)?;
     }
     for (i, name) in threads(round).into_iter().enumerate() {
         let y = rows + ROW * (round.requests.len() + i) as i32 + 5;
-        text(area, name, (LEFT - 8, y + 2), 11, &FAINT, HPos::Right)?;
+        timeline.name(name, y)?;
         for span in round.spans.iter().filter(|span| span.thread == name) {
-            // One pixel less, so that one job can be told from the next.
-            bar(area, at(span.from), at(span.to) - 1, y, &BUSY)?;
+            timeline.bar_apart(at(span.from), at(span.to), y, &BUSY)?;
         }
     }
     Ok(())
@@ -189,80 +156,4 @@ fn label(request: &Request) -> String {
     } else {
         format!("{latency:.0}")
     }
-}
-
-fn bar(area: &Area, from: i32, to: i32, y: i32, colour: &RGBColor) -> Drawn {
-    if to > from {
-        area.draw(&Rectangle::new(
-            [(from, y + 2), (to, y + ROW - 2)],
-            colour.filled(),
-        ))?;
-    }
-    Ok(())
-}
-
-fn legend(area: &Area) -> Drawn {
-    let entries = COLOURS
-        .iter()
-        .zip(SEGMENTS)
-        .chain([(&BUSY, "CPU thread busy")]);
-    // SVG text has no width until it is shown: near enough for a sans-serif of this size.
-    let width = |name: &str| 34 + (name.len() as f64 * 6.1) as i32;
-    let mut x = LEFT;
-    for (colour, name) in entries {
-        area.draw(&Rectangle::new([(x, 52), (x + 12, 64)], colour.filled()))?;
-        text(area, name, (x + 17, 52), 12, &INK, HPos::Left)?;
-        x += width(name);
-    }
-    Ok(())
-}
-
-/// The times that get a line and a number.
-fn ticks(span: f64) -> impl Iterator<Item = f64> {
-    let step = if span > 600.0 { 100.0 } else { 50.0 };
-    (0..=(span / step) as u32).map(move |i| f64::from(i) * step)
-}
-
-fn grid(area: &Area, top: i32, bottom: i32, span: f64) -> Drawn {
-    for tick in ticks(span) {
-        let x = x_of(tick, span);
-        area.draw(&PathElement::new([(x, top), (x, bottom)], GRID))?;
-    }
-    Ok(())
-}
-
-fn axis(area: &Area, y: i32, span: f64) -> Drawn {
-    let y = y - GAP;
-    area.draw(&PathElement::new([(LEFT, y), (x_of(span, span), y)], FAINT))?;
-    for tick in ticks(span) {
-        let x = x_of(tick, span);
-        text(
-            area,
-            &format!("{tick:.0}"),
-            (x, y + 6),
-            11,
-            &FAINT,
-            HPos::Center,
-        )?;
-    }
-    let middle = (LEFT + WIDTH - RIGHT) / 2;
-    let caption =
-        "ms since the start of the round; a request is submitted every 10 ms on each side";
-    text(area, caption, (middle, y + 26), 12, &FAINT, HPos::Center)
-}
-
-fn text(
-    area: &Area,
-    words: &str,
-    at: (i32, i32),
-    size: u32,
-    colour: &RGBColor,
-    align: HPos,
-) -> Drawn {
-    let style = ("sans-serif", size)
-        .into_font()
-        .color(colour)
-        .pos(Pos::new(align, VPos::Top));
-    area.draw(&Text::new(words, at, style))?;
-    Ok(())
 }

@@ -53,7 +53,7 @@ impl Handle {
         &self,
         request: F,
         body_limit: usize,
-    ) -> Task<Result<Response<BridgedBody<B::Data, B::Error>>, E>>
+    ) -> Task<Result<BridgedResponse<B>, E>>
     where
         F: Future<Output = Result<Response<B>, E>> + Send + 'static,
         B: Body + Send + 'static,

@@ -5,6 +5,12 @@
 //! `AWS_*` variables its credentials and region, and `TWOLANE_S3_BUCKET` a
 //! bucket that is there (default: `twolane`).
 
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each program uses a part of it, and none is a library"
+)]
+
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,0 +1,17 @@
+//! The engine at work, by each contender: what the example shows and the bench
+//! measures.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each program uses a part of it, and none is a library"
+)]
+
+pub mod contender;
+pub mod cpu;
+pub mod findings;
+pub mod fixture;
+pub mod lsm;
+pub mod rounds;
+pub mod slice;
+pub mod verify;
