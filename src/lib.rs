@@ -37,6 +37,7 @@
 //! | a closure that computes, from about 100 µs on | [`spawn_cpu`](Handle::spawn_cpu) |
 //! | a future that computes between its `.await`s | [`spawn`](Handle::spawn) |
 //! | a request made inside a job | [`spawn_io`], or [`send_io`](RequestBuilderExt::send_io) for reqwest |
+//! | a client whose every request shall be on the I/O lane | [`IoLayer`] for tower services (hyper-util, tonic), [`IoConnector`] for object_store |
 //! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](Handle::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | a client, pool or connection to be made inside a job | [`in_io_context`], or [`spawn_io`] |
@@ -73,8 +74,22 @@
 //! | feature | default | gives |
 //! |---|---|---|
 //! | `tracing` | yes | spans and subscribers carried into jobs; a log of what has no other way out |
-//! | `http-body` | no | [`Handle::body_from_io`], for any [`http_body::Body`] |
+//! | `http-body` | no | [`Handle::body_from_io`], [`Handle::response_from_io`]: for any [`http_body::Body`] and HTTP client |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
+//! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`; implies `http-body` |
+//! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
+//!
+//! # Public dependencies
+//!
+//! Types and traits of `tokio`, `http`, `http-body`, `bytes` and
+//! `futures-core` 0.3 are in this crate's interface, with `tower-service` and
+//! `tower-layer` 0.3, reqwest 0.13 and object_store by feature. A new
+//! incompatible release of one that others pin (DataFusion 55 pins object_store
+//! 0.13) gets a feature of its own, with the version in its name, in a minor
+//! release of this crate, over the same code; both can be on at once. The
+//! feature of the older one goes in a breaking release, not before what pins it
+//! has moved on. A feature without a version means one version until this
+//! crate's next breaking release.
 //!
 //! Linux is where it is tested. For Windows and macOS it is compiled, not run:
 //! there it should work, without weights and quotas; on Apple's systems
@@ -83,7 +98,11 @@
 #![forbid(unsafe_code)]
 // Without all features some of the links above lead nowhere.
 #![cfg_attr(
-    not(all(feature = "http-body", feature = "reqwest")),
+    not(all(
+        feature = "reqwest",
+        feature = "tower",
+        feature = "object_store_0_14"
+    )),
     allow(rustdoc::broken_intra_doc_links)
 )]
 
@@ -133,6 +152,6 @@ pub use runtime::{CpuRuntime, Shutdown};
 pub use task::{AbortHandle, Task};
 
 /// The README's code, compiled.
-#[cfg(all(doctest, feature = "reqwest"))]
+#[cfg(all(doctest, feature = "reqwest", feature = "object_store_0_14"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
