@@ -115,7 +115,7 @@ fn run(made: Made, layered: bool, url: &str, requests: usize) -> Result<Vec<Dura
     let endpoint = Endpoint::from_shared(url.to_owned())?.initial_connection_window_size(WINDOW);
     let channel = async move { endpoint.connect_lazy() };
     let client = match made {
-        Made::Hyper => Shared::Http(hyper_client(), url.to_owned()),
+        Made::Hyper => Shared::Http(Box::new(hyper_client()), url.to_owned()),
         Made::ChannelByAJob => Shared::Rpc(side.make(channel)?),
         Made::ChannelByIo => Shared::Rpc(io.block_on(channel)),
     };
@@ -183,7 +183,7 @@ impl Side {
 /// The client that both sides use.
 #[derive(Clone)]
 enum Shared {
-    Http(Client<HttpConnector, Full<Bytes>>, String),
+    Http(Box<Client<HttpConnector, Full<Bytes>>>, String),
     Rpc(Channel),
 }
 
@@ -195,7 +195,7 @@ impl Shared {
             (Self::Http(client, url), layer) => {
                 let request = Request::get(format!("{url}/http{path}")).body(Full::default())?;
                 match layer {
-                    Some(layer) => read(layer.layer(client).oneshot(request).await?).await?,
+                    Some(layer) => read(layer.layer(*client).oneshot(request).await?).await?,
                     None => read(client.request(request).await?).await?,
                 }
             }

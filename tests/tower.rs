@@ -136,9 +136,9 @@ fn a_request_goes_on_and_its_body_is_read_ahead_while_the_lane_is_busy() {
             let started = cpu.spawn(async move {
                 let mut response = client.call(request);
                 assert!(poll_once(&mut response).await.is_pending());
-                response
+                [response]
             });
-            let response = started.wait().unwrap();
+            let [response] = started.wait().unwrap();
             let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
             let answer = answers.blocking_recv().unwrap();
             let (writer, body) = written_body();

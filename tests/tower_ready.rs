@@ -106,9 +106,9 @@ fn readiness_is_awaited_on_the_io_lane() {
             assert!(matches!(ready, Poll::Ready(Ok(()))));
             let mut response = service.call(Request::new(()));
             assert!(poll_once(&mut response).await.is_pending());
-            response
+            [response]
         });
-        let response = started.wait().unwrap();
+        let [response] = started.wait().unwrap();
         let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
         tell.send(Some(true)).unwrap();
         calls.recv().unwrap();
