@@ -14,7 +14,7 @@ mod watched;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll};
 
 use http::{Request, Response};
@@ -183,6 +183,52 @@ fn dropping_the_future_ends_the_wait_for_readiness() {
         asks.recv().unwrap();
         drop(response);
         assert_eq!(dropped_on.recv().unwrap(), "io", "{backend:?}");
+    }
+}
+
+/// tonic's channel and tower's buffer have a worker, and say "closed" once that
+/// is gone. If the whole lane goes, that is the truth to tell.
+#[test]
+fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
+    let _limit = support::time_limit();
+    #[derive(Clone)]
+    struct Closed(Arc<Mutex<mpsc::Receiver<String>>>, mpsc::Sender<()>);
+    impl Service<Request<()>> for Closed {
+        type Response = Answer;
+        type Error = io::Error;
+        type Future = std::future::Pending<io::Result<Answer>>;
+        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            self.1.send(()).unwrap();
+            // On the other thread of the lane, which ends the runtime.
+            self.0.lock().unwrap().recv().unwrap();
+            Poll::Ready(Err(io::Error::other("closed")))
+        }
+        fn call(&mut self, _: Request<()>) -> Self::Future {
+            unreachable!()
+        }
+    }
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let (dropped, worker_gone) = mpsc::channel();
+        let guard = Dropped(dropped);
+        let (works, working) = mpsc::channel();
+        io.spawn(async move {
+            let _guard = guard;
+            works.send(()).unwrap();
+            std::future::pending::<()>().await
+        });
+        working.recv().unwrap();
+        let (asked, asks) = mpsc::channel();
+        let closed = Closed(Arc::new(Mutex::new(worker_gone)), asked);
+        let response = IoLayer::new(&cpu.handle())
+            .layer(closed)
+            .call(Request::new(()));
+        asks.recv().unwrap();
+        io.shutdown_background();
+        let error = wait(response).unwrap_err();
+        let lost = error.downcast_ref::<twolane::JoinError>();
+        let lost = lost.unwrap_or_else(|| panic!("{backend:?}: {error:?}"));
+        assert!(lost.is_io_runtime_gone());
     }
 }
 
