@@ -33,6 +33,8 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// - A service that starts background tasks when it is made (tonic's `Channel`)
 ///   should be made on the I/O lane too, by
 ///   [`in_io_context`](Handle::in_io_context) or [`spawn_io`](Handle::spawn_io).
+///   That alone is not enough where jobs share its connection: bodies that they
+///   are too busy to read use up its HTTP/2 window for all.
 /// - It serves both lanes, and goes on when the CPU lane is shut down. A
 ///   request on its way ends only with its own end, with the I/O runtime, or
 ///   when it is dropped.
