@@ -10,7 +10,7 @@ use super::object_store::client::{HttpConnector, SpawnedReqwestConnector};
 use super::object_store::multipart::MultipartStore;
 use super::object_store::path::Path;
 use super::object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, Result, RetryConfig};
-use super::store::{Site, get, io_connector, object, put, read, retries, store, store_by, wait};
+use super::store::{Site, get, io_connector, object, read, retries, store, store_by, wait};
 use crate::errors::{find, story};
 use crate::faults::{After, Fault, How};
 use crate::support::{self, BOTH, Lanes, lanes};
@@ -179,8 +179,10 @@ fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
             part.unwrap_err();
             assert!(matches!(is_there().await, Err(Error::NotFound { .. })));
         });
-        put(&store, &path, b"anew");
-        let got = wait(async { store.get(&path).await?.bytes().await });
+        let got = wait(async {
+            store.put(&path, "anew".into()).await?;
+            store.get(&path).await?.bytes().await
+        });
         assert_eq!(got.unwrap(), "anew", "{backend:?}");
         wait(store.delete(&path)).unwrap();
     }

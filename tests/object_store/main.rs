@@ -7,6 +7,8 @@
     reason = "a module's `super::object_store` is another version each time"
 )]
 
+#[path = "../support/dice.rs"]
+mod dice;
 #[path = "../support/faults.rs"]
 mod faults;
 #[path = "../support/mod.rs"]
@@ -29,7 +31,7 @@ mod errors;
 mod v0_14 {
     use object_store_0_14 as object_store;
 
-    // mod chance;
+    mod chance;
     mod connectors;
     mod lanes_end;
     mod network;
@@ -41,7 +43,7 @@ mod v0_14 {
 mod v0_13 {
     use object_store_0_13 as object_store;
 
-    // mod chance;
+    mod chance;
     mod connectors;
     mod lanes_end;
     mod network;

@@ -65,27 +65,29 @@ impl Site {
         let server = Server::start(Duration::ZERO).unwrap();
         let proxy = Proxy::before(server.address());
         let content = content(bytes);
-        let direct = store_by(
-            ReqwestConnector::default(),
-            &server.access(),
-            retries(0),
-            ClientOptions::new(),
-        );
-        put(&direct, &object(), &content);
-        Self {
+        let site = Self {
             proxy,
             server,
             content,
-        }
+        };
+        site.put(&object(), &site.content);
+        site
+    }
+
+    /// Not by way of the proxy, nor of us.
+    pub(super) fn put(&self, path: &Path, content: &[u8]) {
+        let direct = store_by(
+            ReqwestConnector::default(),
+            &self.server.access(),
+            retries(0),
+            ClientOptions::new(),
+        );
+        wait(direct.put(path, content.to_vec().into())).unwrap();
     }
 
     pub(super) fn access(&self) -> Access {
         self.server.access_by(self.proxy.address())
     }
-}
-
-pub(super) fn put(store: &AmazonS3, path: &Path, content: &[u8]) {
-    wait(store.put(path, content.to_vec().into())).unwrap();
 }
 
 pub(super) fn object() -> Path {
