@@ -159,7 +159,7 @@ fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
         let (inside, to) = (store.clone(), path.clone());
         let job = cpu.spawn(async move {
             let id = inside.create_multipart(&to).await.unwrap();
-            let part = vec![7; 5 << 20].into();
+            let part = vec![7; 100_000].into();
             inside.put_part(&to, &id, 0, part).await.unwrap();
             begins.send(id).unwrap();
             std::future::pending::<()>().await;
