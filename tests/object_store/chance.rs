@@ -16,7 +16,7 @@ use crate::support::{self, BOTH, Lanes, lanes};
 const ROUNDS: usize = 1_000;
 /// At most so many faults in a row.
 const FAULTS: u64 = 3;
-const SIZES: [usize; 6] = [1, 100, 5_000, 70_000, 150_000, 400_000];
+const SIZES: [usize; 6] = [1, 100, 5_000, 40_000, 100_000, 300_000];
 
 fn path(size: usize) -> Path {
     Path::from(format!("size-{size}"))

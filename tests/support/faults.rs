@@ -174,6 +174,7 @@ impl Connection {
         match self.fault {
             Fault::Reset => {
                 self.client.read_exact(&mut [0]).await?;
+                self.tell();
                 self.strike(How::Reset).await
             }
             Fault::SlowDown => {
@@ -187,6 +188,7 @@ impl Connection {
                     "HTTP/1.1 503 Slow Down\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{SLOW_DOWN}",
                     SLOW_DOWN.len()
                 );
+                self.tell();
                 self.client.write_all(answer.as_bytes()).await?;
                 self.strike(How::Fin).await
             }
@@ -213,6 +215,9 @@ impl Connection {
                     self.head.look(&answer[..read]);
                     let end = self.end().unwrap_or(usize::MAX).saturating_sub(self.sent);
                     let part = &answer[..read.min(end)];
+                    if end <= read {
+                        self.tell();
+                    }
                     if self.client.write_all(part).await.is_err() {
                         return self.client_is_gone();
                     }
@@ -234,9 +239,13 @@ impl Connection {
         }
     }
 
-    async fn strike(mut self, how: How) -> io::Result<()> {
+    /// Before the client can see anything of the fault.
+    fn tell(&self) {
         self.shared.struck.fetch_add(1, SeqCst);
         let _ = self.tell.send(Event::Struck(self.fault));
+    }
+
+    async fn strike(mut self, how: How) -> io::Result<()> {
         match how {
             How::Reset => return self.client.set_zero_linger(),
             How::Fin => self.client.shutdown().await?,
