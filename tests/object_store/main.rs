@@ -1,0 +1,52 @@
+//! `twolane::IoConnector`: object_store over a real S3 server, with faults
+//! between the two. The same tests for each version of object_store.
+
+#![cfg(all(feature = "object_store_0_13", feature = "object_store_0_14"))]
+#![allow(
+    clippy::duplicate_mod,
+    reason = "a module's `super::object_store` is another version each time"
+)]
+
+#[path = "../support/dice.rs"]
+mod dice;
+#[path = "../support/faults.rs"]
+mod faults;
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../support/torrent.rs"]
+mod torrent;
+
+#[path = "../support/s3.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "shared with examples and benches"
+)]
+mod s3;
+
+mod errors;
+
+#[path = "."]
+mod v0_14 {
+    use object_store_0_14 as object_store;
+
+    mod chance;
+    mod connectors;
+    mod lanes_end;
+    mod network;
+    mod round_trip;
+    mod store;
+}
+
+#[path = "."]
+mod v0_13 {
+    use object_store_0_13 as object_store;
+
+    mod chance;
+    mod connectors;
+    mod lanes_end;
+    mod network;
+    mod round_trip;
+    mod store;
+}
