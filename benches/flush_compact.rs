@@ -79,8 +79,8 @@ const SETTINGS: [(u64, &[Contender]); 2] = [
 fn main() -> Result<(), Error> {
     let args = Args::parse();
     let quick = args.quick || args.test;
-    let rounds = args.rounds.unwrap_or(if quick { 1 } else { 6 });
-    let seconds = args.seconds.unwrap_or(if quick { 1.0 } else { 8.0 });
+    let rounds = args.rounds.unwrap_or(if quick { 1 } else { 5 });
+    let seconds = args.seconds.unwrap_or(if quick { 1.0 } else { 6.0 });
     let mut report = Report::new("flush_compact");
     for (latency_ms, contenders) in SETTINGS {
         if args.latency_ms.is_some_and(|only| only != latency_ms) {

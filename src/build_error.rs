@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use crate::os::nice;
+use crate::os::weight;
 use crate::priority::Priority;
 
 /// Why [`Builder::build`](crate::Builder::build) made no runtime.
@@ -86,7 +86,7 @@ impl fmt::Display for BuildError {
             Self::Nice { priority, asked } => write!(
                 f,
                 "Builder::nice({priority:?}, {asked}): a nice value can be raised by 0 to {}",
-                nice::MAX
+                weight::MAX_NICE
             ),
             Self::NiceOrder { urgent, patient } => write!(
                 f,

@@ -13,7 +13,7 @@ use crate::io::lane::IoLaneState;
 use crate::io::spawn::{Tailless, spawn_io as spawn_io_with_tail};
 use crate::job::{ClosureWork, FutureWork, Job, Work};
 use crate::lane::Level;
-use crate::os::nice;
+use crate::os::weight;
 use crate::panics;
 use crate::priority::Priority;
 use crate::task::Task;
@@ -340,7 +340,7 @@ impl fmt::Debug for Handle {
         let lane = self.level.lane();
         let nice: Vec<_> = lane
             .started()
-            .map(|p| (p, lane.settings.nice[p.index()]))
+            .map(|p| (p, lane.settings.weights[p.index()].nice))
             .collect();
         let mut handle = f.debug_struct("Handle");
         handle
@@ -353,7 +353,7 @@ impl fmt::Debug for Handle {
             .field("io_lane", &self.io_lane_state());
         match lane.nice_refused() {
             Some(refused) => handle.field("nice_refused", refused),
-            None if nice::SUPPORTED => handle.field("nice", &nice),
+            None if weight::SUPPORTED => handle.field("nice", &nice),
             None => handle.field("nice", &"not on this platform"),
         };
         handle.finish()

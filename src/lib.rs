@@ -98,11 +98,7 @@
 #![forbid(unsafe_code)]
 // Without all features some of the links above lead nowhere.
 #![cfg_attr(
-    not(all(
-        feature = "reqwest",
-        feature = "tower",
-        feature = "object_store_0_14"
-    )),
+    not(all(feature = "reqwest", feature = "tower", feature = "object_store_0_14")),
     allow(rustdoc::broken_intra_doc_links)
 )]
 

@@ -14,20 +14,27 @@ const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 /// As documented at `Builder::nice`.
 const DEFAULT: [i32; 3] = [8, 16, 19];
 
-/// From a task's `stat`: "ID (NAME) STATE ...", where the nice value is the
-/// 17th after the name.
-fn nice_in(stat: &str) -> i32 {
+/// `SCHED_IDLE`, as the kernel numbers it; what is not is `SCHED_OTHER`.
+const IDLE: i32 = 5;
+const OTHER: i32 = 0;
+
+/// Where a value stands in a task's `stat`: "ID (NAME) STATE ...", counted from
+/// the state.
+const NICE: usize = 16;
+const POLICY: usize = 38;
+
+fn value_in(stat: &str, nth: usize) -> i32 {
     let after_name = stat.rsplit_once(')').unwrap().1;
-    after_name
-        .split_whitespace()
-        .nth(16)
-        .unwrap()
-        .parse()
-        .unwrap()
+    let value = after_name.split_whitespace().nth(nth).unwrap();
+    value.parse().unwrap()
+}
+
+fn my_value(nth: usize) -> i32 {
+    value_in(&fs::read_to_string("/proc/thread-self/stat").unwrap(), nth)
 }
 
 fn my_nice() -> i32 {
-    nice_in(&fs::read_to_string("/proc/thread-self/stat").unwrap())
+    my_value(NICE)
 }
 
 /// The nice values of the threads of this process that begin with `prefix`.
@@ -38,17 +45,21 @@ fn nice_of_threads(prefix: &str) -> Vec<i32> {
         let task = task.ok()?.path();
         let name = fs::read_to_string(task.join("comm")).ok()?;
         let stat = fs::read_to_string(task.join("stat")).ok()?;
-        Some((name.trim_end().to_owned(), nice_in(&stat)))
+        Some((name.trim_end().to_owned(), value_in(&stat, NICE)))
     });
     let named = all.filter(|(name, _)| name.starts_with(prefix));
     named.map(|(_, nice)| nice).collect()
 }
 
-fn nice_by_priority(cpu: &CpuRuntime) -> [i32; 3] {
+fn by_priority(cpu: &CpuRuntime, nth: usize) -> [i32; 3] {
     ALL.map(|priority| {
         let handle = cpu.handle().with_priority(priority);
-        handle.spawn_cpu(my_nice).wait().unwrap()
+        handle.spawn_cpu(move || my_value(nth)).wait().unwrap()
     })
+}
+
+fn nice_by_priority(cpu: &CpuRuntime) -> [i32; 3] {
+    by_priority(cpu, NICE)
 }
 
 fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
@@ -135,6 +146,23 @@ fn start_hooks_run_with_it() {
 
 /// A thread inherits the weight of its maker, and can't go back. A lane that is
 /// built inside a job, and a priority first used there, must not suffer.
+/// The kernel treats a core that runs only such threads as free.
+#[test]
+fn a_priority_at_19_is_of_the_idle_class() {
+    let _limit = support::time_limit();
+    let io = tokio::runtime::Runtime::new().unwrap();
+    for backend in BOTH {
+        let default = builder(backend, &io).build().unwrap();
+        assert_eq!(by_priority(&default, POLICY), [OTHER, OTHER, IDLE]);
+        let lighter = builder(backend, &io).nice(Priority::Low, 18).build();
+        assert_eq!(by_priority(&lighter.unwrap(), POLICY), [OTHER; 3]);
+        let off = builder(backend, &io).without_nice().build().unwrap();
+        assert_eq!(by_priority(&off, POLICY), [OTHER; 3]);
+        // Nobody else is.
+        assert_eq!(my_value(POLICY), OTHER);
+    }
+}
+
 #[test]
 fn what_is_made_in_a_job_is_not_born_niced() {
     let _limit = time_limit();

@@ -12,6 +12,7 @@ mod tickets;
 use std::io;
 
 use crate::lane::Level;
+use crate::os::weight::Weight;
 use crate::priority::Priority;
 pub(crate) use hooks::ThreadHooks;
 pub use kind::Backend;
@@ -71,8 +72,8 @@ pub(crate) struct ThreadSettings {
     pub(crate) threads: usize,
     pub(crate) name: String,
     pub(crate) hooks: ThreadHooks,
-    /// By priority; what a thread has besides its own is not lowered.
-    pub(crate) nice: [i32; Priority::ALL.len()],
+    /// By priority.
+    pub(crate) weights: [Weight; Priority::ALL.len()],
 }
 
 impl ThreadSettings {

@@ -22,6 +22,7 @@ use crate::io::lane::IoLane;
 use crate::job::Run;
 use crate::job::state::Cause;
 use crate::os::pacer::Pacer;
+use crate::os::weight;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
@@ -189,9 +190,9 @@ impl Lane {
     /// Gives this thread the weight of `priority`. What it can't do it tells
     /// once, in the log and in the lane's `Debug`: jobs run all the same.
     pub(crate) fn weigh_thread(&self, priority: Priority) {
-        let nice = self.settings.nice[priority.index()];
-        if let Err(refused) = crate::os::nice::raise_to(nice) {
-            self.note_refused_nice(nice, refused);
+        let weight = self.settings.weights[priority.index()];
+        if let Err(refused) = weight::take_on(weight) {
+            self.note_refused_nice(weight.nice, refused);
         }
     }
 

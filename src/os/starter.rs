@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::nice;
+use super::weight;
 
 struct Birth {
     name: String,
@@ -85,7 +85,7 @@ impl Starter {
         Ok(Self {
             process,
             births,
-            nice: nice::current(),
+            nice: weight::current_nice(),
         })
     }
 }

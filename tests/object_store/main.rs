@@ -18,11 +18,6 @@ mod support;
 mod torrent;
 
 #[path = "../support/s3.rs"]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    reason = "shared with examples and benches"
-)]
 mod s3;
 
 mod errors;

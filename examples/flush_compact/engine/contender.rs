@@ -105,7 +105,9 @@ impl World {
             }
             Contender::Twolane => {
                 let io = first.handle().clone();
-                let lane = lane.insert(CpuRuntime::builder().io_handle(io).build()?);
+                // Somebody waits for a flush, and it is short: as urgent as I/O.
+                let settings = CpuRuntime::builder().nice(Priority::High, 1);
+                let lane = lane.insert(settings.io_handle(io).build()?);
                 let handle = lane.handle();
                 let connector = IoConnector::new(ReqwestConnector::default(), &handle);
                 let at = |priority| Lane::Cpu(handle.with_priority(priority));
