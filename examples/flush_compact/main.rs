@@ -12,15 +12,15 @@
 //!
 //! Bursts of 4 flushes each 100 ms (sort, encode, put 256 KiB: 6 ms of CPU),
 //! alone and beside 4 compactions (8 range gets of 512 KiB, decode, merge,
-//! encode: 200 ms of CPU, multipart put of 4 MiB), by five contenders:
+//! encode: 200 ms of CPU, multipart put of 4 MiB), by six contenders:
 //!
 //! - one Tokio runtime for all,
 //! - one runtime, with the CPU parts in `spawn_blocking`,
 //! - two runtimes, one for flushes and one for compactions, that share a store,
 //! - the same with object_store's own `SpawnedReqwestConnector`: all requests
 //!   on the flushes' runtime,
-//! - twolane: one CPU lane, flushes at `High` and compactions at `Low`, and the
-//!   requests on the I/O lane by `IoConnector`.
+//! - twolane, on each backend: one CPU lane, flushes at `High` and compactions
+//!   at `Low`, and the requests on the I/O lane by `IoConnector`.
 //!
 //! All that was written is read back and compared: not a row lost or doubled.
 //!
@@ -57,7 +57,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::engine::contender::Contender;
+use crate::engine::contender::{Contender, LOW_NICE};
 use crate::engine::findings::{Findings, quantile};
 use crate::engine::lsm::Error;
 use crate::engine::rounds;
@@ -93,7 +93,7 @@ fn main() -> Result<(), Error> {
         ),
         None => println!("The S3 server: {}", access.endpoint),
     }
-    let bench = Bench::new(access)?;
+    let bench = Bench::new(access, LOW_NICE)?;
     let turns = Contender::ALL.map(|one| [(one, Load::Alone), (one, Load::Busy)]);
     let findings = rounds::run(&bench, turns.as_flattened(), rounds.max(1), measured)?;
     findings.print();
@@ -117,9 +117,7 @@ fn look_for(findings: &Findings) {
         p99(Contender::TwoRuntimes, Load::Busy) / ours,
         {
             let of = |contender| quantile(findings.compactions_per_s(contender), 0.5);
-            let others = Contender::ALL
-                .into_iter()
-                .filter(|one| *one != Contender::Twolane);
+            let others = Contender::ALL.into_iter().filter(|one| one.is_peer());
             of(Contender::Twolane) / others.map(of).fold(f64::NAN, f64::max)
         },
     );

@@ -8,11 +8,14 @@ use object_store_0_14::ObjectStore;
 use object_store_0_14::aws::AmazonS3Builder;
 use object_store_0_14::client::{ReqwestConnector, SpawnedReqwestConnector};
 use tokio::runtime::Runtime;
-use twolane::{CpuRuntime, IoConnector, Priority};
+use twolane::{Backend, CpuRuntime, IoConnector, Priority};
 
 use super::cpu::Cpu;
 use super::lsm::Error;
 use crate::s3::Access;
+
+/// Low's default: the idle class.
+pub const LOW_NICE: u8 = 19;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Contender {
@@ -20,17 +23,26 @@ pub enum Contender {
     SpawnBlocking,
     TwoRuntimes,
     Spawned,
+    /// On the rayon backend, the default.
+    TwolaneRayon,
+    /// On the backend that is a Tokio runtime, which suits futures that wait a
+    /// lot.
     Twolane,
 }
 
 impl Contender {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::OneRuntime,
         Self::SpawnBlocking,
         Self::TwoRuntimes,
         Self::Spawned,
+        Self::TwolaneRayon,
         Self::Twolane,
     ];
+
+    pub fn is_peer(self) -> bool {
+        !matches!(self, Self::Twolane | Self::TwolaneRayon)
+    }
 
     pub fn key(self) -> &'static str {
         match self {
@@ -38,6 +50,7 @@ impl Contender {
             Self::SpawnBlocking => "spawn_blocking",
             Self::TwoRuntimes => "two_runtimes",
             Self::Spawned => "spawned_connector",
+            Self::TwolaneRayon => "twolane_rayon",
             Self::Twolane => "twolane",
         }
     }
@@ -48,7 +61,8 @@ impl Contender {
             Self::SpawnBlocking => "one runtime, CPU parts in spawn_blocking",
             Self::TwoRuntimes => "two runtimes, one store",
             Self::Spawned => "the same, SpawnedReqwestConnector",
-            Self::Twolane => "twolane: flush High, compaction Low",
+            Self::TwolaneRayon => "twolane, Backend::Rayon",
+            Self::Twolane => "twolane, Backend::Runtime",
         }
     }
 }
@@ -79,7 +93,8 @@ impl Lane {
 }
 
 impl World {
-    pub fn new(contender: Contender, access: &Access) -> Result<Self, Error> {
+    /// `low_nice` is for twolane's compactions.
+    pub fn new(contender: Contender, access: &Access, low_nice: u8) -> Result<Self, Error> {
         let first = runtime("first")?;
         let on_first = || Lane::Tokio(first.handle().clone());
         let store = store_builder(access)?;
@@ -103,11 +118,17 @@ impl World {
                 };
                 (store, on_first(), Lane::Tokio(second.handle().clone()))
             }
-            Contender::Twolane => {
+            Contender::Twolane | Contender::TwolaneRayon => {
+                let backend = match contender {
+                    Contender::Twolane => Backend::Runtime,
+                    _ => Backend::Rayon,
+                };
                 let io = first.handle().clone();
                 // Somebody waits for a flush, and it is short: as urgent as I/O.
-                let settings = CpuRuntime::builder().nice(Priority::High, 1);
-                let lane = lane.insert(settings.io_handle(io).build()?);
+                let settings = CpuRuntime::builder()
+                    .nice(Priority::High, 1)
+                    .nice(Priority::Low, low_nice);
+                let lane = lane.insert(settings.backend(backend).io_handle(io).build()?);
                 let handle = lane.handle();
                 let connector = IoConnector::new(ReqwestConnector::default(), &handle);
                 let at = |priority| Lane::Cpu(handle.with_priority(priority));

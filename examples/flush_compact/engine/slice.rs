@@ -93,6 +93,7 @@ pub struct Bench {
     folder: Path,
     inputs: Vec<Input>,
     runtime: tokio::runtime::Runtime,
+    low_nice: u8,
 }
 
 enum Done {
@@ -104,7 +105,7 @@ enum Done {
 
 impl Bench {
     /// Writes the compactions' input.
-    pub fn new(access: Access) -> Result<Self, Error> {
+    pub fn new(access: Access, low_nice: u8) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -121,6 +122,7 @@ impl Bench {
             folder,
             inputs,
             runtime,
+            low_nice,
         })
     }
 
@@ -138,7 +140,7 @@ impl Bench {
             Load::Busy => COMPACTORS,
         };
         let memtables_sent = memtables.len();
-        let world = World::new(contender, &self.access)?;
+        let world = World::new(contender, &self.access, self.low_nice)?;
 
         let begin = Instant::now();
         let start = begin + WARM_UP;
