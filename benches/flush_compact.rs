@@ -10,9 +10,16 @@
 //! Two settings: the server waits for 20 ms before each answer, to stand for a
 //! network; and it does not. A ratio is the median of the rounds' own ratios.
 //!
+//! "twolane" in the ratios' names is `Backend::Runtime`, which suits futures
+//! that wait a lot; the rayon backend has names of its own. Both have High at
+//! nice 1 and Low in the idle class (`Builder::nice`, `idle_class_for_low`),
+//! which are not the defaults: `engine/contender.rs` says why.
+//!
 //! What it is not: a measure of S3. The server shares this machine's cores with
-//! the contenders, so a contender that gets more compactions done has more of
-//! the server's work beside its flushes as well.
+//! the contenders, at nice 0. So a contender that gets more compactions done has
+//! more of the server's work beside its flushes; and one whose compactions give
+//! way, gives way to the server too, as it would not have to for a remote one.
+//! Payloads are not hashed, as over TLS (`unsigned_payload`).
 //!
 //! ```text
 //! cargo bench --all-features --bench flush_compact               # 12 minutes
@@ -28,7 +35,7 @@ mod support;
 use std::time::Duration;
 
 use clap::Parser;
-use engine::contender::{Contender, LOW_NICE};
+use engine::contender::Contender;
 use engine::findings::Findings;
 use engine::lsm::Error;
 use engine::rounds;
@@ -48,12 +55,12 @@ struct Args {
     /// Measured seconds of a slice
     #[arg(long)]
     seconds: Option<f64>,
-    /// Only the setting with this latency, in ms: 20 or 0
+    /// Only the setting with this latency, in ms
+    #[arg(long, value_parser = ["20", "0"])]
+    latency_ms: Option<String>,
+    /// Leave twolane's compactions at nice 19
     #[arg(long)]
-    latency_ms: Option<u64>,
-    /// The nice value of twolane's compactions; 18 is without the idle class
-    #[arg(long, default_value_t = LOW_NICE)]
-    low_nice: u8,
+    without_idle_class: bool,
     /// Only these contenders, by their keys
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
@@ -86,11 +93,20 @@ fn main() -> Result<(), Error> {
     let seconds = args.seconds.unwrap_or(if quick { 1.0 } else { 5.0 });
     let mut report = Report::new("flush_compact");
     for (latency_ms, contenders) in SETTINGS {
-        if args.latency_ms.is_some_and(|only| only != latency_ms) {
+        let wanted = args.latency_ms.as_ref();
+        if wanted.is_some_and(|only| *only != latency_ms.to_string()) {
             continue;
         }
-        let (_server, access) = s3::from_environment(Duration::from_millis(latency_ms))?;
-        let bench = Bench::new(access, args.low_nice)?;
+        let (server, access) = s3::from_environment(Duration::from_millis(latency_ms))?;
+        if server.is_none() && latency_ms != 20 {
+            // Its latency is its own: one setting, with all contenders.
+            continue;
+        }
+        let about = match &server {
+            Some(_) => format!("The server waits for {latency_ms} ms before each answer"),
+            None => format!("The server is {}", access.endpoint),
+        };
+        let bench = Bench::new(access, !args.without_idle_class)?;
         let turns: Vec<_> = contenders
             .iter()
             .filter(|one| args.only.is_empty() || args.only.iter().any(|key| key == one.key()))
@@ -98,7 +114,7 @@ fn main() -> Result<(), Error> {
             .collect();
         let measured = Duration::from_secs_f64(seconds);
         let findings = rounds::run(&bench, &turns, rounds, measured)?;
-        println!("\nThe server waits for {latency_ms} ms before each answer:");
+        println!("\n{about}:");
         findings.print();
         tell(&findings, latency_ms, &mut report);
     }
@@ -155,8 +171,12 @@ fn tell(findings: &Findings, latency_ms: u64, report: &mut Report) {
         ratio(name, Ratio::of_rounds(ms(peer, Load::Busy, 0.99), ours()));
     }
     let rates: Vec<_> = peers.map(|peer| findings.compactions_per_s(peer)).collect();
+    if rates.iter().any(Vec::is_empty) {
+        // Not all of them ran: there is no telling the best.
+        return;
+    }
     // The best of all rounds, as a peer, not each round's luckiest one.
-    let best = rates.into_iter().filter(|rates| !rates.is_empty());
+    let best = rates.into_iter();
     let best = best.max_by(|a, b| median(a.iter().copied()).total_cmp(&median(b.iter().copied())));
     for (name, ours) in [
         ("twolane", Contender::Twolane),

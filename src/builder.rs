@@ -38,6 +38,7 @@ pub struct Builder {
     name: String,
     io: Option<tokio::runtime::Handle>,
     nice: [u8; Priority::ALL.len()],
+    idle_class_for_low: bool,
     pace_to_quota: bool,
     hooks: ThreadHooks,
 }
@@ -50,6 +51,7 @@ impl Builder {
             name: "twolane".to_owned(),
             io: None,
             nice: DEFAULT_NICE,
+            idle_class_for_low: false,
             pace_to_quota: true,
             hooks: ThreadHooks::default(),
         }
@@ -117,8 +119,8 @@ impl Builder {
     /// On Linux the nice value is a thread's weight beside those that want the
     /// same core: a factor of 1.25 a step. By default the I/O lane weighs six
     /// times as much as High, High six times as much as Normal, and Normal
-    /// more than twice as much as Low. Weights share, so nobody starves; and a
-    /// core that nobody else wants is had whole, so the CPU lane's throughput stays what
+    /// twice as much as Low. Weights share, so nobody starves; and a core that
+    /// nobody else wants is had whole, so the CPU lane's throughput stays what
     /// it was.
     ///
     /// # Why these values
@@ -140,14 +142,6 @@ impl Builder {
     /// `late_job`). So the distance from 0 to 16 is cut in half: a lighter High
     /// would leave the I/O lane more, and pass Normal's jobs less surely.
     ///
-    /// A priority whose value is 19, as Low's is, is of the kernel's idle class
-    /// too (`SCHED_IDLE`, a tenth of Normal's weight): a thread that wakes up
-    /// then goes to a core where only such work runs, as if that were idle. By
-    /// nice values alone two High threads may queue for one core while the
-    /// other has Low's work. Beside compactions at Low, that took the p99 of
-    /// flushes at High from 1.3 to 1.7 times what they take alone (bench
-    /// `flush_compact`). With 18 it is a nice value and no more.
-    ///
     /// # Who else is affected
     /// Weights count among the threads of one cgroup (and, with the kernel's
     /// autogroup, of one session). A container or a service of systemd's is a
@@ -168,7 +162,7 @@ impl Builder {
     /// calls start from there.
     ///
     /// # What it brings with it
-    /// - **Threads that a job makes inherit its value** (and class), and can't get rid of
+    /// - **Threads that a job makes inherit its value**, and can't get rid of
     ///   it. On the rayon backend that includes threads of the I/O runtime's
     ///   blocking pool that `tokio::task::spawn_blocking` (or a DNS lookup of
     ///   Tokio's) makes right in a job: they stay, and serve the I/O lane too,
@@ -199,6 +193,37 @@ impl Builder {
     /// ```
     pub fn without_nice(mut self) -> Self {
         self.nice = Default::default();
+        self
+    }
+
+    /// Whether [`Low`](Priority::Low)'s threads are of the kernel's idle class,
+    /// `SCHED_IDLE`, with nice 19 whatever else is set. Default: no. Only on
+    /// Linux; elsewhere nothing is set. It needs no privilege.
+    ///
+    /// A thread that wakes up goes to a core where only such work runs as if
+    /// that were idle. By nice values alone, two High threads that wake up
+    /// together may queue for one core, for milliseconds, while the other has
+    /// Low's work. Beside compactions at Low, flushes at High (with nice 1) had
+    /// a p99 of 1.27 times what it is alone with this (1.15 to 1.49), and 1.56
+    /// without (1.19 to 1.83); their median went from 1.07 to 1.02. (Six slices
+    /// each on 2 cores, Linux 6.18: bench `flush_compact`, without and with its
+    /// switch `--without-idle-class`.)
+    ///
+    /// The price: such a thread weighs a tenth of what Normal's does, and next
+    /// to nothing beside the I/O lane or another process at nice 0 (1 to 340).
+    /// It starves as long as they want all cores, and whoever waits for a lock
+    /// that it holds, be it the allocator's, waits too. Threads that its jobs
+    /// make are of that class as well. So it is for work that can wait for a
+    /// quiet second, in a process whose I/O lane has them.
+    ///
+    /// If it is refused (a sandbox may), a warning says so once, and jobs run
+    /// at nice 19.
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().idle_class_for_low(true);
+    /// ```
+    pub fn idle_class_for_low(mut self, idle: bool) -> Self {
+        self.idle_class_for_low = idle;
         self
     }
 
@@ -294,7 +319,10 @@ impl Builder {
             threads,
             name: self.name,
             hooks: self.hooks,
-            weights: self.nice.map(|by| Weight::after_raise(birth_nice, by)),
+            weights: Priority::ALL.map(|priority| match priority {
+                Priority::Low if self.idle_class_for_low => Weight::IDLE,
+                _ => Weight::after_raise(birth_nice, self.nice[priority.index()]),
+            }),
         };
         let pacer = self.pace_to_quota.then(Pacer::for_this_process).flatten();
         let (orders, mailbox) = mpsc::channel();
@@ -346,6 +374,7 @@ impl fmt::Debug for Builder {
             .field("threads", &self.threads)
             .field("thread_name", &self.name)
             .field("nice", &self.nice)
+            .field("idle_class_for_low", &self.idle_class_for_low)
             .field("pace_to_quota", &self.pace_to_quota)
             .finish_non_exhaustive()
     }

@@ -79,6 +79,10 @@
 //! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`; implies `http-body` |
 //! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
 //!
+//! Linux is where it is tested. For Windows and macOS it is compiled, not run:
+//! there it should work, without weights and quotas; on Apple's systems
+//! [`current_job`] in a stolen child may be less sure of its answer.
+//!
 //! # Public dependencies
 //!
 //! Types and traits of `tokio`, `http`, `http-body`, `bytes` and
@@ -90,10 +94,6 @@
 //! feature of the older one goes in a breaking release, not before what pins it
 //! has moved on. A feature without a version means one version until this
 //! crate's next breaking release.
-//!
-//! Linux is where it is tested. For Windows and macOS it is compiled, not run:
-//! there it should work, without weights and quotas; on Apple's systems
-//! [`current_job`] in a stolen child may be less sure of its answer.
 
 #![forbid(unsafe_code)]
 // Without all features some of the links above lead nowhere.
@@ -148,6 +148,6 @@ pub use runtime::{CpuRuntime, Shutdown};
 pub use task::{AbortHandle, Task};
 
 /// The README's code, compiled.
-#[cfg(all(doctest, feature = "reqwest", feature = "object_store_0_14"))]
+#[cfg(all(doctest, feature = "reqwest"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

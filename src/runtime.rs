@@ -40,6 +40,7 @@ use crate::warden::Order;
 /// | a suspended future | dropped; its task says so at once | the same | the same |
 /// | a running closure | awaited; its task gets the output | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
 /// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
+/// | a new `spawn_io`, `stream_from_io`, `body_from_io`, `stream_from_cpu` | refused: its task, or its reader, says so | the same | the same |
 /// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
 /// | a running future | until its next `.await` that waits, then as a suspended one | the same, counted if it is late | the same, not awaited |
 ///

@@ -55,8 +55,8 @@ pub(crate) fn warn_of_refused_nice(nice: i32, error: &std::io::Error) {
         target: "twolane",
         nice,
         %error,
-        "the CPU lane's threads can't be given a nice value: jobs run, but compete with the I/O \
-         lane as equals"
+        "the CPU lane's threads can't be given their weight: jobs run, but compete more with the \
+         I/O lane, and with one another"
     );
 }
 #[cfg(not(feature = "tracing"))]

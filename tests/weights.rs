@@ -144,25 +144,25 @@ fn start_hooks_run_with_it() {
     }
 }
 
-/// A thread inherits the weight of its maker, and can't go back. A lane that is
-/// built inside a job, and a priority first used there, must not suffer.
 /// The kernel treats a core that runs only such threads as free.
 #[test]
-fn a_priority_at_19_is_of_the_idle_class() {
+fn low_is_of_the_idle_class_if_asked_for() {
     let _limit = support::time_limit();
     let io = tokio::runtime::Runtime::new().unwrap();
     for backend in BOTH {
         let default = builder(backend, &io).build().unwrap();
-        assert_eq!(by_priority(&default, POLICY), [OTHER, OTHER, IDLE]);
-        let lighter = builder(backend, &io).nice(Priority::Low, 18).build();
-        assert_eq!(by_priority(&lighter.unwrap(), POLICY), [OTHER; 3]);
-        let off = builder(backend, &io).without_nice().build().unwrap();
-        assert_eq!(by_priority(&off, POLICY), [OTHER; 3]);
+        assert_eq!(by_priority(&default, POLICY), [OTHER; 3]);
+        let asked = builder(backend, &io).idle_class_for_low(true).build();
+        let asked = asked.unwrap();
+        assert_eq!(by_priority(&asked, POLICY), [OTHER, OTHER, IDLE]);
+        assert_eq!(nice_by_priority(&asked)[2], 19);
         // Nobody else is.
         assert_eq!(my_value(POLICY), OTHER);
     }
 }
 
+/// A thread inherits the weight of its maker, and can't go back. A lane that is
+/// built inside a job, and a priority first used there, must not suffer.
 #[test]
 fn what_is_made_in_a_job_is_not_born_niced() {
     let _limit = time_limit();

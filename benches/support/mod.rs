@@ -7,6 +7,8 @@
     reason = "each bench uses a part of it, and none is a library"
 )]
 
+#[path = "../../examples/support/folder.rs"]
+mod found;
 pub mod others;
 pub mod threads;
 pub mod watchdog;
@@ -130,11 +132,5 @@ impl Report {
 
 /// `target/twolane`, made if need be.
 pub fn folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"),
-        PathBuf::from,
-    );
-    let folder = target.join("twolane");
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
+    found::folder().unwrap()
 }

@@ -20,7 +20,8 @@
 //! - the same with object_store's own `SpawnedReqwestConnector`: all requests
 //!   on the flushes' runtime,
 //! - twolane, on each backend: one CPU lane, flushes at `High` and compactions
-//!   at `Low`, and the requests on the I/O lane by `IoConnector`.
+//!   at `Low`, and the requests on the I/O lane by `IoConnector`. (Not with the
+//!   default weights: High at nice 1, Low in the kernel's idle class.)
 //!
 //! All that was written is read back and compared: not a row lost or doubled.
 //!
@@ -45,6 +46,8 @@
 #![allow(unreachable_pub)]
 
 mod engine;
+#[path = "../support/folder.rs"]
+mod found;
 mod picture;
 #[path = "../../tests/support/s3.rs"]
 mod s3;
@@ -57,7 +60,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::engine::contender::{Contender, LOW_NICE};
+use crate::engine::contender::Contender;
 use crate::engine::findings::{Findings, quantile};
 use crate::engine::lsm::Error;
 use crate::engine::rounds;
@@ -93,7 +96,7 @@ fn main() -> Result<(), Error> {
         ),
         None => println!("The S3 server: {}", access.endpoint),
     }
-    let bench = Bench::new(access, LOW_NICE)?;
+    let bench = Bench::new(access, true)?;
     let turns = Contender::ALL.map(|one| [(one, Load::Alone), (one, Load::Busy)]);
     let findings = rounds::run(&bench, turns.as_flattened(), rounds.max(1), measured)?;
     findings.print();
@@ -109,7 +112,7 @@ fn look_for(findings: &Findings) {
     let p99 = |contender, load| findings.all_flush_ms(contender, load, 0.99);
     let ours = p99(Contender::Twolane, Load::Busy);
     println!(
-        "\nLook for: the p99 of flushes beside compactions. twolane's is {:.2} times what it is \
+        "\nLook for: the p99 of flushes beside compactions. twolane's (Backend::Runtime) is {:.2} times what it is \
          alone;\nthat of one runtime is {:.1} times twolane's, that of two runtimes {:.1} times. \
          Compactions: {:.2}\nof the best other contender's.",
         ours / p99(Contender::Twolane, Load::Alone),

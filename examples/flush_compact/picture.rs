@@ -1,4 +1,4 @@
-//! The picture: a second of two contenders, a bar for each flush and compaction,
+//! The picture: a second of three contenders, a bar for each flush and compaction,
 //! coloured by what it did.
 
 use std::time::Duration;
@@ -10,7 +10,8 @@ use crate::engine::findings::Findings;
 use crate::engine::lsm::Error;
 use crate::engine::lsm::steps::Step;
 use crate::engine::slice::{Load, Operation, Slice};
-use crate::timeline::{GAP, HEADING, ROW, TOP, Timeline, folder};
+use crate::found::folder;
+use crate::timeline::{GAP, HEADING, ROW, TOP, Timeline};
 
 const PANELS: [Contender; 3] = [
     Contender::OneRuntime,

@@ -7,7 +7,7 @@
 )]
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -146,15 +146,4 @@ impl<'a> Timeline<'a> {
         self.area.draw(&Text::new(words, at, style))?;
         Ok(())
     }
-}
-
-/// `target/twolane`, made if need be.
-pub fn folder() -> std::io::Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"),
-        PathBuf::from,
-    );
-    let folder = target.join("twolane");
-    std::fs::create_dir_all(&folder)?;
-    Ok(folder)
 }

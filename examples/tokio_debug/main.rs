@@ -51,6 +51,8 @@ mod contender;
 mod cpu_side;
 mod extra;
 mod findings;
+#[path = "../support/folder.rs"]
+mod found;
 mod gate;
 mod json;
 mod lane;
@@ -175,7 +177,7 @@ fn schedule(rounds: usize, quick: bool) -> Vec<(Contender, Busy)> {
 }
 
 fn write_files(findings: &Findings) -> Result<(), BoxError> {
-    let folder = picture::folder()?;
+    let folder = found::folder()?;
     let numbers = folder.join("tokio_debug.json");
     json::write(findings, &numbers)?;
     println!("\nThe numbers: {}", numbers.display());

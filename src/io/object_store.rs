@@ -3,9 +3,10 @@
 //! One type, and the same lines of code for each version of object_store.
 //!
 //! What is ours, a [`JoinError`](crate::JoinError) or a
-//! [`BridgeError`](crate::BridgeError), gets the kind `Unknown`, which
-//! object_store does not send again: no second try brings a runtime back. The
-//! inner client's errors keep the kind that it gave them.
+//! [`BridgeError`](crate::BridgeError), gets the kind `Unknown`, for which
+//! object_store does not send a request again: no second try brings a runtime
+//! back. (In mid-body it heeds no kind.) The inner client's errors keep the
+//! kind that it gave them.
 
 use std::fmt;
 
@@ -15,7 +16,15 @@ use http_body_util::BodyExt;
 use super::body::{BodyError, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
 
-#[doc = include_str!("../../docs/object_store.md")]
+// Its examples want both versions.
+#[cfg_attr(
+    all(feature = "object_store_0_13", feature = "object_store_0_14"),
+    doc = include_str!("../../docs/object_store.md")
+)]
+#[cfg_attr(
+    not(all(feature = "object_store_0_13", feature = "object_store_0_14")),
+    doc = "Wraps an object_store connector, so that a store does its requests on the I/O lane."
+)]
 #[derive(Clone, Debug)]
 pub struct IoConnector<C> {
     connector: C,

@@ -26,6 +26,10 @@ impl Handle {
     /// service [`IoLayer`](crate::IoLayer), and object_store
     /// [`IoConnector`](crate::IoConnector).
     ///
+    /// It is on its way from here on, whether the task is polled or not. The
+    /// request's own body is polled on the I/O lane too; if it computes, give
+    /// it [`stream_from_cpu`](Self::stream_from_cpu).
+    ///
     /// A request needs the I/O lane alone: it goes on, and others can be made,
     /// when the CPU lane is shut down.
     ///

@@ -35,6 +35,10 @@ type BoxError = Box<dyn Error + Send + Sync>;
 ///   [`in_io_context`](Handle::in_io_context) or [`spawn_io`](Handle::spawn_io).
 ///   That alone is not enough where jobs share its connection: bodies that they
 ///   are too busy to read use up its HTTP/2 window for all.
+/// - The request is on its way from the call on, polled or not. Its body is
+///   polled on the I/O lane too: one that computes (tonic encodes a message
+///   there) should cross the bridge the other way, by
+///   [`stream_from_cpu`](Handle::stream_from_cpu), if that is much work.
 /// - It serves both lanes, and goes on when the CPU lane is shut down. A
 ///   request on its way ends only with its own end, with the I/O runtime, or
 ///   when it is dropped.
@@ -150,6 +154,9 @@ where
 }
 
 /// The response of an [`IoService`], on its way.
+///
+/// # Panics
+/// Polling it again after it is ready panics.
 #[must_use = "dropping it stops the request"]
 pub struct IoResponse<D, E, F> {
     task: Task<Result<Response<BridgedBody<D, E>>, F>>,

@@ -16,19 +16,21 @@ pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Weight {
     pub(crate) nice: i32,
-    /// `SCHED_IDLE`. A nice value alone does not tell the kernel that whoever
-    /// wakes up may have this thread's core: it looks for an idle one, finds
-    /// none, and lets two that are urgent queue for the same core, for
-    /// milliseconds, while a light one has the other.
+    /// `SCHED_IDLE`.
     pub(crate) idle: bool,
 }
 
 impl Weight {
+    pub(crate) const IDLE: Self = Self {
+        nice: MAX_NICE as i32,
+        idle: true,
+    };
+
     /// That of a thread born with `birth_nice` which has raised it.
     pub(crate) fn after_raise(birth_nice: i32, by: u8) -> Self {
         Self {
             nice: (birth_nice + i32::from(by)).min(MAX_NICE.into()),
-            idle: by == MAX_NICE,
+            idle: false,
         }
     }
 }
@@ -43,26 +45,35 @@ pub(crate) fn current_nice() -> i32 {
 /// Gives this thread that weight; never a greater one than it has.
 #[cfg(target_os = "linux")]
 pub(crate) fn take_on(weight: Weight) -> io::Result<()> {
-    use thread_priority::NormalThreadSchedulePolicy::Idle;
-    use thread_priority::{
-        Error, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-        thread_native_id,
+    // Before the nice value: thread-priority sets that to 0, or tries to.
+    let class = if weight.idle {
+        join_idle_class()
+    } else {
+        Ok(())
     };
-
     if current_nice() < weight.nice {
         rustix::process::setpriority_process(None, weight.nice)?;
     }
-    if !weight.idle {
+    class
+}
+
+#[cfg(target_os = "linux")]
+fn join_idle_class() -> io::Result<()> {
+    use thread_priority::NormalThreadSchedulePolicy::Idle;
+    use thread_priority::{
+        ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+        thread_schedule_policy,
+    };
+
+    let idle = ThreadSchedulePolicy::Normal(Idle);
+    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
+    if thread_schedule_policy() == Ok(idle) {
         return Ok(());
     }
-    // `Min` is nice 19, which it has.
-    let idle = ThreadSchedulePolicy::Normal(Idle);
-    set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle).map_err(|error| {
-        match error {
-            Error::OS(errno) => io::Error::from_raw_os_error(errno),
-            other => io::Error::other(format!("{other:?}")),
-        }
-    })
+    Err(io::Error::other(format!(
+        "not of the idle class: {:?}",
+        set.err()
+    )))
 }
 
 #[cfg(not(target_os = "linux"))]

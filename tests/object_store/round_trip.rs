@@ -16,6 +16,12 @@ use super::store::{Site, content, io_connector, object, retries, store, wait};
 use crate::s3;
 use crate::support::{self, BOTH, Lanes, lanes};
 
+/// A path that nobody else has, in a bucket that others may use.
+fn mine(path: &str) -> Path {
+    let version = module_path!().replace("::", "-");
+    Path::from(format!("{version}-{}/{path}", std::process::id()))
+}
+
 #[test]
 fn what_was_put_is_found_from_a_job() {
     let _limit = support::time_limit();
@@ -24,7 +30,7 @@ fn what_was_put_is_found_from_a_job() {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let store = store(&access, &cpu.handle(), retries(3));
         let job = cpu.spawn(async move {
-            let (one, two) = (Path::from("trip/one"), Path::from("trip/two"));
+            let (one, two) = (mine("trip/one"), mine("trip/two"));
             let whole = content(300_000);
             store.put(&one, whole.clone().into()).await.unwrap();
             assert_eq!(store.head(&one).await.unwrap().size, 300_000);
@@ -39,7 +45,7 @@ fn what_was_put_is_found_from_a_job() {
             store.copy(&one, &two).await.unwrap();
             let got = store.get(&two).await.unwrap().bytes().await.unwrap();
             assert!(got == whole);
-            let listed = store.list(Some(&Path::from("trip")));
+            let listed = store.list(Some(&mine("trip")));
             let listed: Vec<_> = listed
                 .map_ok(|meta| meta.location)
                 .try_collect()
@@ -69,7 +75,7 @@ fn an_upload_in_parts_is_whole() {
         let store = store(&access, &cpu.handle(), retries(3));
         let whole = whole.clone();
         let job = cpu.spawn(async move {
-            let path = Path::from("parts");
+            let path = mine("parts");
             let mut upload = store.put_multipart(&path).await.unwrap();
             let (first, last) = whole.split_at(5 << 20);
             let parts = [first, last].map(|part| upload.put_part(part.to_vec().into()));
@@ -91,7 +97,7 @@ fn a_conditional_put_respects_what_is_there() {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let store = store(&access, &cpu.handle(), retries(3));
         let job = cpu.spawn(async move {
-            let path = Path::from("condition");
+            let path = mine("condition");
             let create = || store.put_opts(&path, "new".into(), PutMode::Create.into());
             let first: UpdateVersion = create().await.unwrap().into();
             let error = create().await.unwrap_err();

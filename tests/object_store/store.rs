@@ -38,7 +38,9 @@ pub(super) fn store_by(
         .with_client_options(options)
         .with_retry(retry);
     for (key, value) in access.config() {
-        builder = builder.with_config(key.parse::<AmazonS3ConfigKey>().unwrap(), value);
+        if let Ok(key) = key.parse::<AmazonS3ConfigKey>() {
+            builder = builder.with_config(key, value);
+        }
     }
     Arc::new(builder.build().unwrap())
 }

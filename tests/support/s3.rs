@@ -11,6 +11,7 @@
     reason = "each program uses a part of it, and none is a library"
 )]
 
+use std::ffi::OsString;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +27,8 @@ use tokio::runtime::Runtime;
 
 const KEY: &str = "twolane";
 const SECRET: &str = "twolane-secret";
+/// Of the folders that a server writes to.
+const PREFIX: &str = "twolane-s3-";
 
 /// Where to find an S3 server, and how to be let in.
 #[derive(Clone, Debug)]
@@ -38,18 +41,20 @@ pub struct Access {
 
 impl Access {
     /// The settings that a builder of any version of object_store takes by
-    /// `with_config`, as names and values.
+    /// `with_config`, as names and values. The environment has others among
+    /// them (`AWS_PROFILE`): what is no key of theirs is to be left out.
     pub fn config(&self) -> Vec<(String, String)> {
         let mut config: Vec<(String, String)> = if self.own {
             let own = [("access_key_id", KEY), ("secret_access_key", SECRET)];
             own.map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .into()
         } else {
-            let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);
-            std::env::vars()
-                .filter(|(name, _)| name.starts_with("AWS_"))
-                .map(lower)
-                .collect()
+            let utf8 = |(name, value): (OsString, OsString)| {
+                let name = name.into_string().ok()?.to_ascii_lowercase();
+                Some((name, value.into_string().ok()?))
+            };
+            let all = std::env::vars_os().filter_map(utf8);
+            all.filter(|(name, _)| name.starts_with("aws_")).collect()
         };
         config.push(("endpoint".into(), self.endpoint.clone()));
         config.push(("bucket".into(), self.bucket.clone()));
@@ -73,10 +78,11 @@ pub struct Server {
 impl Server {
     /// Each request waits for `latency` before it is looked at: the network.
     pub fn start(latency: Duration) -> std::io::Result<Self> {
+        let prefix = format!("{PREFIX}{}-", std::process::id());
         let mut folder = tempfile::Builder::new();
         let folder = match in_memory() {
-            Some(memory) => folder.prefix("twolane-s3-").tempdir_in(memory),
-            None => folder.prefix("twolane-s3-").tempdir(),
+            Some(memory) => folder.prefix(&prefix).tempdir_in(memory),
+            None => folder.prefix(&prefix).tempdir(),
         }?;
         std::fs::create_dir(folder.path().join("twolane"))?;
         let service = service_over(folder.path().to_owned());
@@ -149,12 +155,32 @@ pub fn from_environment(latency: Duration) -> std::io::Result<(Option<Server>, A
 /// environment asks for no other place (`TMPDIR`).
 fn in_memory() -> Option<&'static Path> {
     let memory = Path::new("/dev/shm");
-    let wanted = 4 << 30;
+    let wanted: u64 = 4 << 30;
     #[cfg(target_os = "linux")]
-    let free = rustix::fs::statvfs(memory).map_or(0, |fs| fs.f_bavail * fs.f_frsize);
+    let free: u64 = rustix::fs::statvfs(memory).map_or(0, |fs| fs.f_bavail * fs.f_frsize);
     #[cfg(not(target_os = "linux"))]
-    let free = 0;
-    (std::env::var_os("TMPDIR").is_none() && free >= wanted).then_some(memory)
+    let free: u64 = 0;
+    if std::env::var_os("TMPDIR").is_some() || free < wanted {
+        return None;
+    }
+    remove_orphans(memory);
+    Some(memory)
+}
+
+/// Folders of processes that were killed: here they would take memory for ever.
+fn remove_orphans(memory: &Path) {
+    let is_orphan = |path: &PathBuf| {
+        let name = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
+        let (process, _) = name.split_once('-')?;
+        let is_there = Path::new("/proc").join(process).exists();
+        (!is_there && process.parse::<u32>().is_ok()).then_some(())
+    };
+    let entries = std::fs::read_dir(memory).into_iter().flatten().flatten();
+    for folder in entries.map(|entry| entry.path()) {
+        if is_orphan(&folder).is_some() {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
 }
 
 fn service_over(folder: PathBuf) -> S3Service {

@@ -14,9 +14,6 @@ use super::cpu::Cpu;
 use super::lsm::Error;
 use crate::s3::Access;
 
-/// Low's default: the idle class.
-pub const LOW_NICE: u8 = 19;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Contender {
     OneRuntime,
@@ -60,7 +57,7 @@ impl Contender {
             Self::OneRuntime => "one runtime for all",
             Self::SpawnBlocking => "one runtime, CPU parts in spawn_blocking",
             Self::TwoRuntimes => "two runtimes, one store",
-            Self::Spawned => "the same, SpawnedReqwestConnector",
+            Self::Spawned => "two runtimes, SpawnedReqwestConnector",
             Self::TwolaneRayon => "twolane, Backend::Rayon",
             Self::Twolane => "twolane, Backend::Runtime",
         }
@@ -93,11 +90,11 @@ impl Lane {
 }
 
 impl World {
-    /// `low_nice` is for twolane's compactions.
-    pub fn new(contender: Contender, access: &Access, low_nice: u8) -> Result<Self, Error> {
+    /// `idle_class` is for twolane's compactions.
+    pub fn new(contender: Contender, access: &Access, idle_class: bool) -> Result<Self, Error> {
         let first = runtime("first")?;
         let on_first = || Lane::Tokio(first.handle().clone());
-        let store = store_builder(access)?;
+        let store = store_builder(access);
         let plain = |store: AmazonS3Builder| store.with_http_connector(ReqwestConnector::default());
         let mut lane = None;
         let mut second = None;
@@ -124,10 +121,11 @@ impl World {
                     _ => Backend::Rayon,
                 };
                 let io = first.handle().clone();
-                // Somebody waits for a flush, and it is short: as urgent as I/O.
+                // Somebody waits for a flush, and it is short: as urgent as
+                // I/O. A compaction can wait for a quiet second.
                 let settings = CpuRuntime::builder()
                     .nice(Priority::High, 1)
-                    .nice(Priority::Low, low_nice);
+                    .idle_class_for_low(idle_class);
                 let lane = lane.insert(settings.backend(backend).io_handle(io).build()?);
                 let handle = lane.handle();
                 let connector = IoConnector::new(ReqwestConnector::default(), &handle);
@@ -176,11 +174,10 @@ fn runtime(name: &str) -> std::io::Result<Runtime> {
 }
 
 /// The settings that all contenders' stores have.
-pub fn store_builder(access: &Access) -> Result<AmazonS3Builder, Error> {
-    access
-        .config()
-        .into_iter()
-        .try_fold(AmazonS3Builder::new(), |builder, (name, value)| {
-            Ok(builder.with_config(name.parse()?, value))
-        })
+pub fn store_builder(access: &Access) -> AmazonS3Builder {
+    let known = |(name, value): (String, String)| Some((name.parse().ok()?, value));
+    let config = access.config().into_iter().filter_map(known);
+    config.fold(AmazonS3Builder::new(), |builder, (key, value)| {
+        builder.with_config(key, value)
+    })
 }

@@ -93,7 +93,7 @@ pub struct Bench {
     folder: Path,
     inputs: Vec<Input>,
     runtime: tokio::runtime::Runtime,
-    low_nice: u8,
+    idle_class: bool,
 }
 
 enum Done {
@@ -105,12 +105,12 @@ enum Done {
 
 impl Bench {
     /// Writes the compactions' input.
-    pub fn new(access: Access, low_nice: u8) -> Result<Self, Error> {
+    pub fn new(access: Access, idle_class: bool) -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()?;
-        let store: Arc<dyn ObjectStore> = Arc::new(store_builder(&access)?.build()?);
+        let store: Arc<dyn ObjectStore> = Arc::new(store_builder(&access).build()?);
         let folder = Path::from(format!("flush-compact-{}", std::process::id()));
         let inputs = runtime.block_on(async {
             let inputs = (0..COMPACTORS).map(|i| fixture::input(&*store, &folder, i));
@@ -122,7 +122,7 @@ impl Bench {
             folder,
             inputs,
             runtime,
-            low_nice,
+            idle_class,
         })
     }
 
@@ -140,7 +140,7 @@ impl Bench {
             Load::Busy => COMPACTORS,
         };
         let memtables_sent = memtables.len();
-        let world = World::new(contender, &self.access, self.low_nice)?;
+        let world = World::new(contender, &self.access, self.idle_class)?;
 
         let begin = Instant::now();
         let start = begin + WARM_UP;

@@ -8,7 +8,7 @@ use super::file::{FAST, File, encode};
 use super::row::Row;
 use super::steps::{Step, Steps};
 
-/// About a quarter of a MiB, and some 5 ms of sorting and encoding.
+/// About a quarter of a MiB, and some 6 ms of sorting and encoding.
 pub const MEMTABLE_ROWS: usize = 31_200;
 
 pub async fn flush(

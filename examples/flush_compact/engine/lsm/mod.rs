@@ -5,7 +5,7 @@
 //! compact:  8 range GETs -> decode, merge, encode -> multipart PUT
 //! ```
 //!
-//! Where any of this runs is not its business: a contender's (`engine.rs`).
+//! Where any of this runs is not its business: a contender's (`../contender.rs`).
 
 pub mod compact;
 pub mod file;
