@@ -1,5 +1,7 @@
 //! What ends a bridge: its reader, its lane, or chance. Never silently.
 
+#[path = "support/dice.rs"]
+mod dice;
 #[path = "support/stepped.rs"]
 mod stepped;
 mod support;
@@ -7,6 +9,7 @@ mod support;
 use std::future::pending;
 use std::sync::mpsc;
 
+use dice::Dice;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use stepped::{Stepped, wait};
 use support::{BOTH, Dropped, Lanes, lanes, thread_name};
@@ -189,18 +192,6 @@ fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
     }
 }
 
-/// xorshift64, so that a failure can be had again.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % end
-    }
-}
-
 /// The items that came, and whether an end or an error came after them.
 async fn read_all(
     mut from: impl Stream<Item = Result<u64, twolane::BridgeError>> + Unpin,
@@ -230,12 +221,7 @@ async fn read_all(
 #[test]
 fn a_stream_that_is_killed_anywhere_is_whole_or_an_error() {
     let _limit = support::time_limit();
-    let seed = match std::env::var("TWOLANE_SEED") {
-        Ok(seed) => seed.parse().unwrap(),
-        Err(_) => u64::from(std::process::id()) << 20 | 1,
-    };
-    eprintln!("TWOLANE_SEED={seed}");
-    let mut dice = Dice(seed);
+    let mut dice = Dice::from_environment();
     for round in 0..1_000 {
         let Lanes { cpu, io } = lanes(BOTH[round % 2], 1);
         let whole = dice.below(100);
