@@ -16,14 +16,15 @@ use http_body_util::BodyExt;
 use super::body::{BodyError, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
 
-// Its examples want both versions.
+// Its example is for this version.
 #[cfg_attr(
-    all(feature = "object_store_0_13", feature = "object_store_0_14"),
+    feature = "object_store_0_14",
     doc = include_str!("../../docs/object_store.md")
 )]
 #[cfg_attr(
-    not(all(feature = "object_store_0_13", feature = "object_store_0_14")),
-    doc = "Wraps an object_store connector, so that a store does its requests on the I/O lane."
+    not(feature = "object_store_0_14"),
+    doc = "Wraps an object_store connector, so that a store does its requests on the I/O lane.",
+    doc = "More is in `docs/object_store.md`, which is this page with the feature `object_store_0_14`."
 )]
 #[derive(Clone, Debug)]
 pub struct IoConnector<C> {
