@@ -279,12 +279,16 @@ fn a_timeout_stops_the_work() {
     for backend in BOTH {
         let lanes = lanes(backend, 1);
         let (ended, end) = mpsc::channel();
+        let (started, running) = mpsc::channel();
         let task = lanes.cpu.spawn_cpu(move || {
+            started.send(()).unwrap();
             while twolane::checkpoint().is_ok() {
                 std::thread::yield_now();
             }
             ended.send(()).unwrap();
         });
+        // Else the limit may come first, and it never starts.
+        running.recv().unwrap();
         lanes.io.block_on(async {
             let limit = std::time::Duration::from_millis(1);
             assert!(tokio::time::timeout(limit, task).await.is_err());
