@@ -7,16 +7,14 @@
 mod server;
 mod support;
 
-use std::future::pending;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
 use axum::routing::get;
 use bytes::Bytes;
-use server::{Server, client, h2_client, poll_once, written_body};
-use support::{BOTH, Dropped, Lanes, lanes};
+use server::{Server, client, h2_client, poll_once, silent_server, written_body};
+use support::{BOTH, Lanes, lanes};
 use tokio::sync::Semaphore;
 use twolane::{Backend, RequestBuilderExt, SendIoError};
 
@@ -55,20 +53,6 @@ fn dropping_the_response_stops_the_download() {
         drop(response);
         stop.recv().unwrap();
     }
-}
-
-/// Answers nothing; tells when it was asked, and when nobody waits any more.
-fn silent_server() -> (Server, mpsc::Receiver<()>, mpsc::Receiver<String>) {
-    let (asked, requests) = mpsc::channel();
-    let (dropped, given_up) = mpsc::channel();
-    let silent = |State((asked, dropped)): State<(mpsc::Sender<()>, mpsc::Sender<String>)>| async move {
-        let _guard = Dropped(dropped);
-        asked.send(()).unwrap();
-        pending::<()>().await
-    };
-    let router = Router::new().route("/", get(silent));
-    let server = Server::start(router.with_state((asked, dropped)));
-    (server, requests, given_up)
 }
 
 /// A `select!` or timeout around a request must free the server of it.

@@ -26,9 +26,9 @@ use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
-use server::{Server, poll_once, written_body};
+use server::{Server, poll_once, silent_server, written_body};
 use stepped::wait;
-use support::{BOTH, Dropped, Lanes, Stuck, lanes};
+use support::{BOTH, Lanes, Stuck, lanes};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::{BoxError, Layer, Service, ServiceExt};
 use twolane::{Backend, BridgeError, IoLayer, JoinError};
@@ -254,20 +254,6 @@ fn an_io_lane_that_ends_in_mid_body_is_an_error_that_names_it() {
             assert_eq!(lost.sent(), 5);
         }
     }
-}
-
-/// Answers nothing; tells when it was asked, and when nobody waits any more.
-fn silent_server() -> (Server, mpsc::Receiver<()>, mpsc::Receiver<String>) {
-    let (asked, requests) = mpsc::channel();
-    let (dropped, given_up) = mpsc::channel();
-    let silent = |State((asked, dropped)): State<(mpsc::Sender<()>, mpsc::Sender<String>)>| async move {
-        let _guard = Dropped(dropped);
-        asked.send(()).unwrap();
-        std::future::pending::<()>().await
-    };
-    let router = Router::new().route("/", get(silent));
-    let server = Server::start(router.with_state((asked, dropped)));
-    (server, requests, given_up)
 }
 
 #[test]

@@ -49,6 +49,8 @@
 mod support;
 #[path = "../tail/mod.rs"]
 mod tail;
+#[path = "../../examples/support/words.rs"]
+mod words;
 
 mod contender;
 mod picture;

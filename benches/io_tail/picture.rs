@@ -4,22 +4,19 @@
 //! Both axes are logarithmic, the upright one in the fraction of requests that
 //! are *not* yet answered: each decade is one more nine.
 
-use std::error::Error;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
-use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
 use crate::Findings;
 use crate::contender::Contender;
 use crate::tail::client::Latencies;
+use crate::words::{Area, Drawn, FAINT, GRID, INK, text};
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Of = fn(&Latencies) -> &Histogram<u64>;
-type Drawn = Result<(), Box<dyn Error>>;
 
 const WIDTH: i32 = 980;
 const LEFT: i32 = 70;
@@ -29,10 +26,6 @@ const TOP: i32 = 56;
 const PANEL: i32 = 330;
 const GAP: i32 = 58;
 const BOTTOM: i32 = 56;
-
-const INK: RGBColor = RGBColor(38, 43, 51);
-const FAINT: RGBColor = RGBColor(112, 120, 132);
-const GRID: RGBColor = RGBColor(229, 232, 236);
 
 /// Microseconds.
 const SHORTEST: f64 = 5.0;
@@ -190,21 +183,5 @@ fn legend(area: &Area, pooled: &[(Contender, Latencies)], cores: usize) -> Drawn
         let title = contender.title(cores);
         text(area, &title, (x + 34, y - 7), 12, &INK, HPos::Left)?;
     }
-    Ok(())
-}
-
-fn text(
-    area: &Area,
-    words: &str,
-    at: (i32, i32),
-    size: u32,
-    colour: &RGBColor,
-    align: HPos,
-) -> Drawn {
-    let style = ("sans-serif", size)
-        .into_font()
-        .color(colour)
-        .pos(Pos::new(align, VPos::Top));
-    area.draw(&Text::new(words, at, style))?;
     Ok(())
 }

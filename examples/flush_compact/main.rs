@@ -55,6 +55,8 @@ mod s3;
 mod timeline;
 #[path = "../../benches/support/watchdog.rs"]
 mod watchdog;
+#[path = "../support/words.rs"]
+mod words;
 
 use std::time::Duration;
 

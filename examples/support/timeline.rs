@@ -9,11 +9,10 @@
 use std::error::Error;
 use std::path::Path;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
-type Drawn = Result<(), Box<dyn Error>>;
+use crate::words::{self, Area, Drawn, FAINT, GRID, INK};
 
 const WIDTH: i32 = 960;
 const LEFT: i32 = 84;
@@ -28,13 +27,9 @@ pub const HEADING: i32 = 30;
 /// What is left free below a panel.
 pub const GAP: i32 = 14;
 
-pub const INK: RGBColor = RGBColor(38, 43, 51);
-pub const FAINT: RGBColor = RGBColor(112, 120, 132);
-const GRID: RGBColor = RGBColor(229, 232, 236);
-
 /// A picture `span` milliseconds wide.
 pub struct Timeline<'a> {
-    area: DrawingArea<SVGBackend<'a>, Shift>,
+    area: Area<'a>,
     span: f64,
 }
 
@@ -139,11 +134,6 @@ impl<'a> Timeline<'a> {
         colour: &RGBColor,
         align: HPos,
     ) -> Drawn {
-        let style = ("sans-serif", size)
-            .into_font()
-            .color(colour)
-            .pos(Pos::new(align, VPos::Top));
-        self.area.draw(&Text::new(words, at, style))?;
-        Ok(())
+        words::text(&self.area, words, at, size, colour, align)
     }
 }

@@ -67,6 +67,8 @@ mod timeline;
 mod twolane_side;
 mod verdict;
 mod wakes;
+#[path = "../support/words.rs"]
+mod words;
 mod world;
 
 use std::process::ExitCode;

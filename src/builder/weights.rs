@@ -104,8 +104,8 @@ impl Builder {
     /// Low's work. Beside compactions at Low, flushes at High (with nice 1) had
     /// a p99 of 1.27 times what it is alone with this (1.15 to 1.49), and 1.56
     /// without (1.19 to 1.83); their median went from 1.07 to 1.02. (Six slices
-    /// each on 2 cores, Linux 6.18: bench `flush_compact`, without and with its
-    /// switch `--without-idle-class`.)
+    /// each of the rayon backend, 2 cores, Linux 6.18: bench `flush_compact`,
+    /// without and with its switch `--without-idle-class`.)
     ///
     /// The price: such a thread weighs a tenth of what Normal's does, and next
     /// to nothing beside the I/O lane or another process at nice 0 (1 to 340).

@@ -7,16 +7,21 @@
     reason = "each test binary uses a part of it"
 )]
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::State;
+use axum::routing::get;
 use bytes::Bytes;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
+
+use crate::support::Dropped;
 
 pub struct Server {
     pub address: SocketAddr,
@@ -97,4 +102,18 @@ pub fn h2_client() -> reqwest::Client {
 /// Polls `future` once, on whatever thread this is.
 pub async fn poll_once<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::Output> {
     poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx))).await
+}
+
+/// Answers nothing; tells when it was asked, and when nobody waits any more.
+pub fn silent_server() -> (Server, Receiver<()>, Receiver<String>) {
+    let (asked, requests) = channel();
+    let (dropped, given_up) = channel();
+    let silent = |State((asked, dropped)): State<(Sender<()>, Sender<String>)>| async move {
+        let _guard = Dropped(dropped);
+        asked.send(()).unwrap();
+        pending::<()>().await
+    };
+    let router = Router::new().route("/", get(silent));
+    let server = Server::start(router.with_state((asked, dropped)));
+    (server, requests, given_up)
 }
