@@ -102,8 +102,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::args::Args;
 use crate::contender::{Contender, Side};
-use crate::goroutines::Goroutines;
 use crate::outcome::Found;
+use crate::support::go::Go;
 use crate::support::in_turn;
 use crate::support::others::Others;
 use crate::support::watchdog::Watchdog;
@@ -132,7 +132,7 @@ fn main() {
         .filter(|contender| contender.is_go())
         .collect();
     if !in_go.is_empty() {
-        match Goroutines::build() {
+        match Go::build("late_job") {
             Ok(built) => goroutines = Some(built),
             Err(why) => {
                 println!("goroutines: skipped, {why}");
@@ -158,7 +158,7 @@ fn main() {
             let late = entry.contender.late(&plan);
             let others = Others::since_now([]);
             let mut outcome = match entry.contender.side() {
-                Side::Go => goroutines.as_ref().unwrap().run(&plan, late, bound),
+                Side::Go => goroutines::run(goroutines.as_ref().unwrap(), &plan, late, bound),
                 Side::Queue(open) => run::run(&plan, expected, open, late, entry.source),
                 Side::StartedFutures(backend) => started_futures::run(&plan, backend, entry.source),
             };

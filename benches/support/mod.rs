@@ -9,6 +9,7 @@
 
 #[path = "../../examples/support/folder.rs"]
 mod found;
+pub mod go;
 pub mod others;
 pub mod threads;
 pub mod watchdog;
