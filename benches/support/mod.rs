@@ -9,6 +9,7 @@
 
 #[path = "../../examples/support/folder.rs"]
 mod found;
+pub mod cpu_time;
 pub mod go;
 pub mod others;
 pub mod threads;
