@@ -184,10 +184,7 @@ impl Future for YieldIfDue {
             return Poll::Ready(());
         }
         self.gave_way = true;
-        GAVE_WAY.set(true);
-        begin_slice();
-        cx.waker().wake_by_ref();
-        Poll::Pending
+        give_way(cx)
     }
 }
 
@@ -195,4 +192,63 @@ impl fmt::Debug for YieldIfDue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("YieldIfDue").finish_non_exhaustive()
     }
+}
+
+/// Gives way to the other jobs of the lane, whether this one has run for long
+/// or not.
+///
+/// For a future that knows of a good moment: between two batches, say. What
+/// it goes behind stands at [`yield_if_due`], which is for inner loops.
+/// Outside a CPU job it yields like [`tokio::task::yield_now`].
+///
+/// # Cancel safety
+/// It holds nothing.
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::builder().threads(1).build().unwrap();
+/// let sum = cpu.spawn(async {
+///     let mut sum = 0_u64;
+///     for batch in [[1, 2], [3, 4]] {
+///         sum += batch.iter().sum::<u64>();
+///         twolane::yield_now().await;
+///     }
+///     sum
+/// });
+/// assert_eq!(sum.await.unwrap(), 10);
+/// # }
+/// ```
+pub fn yield_now() -> YieldNow {
+    YieldNow { gave_way: false }
+}
+
+/// Made by [`yield_now`].
+#[must_use = "nothing gives way unless this is awaited"]
+pub struct YieldNow {
+    gave_way: bool,
+}
+
+impl Future for YieldNow {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.gave_way, true) {
+            return Poll::Ready(());
+        }
+        give_way(cx)
+    }
+}
+
+impl fmt::Debug for YieldNow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("YieldNow").finish_non_exhaustive()
+    }
+}
+
+fn give_way(cx: &mut Context<'_>) -> Poll<()> {
+    GAVE_WAY.set(true);
+    begin_slice();
+    cx.waker().wake_by_ref();
+    Poll::Pending
 }

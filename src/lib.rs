@@ -124,7 +124,7 @@ mod trace;
 mod warden;
 
 pub use backend::Backend;
-pub use budget::{YieldIfDue, yield_if_due};
+pub use budget::{YieldIfDue, YieldNow, yield_if_due, yield_now};
 pub use build_error::BuildError;
 pub use builder::Builder;
 pub use context::{EnterGuard, JobContext, checkpoint, current_job};
