@@ -7,9 +7,9 @@
     reason = "each bench uses a part of it, and none is a library"
 )]
 
+pub mod cpu_time;
 #[path = "../../examples/support/folder.rs"]
 mod found;
-pub mod cpu_time;
 pub mod go;
 pub mod others;
 pub mod threads;

@@ -1,0 +1,220 @@
+//! The ways to have a closure run on other threads and to await what it
+//! returns.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+use twolane::{Backend, CpuRuntime};
+
+use crate::args::Plan;
+use crate::measure::{Contender, Measured};
+use crate::support::cores;
+
+/// One of the ways. The job is submitted by the call, not by the first poll.
+pub trait Offload: Clone + Send + Sync + 'static {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<Self, F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static;
+}
+
+pub const BASELINE: &str = "nothing, the gap alone";
+pub const TOKIO_SPAWN: &str = "tokio::spawn";
+
+pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
+    let io = Arc::new(runtime(2));
+    let lane = |backend| {
+        let builder = CpuRuntime::builder()
+            .backend(backend)
+            .io_handle(io.handle().clone());
+        let builder = if plan.even {
+            builder.without_nice()
+        } else {
+            builder
+        };
+        // For the process's whole life, as the peers' pools.
+        let lane = Box::leak(Box::new(builder.build().unwrap()));
+        lane.handle()
+    };
+    let (rayon, tokio) = (lane(Backend::Rayon), lane(Backend::Runtime));
+    let second = Arc::new(runtime(cores()));
+    let pool = Arc::new(
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(cores())
+            .build()
+            .unwrap(),
+    );
+    let mut all: Vec<Box<dyn Contender>> = vec![
+        Measured::boxed("twolane spawn_cpu, Rayon", &io, Closure(rayon.clone())),
+        Measured::boxed("twolane spawn, Rayon", &io, Future_(rayon)),
+        Measured::boxed("twolane spawn_cpu, Runtime", &io, Closure(tokio.clone())),
+        Measured::boxed("twolane spawn, Runtime", &io, Future_(tokio)),
+        Measured::boxed("tokio_rayon", &io, TokioRayon(pool.clone())),
+        Measured::boxed("rayon + oneshot", &io, RayonOneshot(pool.clone())),
+        Measured::boxed("rayon + async-task", &io, RayonAsyncTask(pool)),
+        Measured::boxed("spawn_blocking", &io, SpawnBlocking),
+        Measured::boxed("second runtime", &io, SecondRuntime(second.clone())),
+        Measured::boxed("JoinSet::spawn_on", &io, JoinSetSpawnOn(second)),
+        Measured::boxed(TOKIO_SPAWN, &io, TokioSpawn),
+        Measured::boxed(BASELINE, &io, Nothing),
+    ];
+    all.retain(|contender| plan.wants(contender.name()));
+    all
+}
+
+fn runtime(workers: usize) -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .max_blocking_threads(cores())
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+#[derive(Clone)]
+struct Closure(twolane::Handle);
+
+impl Offload for Closure {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let task = self.0.spawn_cpu(job);
+        async move { task.await.unwrap() }
+    }
+}
+
+#[derive(Clone)]
+struct Future_(twolane::Handle);
+
+impl Offload for Future_ {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let task = self.0.spawn(async move { job() });
+        async move { task.await.unwrap() }
+    }
+}
+
+#[derive(Clone)]
+struct TokioRayon(Arc<rayon::ThreadPool>);
+
+impl Offload for TokioRayon {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        use tokio_rayon::AsyncThreadPool;
+        self.0.spawn_async(job)
+    }
+}
+
+#[derive(Clone)]
+struct RayonOneshot(Arc<rayon::ThreadPool>);
+
+impl Offload for RayonOneshot {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (done, output) = tokio::sync::oneshot::channel();
+        self.0.spawn(move || drop(done.send(job())));
+        async move { output.await.unwrap() }
+    }
+}
+
+#[derive(Clone)]
+struct RayonAsyncTask(Arc<rayon::ThreadPool>);
+
+impl Offload for RayonAsyncTask {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let pool = self.0.clone();
+        let schedule = move |runnable: async_task::Runnable| {
+            pool.spawn(move || drop(runnable.run()));
+        };
+        let (runnable, task) = async_task::spawn(async move { job() }, schedule);
+        runnable.schedule();
+        task
+    }
+}
+
+#[derive(Clone)]
+struct SpawnBlocking;
+
+impl Offload for SpawnBlocking {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let task = tokio::task::spawn_blocking(job);
+        async move { task.await.unwrap() }
+    }
+}
+
+#[derive(Clone)]
+struct SecondRuntime(Arc<Runtime>);
+
+impl Offload for SecondRuntime {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let task = self.0.spawn(async move { job() });
+        async move { task.await.unwrap() }
+    }
+}
+
+#[derive(Clone)]
+struct JoinSetSpawnOn(Arc<Runtime>);
+
+impl Offload for JoinSetSpawnOn {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let mut set = JoinSet::new();
+        set.spawn_on(async move { job() }, self.0.handle());
+        async move { set.join_next().await.unwrap().unwrap() }
+    }
+}
+
+#[derive(Clone)]
+struct TokioSpawn;
+
+impl Offload for TokioSpawn {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let task = tokio::spawn(async move { job() });
+        async move { task.await.unwrap() }
+    }
+}
+
+#[derive(Clone)]
+struct Nothing;
+
+impl Offload for Nothing {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        std::future::ready(job())
+    }
+}

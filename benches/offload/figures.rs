@@ -1,0 +1,48 @@
+//! What was found, and the ratios of it.
+
+use std::collections::BTreeMap;
+
+use crate::measure::Found;
+use crate::support::{Ratio, median};
+
+/// By contender and metric: one value a round.
+#[derive(Default)]
+pub struct Figures(BTreeMap<(String, &'static str), Vec<f64>>);
+
+impl Figures {
+    pub fn add(&mut self, contender: &str, found: Found) {
+        for (metric, value) in found {
+            let key = (contender.to_owned(), metric);
+            self.0.entry(key).or_default().push(value);
+        }
+    }
+
+    pub fn rounds(&self, contender: &str, metric: &'static str) -> Option<&[f64]> {
+        let rounds = self.0.get(&(contender.to_owned(), metric))?;
+        Some(rounds)
+    }
+
+    pub fn median(&self, contender: &str, metric: &'static str) -> Option<f64> {
+        Some(median(self.rounds(contender, metric)?.iter().copied()))
+    }
+
+    /// All of them: contender, metric, rounds.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, &'static str, &[f64])> {
+        self.0
+            .iter()
+            .map(|((contender, metric), rounds)| (contender.as_str(), *metric, rounds.as_slice()))
+    }
+
+    /// `ours` over the best of `peers`, in each round the one that was best in
+    /// that round. None if one of them was not measured.
+    pub fn over_best(&self, ours: &str, peers: &[&str], metric: &'static str) -> Option<Ratio> {
+        let ours = self.rounds(ours, metric)?;
+        let peers: Vec<&[f64]> = peers
+            .iter()
+            .filter_map(|peer| self.rounds(peer, metric))
+            .collect();
+        let best = |round: usize| peers.iter().map(|peer| peer[round]).min_by(f64::total_cmp);
+        let best: Option<Vec<f64>> = (0..ours.len()).map(best).collect();
+        Some(Ratio::of_rounds(ours.iter().copied(), best?))
+    }
+}
