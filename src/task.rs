@@ -46,11 +46,16 @@ use crate::trace::warn_of_lost_jobs;
 pub struct Task<T> {
     // `None` once detached: then nothing is to be cancelled on drop.
     job: Option<Arc<dyn Join<T>>>,
+    /// It has returned its output.
+    is_over: bool,
 }
 
 impl<T: Send + 'static> Task<T> {
     pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
-        Self { job: Some(job) }
+        Self {
+            job: Some(job),
+            is_over: false,
+        }
     }
 
     /// The task of a job that was never taken on.
@@ -80,7 +85,7 @@ impl<T> Task<T> {
     /// assert_eq!(finished.recv().unwrap(), 42);
     /// ```
     pub fn detach(mut self) {
-        if let Some(job) = self.job.take() {
+        if let Some(job) = self.job.take().filter(|_| !self.is_over) {
             job.detach();
         }
     }
@@ -177,13 +182,22 @@ impl<T> Task<T> {
 impl<T> Future for Task<T> {
     type Output = Result<T, JoinError>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.job().poll(cx)
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        assert!(
+            !self.is_over,
+            "a `Task` was polled after it had returned its output"
+        );
+        let polled = self.job().poll(cx);
+        self.is_over = polled.is_ready();
+        polled
     }
 }
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
         if let Some(job) = self.job.take() {
             job.clone().as_cancel().cancel();
             job.abandon();

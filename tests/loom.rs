@@ -32,7 +32,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use job::completion::Completion;
+use job::completion::{Completion, Slot};
 use job::state::{Cause, Close, Paused, Start, State};
 use loom::future::block_on;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
@@ -64,7 +64,7 @@ struct Model {
 impl Model {
     fn new() -> Arc<Self> {
         let model = Self {
-            completion: Completion::new(State::queued()),
+            completion: Completion::new(State::queued(), Slot::Empty),
             queue: Queue::new(),
             closed: AtomicBool::new(false),
             work_is_there: AtomicBool::new(true),
@@ -86,16 +86,6 @@ impl Model {
         }
     }
 
-    fn must_close(&self) -> Option<Cause> {
-        if self.state().cancel_is_wanted() {
-            Some(Cause::Cancelled)
-        } else if self.closed.load(SeqCst) {
-            Some(Cause::ShutDown)
-        } else {
-            None
-        }
-    }
-
     /// Takes the job out of the queue, if it is there, for one step; it ends
     /// in the second.
     fn run_next(&self) -> bool {
@@ -113,14 +103,15 @@ impl Model {
         assert!(self.work_is_there.load(SeqCst), "run without its work");
         if self.steps.fetch_add(1, SeqCst) == 1 {
             self.discard();
-            self.completion.finish(Ok(7));
+            *self.completion.slot() = Slot::Output(Ok(7));
+            self.completion.finish();
             return true;
         }
-        match self.state().pause(|| self.must_close()) {
+        match self.state().pause(|| self.closed.load(SeqCst)) {
             Paused::Rest => {}
             Paused::Requeue => self.queue.push(()),
-            Paused::Discard(_) => {
-                self.completion.wake_awaiter();
+            Paused::Discard(cause, audience) => {
+                self.completion.closed(cause, audience);
                 self.discard();
             }
         }
@@ -135,12 +126,15 @@ impl Model {
 
     fn cancel(&self) {
         self.state().want_cancel();
-        let found = self.state().close(Cause::Cancelled);
-        if found != Close::No {
-            self.completion.wake_awaiter();
-        }
-        if found == Close::WasIdle {
-            self.queue.push(());
+        match self.state().close(Cause::Cancelled) {
+            Close::WasQueued(audience) => {
+                self.completion.closed(Cause::Cancelled, audience);
+            }
+            Close::WasIdle(audience) => {
+                self.completion.closed(Cause::Cancelled, audience);
+                self.queue.push(());
+            }
+            Close::No => {}
         }
     }
 
@@ -150,11 +144,13 @@ impl Model {
         fence(SeqCst);
         match self.state().close(Cause::ShutDown) {
             Close::No => {}
-            Close::WasIdle => {
-                self.completion.wake_awaiter();
+            Close::WasIdle(audience) => {
+                self.completion.closed(Cause::ShutDown, audience);
                 self.discard();
             }
-            Close::WasQueued => self.completion.wake_awaiter(),
+            Close::WasQueued(audience) => {
+                self.completion.closed(Cause::ShutDown, audience);
+            }
         }
     }
 
@@ -236,14 +232,20 @@ fn a_wake_is_not_lost() {
     });
 }
 
+/// What a runner does with its output.
+fn finish<T>(completion: &Completion<T>, output: T) {
+    *completion.slot() = Slot::Output(Ok(output));
+    completion.finish();
+}
+
 /// The output goes to the awaiter, who sleeps or doesn't.
 #[test]
 fn finish_against_await() {
     model(|| {
-        let completion = Arc::new(Completion::new(State::running()));
+        let completion = Arc::new(Completion::<_>::running());
         let runner = thread::spawn({
             let completion = completion.clone();
-            move || completion.finish(Ok(vec![1]))
+            move || finish(&completion, vec![1])
         });
         let output = block_on(poll_fn(|cx| completion.poll(cx)));
         assert_eq!(output.unwrap(), [1]);
@@ -256,11 +258,11 @@ fn finish_against_await() {
 fn finish_against_abandon() {
     model(|| {
         let output = Arc::new(());
-        let completion = Arc::new(Completion::new(State::running()));
+        let completion = Arc::new(Completion::<_>::running());
         let runner = thread::spawn({
             let completion = completion.clone();
             let output = output.clone();
-            move || completion.finish(Ok(output))
+            move || finish(&completion, output)
         });
         completion.abandon();
         runner.join().unwrap();
@@ -272,14 +274,15 @@ fn finish_against_abandon() {
 #[test]
 fn try_finish_against_cancel() {
     model(|| {
-        let completion = Arc::new(Completion::new(State::running()));
+        let completion = Arc::new(Completion::<_>::running());
         let runner = thread::spawn({
             let completion = completion.clone();
             move || completion.try_finish(Ok(5))
         });
-        let cancelled = completion.state.close_running(Cause::Cancelled);
-        if cancelled {
-            completion.wake_awaiter();
+        let audience = completion.state.close_running(Cause::Cancelled);
+        let cancelled = audience.is_some();
+        if let Some(audience) = audience {
+            completion.closed(Cause::Cancelled, audience);
         }
         match block_on(poll_fn(|cx| completion.poll(cx))) {
             Ok(output) => assert!(!cancelled && output == 5),
@@ -289,40 +292,129 @@ fn try_finish_against_cancel() {
     });
 }
 
-/// Two push, one worker drains: when all have gone, the queue is empty. (Of
-/// the queue it has the length only, as one atomic: a model's own lock, or
-/// `SeqCst`, would order what the fences are for.)
-#[test]
-fn no_job_is_left_without_a_ticket() {
-    model(|| {
-        let lane = Arc::new((AtomicUsize::new(0), Tickets::new(1), AtomicUsize::new(0)));
-        let push_and_drain = |lane: &(AtomicUsize, Tickets, AtomicUsize)| {
-            let (queued, tickets, ran) = lane;
-            let is_empty = || queued.load(Acquire) == 0;
-            queued.fetch_add(1, AcqRel);
-            // The ticket's worker is this thread.
-            if tickets.try_issue() {
-                loop {
-                    while !is_empty() {
-                        queued.fetch_sub(1, AcqRel);
-                        ran.fetch_add(1, SeqCst);
-                    }
-                    if tickets.retire(is_empty) {
-                        break;
-                    }
+/// A lane of the rayon backend, as in `backend/rayon.rs`: of its queue the
+/// length only, as one atomic (a model's own lock, or `SeqCst`, would order
+/// what the fences are for). A ticket's worker is the thread that spawns it.
+struct Drained {
+    queued: AtomicUsize,
+    tickets: Tickets,
+    ran: AtomicUsize,
+    /// Tickets spawned by a drainer that goes on with its own job.
+    spawned: AtomicUsize,
+}
+
+impl Drained {
+    fn with_workers(workers: usize) -> Arc<Self> {
+        Arc::new(Self {
+            queued: AtomicUsize::new(0),
+            tickets: Tickets::new(workers),
+            ran: AtomicUsize::new(0),
+            spawned: AtomicUsize::new(0),
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queued.load(Acquire) == 0
+    }
+
+    fn pop(&self) -> bool {
+        let one_less = |queued: usize| queued.checked_sub(1);
+        self.queued.fetch_update(AcqRel, Acquire, one_less).is_ok()
+    }
+
+    fn push(&self) -> bool {
+        self.queued.fetch_add(1, AcqRel);
+        fence(SeqCst);
+        self.tickets.try_issue()
+    }
+
+    fn push_and_drain(&self, lingers: bool) {
+        if self.push() {
+            self.drain(lingers);
+        }
+    }
+
+    fn drain(&self, lingers: bool) {
+        let mut searching = true;
+        loop {
+            while self.pop() {
+                if std::mem::take(&mut searching) && self.tickets.found(|| self.is_empty()) {
+                    self.spawned.fetch_add(1, SeqCst);
                 }
+                self.ran.fetch_add(1, SeqCst);
             }
-        };
+            searching = searching || (lingers && self.tickets.try_search());
+            if self.tickets.retire(searching, || self.is_empty()) {
+                break;
+            }
+            searching = true;
+        }
+    }
+
+    /// The tickets that were spawned come to their workers, one by one.
+    fn use_spawned(&self) {
+        while self.spawned.load(SeqCst) > 0 {
+            self.spawned.fetch_sub(1, SeqCst);
+            self.drain(false);
+        }
+    }
+
+    fn check(&self, jobs: usize) {
+        assert_eq!(self.ran.load(SeqCst), jobs);
+        assert!(self.is_empty());
+        // And the counts are back: a ticket can be had.
+        assert!(self.tickets.try_issue());
+    }
+}
+
+/// Two push, and whoever gets a ticket drains: when all have gone, the queue is
+/// empty.
+fn no_job_is_left_without_a_ticket(workers: usize, lingers: bool) {
+    model(move || {
+        let lane = Drained::with_workers(workers);
         let other = thread::spawn({
             let lane = lane.clone();
-            move || push_and_drain(&lane)
+            move || lane.push_and_drain(lingers)
         });
-        push_and_drain(&lane);
+        lane.push_and_drain(lingers);
         other.join().unwrap();
-        assert_eq!(lane.2.load(SeqCst), 2);
-        assert_eq!(lane.0.load(SeqCst), 0);
-        // And the count is back: a ticket can be had.
-        assert!(lane.1.try_issue());
+        lane.use_spawned();
+        lane.check(2);
+    });
+}
+
+#[test]
+fn no_job_is_left_without_a_ticket_of_one_worker() {
+    no_job_is_left_without_a_ticket(1, false);
+}
+
+#[test]
+fn no_job_is_left_without_a_ticket_of_two_workers() {
+    no_job_is_left_without_a_ticket(2, false);
+}
+
+#[test]
+fn no_job_is_left_by_drainers_that_linger() {
+    no_job_is_left_without_a_ticket(2, true);
+}
+
+/// One pushes while another's ticket comes to a thread that can't use it, and
+/// is spawned again later.
+#[test]
+fn no_job_is_left_while_a_ticket_is_put_off() {
+    model(|| {
+        let lane = Drained::with_workers(2);
+        assert!(lane.push());
+        let other = thread::spawn({
+            let lane = lane.clone();
+            move || lane.push_and_drain(false)
+        });
+        lane.tickets.put_off();
+        lane.tickets.resume();
+        lane.drain(false);
+        other.join().unwrap();
+        lane.use_spawned();
+        lane.check(2);
     });
 }
 

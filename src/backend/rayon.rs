@@ -4,9 +4,8 @@
 //! spawned in the pool is a *ticket*: the right of one worker to drain the
 //! queue.
 //!
-//! - There are never more tickets than workers ([`Tickets`]). Pushing a job
-//!   issues one, unless that many are out, in which case every worker is, or
-//!   will be, at the queue: a busy lane pays no rayon job for a job.
+//! - There are never more tickets than workers, and a push issues one only if
+//!   it has to: `tickets.rs`. A busy lane pays no rayon job for a job.
 //! - A ticket is used at the bottom of a worker's stack only. A worker that
 //!   waits in `join` or `scope` takes work from the same places as rayon's main
 //!   loop does, and would start a stranger on top of the waiting job. It can't
@@ -15,11 +14,19 @@
 //!   which issues it again a moment later (`stack.rs` says how it knows).
 //! - Between two jobs a drainer gives rayon's own work a turn, so that a lane
 //!   that is never empty does not starve `rayon::spawn` or stolen children.
+//! - Where jobs follow each other closely, a drainer that finds the queue empty
+//!   looks on for [`LINGER`], which is less than it takes to wake it; one of
+//!   them, and only if its ticket came as soon after the last one's end. A lane
+//!   that gets a job now and then burns nothing by it.
 
 use std::fmt;
+use std::hint;
 use std::io;
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex, PoisonError, Weak};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
@@ -37,7 +44,14 @@ pub(crate) struct Pool {
     owner: Mutex<Option<Arc<ThreadPool>>>,
     pool: Weak<ThreadPool>,
     tickets: Tickets,
+    began: Instant,
+    /// When the last drainer went, in ns since `began`.
+    last_retired: AtomicU64,
 }
+
+/// How long a drainer looks on for the next job. The round trip of one that
+/// finds its awaiting side asleep takes some 10 µs here.
+const LINGER: Duration = Duration::from_micros(20);
 
 impl Pool {
     /// Starts the workers and waits until each has run its start hook and
@@ -76,16 +90,23 @@ impl Pool {
             pool: Arc::downgrade(&pool),
             owner: Mutex::new(Some(pool)),
             tickets: Tickets::new(threads),
+            began: Instant::now(),
+            last_retired: AtomicU64::new(0),
         })
     }
 
     pub(super) fn kick(&self, level: &Level) {
         if self.tickets.try_issue() {
-            self.reissue_ticket(level);
+            self.spawn_ticket(level);
         }
     }
 
     pub(super) fn reissue_ticket(&self, level: &Level) {
+        self.tickets.resume();
+        self.spawn_ticket(level);
+    }
+
+    fn spawn_ticket(&self, level: &Level) {
         // No pool any more: the lane is closed, and the warden sees to the
         // queue.
         if let Some(pool) = self.pool.upgrade() {
@@ -106,6 +127,37 @@ impl Pool {
     /// Runs `f` in the pool while the caller waits; `None` after a shutdown.
     pub(crate) fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Option<R> {
         Some(self.pool.upgrade()?.install(f))
+    }
+
+    /// The use of a ticket.
+    fn drain(&self, level: &Level) {
+        let is_empty = || !level.has_queued();
+        let lingers = self.since_last_retired() < LINGER;
+        let mut searching = true;
+        loop {
+            while let Some(job) = level.pop() {
+                if mem::take(&mut searching) && self.tickets.found(is_empty) {
+                    self.spawn_ticket(level);
+                }
+                level.run(job);
+                rayon_core::yield_now();
+            }
+            searching = searching || (lingers && self.tickets.try_search());
+            if searching && lingers && linger(level) {
+                continue;
+            }
+            if self.tickets.retire(searching, is_empty) {
+                break;
+            }
+            searching = true;
+        }
+        let now = self.began.elapsed().as_nanos() as u64;
+        self.last_retired.store(now, Relaxed);
+    }
+
+    fn since_last_retired(&self) -> Duration {
+        let last = Duration::from_nanos(self.last_retired.load(Relaxed));
+        self.began.elapsed().saturating_sub(last)
     }
 
     fn owner(&self) -> std::sync::MutexGuard<'_, Option<Arc<ThreadPool>>> {
@@ -174,8 +226,9 @@ fn use_ticket(ticket: Ticket) {
                 unreachable!("tickets are issued by the rayon backend");
             };
             if stack::is_at_bottom(position) {
-                drain(&level, &pool.tickets);
+                pool.drain(&level);
             } else {
+                pool.tickets.put_off();
                 // An error means that the lane is closed and the queue seen to.
                 let _ = level.lane().tell_warden(Order::Rehome(level.priority()));
             }
@@ -183,13 +236,22 @@ fn use_ticket(ticket: Ticket) {
     }
 }
 
-fn drain(level: &Level, tickets: &Tickets) {
+/// Looks on for a while; true if there is a job. Rayon's own work has its turns
+/// meanwhile, and whoever else wants the core.
+fn linger(level: &Level) -> bool {
+    const LOOKS: usize = 16;
+    let start = Instant::now();
     loop {
-        while level.run_next() {
-            rayon_core::yield_now();
+        for _ in 0..LOOKS {
+            if level.has_queued() {
+                return true;
+            }
+            hint::spin_loop();
         }
-        if tickets.retire(|| !level.has_queued()) {
-            break;
+        if start.elapsed() >= LINGER {
+            return false;
         }
+        rayon_core::yield_now();
+        thread::yield_now();
     }
 }

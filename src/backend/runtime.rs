@@ -185,7 +185,9 @@ impl Future for Adopter {
             },
         };
         self.level.pause_for_quota(&*job);
-        job.link().driver.register(cx.waker());
+        if let Some(link) = job.link() {
+            link.driver.register(cx.waker());
+        }
         self.level.step(job.clone());
         if job.has_ended() {
             // It may have been closed just now, after its step: whoever did

@@ -18,7 +18,7 @@ use crate::context;
 use crate::error::JoinError;
 use crate::handle::Handle;
 use crate::job::completion::Completion;
-use crate::job::state::{Cause, State};
+use crate::job::state::Cause;
 use crate::job::{Cancel, Join};
 use crate::lane::Lane;
 use crate::panics;
@@ -67,7 +67,7 @@ where
     T: Send + 'static,
 {
     let job = Arc::new(IoJob {
-        completion: Completion::new(State::running()),
+        completion: Completion::running(),
         carried: Carried::capture(),
         abort: OnceLock::new(),
     });
@@ -92,12 +92,12 @@ struct IoJob<T> {
 
 impl<T: Send> Cancel for IoJob<T> {
     fn cancel(self: Arc<Self>) {
-        if self.completion.state.close_running(Cause::Cancelled) {
+        if let Some(audience) = self.completion.state.close_running(Cause::Cancelled) {
             self.completion.state.want_cancel();
             if let Some(abort) = self.abort.get() {
                 abort.abort();
             }
-            self.completion.wake_awaiter();
+            self.completion.closed(Cause::Cancelled, audience);
         }
     }
 
@@ -207,8 +207,8 @@ impl<F, T> Drop for Runner<F, T> {
             });
         });
         let completion = &self.job.completion;
-        if completion.state.close_running(Cause::IoRuntimeGone) {
-            completion.wake_awaiter();
+        if let Some(audience) = completion.state.close_running(Cause::IoRuntimeGone) {
+            completion.closed(Cause::IoRuntimeGone, audience);
         }
     }
 }

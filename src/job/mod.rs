@@ -1,8 +1,8 @@
 //! One job of the CPU lane: a closure or a future, on its way there and back.
 //!
 //! A closure is one allocation: work, state, output and the awaiting side's
-//! waker live behind one `Arc`. A future is boxed besides, because pinning it
-//! inside the `Arc` would take `unsafe`. The lane's queue, the [`Task`], wakers
+//! waker live behind one `Arc`, the output where the work was. A future is
+//! boxed besides, because pinning it inside the `Arc` would take `unsafe`. The lane's queue, the [`Task`], wakers
 //! and the registry of suspended jobs all hold that same `Arc`; [`state`] says
 //! which of them may do what.
 //!
@@ -21,24 +21,27 @@ use crate::context;
 use crate::error::JoinError;
 use crate::lane::{Lane, Level};
 use crate::panics::{catch, run_hook};
-use crate::sync::{AtomicUsize, AtomicWaker, Mutex, Ordering::Relaxed};
+use crate::sync::{AtomicUsize, AtomicWaker, Ordering::Relaxed};
 use crate::trace::{Carried, warn_of_lost_jobs};
-use completion::Completion;
-use state::{Cause, Close, Paused, Start, State};
+use completion::{Completion, Slot};
+use state::{Audience, Cause, Close, Paused, Progress, Start, State};
 
 /// What a job computes: a closure in one step, a future in several.
-pub(crate) trait Work: Send + 'static {
+pub(crate) trait Work: Send + Sized + 'static {
     type Output: Send + 'static;
-    /// Whether a step may end without an output.
-    const MAY_PAUSE: bool;
-    fn step(&mut self, cx: &mut Context<'_>) -> Poll<Self::Output>;
+    /// Its places in the books; a closure, which never rests, has none.
+    type Link: AsLink + Default + Send + Sync;
+    /// Runs one step, in place; work that is used up is taken out.
+    fn step(slot: &mut Slot<Self::Output, Self>, cx: &mut Context<'_>) -> Poll<Self::Output>;
+    /// For the context of a step.
+    fn waker(job: &Arc<Job<Self>>) -> Option<Waker>;
 }
 
-pub(crate) struct ClosureWork<F>(Option<F>);
+pub(crate) struct ClosureWork<F>(F);
 
 impl<F> ClosureWork<F> {
     pub(crate) fn new(closure: F) -> Self {
-        Self(Some(closure))
+        Self(closure)
     }
 }
 
@@ -48,10 +51,15 @@ where
     T: Send + 'static,
 {
     type Output = T;
-    const MAY_PAUSE: bool = false;
-    fn step(&mut self, _cx: &mut Context<'_>) -> Poll<T> {
-        let closure = self.0.take().expect("a closure has one step");
+    type Link = ();
+
+    fn step(slot: &mut Slot<T, Self>, _cx: &mut Context<'_>) -> Poll<T> {
+        let Self(closure) = slot.take_work().expect("a closure has one step");
         Poll::Ready(closure())
+    }
+
+    fn waker(_job: &Arc<Job<Self>>) -> Option<Waker> {
+        None
     }
 }
 
@@ -69,9 +77,17 @@ where
     F::Output: Send + 'static,
 {
     type Output = F::Output;
-    const MAY_PAUSE: bool = true;
-    fn step(&mut self, cx: &mut Context<'_>) -> Poll<F::Output> {
-        self.0.as_mut().poll(cx)
+    type Link = Link;
+
+    fn step(slot: &mut Slot<F::Output, Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let Slot::Work(Self(future)) = slot else {
+            unreachable!("a future stays where it is until it is ready");
+        };
+        future.as_mut().poll(cx)
+    }
+
+    fn waker(job: &Arc<Job<Self>>) -> Option<Waker> {
+        Some(job.clone().into())
     }
 }
 
@@ -108,11 +124,11 @@ pub(crate) trait Run: Cancel {
     fn close(&self, cause: Cause) -> bool;
     /// Drops the work of a closed job. May be called by more than one.
     fn discard(&self);
-    /// Where a backend that polls through tasks of its own leaves their waker.
-    fn link(&self) -> &Link;
+    /// None for a closure: it ends with its first step.
+    fn link(&self) -> Option<&Link>;
 }
 
-/// A job's places in the lane's and the backend's books.
+/// A future's places in the lane's and the backend's books.
 #[derive(Default)]
 pub(crate) struct Link {
     /// Wakes the Tokio task that adopted the job (`Backend::Runtime` only).
@@ -122,23 +138,36 @@ pub(crate) struct Link {
     registry_key: AtomicUsize,
 }
 
+pub(crate) trait AsLink {
+    fn as_link(&self) -> Option<&Link>;
+}
+
+impl AsLink for Link {
+    fn as_link(&self) -> Option<&Link> {
+        Some(self)
+    }
+}
+
+impl AsLink for () {
+    fn as_link(&self) -> Option<&Link> {
+        None
+    }
+}
+
 pub(crate) struct Job<W: Work> {
     level: Level,
-    completion: Completion<W::Output>,
-    /// As in `Completion`: the state says whose it is, nobody waits for it.
-    work: Mutex<Option<W>>,
+    completion: Completion<W::Output, W>,
     carried: Carried,
-    link: Link,
+    link: W::Link,
 }
 
 impl<W: Work> Job<W> {
     pub(crate) fn new(level: Level, work: W) -> Arc<Self> {
         Arc::new(Self {
             level,
-            completion: Completion::new(State::queued()),
-            work: Mutex::new(Some(work)),
+            completion: Completion::new(State::queued(), Slot::Work(work)),
             carried: Carried::capture(),
-            link: Link::default(),
+            link: W::Link::default(),
         })
     }
 
@@ -150,18 +179,6 @@ impl<W: Work> Job<W> {
         self.level.lane()
     }
 
-    fn take_work(&self) -> Option<W> {
-        // Two may discard the same closed job; the loser has nothing to do.
-        self.work.try_lock().ok()?.take()
-    }
-
-    fn put_work(&self, work: W) {
-        *self
-            .work
-            .try_lock()
-            .expect("the state gives the work to one thread at a time") = Some(work);
-    }
-
     /// Drops the work where a user expects it to be dropped: inside the span
     /// that it ran in.
     fn drop_work(&self, work: W) {
@@ -171,55 +188,45 @@ impl<W: Work> Job<W> {
     }
 
     /// The step is over and there is no output.
-    fn pause(self: Arc<Self>, work: W) {
-        if let Some(cause) = self.must_close() {
-            self.leave_registry();
-            self.drop_work(work);
-            self.state().close_running(cause);
-            self.tell_closed(cause);
-            return;
-        }
-        self.put_work(work);
+    fn pause(self: Arc<Self>) {
         self.enter_registry();
-        match self.state().pause(|| self.must_close()) {
+        match self.state().pause(|| self.lane().is_closed()) {
             Paused::Rest => {}
             Paused::Requeue => {
                 let gave_way = budget::gave_way();
-                self.level.reschedule(self.clone(), gave_way);
+                self.level.requeue(self.clone(), gave_way);
             }
-            Paused::Discard(cause) => {
-                self.tell_closed(cause);
+            Paused::Discard(cause, audience) => {
+                self.tell_closed(cause, audience);
                 self.discard();
             }
         }
     }
 
-    fn tell_closed(&self, cause: Cause) {
-        if self.completion.closed(cause) {
+    fn tell_closed(&self, cause: Cause, audience: Audience) {
+        if self.completion.closed(cause, audience) {
             self.lane().note_lost();
         }
     }
 
-    fn must_close(&self) -> Option<Cause> {
-        if self.state().cancel_is_wanted() {
-            Some(Cause::Cancelled)
-        } else if self.lane().is_closed() {
-            Some(Cause::ShutDown)
-        } else {
-            None
-        }
-    }
-
     fn enter_registry(self: &Arc<Self>) {
-        if self.link.registry_key.load(Relaxed) == 0 {
+        let Some(link) = self.link.as_link() else {
+            return;
+        };
+        if link.registry_key.load(Relaxed) == 0 {
             let key = self.lane().suspended.insert(self.clone());
-            self.link.registry_key.store(key + 1, Relaxed);
+            link.registry_key.store(key + 1, Relaxed);
         }
     }
 
     fn leave_registry(&self) {
-        if let Some(key) = self.link.registry_key.swap(0, Relaxed).checked_sub(1) {
-            self.lane().suspended.remove(key);
+        let Some(link) = self.link.as_link() else {
+            return;
+        };
+        if link.registry_key.load(Relaxed) != 0 {
+            if let Some(key) = link.registry_key.swap(0, Relaxed).checked_sub(1) {
+                self.lane().suspended.remove(key);
+            }
         }
     }
 }
@@ -231,60 +238,83 @@ impl<W: Work> Run for Job<W> {
             Start::Discard => return self.discard(),
             Start::NotQueued => return,
         }
-        let mut work = self.take_work().expect("a queued job has its work");
-        let waker = W::MAY_PAUSE.then(|| Waker::from(self.clone()));
+        let waker = W::waker(&self);
         let mut cx = Context::from_waker(waker.as_ref().unwrap_or(Waker::noop()));
+        let mut slot = self.completion.slot();
         let step = context::in_job(&self, || {
-            catch(|| self.carried.in_scope(|| work.step(&mut cx)))
+            catch(|| self.carried.in_scope(|| W::step(&mut slot, &mut cx)))
         });
         let output = match step {
-            Ok(Poll::Pending) => return self.pause(work),
+            Ok(Poll::Pending) => {
+                drop(slot);
+                return self.pause();
+            }
             Ok(Poll::Ready(output)) => Ok(output),
             Err(payload) => Err(JoinError::panicked(payload)),
         };
         self.leave_registry();
         // Before the output is told of, as Tokio does: whoever awaits may rely
         // on the captures being gone.
-        self.drop_work(work);
-        if output.is_ok() {
-            self.completion.finish(output);
-        } else {
+        if let Some(work) = slot.take_work() {
+            self.drop_work(work);
+        }
+        let panicked = output.is_err();
+        *slot = Slot::Output(output);
+        drop(slot);
+        if panicked {
             // The log may hear of it.
-            self.carried.in_scope(|| self.completion.finish(output));
+            self.carried.in_scope(|| self.completion.finish());
+        } else {
+            self.completion.finish();
         }
     }
 
     fn close(&self, cause: Cause) -> bool {
-        let closed = self.state().close(cause) != Close::No;
-        if closed {
-            self.tell_closed(cause);
+        match self.state().close(cause) {
+            Close::WasQueued(audience) | Close::WasIdle(audience) => {
+                self.tell_closed(cause, audience);
+                true
+            }
+            Close::No => false,
         }
-        closed
     }
 
     fn discard(&self) {
         self.leave_registry();
-        if let Some(work) = self.take_work() {
+        if self.state().progress() == Progress::Finished {
+            // The slot is the awaiting side's.
+            return;
+        }
+        // Two may discard the same closed job; the loser has nothing to do.
+        let work = self
+            .completion
+            .try_slot()
+            .and_then(|mut slot| slot.take_work());
+        if let Some(work) = work {
             self.drop_work(work);
         }
     }
 
-    fn link(&self) -> &Link {
-        &self.link
+    fn link(&self) -> Option<&Link> {
+        self.link.as_link()
     }
 }
 
-impl<W: Work> Wake for Job<W> {
+impl<F> Wake for Job<FutureWork<F>>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
     fn wake(self: Arc<Self>) {
         if self.state().wake() {
             let level = self.level.clone();
-            level.reschedule(self, false);
+            level.reschedule(self);
         }
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
         if self.state().wake() {
-            self.level.reschedule(self.clone(), false);
+            self.level.reschedule(self.clone());
         }
     }
 }
@@ -297,15 +327,16 @@ impl<W: Work> Cancel for Job<W> {
             return;
         }
         self.state().want_cancel();
-        let found = self.state().close(Cause::Cancelled);
-        if found != Close::No {
-            self.tell_closed(Cause::Cancelled);
-        }
-        if found == Close::WasIdle {
-            // Its destructors belong on the lane, not on the canceller's
-            // thread: it goes there as a closed job, to be discarded.
-            let level = self.level.clone();
-            level.reschedule(self, false);
+        match self.state().close(Cause::Cancelled) {
+            Close::WasQueued(audience) => self.tell_closed(Cause::Cancelled, audience),
+            Close::WasIdle(audience) => {
+                self.tell_closed(Cause::Cancelled, audience);
+                // Its destructors belong on the lane, not on the canceller's
+                // thread: it goes there as a closed job, to be discarded.
+                let level = self.level.clone();
+                level.reschedule(self);
+            }
+            Close::No => {}
         }
     }
 

@@ -1,8 +1,9 @@
-//! The life of one job, as one atomic byte.
+//! The life of one job, as one atomic word: a phase, and what the others want
+//! of it.
 //!
 //! ```text
-//!            start            finish               claim
-//!   QUEUED ---------> RUNNING --------> FINISHED ---------> CLAIMED
+//!            start            finish
+//!   QUEUED ---------> RUNNING --------> FINISHED
 //!    ^ |              |  ^ | wake
 //!    | | close   pause|  | v
 //!    | |              |  WOKEN   (counts as running; pause puts it back in the queue)
@@ -12,37 +13,52 @@
 //!    +-----------------+
 //! ```
 //!
-//! The byte says who may touch what, so that nobody ever waits for anybody:
+//! The phase says who may touch what, so that nobody ever waits for anybody:
 //!
 //! - QUEUED: exactly one reference to the job is in a queue. Whoever takes it
 //!   out calls [`State::start`] and, if it answers [`Start::Run`], owns the
-//!   job's work until it calls `finish`, `pause` or `close_running`.
-//! - RUNNING, WOKEN: the work belongs to the thread that runs it.
-//! - IDLE: the work rests; a wake queues it again.
-//! - FINISHED: the output rests. [`State::claim`] gives it to one caller.
+//!   job's slot until it calls `finish`, `pause` or `close_running`.
+//! - RUNNING, WOKEN: the slot belongs to the thread that runs the job.
+//! - IDLE: the work rests in the slot; a wake queues it again.
+//! - FINISHED: the output rests in the slot. It belongs to the awaiting side
+//!   or, if that was gone before, to the runner.
 //! - CLOSED: there will be no output, and the awaiting side may be told so at
 //!   once. The work is dropped by whoever takes the reference out of the queue
-//!   (closed from QUEUED), by the one who closed it (from IDLE), or has been
-//!   dropped already (from RUNNING).
+//!   (closed from QUEUED), by the one who closed it (from IDLE), or by the
+//!   runner (from RUNNING).
 //!
-//! `cancel_wanted` stands beside it because a running job can't be closed from
-//! outside: the runner looks at it after each step. A canceller sets it and
-//! then tries `close`; the runner pauses and then looks. Both have a `SeqCst`
+//! Beside it stand four flags, each set once and by the awaiting side: it has
+//! left a waker ([`AWAITED`]), wants the job to end, has gone, or has let it
+//! run on. All is one word so that nothing falls between: the one who ends the
+//! job learns, by the very step that ends it, whom to tell; and one who sets a
+//! flag learns, by setting it, whether that came too late. A runner can't rest
+//! a job that somebody wants to end: its step from RUNNING finds the flag.
+//!
+//! The lane's `closed` is elsewhere: whoever closes the lane sets it and then
+//! tries `close`; the runner rests the job and then looks. Both have a `SeqCst`
 //! fence in between, so one of the two sees the other (loom model in
-//! `tests/loom.rs`). The lane's `closed` works the same way.
+//! `tests/loom.rs`).
 
-use crate::sync::{AtomicBool, AtomicU8, Ordering::SeqCst, fence};
+use std::ops::ControlFlow;
 
-const QUEUED: u8 = 0;
-const RUNNING: u8 = 1;
-const WOKEN: u8 = 2;
-const IDLE: u8 = 3;
-const FINISHED: u8 = 4;
-const CLAIMED: u8 = 5;
-const CANCELLED: u8 = 6;
-const SHUT_DOWN: u8 = 7;
-const IO_GONE: u8 = 8;
-const NO_THREADS: u8 = 9;
+use crate::sync::{AtomicU32, Ordering::SeqCst, fence};
+
+// `finish` is one `fetch_or`, from both that count as running.
+const QUEUED: u32 = 0;
+const RUNNING: u32 = 1;
+const IDLE: u32 = 2;
+const WOKEN: u32 = 3;
+const FINISHED: u32 = 7;
+const CANCELLED: u32 = 8;
+const SHUT_DOWN: u32 = 9;
+const IO_GONE: u32 = 10;
+const NO_THREADS: u32 = 11;
+const PHASE: u32 = 15;
+
+const AWAITED: u32 = 1 << 4;
+const CANCEL_WANTED: u32 = 1 << 5;
+const DROPPED: u32 = 1 << 6;
+const DETACHED: u32 = 1 << 7;
 
 /// Why a job was closed without an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +72,7 @@ pub(crate) enum Cause {
 /// What a thread that took the job out of a queue shall do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Run it: the work is yours.
+    /// Run it: the slot is yours.
     Run,
     /// It was closed while it was queued: drop the work.
     Discard,
@@ -73,161 +89,210 @@ pub(crate) enum Paused {
     Requeue,
     /// Drop the work and tell the awaiting side: it is closed. (If a waker came
     /// first, a reference in the queue will find nothing left to do.)
-    Discard(Cause),
+    Discard(Cause, Audience),
 }
 
 /// What a call of [`State::close`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Close {
     /// Closed; its reference in the queue will come to a lane thread.
-    WasQueued,
+    WasQueued(Audience),
     /// Closed; the work is the caller's to drop (or to have dropped).
-    WasIdle,
+    WasIdle(Audience),
     /// Running, or ended already: nothing changed.
     No,
 }
 
-/// What an awaiting side finds.
+/// Who is there to be told of a job's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Audience(u32);
+
+impl Audience {
+    /// There is a waker to be called.
+    pub(crate) fn is_waiting(self) -> bool {
+        self.0 & AWAITED != 0
+    }
+
+    /// Nobody will take the output.
+    pub(crate) fn has_gone(self) -> bool {
+        self.0 & (DROPPED | DETACHED) != 0
+    }
+
+    /// Nor would anybody hear that there is none.
+    pub(crate) fn has_detached(self) -> bool {
+        self.0 & DETACHED != 0
+    }
+}
+
+/// How far a job is, for its awaiting side.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Claim {
+pub(crate) enum Progress {
     NotYet,
-    /// The output is the caller's, and nobody else's.
-    Output,
+    Finished,
     Closed(Cause),
-    /// Somebody claimed the output before.
-    Gone,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
-    phase: AtomicU8,
-    cancel_wanted: AtomicBool,
-}
+pub(crate) struct State(AtomicU32);
 
 impl State {
     pub(crate) fn queued() -> Self {
-        Self::at(QUEUED)
+        Self(AtomicU32::new(QUEUED))
     }
 
     /// For work that never waits in a queue of ours.
     pub(crate) fn running() -> Self {
-        Self::at(RUNNING)
+        Self(AtomicU32::new(RUNNING))
     }
 
     pub(crate) fn refused(cause: Cause) -> Self {
-        Self::at(cause as u8)
+        Self(AtomicU32::new(cause as u32))
     }
 
-    fn at(phase: u8) -> Self {
-        Self {
-            phase: AtomicU8::new(phase),
-            cancel_wanted: AtomicBool::new(false),
+    /// Steps from one phase to another, keeping the flags. `step` gets phase
+    /// and word, and breaks with the answer where there is no step to take.
+    /// Else the answer is the word before.
+    fn step<B>(&self, mut step: impl FnMut(u32, u32) -> ControlFlow<B, u32>) -> Result<u32, B> {
+        let mut word = self.0.load(SeqCst);
+        loop {
+            let to = match step(word & PHASE, word) {
+                ControlFlow::Continue(to) => (word & !PHASE) | to,
+                ControlFlow::Break(answer) => return Err(answer),
+            };
+            match self.0.compare_exchange_weak(word, to, SeqCst, SeqCst) {
+                Ok(_) => return Ok(word),
+                Err(now) => word = now,
+            }
         }
-    }
-
-    fn step(&self, from: u8, to: u8) -> Result<(), u8> {
-        self.phase
-            .compare_exchange(from, to, SeqCst, SeqCst)
-            .map(drop)
     }
 
     pub(crate) fn start(&self) -> Start {
-        match self.step(QUEUED, RUNNING) {
-            Ok(()) => Start::Run,
-            Err(CANCELLED | SHUT_DOWN | IO_GONE | NO_THREADS) => Start::Discard,
-            Err(_) => Start::NotQueued,
-        }
+        let started = self.step(|phase, _| match phase {
+            QUEUED => ControlFlow::Continue(RUNNING),
+            CANCELLED.. => ControlFlow::Break(Start::Discard),
+            _ => ControlFlow::Break(Start::NotQueued),
+        });
+        started.map_or_else(|otherwise| otherwise, |_| Start::Run)
     }
 
     /// The runner's, after a step without an output. The work must be back in
-    /// its place before. `must_close` says whether the job was cancelled, or
-    /// its lane closed, while it ran: whoever did that could not close it, and
-    /// may have looked before it rested.
-    pub(crate) fn pause(&self, must_close: impl FnOnce() -> Option<Cause>) -> Paused {
-        let woken = self.step(RUNNING, IDLE).is_err();
-        if woken {
-            self.phase.store(QUEUED, SeqCst);
+    /// its place before. `lane_is_closed`: whoever closed it could not close a
+    /// job that ran, and may have looked before it rested.
+    pub(crate) fn pause(&self, lane_is_closed: impl FnOnce() -> bool) -> Paused {
+        let before = self.step::<()>(|phase, word| {
+            ControlFlow::Continue(match phase {
+                _ if word & CANCEL_WANTED != 0 => CANCELLED,
+                WOKEN => QUEUED,
+                _ => IDLE,
+            })
+        });
+        let before = before.expect("there is always a step to take");
+        if before & CANCEL_WANTED != 0 {
+            return Paused::Discard(Cause::Cancelled, Audience(before));
         }
         fence(SeqCst);
-        match must_close() {
-            Some(cause) if self.close(cause) != Close::No => Paused::Discard(cause),
-            _ if woken => Paused::Requeue,
+        if lane_is_closed() {
+            if let Close::WasIdle(audience) | Close::WasQueued(audience) =
+                self.close(Cause::ShutDown)
+            {
+                return Paused::Discard(Cause::ShutDown, audience);
+            }
+        }
+        match before & PHASE {
+            WOKEN => Paused::Requeue,
             _ => Paused::Rest,
         }
     }
 
     /// The runner's. The output must be in its place before.
-    pub(crate) fn finish(&self) {
-        self.phase.store(FINISHED, SeqCst);
+    pub(crate) fn finish(&self) -> Audience {
+        Audience(self.0.fetch_or(FINISHED, SeqCst))
     }
 
     /// As [`finish`](Self::finish), where a [`close_running`](Self::close_running)
-    /// from outside may have come first; says whether the output counts.
-    pub(crate) fn try_finish(&self) -> bool {
-        self.step(RUNNING, FINISHED).is_ok()
+    /// from outside may have come first: then the output does not count.
+    pub(crate) fn try_finish(&self) -> Option<Audience> {
+        self.leave_running(FINISHED)
     }
 
     /// The runner's (or, for work outside our queues, anyone's): no output
-    /// will come. Says whether this call closed it.
-    pub(crate) fn close_running(&self, cause: Cause) -> bool {
-        self.step(RUNNING, cause as u8).is_ok() || self.step(WOKEN, cause as u8).is_ok()
+    /// will come. None if somebody else has ended it.
+    pub(crate) fn close_running(&self, cause: Cause) -> Option<Audience> {
+        self.leave_running(cause as u32)
+    }
+
+    fn leave_running(&self, to: u32) -> Option<Audience> {
+        let left = self.step(|phase, _| match phase {
+            RUNNING | WOKEN => ControlFlow::Continue(to),
+            _ => ControlFlow::Break(()),
+        });
+        left.ok().map(Audience)
     }
 
     /// Says whether the caller must put the job into the queue.
     pub(crate) fn wake(&self) -> bool {
-        let mut phase = self.phase.load(SeqCst);
-        loop {
-            let (to, enqueue) = match phase {
-                IDLE => (QUEUED, true),
-                RUNNING => (WOKEN, false),
-                _ => return false,
-            };
-            match self.step(phase, to) {
-                Ok(()) => return enqueue,
-                Err(now) => phase = now,
-            }
-        }
+        let woken = self.step(|phase, _| match phase {
+            IDLE => ControlFlow::Continue(QUEUED),
+            RUNNING => ControlFlow::Continue(WOKEN),
+            _ => ControlFlow::Break(()),
+        });
+        woken.is_ok_and(|before| before & PHASE == IDLE)
     }
 
     /// Closes the job from outside, unless it runs or has ended.
     pub(crate) fn close(&self, cause: Cause) -> Close {
-        let mut phase = self.phase.load(SeqCst);
-        loop {
-            let found = match phase {
-                QUEUED => Close::WasQueued,
-                IDLE => Close::WasIdle,
-                _ => return Close::No,
-            };
-            match self.step(phase, cause as u8) {
-                Ok(()) => return found,
-                Err(now) => phase = now,
-            }
+        let closed = self.step(|phase, _| match phase {
+            QUEUED | IDLE => ControlFlow::Continue(cause as u32),
+            _ => ControlFlow::Break(Close::No),
+        });
+        match closed {
+            Ok(before) if before & PHASE == QUEUED => Close::WasQueued(Audience(before)),
+            Ok(before) => Close::WasIdle(Audience(before)),
+            Err(no) => no,
         }
     }
 
+    /// A running job can't be closed from outside: its runner looks.
     pub(crate) fn want_cancel(&self) {
-        self.cancel_wanted.store(true, SeqCst);
-        fence(SeqCst);
+        self.0.fetch_or(CANCEL_WANTED, SeqCst);
     }
 
     pub(crate) fn cancel_is_wanted(&self) -> bool {
-        self.cancel_wanted.load(SeqCst)
+        self.0.load(SeqCst) & CANCEL_WANTED != 0
     }
 
-    pub(crate) fn claim(&self) -> Claim {
-        match self.step(FINISHED, CLAIMED) {
-            Ok(()) => Claim::Output,
-            Err(CLAIMED) => Claim::Gone,
-            Err(CANCELLED) => Claim::Closed(Cause::Cancelled),
-            Err(SHUT_DOWN) => Claim::Closed(Cause::ShutDown),
-            Err(IO_GONE) => Claim::Closed(Cause::IoRuntimeGone),
-            Err(NO_THREADS) => Claim::Closed(Cause::NoThreads),
-            Err(_) => Claim::NotYet,
+    pub(crate) fn progress(&self) -> Progress {
+        Self::progress_of(self.0.load(SeqCst))
+    }
+
+    fn progress_of(word: u32) -> Progress {
+        match word & PHASE {
+            FINISHED => Progress::Finished,
+            CANCELLED => Progress::Closed(Cause::Cancelled),
+            SHUT_DOWN => Progress::Closed(Cause::ShutDown),
+            IO_GONE => Progress::Closed(Cause::IoRuntimeGone),
+            NO_THREADS => Progress::Closed(Cause::NoThreads),
+            _ => Progress::NotYet,
         }
+    }
+
+    /// The awaiting side's, after it has left a waker: whoever ends the job
+    /// from now on calls it.
+    pub(crate) fn set_awaited(&self) -> Progress {
+        Self::progress_of(self.0.fetch_or(AWAITED, SeqCst))
+    }
+
+    /// The awaiting side's last word: it wants no output, and that the job
+    /// runs on (`detached`) or not. If it has finished already, the output is
+    /// the caller's to drop.
+    pub(crate) fn set_gone(&self, detached: bool) -> (Progress, Audience) {
+        let how = if detached { DETACHED } else { DROPPED };
+        let before = self.0.fetch_or(how, SeqCst);
+        (Self::progress_of(before), Audience(before))
     }
 
     /// No step will ever run again.
     pub(crate) fn has_ended(&self) -> bool {
-        self.phase.load(SeqCst) >= FINISHED
+        self.0.load(SeqCst) & PHASE >= FINISHED
     }
 }

@@ -1,8 +1,7 @@
 //! One priority of a CPU lane: a queue, and the threads that serve it.
 //!
 //! The path of a job: [`Level::enqueue`] pushes it and gives the threads a
-//! kick; one of them calls [`Level::run_next`] or, for a job it has adopted,
-//! [`Level::step`]. A future that is not ready rests in no queue; the lane's
+//! kick; one of them takes it out and calls [`Level::run`]. A future that is not ready rests in no queue; the lane's
 //! registry of suspended jobs knows it, so that a shutdown finds it. Its waker
 //! calls [`Level::reschedule`].
 //!
@@ -113,16 +112,28 @@ impl Level {
         }
     }
 
-    /// A suspended job has work to do again (or is to be discarded). One that
-    /// gave way goes behind those that have not run yet.
-    pub(crate) fn reschedule(&self, job: Arc<dyn Run>, gave_way: bool) {
+    /// A suspended job has work to do again (or is to be discarded).
+    pub(crate) fn reschedule(&self, job: Arc<dyn Run>) {
         match self.lane.settings.backend {
-            Backend::Runtime => job.link().driver.wake(),
-            Backend::Rayon if gave_way => {
-                self.state().queue.push_behind(job);
-                self.pushed();
-            }
+            Backend::Runtime => Self::wake_driver(&*job),
             Backend::Rayon => self.enqueue(job),
+        }
+    }
+
+    /// A job was woken in its own step, which is just over: the thread that
+    /// calls this is about to look for the next job. One that gave way goes
+    /// behind those that have not run yet.
+    pub(crate) fn requeue(&self, job: Arc<dyn Run>, gave_way: bool) {
+        match self.lane.settings.backend {
+            Backend::Runtime => Self::wake_driver(&*job),
+            Backend::Rayon if gave_way => self.state().queue.push_behind(job),
+            Backend::Rayon => self.state().queue.push(job),
+        }
+    }
+
+    fn wake_driver(job: &dyn Run) {
+        if let Some(link) = job.link() {
+            link.driver.wake();
         }
     }
 
@@ -134,16 +145,10 @@ impl Level {
         self.state().pop()
     }
 
-    /// Runs the next queued job for one step. False if there was none.
-    pub(crate) fn run_next(&self) -> bool {
-        match self.pop() {
-            Some(job) => {
-                self.pause_for_quota(&*job);
-                self.step(job);
-                true
-            }
-            None => false,
-        }
+    /// Runs a job that came out of the queue for one step.
+    pub(crate) fn run(&self, job: Arc<dyn Run>) {
+        self.pause_for_quota(&*job);
+        self.step(job);
     }
 
     /// Before a step of `job`: waits while the process is about to use up its

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::task::Waker;
 
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence,
+};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 
 pub(crate) struct AtomicWaker(loom::future::AtomicWaker);
