@@ -95,8 +95,8 @@ pub(crate) fn leave_worker() -> Option<Handle> {
     set_own_handle(None)
 }
 
-pub(crate) fn worker_index() -> usize {
-    WORKER.get().unwrap_or(0)
+pub(crate) fn worker_index() -> Option<usize> {
+    WORKER.get()
 }
 
 /// Whether this thread is one of `lane`'s.

@@ -27,9 +27,14 @@ pub(crate) fn drop_quietly<T>(what: &'static str, value: T) {
 
 /// Calls a hook of the user's; a panic in it is logged and ends here.
 pub(crate) fn run_hook(what: &'static str, hook: impl FnOnce()) {
-    if let Err(payload) = catch(hook) {
-        report(what, &payload.text());
-    }
+    call_logged(what, hook);
+}
+
+/// The same for what returns something, if it does.
+pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
+    catch(f)
+        .inspect_err(|payload| report(what, &payload.text()))
+        .ok()
 }
 
 /// A panic that no task will carry to anyone.

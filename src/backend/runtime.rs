@@ -188,7 +188,9 @@ impl Future for Adopter {
         if let Some(link) = job.link() {
             link.driver.register(cx.waker());
         }
-        self.level.step(job.clone());
+        if self.level.step(job.clone()).is_some() {
+            cx.waker().wake_by_ref();
+        }
         if job.has_ended() {
             // It may have been closed just now, after its step: whoever did
             // that woke this task in vain.

@@ -14,7 +14,9 @@ pub(crate) mod state;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
+
+use futures_task::{ArcWake, WakerRef, waker_ref};
 
 use crate::budget;
 use crate::context;
@@ -34,7 +36,7 @@ pub(crate) trait Work: Send + Sized + 'static {
     /// Runs one step, in place; work that is used up is taken out.
     fn step(slot: &mut Slot<Self::Output, Self>, cx: &mut Context<'_>) -> Poll<Self::Output>;
     /// For the context of a step.
-    fn waker(job: &Arc<Job<Self>>) -> Option<Waker>;
+    fn waker(job: &Arc<Job<Self>>) -> Option<WakerRef<'_>>;
 }
 
 pub(crate) struct ClosureWork<F>(F);
@@ -58,7 +60,7 @@ where
         Poll::Ready(closure())
     }
 
-    fn waker(_job: &Arc<Job<Self>>) -> Option<Waker> {
+    fn waker(_job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
         None
     }
 }
@@ -86,8 +88,8 @@ where
         future.as_mut().poll(cx)
     }
 
-    fn waker(job: &Arc<Job<Self>>) -> Option<Waker> {
-        Some(job.clone().into())
+    fn waker(job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
+        Some(waker_ref(job))
     }
 }
 
@@ -115,10 +117,17 @@ pub(crate) trait Join<T>: Cancel {
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }
 
+/// A job that was woken in its own step: it belongs back in the queue.
+pub(crate) struct Again {
+    pub(crate) job: Arc<dyn Run>,
+    /// It has asked for that, to let others have a turn.
+    pub(crate) gave_way: bool,
+}
+
 /// What the lane and its backends may do with a job.
 pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed in the queue.
-    fn run(self: Arc<Self>);
+    fn run(self: Arc<Self>) -> Option<Again>;
     /// Closes a job that isn't running, and tells its awaiter at once. True if
     /// this call did it; the caller then sees to [`discard`](Self::discard).
     fn close(&self, cause: Cause) -> bool;
@@ -188,17 +197,18 @@ impl<W: Work> Job<W> {
     }
 
     /// The step is over and there is no output.
-    fn pause(self: Arc<Self>) {
+    fn pause(self: Arc<Self>) -> Option<Again> {
         self.enter_registry();
         match self.state().pause(|| self.lane().is_closed()) {
-            Paused::Rest => {}
-            Paused::Requeue => {
-                let gave_way = budget::gave_way();
-                self.level.requeue(self.clone(), gave_way);
-            }
+            Paused::Rest => None,
+            Paused::Requeue => Some(Again {
+                job: self,
+                gave_way: budget::gave_way(),
+            }),
             Paused::Discard(cause, audience) => {
                 self.tell_closed(cause, audience);
                 self.discard();
+                None
             }
         }
     }
@@ -232,14 +242,17 @@ impl<W: Work> Job<W> {
 }
 
 impl<W: Work> Run for Job<W> {
-    fn run(self: Arc<Self>) {
+    fn run(self: Arc<Self>) -> Option<Again> {
         match self.state().start() {
             Start::Run => {}
-            Start::Discard => return self.discard(),
-            Start::NotQueued => return,
+            Start::Discard => {
+                self.discard();
+                return None;
+            }
+            Start::NotQueued => return None,
         }
         let waker = W::waker(&self);
-        let mut cx = Context::from_waker(waker.as_ref().unwrap_or(Waker::noop()));
+        let mut cx = Context::from_waker(waker.as_deref().unwrap_or(Waker::noop()));
         let mut slot = self.completion.slot();
         let step = context::in_job(&self, || {
             catch(|| self.carried.in_scope(|| W::step(&mut slot, &mut cx)))
@@ -267,6 +280,7 @@ impl<W: Work> Run for Job<W> {
         } else {
             self.completion.finish();
         }
+        None
     }
 
     fn close(&self, cause: Cause) -> bool {
@@ -300,21 +314,16 @@ impl<W: Work> Run for Job<W> {
     }
 }
 
-impl<F> Wake for Job<FutureWork<F>>
+// Not `std::task::Wake`: a waker of that kind counts as a reference, and here
+// most last for one step.
+impl<F> ArcWake for Job<FutureWork<F>>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    fn wake(self: Arc<Self>) {
-        if self.state().wake() {
-            let level = self.level.clone();
-            level.reschedule(self);
-        }
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        if self.state().wake() {
-            self.level.reschedule(self.clone());
+    fn wake_by_ref(job: &Arc<Self>) {
+        if job.state().wake() {
+            job.level.reschedule(job.clone());
         }
     }
 }

@@ -10,24 +10,20 @@
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use crossbeam_utils::CachePadded;
-
 use super::Lane;
 use super::opening::{Opening, Pushed};
 use super::queue::RunQueue;
+use super::running::Running;
 use crate::backend::{Backend, Threads};
-use crate::context;
-use crate::job::Run;
 use crate::job::state::Cause;
+use crate::job::{Again, Run};
 use crate::panics;
 use crate::priority::Priority;
-use crate::sync::{AtomicUsize, Ordering::SeqCst};
 use crate::warden::Order;
 
 pub(super) struct State {
     queue: RunQueue,
-    /// Jobs in a step, by worker: no two workers write the same cache line.
-    running: Box<[CachePadded<AtomicUsize>]>,
+    running: Running,
     opening: Opening,
     starting: Mutex<()>,
     threads: OnceLock<Threads>,
@@ -37,7 +33,7 @@ impl State {
     pub(super) fn new(threads: usize) -> Self {
         Self {
             queue: RunQueue::new(),
-            running: (0..threads).map(|_| CachePadded::default()).collect(),
+            running: Running::new(threads),
             opening: Opening::new(),
             starting: Mutex::new(()),
             threads: OnceLock::new(),
@@ -45,7 +41,7 @@ impl State {
     }
 
     pub(super) fn running(&self) -> usize {
-        self.running.iter().map(|n| n.load(SeqCst)).sum()
+        self.running.sum()
     }
 
     pub(super) fn threads(&self) -> Option<&Threads> {
@@ -120,17 +116,6 @@ impl Level {
         }
     }
 
-    /// A job was woken in its own step, which is just over: the thread that
-    /// calls this is about to look for the next job. One that gave way goes
-    /// behind those that have not run yet.
-    pub(crate) fn requeue(&self, job: Arc<dyn Run>, gave_way: bool) {
-        match self.lane.settings.backend {
-            Backend::Runtime => Self::wake_driver(&*job),
-            Backend::Rayon if gave_way => self.state().queue.push_behind(job),
-            Backend::Rayon => self.state().queue.push(job),
-        }
-    }
-
     fn wake_driver(job: &dyn Run) {
         if let Some(link) = job.link() {
             link.driver.wake();
@@ -145,10 +130,17 @@ impl Level {
         self.state().pop()
     }
 
-    /// Runs a job that came out of the queue for one step.
+    /// Runs a job that came out of the queue for one step. The thread that
+    /// calls this looks for the next job afterwards: it need not be told of the
+    /// same one that comes back. If that gave way it goes behind those that have
+    /// not run yet.
     pub(crate) fn run(&self, job: Arc<dyn Run>) {
         self.pause_for_quota(&*job);
-        self.step(job);
+        match self.step(job) {
+            Some(again) if again.gave_way => self.state().queue.push_behind(again.job),
+            Some(again) => self.state().queue.push(again.job),
+            None => {}
+        }
     }
 
     /// Before a step of `job`: waits while the process is about to use up its
@@ -162,20 +154,19 @@ impl Level {
         }
     }
 
-    /// Runs one step of a job that came out of a queue.
-    pub(crate) fn step(&self, job: Arc<dyn Run>) {
+    /// Runs one step of a job that came out of a queue, and gives it back if it
+    /// was woken meanwhile.
+    pub(crate) fn step(&self, job: Arc<dyn Run>) -> Option<Again> {
         if self.lane.is_closed() {
             job.close(Cause::ShutDown);
             job.discard();
-            return;
+            return None;
         }
-        let running = &self.state().running;
-        let running = &running[context::worker_index() % running.len()];
-        running.fetch_add(1, SeqCst);
-        // The job catches what its work panics with. This is for the rest: the
-        // subscriber and the wakers that go with the job's last reference.
-        panics::run_hook(super::LEFT_BEHIND, move || job.run());
-        running.fetch_sub(1, SeqCst);
+        self.state().running.count(|| {
+            // The job catches what its work panics with. This is for the rest:
+            // the subscriber and the wakers that go with its last reference.
+            panics::call_logged(super::LEFT_BEHIND, move || job.run()).flatten()
+        })
     }
 
     /// Starts the threads, if they are not there and the lane is not closed,

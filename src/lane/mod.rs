@@ -11,6 +11,7 @@
 mod level;
 mod opening;
 mod queue;
+mod running;
 mod suspended;
 
 use std::io;

@@ -42,11 +42,15 @@ impl RunQueue {
     }
 
     pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
-        if !self.gave_way.is_empty() && self.passed.fetch_add(1, Relaxed) >= PASSES {
-            self.passed.store(0, Relaxed);
-            if let Some(job) = self.gave_way.pop() {
-                return Some(job);
+        if !self.gave_way.is_empty() {
+            let passed = self.passed.load(Relaxed);
+            if passed >= PASSES {
+                self.passed.store(0, Relaxed);
+                if let Some(job) = self.gave_way.pop() {
+                    return Some(job);
+                }
             }
+            self.passed.store(passed + 1, Relaxed);
         }
         self.ready.pop().or_else(|| {
             self.passed.store(0, Relaxed);
