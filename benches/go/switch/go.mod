@@ -1,0 +1,3 @@
+module switch
+
+go 1.21
