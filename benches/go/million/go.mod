@@ -1,0 +1,3 @@
+module million
+
+go 1.21
