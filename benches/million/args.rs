@@ -24,7 +24,7 @@ pub struct Args {
     /// How many of each
     #[arg(long)]
     count: Option<usize>,
-    /// How many OS threads; as many again as half of them are the other point
+    /// How many OS threads at most; the slope is that from half of them
     #[arg(long)]
     threads: Option<usize>,
     /// Be the process of this one, and print its figures as JSON

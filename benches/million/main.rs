@@ -25,7 +25,7 @@
 //! Every contender runs in a process of its own, so that its memory is its
 //! alone; round by round, in a rotating order. All have as many threads as
 //! there are cores, up before the first reading; the submitter is a plain
-//! thread (in Go there is none, it is a goroutine).
+//! thread (Go's is a goroutine: there is nothing else).
 //!
 //! # What is counted
 //!
@@ -34,8 +34,8 @@
 //! await a job is a part of what the job costs, and counted: the handles, in a
 //! `Vec` with the right capacity; in Go a `u64` each, for the result. So is
 //! what a parked one leaves where it waits: an `AtomicWaker` here, a `sudog`
-//! in Go. The peaks of the transport are in it as well, if the allocator kept
-//! them: futures that the submitter queued faster than they were polled.
+//! in Go. And so is what the allocator kept of the way there: the queue of
+//! futures that were submitted faster than they were polled.
 //! Of those that sleep the peak is given (`VmHWM`), and no bytes each:
 //! where the submission takes longer than a second, the first have ended before
 //! the last begin, and so a million are never there at once.
@@ -45,8 +45,10 @@
 //! grows by doubling counts with each of its sizes. Go's allocator is not
 //! counted.
 //!
-//! *Wall* includes the two readings; *CPU* is of all threads and, where others
-//! use the machine, the one to compare.
+//! *Wall* includes the two readings; *CPU* is of all threads. twolane's are nice,
+//! so that I/O comes first; beside a compiler they get what it leaves, and their
+//! wall time says little. So of each run it is said how much of the machine
+//! others had; with more than a trifle, compare CPU.
 //!
 //! No machine we know bears a million threads. They are measured at two numbers,
 //! and the slope between the two is *extrapolated* to a million: optimistic,
@@ -144,8 +146,9 @@ fn compare(plan: &Plan) {
             }
             let others = Others::since_now([]);
             match process::run(contender, plan, go.as_ref().ok()) {
-                Ok(sample) => {
-                    tables::print_run(round, contender, &sample, others.cores());
+                Ok(mut sample) => {
+                    sample.others = others.cores();
+                    tables::print_run(round, contender, &sample);
                     found.add(contender, sample);
                 }
                 Err(why) => {

@@ -64,6 +64,8 @@ impl Meter {
             resident: resident as f64 - self.resident as f64,
             allocations: Some(allocations.total_allocations_count() as f64),
             allocated: Some(allocations.total_bytes_allocated() as f64),
+            // Better seen from outside.
+            others: None,
         }
     }
 }

@@ -28,7 +28,13 @@ fn in_rust(contender: Contender, count: usize) -> Result<Sample, String> {
         .stderr(Stdio::inherit())
         .output()
         .unwrap();
-    assert!(run.status.success(), "{contender}: {}", run.status);
+    if !run.status.success() {
+        let how = format!("its process of {count} ended with {}", run.status);
+        // A thread that gets no memory for its signal stack aborts: that is a
+        // machine that doesn't bear as many. Whoever else ends has a bug.
+        assert!(contender.is_extrapolated(), "{contender}: {how}");
+        return Err(how);
+    }
     inside::read(&serde_json::from_slice(&run.stdout).expect("JSON"))
 }
 

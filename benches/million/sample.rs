@@ -21,6 +21,8 @@ pub struct Sample {
     /// Calls of the allocator and bytes asked of it until then. Go doesn't say.
     pub allocations: Option<f64>,
     pub allocated: Option<f64>,
+    /// Cores that others had meanwhile, if the system tells.
+    pub others: Option<f64>,
 }
 
 impl Sample {
@@ -39,6 +41,7 @@ impl Sample {
             resident: slope(|s| s.resident),
             allocations: optional(|s| s.allocations),
             allocated: optional(|s| s.allocated),
+            others: None,
         }
     }
 
@@ -64,6 +67,7 @@ impl Sample {
             resident: figure("resident_bytes")?,
             allocations: figure("allocations"),
             allocated: figure("allocated_bytes"),
+            others: None,
         })
     }
 }

@@ -12,6 +12,7 @@ type Metric = (&'static str, &'static str, fn(&Sample) -> Option<f64>);
 const SUBMIT: Metric = ("submit", "s", |s| Some(s.submit));
 const WALL: Metric = ("wall", "s", |s| Some(s.wall));
 const CPU: Metric = ("cpu", "s", |s| Some(s.cpu));
+const OTHERS: Metric = ("cores_others_had", "cores", |s| s.others);
 const RESIDENT: Metric = ("resident", "B", |s| Some(s.resident));
 const RESIDENT_EACH: Metric = ("resident_each", "B", |s| Some(s.resident / s.count));
 const PEAK: Metric = ("peak_resident", "B", |s| Some(s.resident));
@@ -28,14 +29,15 @@ fn metrics(case: Case) -> &'static [Metric] {
             SUBMIT,
             WALL,
             CPU,
+            OTHERS,
         ],
         // Of a peak there is no telling how many were there.
-        Case::Sleeping => &[PEAK, ALLOCATIONS, ALLOCATED, SUBMIT, WALL, CPU],
+        Case::Sleeping => &[PEAK, ALLOCATIONS, ALLOCATED, SUBMIT, WALL, CPU, OTHERS],
     }
 }
 
 /// A line for each run, as it ends.
-pub fn print_run(round: usize, contender: Contender, sample: &Sample, others: Option<f64>) {
+pub fn print_run(round: usize, contender: Contender, sample: &Sample) {
     println!(
         "round {}: {contender}: {:.0} MB, {:.2} s to submit, {:.2} s in all, {:.2} s of CPU time",
         round + 1,
@@ -44,13 +46,14 @@ pub fn print_run(round: usize, contender: Contender, sample: &Sample, others: Op
         sample.wall,
         sample.cpu,
     );
-    if let Some(cores) = others.filter(|cores| *cores > 0.1) {
+    if let Some(cores) = sample.others.filter(|cores| *cores > 0.1) {
         println!("    others had {cores:.1} of the cores meanwhile");
     }
 }
 
 pub fn print(plan: &Plan, skipped: &[(Contender, String)], found: &Found) {
-    for case in Case::ALL {
+    let asked = |case: &Case| plan.contenders.iter().any(|c| c.case() == *case);
+    for case in Case::ALL.into_iter().filter(asked) {
         let title = match case {
             Case::Queued => "closures that are queued",
             Case::Parked => "futures that are parked",
@@ -104,8 +107,8 @@ fn print_row(contender: Contender, found: &Found) {
 pub fn print_ratios(lines: &[Line]) {
     println!("\nmedian (range) of the rounds' own");
     for Line { name, ratio, unit } in lines {
-        let ratio = ratio.map_or("not run".to_owned(), |ratio| ratio.to_string());
-        println!("{name:44} {ratio} {unit}");
+        let ratio = ratio.map_or("not run".to_owned(), |ratio| format!("{ratio} {unit}"));
+        println!("{name:44} {ratio}");
     }
 }
 
