@@ -46,7 +46,7 @@ pub struct Plan {
 impl Args {
     pub fn plan(&self) -> Plan {
         let (rounds, count, threads) = if self.quick {
-            (1, 50_000, 1_000)
+            (1, 50_000, 4_000)
         } else {
             (5, 1_000_000, 10_000)
         };

@@ -28,9 +28,11 @@ pub struct Sample {
 impl Sample {
     /// What `count` would take, if each took what those take by which `more`
     /// exceeds `fewer`: the costs that don't depend on the number drop out.
+    /// NaN where the noise was larger than the difference.
     pub fn extrapolated(fewer: Self, more: Self, count: f64) -> Self {
         let scale = count / (more.count - fewer.count);
-        let slope = |figure: fn(&Self) -> f64| scale * (figure(&more) - figure(&fewer));
+        let positive = |slope: f64| if slope > 0.0 { slope } else { f64::NAN };
+        let slope = |figure: fn(&Self) -> f64| positive(scale * (figure(&more) - figure(&fewer)));
         let optional =
             |figure: fn(&Self) -> Option<f64>| Some(scale * (figure(&more)? - figure(&fewer)?));
         Self {
