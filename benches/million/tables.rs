@@ -61,7 +61,7 @@ pub fn print(plan: &Plan, skipped: &[(Contender, String)], found: &Found) {
         };
         println!("\n{} {title}; medians (range) over the rounds", plan.count);
         println!(
-            "{:28} {:>8} {:>8} {:>7} {:>9} {:>9} {:>22} {:>22}",
+            "{:28} {:>8} {:>8} {:>7} {:>9} {:>9} {:>24} {:>24}",
             "", "B each", "MB", "allocs", "B asked", "submit s", "wall s", "CPU s"
         );
         for &contender in plan.contenders.iter().filter(|c| c.case() == case) {
@@ -92,7 +92,7 @@ fn print_row(contender: Contender, found: &Found) {
     // The peak stands where the others have what is resident.
     let in_all = found.figures(contender, |s| Some(s.resident / 1e6));
     println!(
-        "{:28} {:>8} {:>8} {:>7} {:>9} {:>9} {:>22} {:>22}",
+        "{:28} {:>8} {:>8} {:>7} {:>9} {:>9} {:>24} {:>24}",
         contender.who(),
         figure(RESIDENT_EACH, 0, false),
         in_all.map_or("-".to_owned(), |mb| format!("{:.0}", median(mb))),
