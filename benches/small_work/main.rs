@@ -18,8 +18,10 @@
 //! Meanwhile another task of the same I/O runtime is woken about every 2 ms by
 //! a channel's sender on a plain thread, at times fixed before and without
 //! waiting for an answer. Its latency is from the stamp that the message bears
-//! to the task having it: with `inline` and `inline, yields` that is the price,
-//! with the others throughput is, and CPU time.
+//! to the task having it (the JSON also has it from when the message was due,
+//! which includes the sender's own lateness on a busy machine): with `inline`
+//! and `inline, yields` that is the price, with the others it is throughput and
+//! CPU time.
 //!
 //! Once on a Tokio runtime of two workers, once on one of the current thread.
 //! The CPU lane has twolane's defaults. All ways run in alternation, in a
@@ -83,7 +85,7 @@ fn main() {
     };
     let unit = Unit::calibrated();
     println!(
-        "{} cores; 1 ms of work takes {:.3} ms alone; {} rounds, slices of {:?}",
+        "{} cores; 1 ms of work takes {:.3} ms alone; rounds: {}, slices of {:?}",
         cores(),
         unit.millisecond_alone().as_secs_f64() * 1e3,
         plan.rounds,

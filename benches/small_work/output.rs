@@ -16,7 +16,7 @@ pub fn print_and_write(plan: &Plan, found: &Found, others: f64) {
     let mut report = Report::new("small_work");
     report.row("machine", "others", "of all cores", others, 1);
     let mut markdown = vec![format!(
-        "{} cores, medians of {} rounds; others had {:.0} % of the machine.",
+        "{} cores, medians of the rounds ({}); others had {:.0} % of the machine.",
         cores(),
         plan.rounds,
         others * 100.0

@@ -7,7 +7,7 @@ use tokio::task::coop::consume_budget;
 use crate::plan::Size;
 use crate::tail::work::Work;
 
-/// How much of a batch's work one job has.
+/// How much work the pieces of one batch make, in microseconds.
 const BATCH_US: u64 = 1_000;
 
 /// A millisecond of work, of which all sizes are multiples: calibrated one by
