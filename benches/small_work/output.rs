@@ -11,6 +11,9 @@ use crate::ways::Way;
 
 /// A p99 beyond this part of a slice was cut short by its end.
 const CUT_SHORT: f64 = 0.8;
+/// When others have had more of the machine than this, the figures are theirs:
+/// a single late slice decides a ratio, and where a break-even lies.
+const TOO_BUSY: f64 = 0.05;
 
 pub fn print_and_write(plan: &Plan, found: &Found, others: f64) {
     let mut report = Report::new("small_work");
@@ -21,7 +24,10 @@ pub fn print_and_write(plan: &Plan, found: &Found, others: f64) {
         plan.rounds,
         others * 100.0
     )];
-    println!("\n{}", markdown[0]);
+    if others > TOO_BUSY {
+        markdown.push("The machine was too busy for these figures to be taken.".to_owned());
+    }
+    println!("\n{}", markdown.join("\n"));
     for io in IoRuntime::ALL {
         println!("\nI/O runtime: {io}");
         markdown.push(format!("### I/O runtime: {io}"));
