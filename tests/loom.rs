@@ -35,12 +35,13 @@ use std::task::Poll;
 use job::completion::{Completion, Slot};
 use job::state::{Cause, Close, Paused, Start, State};
 use loom::future::block_on;
+use loom::sync::Notify;
 use loom::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
 use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use loom::thread;
 use opening::{Opening, Pushed};
 use sync::Queue;
-use tickets::Tickets;
+use tickets::{Kick, Tickets};
 
 /// Every interleaving with at most three preemptions: the bound under which
 /// the longest model ends in seconds. `LOOM_MAX_PREEMPTIONS=5` looks further.
@@ -301,6 +302,9 @@ struct Drained {
     ran: AtomicUsize,
     /// Tickets spawned by a drainer that goes on with its own job.
     spawned: AtomicUsize,
+    unparked: Notify,
+    /// As for `Handle::install`, and at the end.
+    lent: AtomicBool,
 }
 
 impl Drained {
@@ -310,6 +314,8 @@ impl Drained {
             tickets: Tickets::new(workers),
             ran: AtomicUsize::new(0),
             spawned: AtomicUsize::new(0),
+            unparked: Notify::new(),
+            lent: AtomicBool::new(false),
         })
     }
 
@@ -322,32 +328,69 @@ impl Drained {
         self.queued.fetch_update(AcqRel, Acquire, one_less).is_ok()
     }
 
-    fn push(&self) -> bool {
+    fn push(&self) -> Kick {
         self.queued.fetch_add(1, AcqRel);
         fence(SeqCst);
-        self.tickets.try_issue()
+        self.tickets.kick()
     }
 
-    fn push_and_drain(&self, lingers: bool) {
-        if self.push() {
-            self.drain(lingers);
+    /// A push, and what follows from it. A ticket's worker is the thread that
+    /// gets it.
+    fn push_and_drain(&self, then: Idle) {
+        match self.push() {
+            Kick::Spawn => self.drain(0, then),
+            other => self.obey(other),
         }
     }
 
-    fn drain(&self, lingers: bool) {
+    fn obey(&self, kick: Kick) {
+        match kick {
+            Kick::Nothing => {}
+            Kick::Spawn => drop(self.spawned.fetch_add(1, SeqCst)),
+            Kick::Unpark(0) => self.unparked.notify(),
+            Kick::Unpark(other) => unreachable!("only worker 0 parks, not {other}"),
+        }
+    }
+
+    /// Nobody parks from now on.
+    fn lend(&self) {
+        self.lent.store(true, SeqCst);
+        fence(SeqCst);
+        if self.tickets.unpark_any().is_some() {
+            self.unparked.notify();
+        }
+    }
+
+    fn drain(&self, worker: usize, then: Idle) {
         let mut searching = true;
         loop {
             while self.pop() {
-                if std::mem::take(&mut searching) && self.tickets.found(|| self.is_empty()) {
-                    self.spawned.fetch_add(1, SeqCst);
+                if std::mem::take(&mut searching) {
+                    self.obey(self.tickets.found(|| self.is_empty()));
                 }
                 self.ran.fetch_add(1, SeqCst);
             }
-            searching = searching || (lingers && self.tickets.try_search());
-            if self.tickets.retire(searching, || self.is_empty()) {
-                break;
+            if then == Idle::Lingers {
+                searching = searching || self.tickets.try_search();
             }
-            searching = true;
+            let shall_stay = || !self.is_empty() || self.lent.load(SeqCst);
+            if then == Idle::Parks
+                && !self.lent.load(SeqCst)
+                && self.tickets.try_park(worker, &mut searching, shall_stay)
+            {
+                while self.tickets.is_parked() {
+                    self.unparked.wait();
+                }
+                searching = true;
+                continue;
+            }
+            match self.tickets.retire(searching, || self.is_empty()) {
+                Kick::Spawn => searching = true,
+                other => {
+                    self.obey(other);
+                    return;
+                }
+            }
         }
     }
 
@@ -355,28 +398,37 @@ impl Drained {
     fn use_spawned(&self) {
         while self.spawned.load(SeqCst) > 0 {
             self.spawned.fetch_sub(1, SeqCst);
-            self.drain(false);
+            self.drain(0, Idle::Goes);
         }
     }
 
     fn check(&self, jobs: usize) {
         assert_eq!(self.ran.load(SeqCst), jobs);
         assert!(self.is_empty());
-        // And the counts are back: a ticket can be had.
-        assert!(self.tickets.try_issue());
+        // And the word is as it was: a ticket, or a parked worker, is to be had.
+        assert_ne!(self.tickets.kick(), Kick::Nothing);
     }
+}
+
+/// What a drainer does that finds no job.
+#[derive(Clone, Copy, PartialEq)]
+enum Idle {
+    Goes,
+    Lingers,
+    Parks,
 }
 
 /// Two push, and whoever gets a ticket drains: when all have gone, the queue is
 /// empty.
-fn no_job_is_left_without_a_ticket(workers: usize, lingers: bool) {
+fn no_job_is_left_without_a_drainer(workers: usize, [mine, others]: [Idle; 2]) {
     model(move || {
         let lane = Drained::with_workers(workers);
         let other = thread::spawn({
             let lane = lane.clone();
-            move || lane.push_and_drain(lingers)
+            move || lane.push_and_drain(others)
         });
-        lane.push_and_drain(lingers);
+        lane.push_and_drain(mine);
+        lane.lend();
         other.join().unwrap();
         lane.use_spawned();
         lane.check(2);
@@ -384,18 +436,43 @@ fn no_job_is_left_without_a_ticket(workers: usize, lingers: bool) {
 }
 
 #[test]
-fn no_job_is_left_without_a_ticket_of_one_worker() {
-    no_job_is_left_without_a_ticket(1, false);
+fn no_job_is_left_by_one_drainer() {
+    no_job_is_left_without_a_drainer(1, [Idle::Goes, Idle::Goes]);
 }
 
 #[test]
-fn no_job_is_left_without_a_ticket_of_two_workers() {
-    no_job_is_left_without_a_ticket(2, false);
+fn no_job_is_left_by_two_drainers() {
+    no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Goes]);
 }
 
 #[test]
 fn no_job_is_left_by_drainers_that_linger() {
-    no_job_is_left_without_a_ticket(2, true);
+    no_job_is_left_without_a_drainer(2, [Idle::Lingers, Idle::Lingers]);
+}
+
+/// The one that parks is woken by a push, or by the end of the test.
+#[test]
+fn no_job_is_left_by_a_drainer_that_parks() {
+    no_job_is_left_without_a_drainer(1, [Idle::Goes, Idle::Parks]);
+    no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Parks]);
+}
+
+/// Of two who want a parked worker, one gets it, or it is gone already.
+#[test]
+fn a_parked_worker_is_woken_once() {
+    model(|| {
+        let tickets = Arc::new(Tickets::new(1));
+        assert_eq!(tickets.kick(), Kick::Spawn);
+        assert!(tickets.try_park(0, &mut true, || false));
+        let others = [(); 2].map(|()| {
+            let tickets = tickets.clone();
+            thread::spawn(move || tickets.kick() == Kick::Unpark(0))
+        });
+        let itself = tickets.unpark(0);
+        let woken = others.map(|other| other.join().unwrap());
+        let times = woken.into_iter().filter(|woken| *woken).count() + usize::from(itself);
+        assert_eq!(times, 1);
+    });
 }
 
 /// One pushes while another's ticket comes to a thread that can't use it, and
@@ -404,14 +481,14 @@ fn no_job_is_left_by_drainers_that_linger() {
 fn no_job_is_left_while_a_ticket_is_put_off() {
     model(|| {
         let lane = Drained::with_workers(2);
-        assert!(lane.push());
+        assert_eq!(lane.push(), Kick::Spawn);
         let other = thread::spawn({
             let lane = lane.clone();
-            move || lane.push_and_drain(false)
+            move || lane.push_and_drain(Idle::Goes)
         });
         lane.tickets.put_off();
         lane.tickets.resume();
-        lane.drain(false);
+        lane.drain(0, Idle::Goes);
         other.join().unwrap();
         lane.use_spawned();
         lane.check(2);

@@ -3,6 +3,7 @@
 //! The queue, tasks, cancellation and shutdown are the same above both. What
 //! the threads do is: come and fetch a job when they are kicked.
 
+mod drain;
 mod hooks;
 mod kind;
 pub(crate) mod rayon;

@@ -5,7 +5,9 @@
 //! queue.
 //!
 //! - There are never more tickets than workers, and a push issues one only if
-//!   it has to: `tickets.rs`. A busy lane pays no rayon job for a job.
+//!   it has to: `tickets.rs`. What a worker does with its own stands in
+//!   `drain.rs`. A busy lane pays no rayon job for a job, and nor does one that
+//!   gets a job now and then.
 //! - A ticket is used at the bottom of a worker's stack only. A worker that
 //!   waits in `join` or `scope` takes work from the same places as rayon's main
 //!   loop does, and would start a stranger on top of the waiting job. It can't
@@ -14,24 +16,17 @@
 //!   which issues it again a moment later (`stack.rs` says how it knows).
 //! - Between two jobs a drainer gives rayon's own work a turn, so that a lane
 //!   that is never empty does not starve `rayon::spawn` or stolen children.
-//! - Where jobs follow each other closely, a drainer that finds the queue empty
-//!   looks on for [`LINGER`], which is less than it takes to wake it; one of
-//!   them, and only if its ticket came as soon after the last one's end. A lane
-//!   that gets a job now and then burns nothing by it.
 
 use std::fmt;
-use std::hint;
 use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Barrier, Mutex, PoisonError, Weak};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError, Weak};
+use std::thread::{self, Thread};
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::Threads;
-use super::tickets::Tickets;
+use super::drain::Drainers;
 use crate::context;
 use crate::handle::Handle;
 use crate::lane::Level;
@@ -43,15 +38,8 @@ pub(crate) struct Pool {
     /// Taken by the warden when the lane closes; the workers then end.
     owner: Mutex<Option<Arc<ThreadPool>>>,
     pool: Weak<ThreadPool>,
-    tickets: Tickets,
-    began: Instant,
-    /// When the last drainer went, in ns since `began`.
-    last_retired: AtomicU64,
+    drainers: Drainers,
 }
-
-/// How long a drainer looks on for the next job. The round trip of one that
-/// finds its awaiting side asleep takes some 10 µs here.
-const LINGER: Duration = Duration::from_micros(20);
 
 impl Pool {
     /// Starts the workers and waits until each has run its start hook and
@@ -80,29 +68,32 @@ impl Pool {
             .build()
             .map_err(io::Error::other)?;
         let pool = Arc::new(pool);
-        let learned = Arc::new(Barrier::new(threads + 1));
+        let lesson = Arc::new(Lesson {
+            everyone: Barrier::new(threads + 1),
+            workers: (0..threads).map(|_| OnceLock::new()).collect(),
+        });
         for _ in 0..threads {
-            spawn_ticket(&pool, Ticket::Learn(learned.clone()));
+            spawn_ticket(&pool, Ticket::Learn(lesson.clone()));
         }
-        learned.wait();
-        learned.wait();
+        lesson.everyone.wait();
+        lesson.everyone.wait();
+        let workers = lesson.workers.iter().map(|worker| {
+            let worker = worker.get().expect("each has been there");
+            worker.clone()
+        });
         Ok(Self {
             pool: Arc::downgrade(&pool),
             owner: Mutex::new(Some(pool)),
-            tickets: Tickets::new(threads),
-            began: Instant::now(),
-            last_retired: AtomicU64::new(0),
+            drainers: Drainers::new(workers.collect()),
         })
     }
 
     pub(super) fn kick(&self, level: &Level) {
-        if self.tickets.try_issue() {
-            self.spawn_ticket(level);
-        }
+        self.drainers.kick(|| self.spawn_ticket(level));
     }
 
     pub(super) fn reissue_ticket(&self, level: &Level) {
-        self.tickets.resume();
+        self.drainers.resume();
         self.spawn_ticket(level);
     }
 
@@ -116,6 +107,8 @@ impl Pool {
 
     pub(super) fn retire(&self) {
         let pool = self.owner().take();
+        // For good: the workers go back to rayon, to end there.
+        mem::forget(self.drainers.lend());
         // Outside the lock. Does not wait: the workers end when they are done.
         drop(pool);
     }
@@ -126,38 +119,9 @@ impl Pool {
 
     /// Runs `f` in the pool while the caller waits; `None` after a shutdown.
     pub(crate) fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Option<R> {
-        Some(self.pool.upgrade()?.install(f))
-    }
-
-    /// The use of a ticket.
-    fn drain(&self, level: &Level) {
-        let is_empty = || !level.has_queued();
-        let lingers = self.since_last_retired() < LINGER;
-        let mut searching = true;
-        loop {
-            while let Some(job) = level.pop() {
-                if mem::take(&mut searching) && self.tickets.found(is_empty) {
-                    self.spawn_ticket(level);
-                }
-                level.run(job);
-                rayon_core::yield_now();
-            }
-            searching = searching || (lingers && self.tickets.try_search());
-            if searching && lingers && linger(level) {
-                continue;
-            }
-            if self.tickets.retire(searching, is_empty) {
-                break;
-            }
-            searching = true;
-        }
-        let now = self.began.elapsed().as_nanos() as u64;
-        self.last_retired.store(now, Relaxed);
-    }
-
-    fn since_last_retired(&self) -> Duration {
-        let last = Duration::from_nanos(self.last_retired.load(Relaxed));
-        self.began.elapsed().saturating_sub(last)
+        let pool = self.pool.upgrade()?;
+        let _all_workers = self.drainers.lend();
+        Some(pool.install(f))
     }
 
     fn owner(&self) -> std::sync::MutexGuard<'_, Option<Arc<ThreadPool>>> {
@@ -194,7 +158,13 @@ thread_local! {
 enum Ticket {
     Drain(Level),
     /// The first thing that each worker runs.
-    Learn(Arc<Barrier>),
+    Learn(Arc<Lesson>),
+}
+
+/// What each worker learns, and is learned of it.
+struct Lesson {
+    everyone: Barrier,
+    workers: Box<[OnceLock<Thread>]>,
 }
 
 /// The one place that spawns tickets, so that each is called through the same
@@ -208,27 +178,29 @@ fn spawn_ticket(pool: &ThreadPool, ticket: Ticket) {
 fn use_ticket(ticket: Ticket) {
     let position = Position::here();
     match ticket {
-        Ticket::Learn(learned) => {
+        Ticket::Learn(lesson) => {
             let below = BELOW_MAIN_LOOP.take();
             stack::learn_bottom(position, &below);
+            let _ = lesson.workers[worker_number()].set(thread::current());
             // No worker gets two of them, and none is free to steal what
             // follows: each waits here for the others, before and after.
-            learned.wait();
+            lesson.everyone.wait();
             for look_for_work in [rayon_core::yield_now, rayon_core::yield_local] {
                 let below = below.clone();
                 rayon_core::spawn(move || stack::learn_callers(&below));
                 look_for_work();
             }
-            learned.wait();
+            lesson.everyone.wait();
         }
         Ticket::Drain(level) => {
             let Some(Threads::Rayon(pool)) = level.threads() else {
                 unreachable!("tickets are issued by the rayon backend");
             };
             if stack::is_at_bottom(position) {
-                pool.drain(&level);
+                let spawn_ticket = || pool.spawn_ticket(&level);
+                pool.drainers.drain(worker_number(), &level, spawn_ticket);
             } else {
-                pool.tickets.put_off();
+                pool.drainers.put_off();
                 // An error means that the lane is closed and the queue seen to.
                 let _ = level.lane().tell_warden(Order::Rehome(level.priority()));
             }
@@ -236,22 +208,6 @@ fn use_ticket(ticket: Ticket) {
     }
 }
 
-/// Looks on for a while; true if there is a job. Rayon's own work has its turns
-/// meanwhile, and whoever else wants the core.
-fn linger(level: &Level) -> bool {
-    const LOOKS: usize = 16;
-    let start = Instant::now();
-    loop {
-        for _ in 0..LOOKS {
-            if level.has_queued() {
-                return true;
-            }
-            hint::spin_loop();
-        }
-        if start.elapsed() >= LINGER {
-            return false;
-        }
-        rayon_core::yield_now();
-        thread::yield_now();
-    }
+fn worker_number() -> usize {
+    rayon_core::current_thread_index().expect("tickets are used by the pool's workers")
 }

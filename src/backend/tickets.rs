@@ -1,85 +1,150 @@
 //! How many workers drain the queue, and who wakes one more.
 //!
 //! A ticket is the right of one worker to drain. It is counted from its issue
-//! until the worker that uses it has found the queue empty and gone. One that
-//! is on its way, or whose worker looks for a job, is *searching* besides.
+//! until the worker that uses it gives it back. One that is on its way, or
+//! whose worker looks for a job, is *searching* besides. A worker that finds
+//! nothing to do, and is the only one with a ticket, may keep it and *park*.
 //!
-//! - **A pusher issues a ticket** (which wakes a worker, if they all sleep)
-//!   only if nobody is searching and not all workers are drainers: it pays for
-//!   a wake-up when a thread is needed that sleeps, and not for each job.
+//! - **A pusher** wakes the parked worker. If none is parked it issues a ticket,
+//!   but only if nobody is searching and not all workers are drainers: it pays
+//!   for a wake-up when a thread is needed that sleeps, and not for each job.
 //! - **A searcher that finds a job** stops searching, and if more is queued it
 //!   issues the next ticket: the workers wake one another, while the one who
 //!   submitted has long gone on.
 //!
-//! No job is left without a drainer. A pusher pushes, then looks at the count;
-//! a searcher that stops, with a job or without, lowers the count, then looks
-//! at the queue. Each has a `SeqCst` fence in between, so one of the two sees
-//! the other. One that goes without having searched leaves a searcher behind,
-//! or looks at the queue as well. (Loom model in `tests/loom.rs`.)
+//! No job is left without a drainer. A pusher pushes, then looks at the word; a
+//! searcher that stops, with a job or without, and one that parks or goes,
+//! changes the word, then looks at the queue. Each has a `SeqCst` fence in
+//! between, so one of the two sees the other. Who finds another searching may
+//! rely on that one's look. (Loom models in `tests/loom.rs`.)
 
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 
-/// Issued tickets in the lower half of a word, searchers in the upper.
+/// Issued tickets in the lower half of the word, searchers above.
 const ISSUED: usize = 1;
 const SEARCHING: usize = 1 << (usize::BITS / 2);
+/// There is one ticket, and its worker is parked: its number is in the lower
+/// half instead of the count.
+const PARKED: usize = 1 << (usize::BITS - 1);
+
+/// What a pusher has to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Kick {
+    Nothing,
+    /// Spawn a ticket; it is searching.
+    Spawn,
+    /// Unpark this worker; it is searching.
+    Unpark(usize),
+}
 
 pub(crate) struct Tickets {
-    counts: AtomicUsize,
+    word: AtomicUsize,
     workers: usize,
 }
 
 impl Tickets {
     pub(crate) fn new(workers: usize) -> Self {
         Self {
-            counts: AtomicUsize::new(0),
+            word: AtomicUsize::new(0),
             workers,
         }
     }
 
-    /// After a push (and a fence): whether a ticket is to be spawned. It is
-    /// searching from now on.
-    pub(crate) fn try_issue(&self) -> bool {
-        let mut counts = self.counts.load(SeqCst);
-        while counts < SEARCHING && counts < self.workers * ISSUED {
-            match self.counts.compare_exchange_weak(
-                counts,
-                counts + ISSUED + SEARCHING,
-                SeqCst,
-                SeqCst,
-            ) {
-                Ok(_) => return true,
-                Err(now) => counts = now,
-            }
-        }
-        false
+    fn swap(&self, from: usize, to: usize) -> Result<usize, usize> {
+        self.word.compare_exchange(from, to, SeqCst, SeqCst)
     }
 
-    /// A searcher has taken a job. True if another ticket is to be spawned.
-    pub(crate) fn found(&self, is_empty: impl FnOnce() -> bool) -> bool {
+    /// After a push and a fence.
+    pub(crate) fn kick(&self) -> Kick {
+        let mut word = self.word.load(SeqCst);
+        loop {
+            let (to, kick) = if word & PARKED != 0 {
+                (ISSUED + SEARCHING, Kick::Unpark(word & !PARKED))
+            } else if word < SEARCHING && word < self.workers * ISSUED {
+                (word + ISSUED + SEARCHING, Kick::Spawn)
+            } else {
+                return Kick::Nothing;
+            };
+            match self.swap(word, to) {
+                Ok(_) => return kick,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// The worker's own: another one has unparked it, if it is not.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.word.load(SeqCst) & PARKED != 0
+    }
+
+    /// A searcher has taken a job, or turns to something else. The answer is for
+    /// another worker.
+    pub(crate) fn found(&self, is_empty: impl FnOnce() -> bool) -> Kick {
         self.lower(SEARCHING);
-        !is_empty() && self.try_issue()
+        if is_empty() {
+            Kick::Nothing
+        } else {
+            self.kick()
+        }
     }
 
     /// A drainer found the queue empty. True if it may search, as the only one.
     pub(crate) fn try_search(&self) -> bool {
-        let counts = self.counts.load(SeqCst);
-        let search = |counts| {
-            self.counts
-                .compare_exchange(counts, counts + SEARCHING, SeqCst, SeqCst)
-        };
-        counts < SEARCHING && search(counts).is_ok()
+        let word = self.word.load(SeqCst);
+        word < SEARCHING && self.swap(word, word + SEARCHING).is_ok()
     }
 
-    /// A drainer that searches, or may not search, goes. False if a job came
-    /// meanwhile that nobody else is sure to come for: then it has a ticket
-    /// again, and searches.
-    pub(crate) fn retire(&self, searching: bool, is_empty: impl FnOnce() -> bool) -> bool {
+    /// A drainer has nothing to do. True if it may park now, as `worker`. Else
+    /// it is as it was; or searching, if `shall_stay` says so afterwards.
+    pub(crate) fn try_park(
+        &self,
+        worker: usize,
+        searching: &mut bool,
+        shall_stay: impl FnOnce() -> bool,
+    ) -> bool {
+        let alone = if *searching {
+            ISSUED + SEARCHING
+        } else {
+            ISSUED
+        };
+        if self.swap(alone, PARKED | worker).is_err() {
+            return false;
+        }
+        fence(SeqCst);
+        if shall_stay() {
+            // Or somebody has unparked it just now, which is the same.
+            let _ = self.unpark(worker);
+            *searching = true;
+            return false;
+        }
+        true
+    }
+
+    /// The parked worker's own, or somebody's who needs it elsewhere. False if
+    /// another was first.
+    pub(crate) fn unpark(&self, worker: usize) -> bool {
+        self.swap(PARKED | worker, ISSUED + SEARCHING).is_ok()
+    }
+
+    /// Whom to unpark, for one who needs the parked worker elsewhere.
+    pub(crate) fn unpark_any(&self) -> Option<usize> {
+        let worker = self.word.load(SeqCst) & !PARKED;
+        self.unpark(worker).then_some(worker)
+    }
+
+    /// A drainer goes, unless a job came meanwhile that nobody else is sure to
+    /// come for: a ticket that is to be spawned is then the caller's own.
+    pub(crate) fn retire(&self, searching: bool, is_empty: impl FnOnce() -> bool) -> Kick {
         self.lower(if searching {
             ISSUED + SEARCHING
         } else {
             ISSUED
         });
-        is_empty() || !self.try_issue()
+        if is_empty() {
+            Kick::Nothing
+        } else {
+            self.kick()
+        }
     }
 
     /// A ticket came to a thread that can't use it and will be spawned again:
@@ -90,11 +155,11 @@ impl Tickets {
 
     /// It is spawned again.
     pub(crate) fn resume(&self) {
-        self.counts.fetch_add(SEARCHING, SeqCst);
+        self.word.fetch_add(SEARCHING, SeqCst);
     }
 
     fn lower(&self, by: usize) {
-        self.counts.fetch_sub(by, SeqCst);
+        self.word.fetch_sub(by, SeqCst);
         fence(SeqCst);
     }
 }
