@@ -32,7 +32,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use job::completion::{Completion, Slot};
+use job::completion::{Completion, Slot, wake};
 use job::state::{Cause, Close, Paused, Start, State};
 use loom::future::block_on;
 use loom::sync::Notify;
@@ -105,7 +105,7 @@ impl Model {
         if self.steps.fetch_add(1, SeqCst) == 1 {
             self.discard();
             *self.completion.slot() = Slot::Output(Ok(7));
-            self.completion.finish();
+            wake(self.completion.finish());
             return true;
         }
         match self.state().pause(|| self.closed.load(SeqCst)) {
@@ -236,7 +236,7 @@ fn a_wake_is_not_lost() {
 /// What a runner does with its output.
 fn finish<T>(completion: &Completion<T>, output: T) {
     *completion.slot() = Slot::Output(Ok(output));
-    completion.finish();
+    wake(completion.finish());
 }
 
 /// The output goes to the awaiter, who sleeps or doesn't.

@@ -33,11 +33,15 @@ use std::time::{Duration, Instant};
 use rayon_core::Yield;
 
 use super::tickets::{Kick, Tickets};
+use crate::job::completion;
 use crate::lane::Level;
 
 /// A round trip that finds its awaiting side asleep takes some 10 µs here.
 const LINGER: Duration = Duration::from_micros(20);
-const FIRST_LOOK: Duration = Duration::from_millis(1);
+/// While jobs follow each other closely, rayon's own work has its turn after so
+/// many.
+const JOBS_IN_A_ROW: usize = 32;
+const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 pub(super) struct Drainers {
@@ -107,12 +111,22 @@ impl Drainers {
         let mut searching = true;
         let mut lingers = false;
         let mut look_after = FIRST_LOOK;
+        let mut jobs = 0_usize;
         loop {
             while let Some(job) = level.pop() {
                 self.end_search(&mut searching, is_empty, &spawn_ticket);
-                level.run(job);
-                // Never in a search: others rely on that to be short.
-                rayon_core::yield_now();
+                let waker = level.run(job);
+                jobs = jobs.wrapping_add(1);
+                // Whoever awaited this one may push the next before this worker
+                // has come to look for it, and would wake another one in vain.
+                if lingers && waker.is_some() && is_empty() && jobs % JOBS_IN_A_ROW != 0 {
+                    searching = self.tickets.try_search();
+                }
+                completion::wake(waker);
+                if !searching {
+                    // Never in a search: others rely on that to be short.
+                    rayon_core::yield_now();
+                }
                 look_after = FIRST_LOOK;
             }
             if lingers {
@@ -120,6 +134,8 @@ impl Drainers {
                 if searching && linger(level) {
                     continue;
                 }
+                self.end_search(&mut searching, is_empty, &spawn_ticket);
+                rayon_core::yield_now();
             }
             let shall_stay = || level.has_queued() || self.are_lent();
             if !self.are_lent() && self.tickets.try_park(worker, &mut searching, shall_stay) {

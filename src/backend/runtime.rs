@@ -22,8 +22,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::context;
 use crate::handle::Handle;
-use crate::job::Run;
+use crate::job::completion;
 use crate::job::state::Cause;
+use crate::job::{After, Run};
 use crate::lane::{Lane, Level};
 use crate::panics;
 
@@ -188,8 +189,10 @@ impl Future for Adopter {
         if let Some(link) = job.link() {
             link.driver.register(cx.waker());
         }
-        if self.level.step(job.clone()).is_some() {
-            cx.waker().wake_by_ref();
+        match self.level.step(job.clone()) {
+            After::Nothing => {}
+            After::Wake(waker) => completion::wake(Some(waker)),
+            After::Again { .. } => cx.waker().wake_by_ref(),
         }
         if job.has_ended() {
             // It may have been closed just now, after its step: whoever did

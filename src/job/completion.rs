@@ -7,11 +7,11 @@
 
 use std::convert::Infallible;
 use std::mem;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::state::{Audience, Cause, Progress, State};
 use crate::error::JoinError;
-use crate::panics::drop_quietly;
+use crate::panics::{drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard};
 
 impl From<Cause> for JoinError {
@@ -81,9 +81,11 @@ impl<T, W> Completion<T, W> {
         self.slot.try_lock().ok()
     }
 
-    /// The runner's: the output is in the slot; tells the awaiting side.
-    pub(crate) fn finish(&self) {
-        self.settle(self.state.finish());
+    /// The runner's: the output is in the slot. Who is to be woken is the
+    /// caller's to wake.
+    #[must_use]
+    pub(crate) fn finish(&self) -> Option<Waker> {
+        self.settle(self.state.finish())
     }
 
     /// As [`finish`](Self::finish) where somebody may have closed the job from
@@ -91,27 +93,22 @@ impl<T, W> Completion<T, W> {
     pub(crate) fn try_finish(&self, output: Result<T, JoinError>) {
         *self.slot() = Slot::Output(output);
         match self.state.try_finish() {
-            Some(audience) => self.settle(audience),
+            Some(audience) => wake(self.settle(audience)),
             None => self.drop_output(),
         }
     }
 
-    fn settle(&self, audience: Audience) {
+    fn settle(&self, audience: Audience) -> Option<Waker> {
         if audience.has_gone() {
             self.drop_output();
+            None
         } else {
-            self.wake(audience);
+            self.waker(audience)
         }
     }
 
-    /// A waker is foreign code: what it panics with is logged.
-    fn wake(&self, audience: Audience) {
-        if !audience.is_waiting() {
-            return;
-        }
-        if let Some(waker) = self.awaiter.take() {
-            crate::panics::run_hook("the waker of a task's awaiter", || waker.wake());
-        }
+    fn waker(&self, audience: Audience) -> Option<Waker> {
+        audience.is_waiting().then(|| self.awaiter.take()).flatten()
     }
 
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
@@ -166,7 +163,7 @@ impl<T, W> Completion<T, W> {
     /// output. True if it was detached, and not cancelled: so it is lost, and
     /// nobody knows. (If it is detached later, that call says so.)
     pub(crate) fn closed(&self, cause: Cause, audience: Audience) -> bool {
-        self.wake(audience);
+        wake(self.waker(audience));
         audience.has_detached() && cause != Cause::Cancelled
     }
 
@@ -189,5 +186,13 @@ impl<T> Completion<T> {
     /// Of a job that was never taken on.
     pub(crate) fn refused(cause: Cause) -> Self {
         Self::new(State::refused(cause), Slot::Empty)
+    }
+}
+
+/// Wakes an awaiting side. A waker is foreign code: what it panics with is
+/// logged.
+pub(crate) fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        run_hook("the waker of a task's awaiter", || waker.wake());
     }
 }

@@ -117,17 +117,24 @@ pub(crate) trait Join<T>: Cancel {
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }
 
-/// A job that was woken in its own step: it belongs back in the queue.
-pub(crate) struct Again {
-    pub(crate) job: Arc<dyn Run>,
-    /// It has asked for that, to let others have a turn.
-    pub(crate) gave_way: bool,
+/// What a step leaves to be done.
+pub(crate) enum After {
+    Nothing,
+    /// It was the last one: this awaiting side is to be woken.
+    Wake(Waker),
+    /// The job was woken in its own step, and belongs back in the queue.
+    Again {
+        job: Arc<dyn Run>,
+        /// It has asked for that, to let others have a turn.
+        gave_way: bool,
+    },
 }
 
 /// What the lane and its backends may do with a job.
 pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed in the queue.
-    fn run(self: Arc<Self>) -> Option<Again>;
+    #[must_use]
+    fn run(self: Arc<Self>) -> After;
     /// Closes a job that isn't running, and tells its awaiter at once. True if
     /// this call did it; the caller then sees to [`discard`](Self::discard).
     fn close(&self, cause: Cause) -> bool;
@@ -197,18 +204,18 @@ impl<W: Work> Job<W> {
     }
 
     /// The step is over and there is no output.
-    fn pause(self: Arc<Self>) -> Option<Again> {
+    fn pause(self: Arc<Self>) -> After {
         self.enter_registry();
         match self.state().pause(|| self.lane().is_closed()) {
-            Paused::Rest => None,
-            Paused::Requeue => Some(Again {
+            Paused::Rest => After::Nothing,
+            Paused::Requeue => After::Again {
                 job: self,
                 gave_way: budget::gave_way(),
-            }),
+            },
             Paused::Discard(cause, audience) => {
                 self.tell_closed(cause, audience);
                 self.discard();
-                None
+                After::Nothing
             }
         }
     }
@@ -242,14 +249,14 @@ impl<W: Work> Job<W> {
 }
 
 impl<W: Work> Run for Job<W> {
-    fn run(self: Arc<Self>) -> Option<Again> {
+    fn run(self: Arc<Self>) -> After {
         match self.state().start() {
             Start::Run => {}
             Start::Discard => {
                 self.discard();
-                return None;
+                return After::Nothing;
             }
-            Start::NotQueued => return None,
+            Start::NotQueued => return After::Nothing,
         }
         let waker = W::waker(&self);
         let mut cx = Context::from_waker(waker.as_deref().unwrap_or(Waker::noop()));
@@ -274,13 +281,13 @@ impl<W: Work> Run for Job<W> {
         let panicked = output.is_err();
         *slot = Slot::Output(output);
         drop(slot);
-        if panicked {
+        let waker = if panicked {
             // The log may hear of it.
-            self.carried.in_scope(|| self.completion.finish());
+            self.carried.in_scope(|| self.completion.finish())
         } else {
-            self.completion.finish();
-        }
-        None
+            self.completion.finish()
+        };
+        waker.map_or(After::Nothing, After::Wake)
     }
 
     fn close(&self, cause: Cause) -> bool {

@@ -9,6 +9,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::task::Waker;
 
 use super::Lane;
 use super::opening::{Opening, Pushed};
@@ -16,7 +17,7 @@ use super::queue::RunQueue;
 use super::running::Running;
 use crate::backend::{Backend, Threads};
 use crate::job::state::Cause;
-use crate::job::{Again, Run};
+use crate::job::{After, Run};
 use crate::panics;
 use crate::priority::Priority;
 use crate::warden::Order;
@@ -130,17 +131,25 @@ impl Level {
         self.state().pop()
     }
 
-    /// Runs a job that came out of the queue for one step. The thread that
-    /// calls this looks for the next job afterwards: it need not be told of the
-    /// same one that comes back. If that gave way it goes behind those that have
-    /// not run yet.
-    pub(crate) fn run(&self, job: Arc<dyn Run>) {
+    /// Runs a job that came out of the queue for one step. Who is to be woken by
+    /// that is the caller's to wake, and soon.
+    ///
+    /// The thread that calls this looks for the next job afterwards: it need not
+    /// be told of the same one that comes back. If that gave way it goes behind
+    /// those that have not run yet.
+    #[must_use]
+    pub(crate) fn run(&self, job: Arc<dyn Run>) -> Option<Waker> {
         self.pause_for_quota(&*job);
         match self.step(job) {
-            Some(again) if again.gave_way => self.state().queue.push_behind(again.job),
-            Some(again) => self.state().queue.push(again.job),
-            None => {}
+            After::Nothing => return None,
+            After::Wake(waker) => return Some(waker),
+            After::Again {
+                job,
+                gave_way: true,
+            } => self.state().queue.push_behind(job),
+            After::Again { job, .. } => self.state().queue.push(job),
         }
+        None
     }
 
     /// Before a step of `job`: waits while the process is about to use up its
@@ -154,18 +163,18 @@ impl Level {
         }
     }
 
-    /// Runs one step of a job that came out of a queue, and gives it back if it
-    /// was woken meanwhile.
-    pub(crate) fn step(&self, job: Arc<dyn Run>) -> Option<Again> {
+    /// Runs one step of a job that came out of a queue.
+    pub(crate) fn step(&self, job: Arc<dyn Run>) -> After {
         if self.lane.is_closed() {
             job.close(Cause::ShutDown);
             job.discard();
-            return None;
+            return After::Nothing;
         }
         self.state().running.count(|| {
             // The job catches what its work panics with. This is for the rest:
-            // the subscriber and the wakers that go with its last reference.
-            panics::call_logged(super::LEFT_BEHIND, move || job.run()).flatten()
+            // the subscriber, and what goes with its last reference.
+            let after = panics::call_logged(super::LEFT_BEHIND, move || job.run());
+            after.unwrap_or(After::Nothing)
         })
     }
 
