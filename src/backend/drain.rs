@@ -26,6 +26,7 @@
 
 use std::hint;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -33,14 +34,16 @@ use std::time::{Duration, Instant};
 use rayon_core::Yield;
 
 use super::tickets::{Kick, Tickets};
-use crate::job::completion;
+use crate::job::{Run, completion};
 use crate::lane::Level;
 
 /// A round trip that finds its awaiting side asleep takes some 10 µs here.
 const LINGER: Duration = Duration::from_micros(20);
-/// While jobs follow each other closely, rayon's own work has its turn after so
-/// many.
-const JOBS_IN_A_ROW: usize = 32;
+/// While jobs follow each other closely, for how long rayon's own work may have
+/// to wait for its turn: a search must end for that.
+const RAYON_WAITS: Duration = Duration::from_millis(5);
+/// Reading the clock for each job would cost as much as the rest of it.
+const JOBS_PER_SAMPLE: usize = 16;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
@@ -107,88 +110,147 @@ impl Drainers {
 
     /// The use of a ticket, at the bottom of the stack of `worker`.
     pub(super) fn drain(&self, worker: usize, level: &Level, spawn_ticket: impl Fn()) {
-        let is_empty = || !level.has_queued();
-        let mut searching = true;
-        let mut lingers = false;
+        let turn = Turn {
+            drainers: self,
+            worker,
+            level,
+            spawn_ticket,
+            searching: true,
+            lingers: false,
+            jobs: 0,
+            rayon_had_its: Instant::now(),
+        };
+        turn.take();
+    }
+}
+
+/// A worker's turn at the queue.
+struct Turn<'a, S> {
+    drainers: &'a Drainers,
+    worker: usize,
+    level: &'a Level,
+    spawn_ticket: S,
+    searching: bool,
+    /// Jobs follow each other closely.
+    lingers: bool,
+    jobs: usize,
+    rayon_had_its: Instant,
+}
+
+impl<S: Fn()> Turn<'_, S> {
+    fn take(mut self) {
+        let tickets = &self.drainers.tickets;
+        let is_empty = || !self.level.has_queued();
         let mut look_after = FIRST_LOOK;
-        let mut jobs = 0_usize;
         loop {
-            while let Some(job) = level.pop() {
-                self.end_search(&mut searching, is_empty, &spawn_ticket);
-                let waker = level.run(job);
-                jobs = jobs.wrapping_add(1);
-                // Whoever awaited this one may push the next before this worker
-                // has come to look for it, and would wake another one in vain.
-                if lingers && waker.is_some() && is_empty() && jobs % JOBS_IN_A_ROW != 0 {
-                    searching = self.tickets.try_search();
-                }
-                completion::wake(waker);
-                if !searching {
-                    // Never in a search: others rely on that to be short.
-                    rayon_core::yield_now();
-                }
+            while let Some(job) = self.level.pop() {
+                self.end_search();
+                self.run(job);
                 look_after = FIRST_LOOK;
             }
-            if lingers {
-                searching = searching || self.tickets.try_search();
-                if searching && linger(level) {
+            if self.lingers {
+                self.searching = self.searching || tickets.try_search();
+                if self.searching && linger(self.level) {
                     continue;
                 }
-                self.end_search(&mut searching, is_empty, &spawn_ticket);
-                rayon_core::yield_now();
+                self.give_rayon_its_turn();
             }
-            let shall_stay = || level.has_queued() || self.are_lent();
-            if !self.are_lent() && self.tickets.try_park(worker, &mut searching, shall_stay) {
-                let parked = Instant::now();
-                searching = true;
-                if self.park(worker, look_after) {
-                    lingers = parked.elapsed() < LINGER;
+            match self.park(look_after) {
+                Parked::Woken { soon } => {
+                    self.lingers = soon;
                     continue;
                 }
-                self.end_search(&mut searching, is_empty, &spawn_ticket);
-                look_after = (2 * look_after).min(LONGEST_LOOK);
-                if rayon_core::yield_now() != Some(Yield::Executed) {
-                    continue;
+                Parked::TimedOut => {
+                    look_after = (2 * look_after).min(LONGEST_LOOK);
+                    if self.give_rayon_its_turn() != Some(Yield::Executed) {
+                        continue;
+                    }
+                    // Where there was some there may be more: back to rayon.
                 }
-                // Where there was some there may be more: back to rayon.
+                Parked::MayNot => {}
             }
-            match self.tickets.retire(searching, is_empty) {
-                Kick::Spawn => searching = true,
-                other => {
-                    self.obey(other, &spawn_ticket);
-                    return;
-                }
+            match tickets.retire(self.searching, is_empty) {
+                Kick::Spawn => self.searching = true,
+                other => return self.drainers.obey(other, &self.spawn_ticket),
             }
         }
     }
 
-    fn end_search(
-        &self,
-        searching: &mut bool,
-        is_empty: impl FnOnce() -> bool,
-        spawn_ticket: impl Fn(),
-    ) {
-        if mem::take(searching) {
-            self.obey(self.tickets.found(is_empty), spawn_ticket);
+    fn run(&mut self, job: Arc<dyn Run>) {
+        let run = || self.level.run(job);
+        let waker = if self.lingers || self.jobs % JOBS_PER_SAMPLE == 0 {
+            self.level.briskness().sample(run)
+        } else {
+            run()
+        };
+        self.jobs = self.jobs.wrapping_add(1);
+        // Whoever awaits this one may push the next before this worker has come
+        // to look for it, and would wake another one in vain.
+        if self.lingers
+            && waker.is_some()
+            && !self.level.has_queued()
+            && self.rayon_had_its.elapsed() < RAYON_WAITS
+        {
+            self.searching = self.drainers.tickets.try_search();
+        }
+        completion::wake(waker);
+        if !self.searching {
+            self.give_rayon_its_turn();
         }
     }
 
-    /// Until somebody unparks this worker, or, if the answer is false, for so
-    /// long; it is searching then.
-    fn park(&self, worker: usize, timeout: Duration) -> bool {
+    /// Not in a search: others rely on that to be short.
+    fn give_rayon_its_turn(&mut self) -> Option<Yield> {
+        self.end_search();
+        if self.lingers {
+            self.rayon_had_its = Instant::now();
+        }
+        rayon_core::yield_now()
+    }
+
+    fn end_search(&mut self) {
+        if mem::take(&mut self.searching) {
+            let kick = self.drainers.tickets.found(|| !self.level.has_queued());
+            self.drainers.obey(kick, &self.spawn_ticket);
+        }
+    }
+
+    /// Until somebody unparks this worker, or for so long; it is searching then.
+    fn park(&mut self, timeout: Duration) -> Parked {
+        let Drainers { tickets, .. } = self.drainers;
+        let shall_stay = || self.level.has_queued() || self.drainers.are_lent();
+        if self.drainers.are_lent()
+            || !tickets.try_park(self.worker, &mut self.searching, shall_stay)
+        {
+            return Parked::MayNot;
+        }
+        self.level.briskness().end();
+        self.searching = true;
         let start = Instant::now();
         loop {
-            let left = timeout.saturating_sub(start.elapsed());
-            if left.is_zero() && self.tickets.unpark(worker) {
-                return false;
+            let elapsed = start.elapsed();
+            let left = timeout.saturating_sub(elapsed);
+            if left.is_zero() && tickets.unpark(self.worker) {
+                return Parked::TimedOut;
             }
-            if !self.tickets.is_parked() {
-                return true;
+            if !tickets.is_parked() {
+                return Parked::Woken {
+                    soon: elapsed < LINGER,
+                };
             }
             // A stray token makes one round more.
             thread::park_timeout(left);
         }
     }
+}
+
+enum Parked {
+    Woken {
+        soon: bool,
+    },
+    TimedOut,
+    /// Another one drains, or rayon wants all workers, or there is a job.
+    MayNot,
 }
 
 /// Looks on for a while, and lets others have the core; true if there is a job.

@@ -371,6 +371,9 @@ impl<W: Work> Cancel for Job<W> {
 
 impl<W: Work> Join<W::Output> for Job<W> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<W::Output, JoinError>> {
+        self.level
+            .briskness()
+            .wait_while(|| self.state().may_end_soon());
         self.completion.poll(cx)
     }
 

@@ -276,6 +276,13 @@ impl State {
         }
     }
 
+    /// Whether the first to ask for the output might have it in a moment: the
+    /// job has not ended, does not rest, and was not asked before.
+    pub(crate) fn may_end_soon(&self) -> bool {
+        let word = self.0.load(SeqCst);
+        word & AWAITED == 0 && matches!(word & PHASE, QUEUED | RUNNING | WOKEN)
+    }
+
     /// The awaiting side's, after it has left a waker: whoever ends the job
     /// from now on calls it.
     pub(crate) fn set_awaited(&self) -> Progress {

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Waker;
 
 use super::Lane;
+use super::brisk::Briskness;
 use super::opening::{Opening, Pushed};
 use super::queue::RunQueue;
 use super::running::Running;
@@ -25,6 +26,7 @@ use crate::warden::Order;
 pub(super) struct State {
     queue: RunQueue,
     running: Running,
+    briskness: Briskness,
     opening: Opening,
     starting: Mutex<()>,
     threads: OnceLock<Threads>,
@@ -35,6 +37,7 @@ impl State {
         Self {
             queue: RunQueue::new(),
             running: Running::new(threads),
+            briskness: Briskness::new(),
             opening: Opening::new(),
             starting: Mutex::new(()),
             threads: OnceLock::new(),
@@ -76,6 +79,10 @@ impl Level {
 
     fn state(&self) -> &State {
         self.lane.state_of(self.priority)
+    }
+
+    pub(crate) fn briskness(&self) -> &Briskness {
+        &self.state().briskness
     }
 
     /// None before the first use.

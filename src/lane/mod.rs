@@ -8,6 +8,7 @@
 //! runner looks at `closed` after it has paused a job (see `Job::pause`). A
 //! running closure is nobody's to stop: its own end resolves it.
 
+mod brisk;
 mod level;
 mod opening;
 mod queue;
