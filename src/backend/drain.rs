@@ -255,18 +255,17 @@ enum Parked {
 
 /// Looks on for a while, and lets others have the core; true if there is a job.
 fn linger(level: &Level) -> bool {
-    const LOOKS: usize = 16;
+    const LOOKS: usize = 8;
     let start = Instant::now();
-    loop {
+    while start.elapsed() < LINGER {
+        // First of all: the awaiting side may have been woken on this core.
+        thread::yield_now();
         for _ in 0..LOOKS {
             if level.has_queued() {
                 return true;
             }
             hint::spin_loop();
         }
-        if start.elapsed() >= LINGER {
-            return false;
-        }
-        thread::yield_now();
     }
+    false
 }

@@ -11,15 +11,25 @@
 //! none where jobs compute, as they should.
 
 use std::hint;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A job that takes no longer is short, and nobody waits longer for one.
-const PATIENCE: Duration = Duration::from_micros(1);
+/// A job that takes no longer is short.
+const SHORT: Duration = Duration::from_micros(1);
+/// Nobody waits longer for one; a trip through the scheduler takes as long.
+const PATIENCE: Duration = Duration::from_micros(5);
 
+/// The number of short samples that it takes to begin again after a wait was in
+/// vain: four times as many each time, up to this.
+const MOST_SAMPLES: u32 = 256;
+
+/// All hints: who reads an old value waits for a microsecond in vain, or not.
 pub(crate) struct Briskness {
     is_brisk: AtomicBool,
+    /// Short samples in a row, and how many of them it takes.
+    short: AtomicU32,
+    needed: AtomicU32,
     /// On one core nothing ends while somebody waits.
     is_possible: bool,
 }
@@ -28,6 +38,8 @@ impl Briskness {
     pub(super) fn new() -> Self {
         Self {
             is_brisk: AtomicBool::new(false),
+            short: AtomicU32::new(0),
+            needed: AtomicU32::new(1),
             is_possible: thread::available_parallelism().is_ok_and(|cores| cores.get() > 1),
         }
     }
@@ -36,20 +48,26 @@ impl Briskness {
     pub(crate) fn sample<R>(&self, run: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = run();
-        self.set(start.elapsed() < PATIENCE);
+        let is_short = start.elapsed() < SHORT;
+        if !is_short {
+            self.end();
+        } else if !self.is_brisk.load(Relaxed) && self.is_possible {
+            let short = self.short.load(Relaxed) + 1;
+            self.short.store(short, Relaxed);
+            if short >= self.needed.load(Relaxed) {
+                self.is_brisk.store(true, Relaxed);
+            }
+        }
         result
     }
 
     /// Nobody is awake to run one.
     pub(crate) fn end(&self) {
-        self.set(false);
-    }
-
-    fn set(&self, is_brisk: bool) {
         // A store only if it changes something: many read this.
-        if self.is_brisk.load(Relaxed) != is_brisk && self.is_possible {
-            self.is_brisk.store(is_brisk, Relaxed);
+        if self.is_brisk.load(Relaxed) {
+            self.is_brisk.store(false, Relaxed);
         }
+        self.short.store(0, Relaxed);
     }
 
     pub(crate) fn wait_while(&self, may_end_soon: impl Fn() -> bool) {
@@ -57,8 +75,19 @@ impl Briskness {
             return;
         }
         let start = Instant::now();
-        while may_end_soon() && start.elapsed() < PATIENCE {
+        while may_end_soon() {
+            if start.elapsed() >= PATIENCE {
+                // The thread that has the job, or should, is not running: it
+                // may share this one's core.
+                let needed = (4 * self.needed.load(Relaxed)).min(MOST_SAMPLES);
+                self.needed.store(needed, Relaxed);
+                self.end();
+                return;
+            }
             hint::spin_loop();
+        }
+        if self.needed.load(Relaxed) > 1 {
+            self.needed.store(1, Relaxed);
         }
     }
 }
