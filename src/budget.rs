@@ -7,8 +7,8 @@
 //! step, or the last time it gave way. A slice is over at the second tick, so
 //! it lasts one to two of them.
 //!
-//! The ticker sleeps when nobody asks: each call sees to it that `asked` is
-//! set, by a store only if it is not; a ticker that finds it unset for a while
+//! The ticker sleeps when nobody asks: each call sees to it that the clock says
+//! "asked", and changes it only if it does not; a ticker that finds it unset for a while
 //! parks, and the next call that finds it so wakes it.
 
 use std::cell::Cell;
@@ -16,7 +16,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Mutex, mpsc};
 use std::task::{Context, Poll};
 use std::thread::{self, Thread};
@@ -31,11 +31,14 @@ const PATIENCE: u32 = 40;
 /// A ticker that could not be started is not tried again for so long.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
-static TICKS: AtomicU32 = AtomicU32::new(0);
-static DEMAND: AtomicU8 = AtomicU8::new(PARKED);
-const PARKED: u8 = 0;
-const NOT_ASKED: u8 = 1;
-const ASKED: u8 = 2;
+/// Ticks, and in the lowest bits whether anybody asks: one word, since a call
+/// has to look at both.
+static CLOCK: AtomicU32 = AtomicU32::new(PARKED);
+const DEMAND: u32 = 3;
+const PARKED: u32 = 0;
+const NOT_ASKED: u32 = 1;
+const ASKED: u32 = 2;
+const ONE_TICK: u32 = 4;
 
 thread_local! {
     static SLICE_BEGAN: Cell<u32> = const { Cell::new(0) };
@@ -54,21 +57,33 @@ pub(crate) fn gave_way() -> bool {
 }
 
 fn begin_slice() {
-    SLICE_BEGAN.set(TICKS.load(Relaxed));
+    SLICE_BEGAN.set(CLOCK.load(Relaxed) & !DEMAND);
 }
 
+#[inline]
 fn is_due() -> bool {
-    if DEMAND.load(Relaxed) != ASKED {
+    let clock = CLOCK.load(Relaxed);
+    if clock & DEMAND != ASKED {
         ask();
     }
-    TICKS.load(Relaxed).wrapping_sub(SLICE_BEGAN.get()) >= TICKS_OF_A_SLICE
+    // What the demand adds is less than a tick.
+    clock.wrapping_sub(SLICE_BEGAN.get()) >= TICKS_OF_A_SLICE * ONE_TICK
+}
+
+/// Returns the demand that was.
+fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Result<u32, u32> {
+    let set = |clock| from(clock & DEMAND).then_some((clock & !DEMAND) | to);
+    let before = CLOCK.fetch_update(SeqCst, SeqCst, set);
+    before
+        .map(|clock| clock & DEMAND)
+        .map_err(|clock| clock & DEMAND)
 }
 
 #[cold]
 fn ask() {
-    if DEMAND.swap(ASKED, SeqCst) == PARKED && !wake_ticker() {
+    if set_demand(|_| true, ASKED) == Ok(PARKED) && !wake_ticker() {
         // The next call tries anew.
-        DEMAND.store(PARKED, SeqCst);
+        let _ = set_demand(|_| true, PARKED);
     }
 }
 
@@ -116,17 +131,13 @@ fn tick() {
     let mut unasked = 0;
     loop {
         thread::sleep(TICK);
-        TICKS.fetch_add(1, Relaxed);
-        match DEMAND.compare_exchange(ASKED, NOT_ASKED, SeqCst, SeqCst) {
+        CLOCK.fetch_add(ONE_TICK, Relaxed);
+        match set_demand(|demand| demand == ASKED, NOT_ASKED) {
             Ok(_) => unasked = 0,
             Err(_) => unasked += 1,
         }
-        if unasked > PATIENCE
-            && DEMAND
-                .compare_exchange(NOT_ASKED, PARKED, SeqCst, SeqCst)
-                .is_ok()
-        {
-            while DEMAND.load(SeqCst) == PARKED {
+        if unasked > PATIENCE && set_demand(|demand| demand == NOT_ASKED, PARKED).is_ok() {
+            while CLOCK.load(SeqCst) & DEMAND == PARKED {
                 thread::park();
             }
             unasked = 0;

@@ -34,7 +34,7 @@ use std::time::{Duration, Instant};
 use rayon_core::Yield;
 
 use super::tickets::{Kick, Tickets};
-use crate::job::{Run, completion};
+use crate::job::{After, Run, completion};
 use crate::lane::Level;
 
 /// A round trip that finds its awaiting side asleep takes some 10 µs here.
@@ -42,6 +42,7 @@ const LINGER: Duration = Duration::from_micros(20);
 /// While jobs follow each other closely, for how long rayon's own work may have
 /// to wait for its turn: a search must end for that.
 const RAYON_WAITS: Duration = Duration::from_millis(5);
+const SHORT_JOBS_PER_TURN: usize = 8;
 /// Reading the clock for each job would cost as much as the rest of it.
 const JOBS_PER_SAMPLE: usize = 16;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
@@ -118,6 +119,8 @@ impl Drainers {
             searching: true,
             lingers: false,
             jobs: 0,
+            short: false,
+            next: None,
             rayon_had_its: Instant::now(),
         };
         turn.take();
@@ -134,6 +137,10 @@ struct Turn<'a, S> {
     /// Jobs follow each other closely.
     lingers: bool,
     jobs: usize,
+    /// The last job of which that was asked was short.
+    short: bool,
+    /// One that goes on.
+    next: Option<Arc<dyn Run>>,
     rayon_had_its: Instant,
 }
 
@@ -143,7 +150,7 @@ impl<S: Fn()> Turn<'_, S> {
         let is_empty = || !self.level.has_queued();
         let mut look_after = FIRST_LOOK;
         loop {
-            while let Some(job) = self.level.pop() {
+            while let Some(job) = self.next.take().or_else(|| self.level.pop()) {
                 self.end_search();
                 self.run(job);
                 look_after = FIRST_LOOK;
@@ -178,23 +185,39 @@ impl<S: Fn()> Turn<'_, S> {
 
     fn run(&mut self, job: Arc<dyn Run>) {
         let run = || self.level.run(job);
-        let waker = if self.lingers || self.jobs % JOBS_PER_SAMPLE == 0 {
-            self.level.briskness().sample(run)
+        let after = if self.lingers || self.jobs % JOBS_PER_SAMPLE == 0 {
+            let (after, short) = self.level.briskness().sample(run);
+            self.short = short;
+            after
         } else {
             run()
         };
         self.jobs = self.jobs.wrapping_add(1);
-        // Whoever awaits this one may push the next before this worker has come
-        // to look for it, and would wake another one in vain.
-        if self.lingers
-            && waker.is_some()
-            && !self.level.has_queued()
-            && self.rayon_had_its.elapsed() < RAYON_WAITS
-        {
-            self.searching = self.drainers.tickets.try_search();
+        // Short jobs share the cost of looking for rayon's.
+        let is_rayons_turn = !self.short || self.jobs % SHORT_JOBS_PER_TURN == 0;
+        match after {
+            After::Nothing => {}
+            After::Wake(waker) => {
+                // Whoever awaits this one may push the next before this worker
+                // has come to look for it, and would wake another one in vain.
+                if self.lingers
+                    && !self.level.has_queued()
+                    && self.rayon_had_its.elapsed() < RAYON_WAITS
+                {
+                    self.searching = self.drainers.tickets.try_search();
+                }
+                completion::wake(Some(waker));
+            }
+            After::Again { job, gave_way } => {
+                if is_rayons_turn || self.level.has_queued() {
+                    self.level.put_back(job, gave_way);
+                } else {
+                    // Where there is no other it need not go through the queue.
+                    self.next = Some(job);
+                }
+            }
         }
-        completion::wake(waker);
-        if !self.searching {
+        if is_rayons_turn && !self.searching {
             self.give_rayon_its_turn();
         }
     }

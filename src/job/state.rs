@@ -35,13 +35,13 @@
 //! a job that somebody wants to end: its step from RUNNING finds the flag.
 //!
 //! The lane's `closed` is elsewhere: whoever closes the lane sets it and then
-//! tries `close`; the runner rests the job and then looks. Both have a `SeqCst`
-//! fence in between, so one of the two sees the other (loom model in
-//! `tests/loom.rs`).
+//! tries `close`; the runner rests the job and then looks. Both words are
+//! changed and read `SeqCst` only, so one of the two sees the other (loom model
+//! in `tests/loom.rs`; [`fence_of_loom`] says what it takes there).
 
 use std::ops::ControlFlow;
 
-use crate::sync::{AtomicU32, Ordering::SeqCst, fence};
+use crate::sync::{AtomicU32, Ordering::SeqCst, fence_of_loom};
 
 // `finish` is one `fetch_or`, from both that count as running.
 const QUEUED: u32 = 0;
@@ -190,7 +190,7 @@ impl State {
         if before & CANCEL_WANTED != 0 {
             return Paused::Discard(Cause::Cancelled, Audience(before));
         }
-        fence(SeqCst);
+        fence_of_loom();
         if lane_is_closed() {
             if let Close::WasIdle(audience) | Close::WasQueued(audience) =
                 self.close(Cause::ShutDown)

@@ -44,8 +44,9 @@ impl Briskness {
         }
     }
 
-    /// Runs a job as a sample of what the level's jobs are.
-    pub(crate) fn sample<R>(&self, run: impl FnOnce() -> R) -> R {
+    /// Runs a job as a sample of what the level's jobs are; says whether it was
+    /// short.
+    pub(crate) fn sample<R>(&self, run: impl FnOnce() -> R) -> (R, bool) {
         let start = Instant::now();
         let result = run();
         let is_short = start.elapsed() < SHORT;
@@ -58,7 +59,7 @@ impl Briskness {
                 self.is_brisk.store(true, Relaxed);
             }
         }
-        result
+        (result, is_short)
     }
 
     /// Nobody is awake to run one.

@@ -9,7 +9,6 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::Waker;
 
 use super::Lane;
 use super::brisk::Briskness;
@@ -138,25 +137,23 @@ impl Level {
         self.state().pop()
     }
 
-    /// Runs a job that came out of the queue for one step. Who is to be woken by
-    /// that is the caller's to wake, and soon.
-    ///
-    /// The thread that calls this looks for the next job afterwards: it need not
-    /// be told of the same one that comes back. If that gave way it goes behind
-    /// those that have not run yet.
+    /// Runs a job that came out of the queue for one step. What that leaves to
+    /// be done is the caller's to do, and soon.
     #[must_use]
-    pub(crate) fn run(&self, job: Arc<dyn Run>) -> Option<Waker> {
+    pub(crate) fn run(&self, job: Arc<dyn Run>) -> After {
         self.pause_for_quota(&*job);
-        match self.step(job) {
-            After::Nothing => return None,
-            After::Wake(waker) => return Some(waker),
-            After::Again {
-                job,
-                gave_way: true,
-            } => self.state().queue.push_behind(job),
-            After::Again { job, .. } => self.state().queue.push(job),
+        self.step(job)
+    }
+
+    /// A job was woken in its own step, and the thread that calls this looks for
+    /// the next one afterwards: it need not be told of the same one that comes
+    /// back. If that gave way it goes behind those that have not run yet.
+    pub(crate) fn put_back(&self, job: Arc<dyn Run>, gave_way: bool) {
+        if gave_way {
+            self.state().queue.push_behind(job);
+        } else {
+            self.state().queue.push(job);
         }
-        None
     }
 
     /// Before a step of `job`: waits while the process is about to use up its

@@ -44,18 +44,17 @@ impl RunQueue {
     pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
         if !self.gave_way.is_empty() {
             let passed = self.passed.load(Relaxed);
-            if passed >= PASSES {
+            // Asked before it is popped: a pop that finds nothing costs a fence.
+            if passed >= PASSES || self.ready.is_empty() {
                 self.passed.store(0, Relaxed);
                 if let Some(job) = self.gave_way.pop() {
                     return Some(job);
                 }
+            } else {
+                self.passed.store(passed + 1, Relaxed);
             }
-            self.passed.store(passed + 1, Relaxed);
         }
-        self.ready.pop().or_else(|| {
-            self.passed.store(0, Relaxed);
-            self.gave_way.pop()
-        })
+        self.ready.pop().or_else(|| self.gave_way.pop())
     }
 
     pub(super) fn is_empty(&self) -> bool {

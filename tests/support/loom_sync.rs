@@ -50,3 +50,7 @@ impl<T> Queue<T> {
         self.0.lock().unwrap().len()
     }
 }
+
+pub(crate) fn fence_of_loom() {
+    fence(Ordering::SeqCst);
+}
