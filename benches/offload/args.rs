@@ -69,7 +69,7 @@ impl Plan {
             even: args.even,
             hot_trips: of(5_000, 200),
             cold_trips: of(100, 20),
-            busy_trips: of(300, 20),
+            busy_trips: of(100, 20),
             large_batch: of(50_000, 5_000),
             small_batches: of(200, 10),
         }

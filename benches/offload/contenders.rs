@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
-use twolane::{Backend, CpuRuntime};
+use twolane::{Backend, CpuRuntime, Priority};
 
 use crate::args::Plan;
 use crate::measure::{Contender, Measured};
@@ -18,9 +18,19 @@ pub trait Offload: Clone + Send + Sync + 'static {
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static;
+
+    /// The same for a job that is to pass the others, where there is a way.
+    fn offload_urgent<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<Self, F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.offload(job)
+    }
 }
 
 pub const BASELINE: &str = "nothing, the gap alone";
+pub const HIGH: &str = "twolane spawn_cpu, High";
 pub const TOKIO_SPAWN: &str = "tokio::spawn";
 
 pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
@@ -39,6 +49,12 @@ pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
         lane.handle()
     };
     let (rayon, tokio) = (lane(Backend::Rayon), lane(Backend::Runtime));
+    let high = rayon.clone();
+    // Its threads start with the first job.
+    high.with_priority(Priority::High)
+        .spawn_cpu(|| ())
+        .wait()
+        .unwrap();
     let second = Arc::new(runtime(cores()));
     let pool = Arc::new(
         rayon::ThreadPoolBuilder::new()
@@ -51,6 +67,7 @@ pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
         Measured::boxed("twolane spawn, Rayon", &io, Future_(rayon)),
         Measured::boxed("twolane spawn_cpu, Runtime", &io, Closure(tokio.clone())),
         Measured::boxed("twolane spawn, Runtime", &io, Future_(tokio)),
+        Measured::boxed(HIGH, &io, High(high)),
         Measured::boxed("tokio_rayon", &io, TokioRayon(pool.clone())),
         Measured::boxed("rayon + oneshot", &io, RayonOneshot(pool.clone())),
         Measured::boxed("rayon + async-task", &io, RayonAsyncTask(pool)),
@@ -101,6 +118,28 @@ impl Offload for Future_ {
     }
 }
 
+/// The load is Normal, what passes it is High.
+#[derive(Clone)]
+struct High(twolane::Handle);
+
+impl Offload for High {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Closure(self.0.clone()).offload(job)
+    }
+
+    fn offload_urgent<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Closure(self.0.with_priority(Priority::High)).offload(job)
+    }
+}
+
 #[derive(Clone)]
 struct TokioRayon(Arc<rayon::ThreadPool>);
 
@@ -141,7 +180,9 @@ impl Offload for RayonAsyncTask {
     {
         let pool = self.0.clone();
         let schedule = move |runnable: async_task::Runnable| {
-            pool.spawn(move || drop(runnable.run()));
+            pool.spawn(move || {
+                runnable.run();
+            });
         };
         let (runnable, task) = async_task::spawn(async move { job() }, schedule);
         runnable.schedule();

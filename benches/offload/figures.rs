@@ -33,16 +33,15 @@ impl Figures {
             .map(|((contender, metric), rounds)| (contender.as_str(), *metric, rounds.as_slice()))
     }
 
-    /// `ours` over the best of `peers`, in each round the one that was best in
-    /// that round. None if one of them was not measured.
+    /// `ours` over the one of `peers` that has the best median of all rounds.
+    /// None if one of them was not measured.
     pub fn over_best(&self, ours: &str, peers: &[&str], metric: &'static str) -> Option<Ratio> {
         let ours = self.rounds(ours, metric)?;
-        let peers: Vec<&[f64]> = peers
-            .iter()
-            .filter_map(|peer| self.rounds(peer, metric))
-            .collect();
-        let best = |round: usize| peers.iter().map(|peer| peer[round]).min_by(f64::total_cmp);
-        let best: Option<Vec<f64>> = (0..ours.len()).map(best).collect();
-        Some(Ratio::of_rounds(ours.iter().copied(), best?))
+        let medians = peers.iter().filter_map(|peer| {
+            let rounds = self.rounds(peer, metric)?;
+            Some((median(rounds.iter().copied()), rounds))
+        });
+        let (_, best) = medians.min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        Some(Ratio::of_rounds(ours.iter().copied(), best.iter().copied()))
     }
 }

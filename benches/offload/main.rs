@@ -26,11 +26,15 @@
 //!   in fact 1 to 2 ms), in which all threads fall asleep: the median, as one
 //!   trip that the kernel interrupts would outweigh a hundred. The row
 //!   "nothing, the gap alone" is the CPU time of the gaps themselves.
-//! - **busy**: the same in a lane where twice as many jobs of some 50 µs are in
-//!   flight as it has threads, fed by another task: the median. What is awaited
-//!   is a place in the queue, then the way back to a task of a runtime that
-//!   shares its cores with those threads. (`spawn_blocking` keeps no such bound
-//!   by default, so its pool is limited to as many threads as the others'.)
+//! - **busy**: the same, with a gap, in a lane where four times as many jobs of
+//!   50 µs are in flight as it has threads, or sixteen times as many of 5 µs,
+//!   fed by another task: the median, and beside it how much of the lane's time
+//!   that load had in fact. "High" is a job of that priority in a lane whose
+//!   load is Normal.
+//!   What is awaited is a place in the queue, then the way back to a task of a
+//!   runtime that shares its cores with those threads. (`spawn_blocking` keeps
+//!   no such bound by default, so its pool is limited to as many threads as the
+//!   others'. A goroutine has no queue to wait in: it runs where it is made.)
 //! - **batch**: 100 or 50,000 jobs submitted and then awaited, from one task,
 //!   and from two at once: nanoseconds a job.
 //! - **allocations and bytes** a job, in the batch of 50,000 (without the `Vec`
@@ -42,7 +46,7 @@
 //!
 //! Round by round, in a rotating order; a figure is the median of the rounds',
 //! a ratio the median of the rounds' own ratios, with the least and the most.
-//! "Best peer" is, in each round, the one that was best in that round.
+//! "Best peer" is the one with the best median of all rounds.
 //!
 //! # What it does not measure
 //!

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use alloc_tracker::Session;
@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use tokio::runtime::Runtime;
 
 use crate::args::{Measurement, Plan};
-use crate::contenders::Offload;
+use crate::contenders::{BASELINE, HIGH, Offload};
 use crate::support::{cores, cpu_time, quantile};
 
 /// What one run found: the name of each metric, and its value.
@@ -30,8 +30,23 @@ pub struct Measured<O> {
 }
 
 const GAP: Duration = Duration::from_millis(1);
-/// A job of the load.
-const LOAD: Duration = Duration::from_micros(50);
+
+/// What keeps a lane busy.
+#[derive(Clone, Copy)]
+struct Load {
+    job: Duration,
+    /// Jobs in flight, for each thread.
+    in_flight: usize,
+}
+
+const LOAD: Load = Load {
+    job: Duration::from_micros(50),
+    in_flight: 4,
+};
+const SHORT_LOAD: Load = Load {
+    job: Duration::from_micros(5),
+    in_flight: 16,
+};
 const SMALL_BATCH: usize = 100;
 const MIB: usize = 1 << 20;
 
@@ -55,6 +70,10 @@ impl<O: Offload> Contender for Measured<O> {
 
     fn run(&self, what: Measurement, plan: &Plan) -> Found {
         let way = self.way.clone();
+        if self.name == HIGH && what != Measurement::Busy {
+            // It differs in a busy lane alone.
+            return Found::new();
+        }
         match what {
             Measurement::Hot => {
                 let (ns, cpu) = self.on_io(hot(way, plan.hot_trips, || black_box(1_u64)));
@@ -72,11 +91,18 @@ impl<O: Offload> Contender for Measured<O> {
                     ("cold cpu", cpu),
                 ]
             }
+            // Its load would be computed by the task that feeds it.
+            Measurement::Busy if self.name == BASELINE => Found::new(),
             Measurement::Busy => {
-                let trips = self.on_io(busy(way, plan.busy_trips));
+                let (long, used) = self.on_io(busy(way.clone(), LOAD, plan.busy_trips));
+                let (short, used_short) = self.on_io(busy(way, SHORT_LOAD, plan.busy_trips));
                 vec![
-                    ("busy", quantile(trips.iter().copied(), 0.5)),
-                    ("busy p99", quantile(trips, 0.99)),
+                    ("busy", quantile(long.iter().copied(), 0.5)),
+                    ("busy p99", quantile(long, 0.99)),
+                    ("busy load", used),
+                    ("busy short", quantile(short.iter().copied(), 0.5)),
+                    ("busy short p99", quantile(short, 0.99)),
+                    ("busy short load", used_short),
                 ]
             }
             Measurement::Batch => {
@@ -145,33 +171,57 @@ async fn cold<O: Offload>(way: O, trips: usize) -> (Vec<f64>, f64) {
     (each, cpu.as_nanos() as f64 / trips as f64)
 }
 
-async fn busy<O: Offload>(way: O, trips: usize) -> Vec<f64> {
+/// The trips, and how much of the lane's time the load has used meanwhile.
+async fn busy<O: Offload>(way: O, with: Load, trips: usize) -> (Vec<f64>, f64) {
     let over = Arc::new(AtomicBool::new(false));
-    let load = tokio::spawn(load(way.clone(), over.clone()));
+    let done = Arc::new(AtomicUsize::new(0));
+    let (full, is_full) = tokio::sync::oneshot::channel();
+    let load = tokio::spawn(load(way.clone(), with, over.clone(), done.clone(), full));
+    is_full.await.unwrap();
     let mut each = Vec::with_capacity(trips);
+    let (begin, before) = (Instant::now(), done.load(Relaxed));
     for _ in 0..trips {
+        // Without a gap, the moments in which the load is late would give many
+        // quick trips, and count for more than the others.
+        tokio::time::sleep(GAP).await;
         let start = Instant::now();
-        assert_eq!(way.offload(|| black_box(1_u64)).await, 1);
+        assert_eq!(way.offload_urgent(|| black_box(1_u64)).await, 1);
         each.push(ns_each(start, 1));
     }
+    let jobs = done.load(Relaxed) - before;
+    let used = jobs as f64 * with.job.as_secs_f64() / begin.elapsed().as_secs_f64();
     over.store(true, Relaxed);
     load.await.unwrap();
-    each
+    (each, used / cores() as f64)
 }
 
-/// Keeps twice as many jobs in flight as there are threads.
-async fn load<O: Offload>(way: O, over: Arc<AtomicBool>) {
-    let mut in_flight: FuturesUnordered<_> = (0..2 * cores()).map(|_| way.offload(spin)).collect();
+async fn load<O: Offload>(
+    way: O,
+    with: Load,
+    over: Arc<AtomicBool>,
+    done: Arc<AtomicUsize>,
+    full: tokio::sync::oneshot::Sender<()>,
+) {
+    let submit = || {
+        let done = done.clone();
+        way.offload(move || {
+            spin(with.job);
+            done.fetch_add(1, Relaxed);
+        })
+    };
+    let mut in_flight: FuturesUnordered<_> =
+        (0..with.in_flight * cores()).map(|_| submit()).collect();
+    full.send(()).unwrap();
     while in_flight.next().await.is_some() {
         if !over.load(Relaxed) {
-            in_flight.push(way.offload(spin));
+            in_flight.push(submit());
         }
     }
 }
 
-fn spin() {
+fn spin(time: Duration) {
     let start = Instant::now();
-    while start.elapsed() < LOAD {
+    while start.elapsed() < time {
         std::hint::spin_loop();
     }
 }

@@ -1,11 +1,12 @@
 //! The printed table, and the file.
 
 use crate::args::Plan;
-use crate::contenders::{BASELINE, TOKIO_SPAWN};
+use crate::contenders::{BASELINE, HIGH, TOKIO_SPAWN};
 use crate::figures::Figures;
 use crate::goroutines;
 use crate::support::{Ratio, Report, median};
 
+/// In the order of the ratios' suffixes.
 const OURS: [&str; 4] = [
     "twolane spawn_cpu, Rayon",
     "twolane spawn, Rayon",
@@ -31,9 +32,15 @@ const LATENCIES: Columns = &[
     ("cold p50", "cold"),
     ("p99", "cold p99"),
     ("cpu", "cold cpu"),
-    ("busy p50", "busy"),
-    ("p99", "busy p99"),
     ("1 MiB", "1 MiB"),
+];
+const BUSY: Columns = &[
+    ("50 us, p50", "busy"),
+    ("p99", "busy p99"),
+    ("load", "busy load"),
+    ("5 us, p50", "busy short"),
+    ("p99", "busy short p99"),
+    ("load", "busy short load"),
 ];
 const BATCHES: Columns = &[
     ("100", "batch of 100"),
@@ -53,6 +60,11 @@ pub fn report(figures: &Figures, plan: &Plan) {
         figures,
     );
     table(
+        "round trip in a busy lane, ns; load: the part of the lane's time that others used",
+        BUSY,
+        figures,
+    );
+    table(
         "batch, ns a job; allocations and bytes a job",
         BATCHES,
         figures,
@@ -63,6 +75,7 @@ pub fn report(figures: &Figures, plan: &Plan) {
         let unit = match metric {
             _ if metric.starts_with("allocations") => "count",
             _ if metric.starts_with("bytes") => "bytes",
+            _ if metric.ends_with("load") => "fraction",
             _ => "ns",
         };
         let value = median(rounds.iter().copied());
@@ -91,7 +104,7 @@ fn table(title: &str, columns: Columns, figures: &Figures) {
         print!(" {heading:>16}");
     }
     println!();
-    for contender in OURS.iter().chain(&OFFLOADING).chain(&OTHERS) {
+    for contender in OURS.iter().chain([&HIGH]).chain(&OFFLOADING).chain(&OTHERS) {
         let values: Vec<_> = columns
             .iter()
             .map(|(_, metric)| figures.median(contender, metric))
@@ -114,45 +127,34 @@ fn table(title: &str, columns: Columns, figures: &Figures) {
 fn ratios(figures: &Figures) -> Vec<(String, Ratio)> {
     let in_batches: Vec<&str> = OFFLOADING.into_iter().chain([TOKIO_SPAWN]).collect();
     let go = [goroutines::NAME];
-    let wanted: [(&str, &str, &'static str, &[&str]); 9] = [
-        ("roundtrip_over_best_peer", "_hot", "hot", &OFFLOADING),
-        ("roundtrip_over_best_peer", "_cold", "cold", &OFFLOADING),
+    let wanted: [(&str, &'static str, &[&str]); 10] = [
+        ("roundtrip_over_best_peer_hot", "hot", &OFFLOADING),
+        ("roundtrip_over_best_peer_cold", "cold", &OFFLOADING),
+        ("roundtrip_cpu_over_best_peer_hot", "hot cpu", &OFFLOADING),
+        ("roundtrip_cpu_over_best_peer_cold", "cold cpu", &OFFLOADING),
+        ("roundtrip_busy_over_best_peer", "busy", &OFFLOADING),
         (
-            "roundtrip_cpu_over_best_peer",
-            "_hot",
-            "hot cpu",
+            "roundtrip_busy_short_over_best_peer",
+            "busy short",
             &OFFLOADING,
         ),
-        (
-            "roundtrip_cpu_over_best_peer",
-            "_cold",
-            "cold cpu",
-            &OFFLOADING,
-        ),
-        ("roundtrip_busy_over_best_peer", "", "busy", &OFFLOADING),
-        ("batch_over_best_peer", "", "batch", &in_batches),
-        (
-            "batch_of_100_over_best_peer",
-            "",
-            "batch of 100",
-            &in_batches,
-        ),
+        ("batch_over_best_peer", "batch", &in_batches),
+        ("batch_of_100_over_best_peer", "batch of 100", &in_batches),
         (
             "batch_from_two_over_best_peer",
-            "",
             "batch from two",
             &in_batches,
         ),
-        ("batch_over_go", "", "batch", &go),
+        ("batch_over_go", "batch", &go),
     ];
+    let suffixes = ["", "_future", "_runtime", "_runtime_future"];
+    let ours: Vec<_> = OURS.into_iter().zip(suffixes).collect();
     let mut found = Vec::new();
-    for (name, which, metric, peers) in wanted {
-        for (ours, suffix) in OURS
-            .iter()
-            .zip(["", "_future", "_runtime", "_runtime_future"])
-        {
+    for (name, metric, peers) in wanted {
+        let with_high = ours.iter().copied().chain([(HIGH, "_high")]);
+        for (ours, suffix) in with_high {
             if let Some(ratio) = figures.over_best(ours, peers, metric) {
-                found.push((format!("{name}{which}{suffix}"), ratio));
+                found.push((format!("{name}{suffix}"), ratio));
             }
         }
     }

@@ -95,7 +95,7 @@ func batch(jobs int) {
 func busy(trips int) []float64 {
 	var over atomic.Bool
 	ended := make(chan struct{})
-	inFlight := 2 * runtime.GOMAXPROCS(0)
+	inFlight := 4 * runtime.GOMAXPROCS(0)
 	go func() {
 		done := make(chan struct{}, inFlight)
 		spin := func() {
@@ -118,6 +118,7 @@ func busy(trips int) []float64 {
 	}()
 	found := make([]float64, 0, trips)
 	for range make([]struct{}, trips) {
+		time.Sleep(gap)
 		start := time.Now()
 		trip()
 		found = append(found, each(time.Since(start), 1))
