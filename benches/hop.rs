@@ -1,221 +1,160 @@
-//! What does a hop from one lane to the other and back cost?
+//! What does a job pay for what goes with it: its span, its hops to the I/O
+//! lane, its questions?
 //!
-//! Each row is a round trip of nothing: submit from a task of the I/O runtime
-//! (or from inside a CPU job, where it says so), await, next. Peers:
-//! `tokio::task::spawn_blocking`, `Handle::spawn` on a second runtime, rayon
-//! with a oneshot by hand. All in one process, in alternation: round by round,
-//! in a rotating order; the figure is the median round's mean, the spread its
-//! quartiles, the ratio the median of the rounds' own ratios.
+//! - **span**: a batch of closures that do nothing, submitted and awaited from a
+//!   task of the I/O runtime, ns a job: without a subscriber, and inside a span
+//!   of one (`tracing_subscriber`'s registry, which records spans and no
+//!   events). As a process that has once had a subscriber never is one without,
+//!   each is a process of its own, in alternation.
+//! - **spawn_io**: from inside a job, a future of nothing on the I/O lane, and
+//!   back, one after the other; on both backends.
+//! - **current_job** and **checkpoint**, from inside a job.
 //!
-//! It does not measure throughput, a busy lane, or more than one submitter.
-//! On a machine with few cores a hot round trip finds the worker awake, as
-//! here; from a cold one, add the time of a wake-up.
+//! The figure is the median of the rounds, the spread their quartiles, the ratio
+//! the median of the rounds' own ratios.
 //!
-//! `cargo bench --bench hop` (half a minute), `-- --quick` (a few seconds).
+//! What an offload itself costs beside its peers: `offload`. What a switch and
+//! `yield_if_due` cost: `switch`.
+//!
+//! `cargo bench --bench hop` (half a minute), `-- --quick` (a few seconds). The
+//! span needs the feature `tracing`, which is on by default.
 
 mod support;
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::hint::black_box;
-use std::pin::Pin;
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use support::{Ratio, Report, in_turn, is_quick, quantile};
-use twolane::{Backend, CpuRuntime};
+use serde_json::{Value, json};
+use support::{Ratio, Report, has_flag, in_turn, is_quick, quantile};
+use twolane::{Backend, CpuRuntime, Handle};
 
-type Round = Box<dyn Fn(u32) -> Pin<Box<dyn Future<Output = f64> + Send>>>;
-
-/// Times `n` round trips; nanoseconds each.
-fn timed<F, Fut>(trip: F) -> Round
-where
-    F: Fn() -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = ()> + Send + 'static,
-{
-    Box::new(move |n| {
-        let trip = trip.clone();
-        Box::pin(async move {
-            let start = Instant::now();
-            for _ in 0..n {
-                trip().await;
-            }
-            start.elapsed().as_nanos() as f64 / f64::from(n)
-        })
-    })
-}
-
-/// The same inside a job of `cpu`, for what is called there.
-fn timed_in_job(
-    cpu: &CpuRuntime,
-    in_job: fn(u32) -> Pin<Box<dyn Future<Output = ()> + Send>>,
-) -> Round {
-    let handle = cpu.handle();
-    Box::new(move |n| {
-        let handle = handle.clone();
-        Box::pin(async move {
-            handle
-                .spawn(async move {
-                    let start = Instant::now();
-                    in_job(n).await;
-                    start.elapsed().as_nanos() as f64 / f64::from(n)
-                })
-                .await
-                .unwrap()
-        })
-    })
-}
+const PLAIN: &str = "--inside-plain";
+const TRACED: &str = "--inside-traced";
 
 fn main() {
-    let (rounds, trips) = if is_quick() { (7, 200) } else { (41, 2_000) };
+    if has_flag(PLAIN) {
+        println!("{}", inside(None));
+    } else if has_flag(TRACED) {
+        let subscriber = tracing_subscriber::registry();
+        tracing::subscriber::set_global_default(subscriber).unwrap();
+        println!("{}", inside(Some(tracing::info_span!("request"))));
+    } else {
+        outside();
+    }
+}
 
+/// Starts the processes, round by round.
+fn outside() {
+    let rounds = if is_quick() { 3 } else { 21 };
+    let mut figures: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for round in 0..rounds {
+        for turn in in_turn(2, round) {
+            let mut inside = Command::new(std::env::current_exe().unwrap());
+            inside.arg([PLAIN, TRACED][turn]).stderr(Stdio::inherit());
+            if is_quick() {
+                inside.arg("--quick");
+            }
+            let run = inside.output().unwrap();
+            assert!(run.status.success(), "{}", run.status);
+            let found: Value = serde_json::from_slice(&run.stdout).unwrap();
+            for (name, ns) in found.as_object().unwrap() {
+                let ns = ns.as_f64().unwrap();
+                figures.entry(name.clone()).or_default().push(ns);
+            }
+        }
+    }
+
+    println!("{:32} {:>10} {:>20}", "", "median ns", "quartiles");
+    let mut report = Report::new("hop");
+    for (name, values) in &figures {
+        let [low, median, high] = [0.25, 0.5, 0.75].map(|q| quantile(values.iter().copied(), q));
+        println!(
+            "{name:32} {median:>10.0} {:>20}",
+            format!("{low:.0} to {high:.0}")
+        );
+        report.row(name, "time", "ns", median, values.len());
+    }
+    let values = |name: &str| figures[name].iter().copied();
+    let ratio = Ratio::of_rounds(values(IN_SPAN), values(NO_SUBSCRIBER));
+    println!("span_over_none: {ratio}");
+    report.ratio("span_over_none", ratio.median);
+    report.write();
+}
+
+const NO_SUBSCRIBER: &str = "batch, no subscriber";
+const IN_SPAN: &str = "batch, in a span";
+
+/// The figures of one process, ns.
+fn inside(span: Option<tracing::Span>) -> Value {
+    let times = if is_quick() { 200 } else { 5_000 };
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
     let lane = |backend| {
-        CpuRuntime::builder()
-            .backend(backend)
-            .io_handle(io.handle().clone())
-            .build()
-            .unwrap()
+        let builder = CpuRuntime::builder().backend(backend);
+        builder.io_handle(io.handle().clone()).build().unwrap()
     };
-    let (rayon_lane, runtime_lane) = (lane(Backend::Rayon), lane(Backend::Runtime));
-    let second = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(rayon_lane.handle().threads())
-        .build()
-        .unwrap();
-    let pool = std::sync::Arc::new(
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(rayon_lane.handle().threads())
-            .build()
-            .unwrap(),
-    );
-
-    let closure = |cpu: &CpuRuntime| {
-        let handle = cpu.handle();
-        timed(move || {
-            let task = handle.spawn_cpu(|| black_box(1));
-            async move { assert_eq!(task.await.unwrap(), 1) }
-        })
-    };
-    let future = |cpu: &CpuRuntime| {
-        let handle = cpu.handle();
-        timed(move || {
-            let task = handle.spawn(async { black_box(1) });
-            async move { assert_eq!(task.await.unwrap(), 1) }
-        })
-    };
-    let spawn_io: fn(u32) -> Pin<Box<dyn Future<Output = ()> + Send>> = |n| {
-        Box::pin(async move {
-            for _ in 0..n {
-                twolane::spawn_io(async { black_box(1) }).await.unwrap();
+    let rayon = lane(Backend::Rayon);
+    let is_traced = span.is_some();
+    let batches = {
+        let handle = rayon.handle();
+        let submit = move |_: usize| {
+            let _in_span = span.as_ref().map(tracing::Span::enter);
+            handle.spawn_cpu(|| black_box(1))
+        };
+        async move {
+            let mut best = f64::INFINITY;
+            for _ in 0..20 {
+                let start = Instant::now();
+                let tasks: Vec<_> = (0..times).map(&submit).collect();
+                for task in tasks {
+                    task.await.unwrap();
+                }
+                best = best.min(start.elapsed().as_nanos() as f64 / times as f64);
             }
-        })
-    };
-    let second_handle = second.handle().clone();
-    let contenders: Vec<(&str, Round)> = vec![
-        ("spawn_cpu, Rayon", closure(&rayon_lane)),
-        ("spawn_cpu, Runtime", closure(&runtime_lane)),
-        ("spawn, Rayon", future(&rayon_lane)),
-        ("spawn, Runtime", future(&runtime_lane)),
-        (
-            "spawn_io in a job, Rayon",
-            timed_in_job(&rayon_lane, spawn_io),
-        ),
-        (
-            "spawn_io in a job, Runtime",
-            timed_in_job(&runtime_lane, spawn_io),
-        ),
-        (
-            "current_job in a job, Rayon",
-            timed_in_job(&rayon_lane, |n| {
-                Box::pin(async move {
-                    for _ in 0..n {
-                        black_box(twolane::current_job());
-                    }
-                })
-            }),
-        ),
-        (
-            "checkpoint in a job, Rayon",
-            timed_in_job(&rayon_lane, |n| {
-                Box::pin(async move {
-                    for _ in 0..n {
-                        black_box(twolane::checkpoint()).unwrap();
-                    }
-                })
-            }),
-        ),
-        (
-            "yield_if_due, not due",
-            timed_in_job(&rayon_lane, |n| {
-                Box::pin(async move {
-                    for _ in 0..n {
-                        twolane::yield_if_due().await;
-                    }
-                })
-            }),
-        ),
-        (
-            "peer: spawn_blocking",
-            timed(|| async {
-                assert_eq!(
-                    tokio::task::spawn_blocking(|| black_box(1)).await.unwrap(),
-                    1
-                );
-            }),
-        ),
-        (
-            "peer: second runtime, spawn",
-            timed(move || {
-                let task = second_handle.spawn(async { black_box(1) });
-                async move { assert_eq!(task.await.unwrap(), 1) }
-            }),
-        ),
-        (
-            "peer: rayon and a oneshot",
-            timed(move || {
-                let (done, output) = tokio::sync::oneshot::channel();
-                pool.spawn(move || done.send(black_box(1)).unwrap());
-                async move { assert_eq!(output.await.unwrap(), 1) }
-            }),
-        ),
-    ];
-
-    let mut figures: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for round in 0..=rounds {
-        for turn in in_turn(contenders.len(), round) {
-            let (name, run) = &contenders[turn];
-            let ns = io.block_on(io.spawn(run(trips))).unwrap();
-            // The first round warms up.
-            if round > 0 {
-                figures.entry(name).or_default().push(ns);
-            }
+            best
         }
+    };
+    let batch = io.block_on(io.spawn(batches)).unwrap();
+    if is_traced {
+        return json!({ IN_SPAN: batch });
     }
-
-    report(&contenders, &figures, rounds);
-    second.shutdown_background();
+    let runtime = lane(Backend::Runtime);
+    json!({
+        NO_SUBSCRIBER: batch,
+        "spawn_io in a job, Rayon": hops(&rayon.handle(), times),
+        "spawn_io in a job, Runtime": hops(&runtime.handle(), times),
+        "current_job in a job, Rayon": in_job(&rayon.handle(), times, || {
+            black_box(twolane::current_job());
+        }),
+        "checkpoint in a job, Rayon": in_job(&rayon.handle(), times, || {
+            black_box(twolane::checkpoint()).unwrap();
+        }),
+    })
 }
 
-fn report(contenders: &[(&str, Round)], figures: &BTreeMap<&str, Vec<f64>>, rounds: usize) {
-    let blocking = &figures["peer: spawn_blocking"];
-    println!(
-        "{:32} {:>10} {:>20} {:>18}",
-        "round trip", "median ns", "quartiles", "over spawn_blocking"
-    );
-    let mut report = Report::new("hop");
-    for (name, _) in contenders {
-        let values = &figures[name];
-        let ratio = Ratio::of_rounds(values.iter().copied(), blocking.iter().copied()).median;
-        let [low, median, high] = [0.25, 0.5, 0.75].map(|q| quantile(values.iter().copied(), q));
-        println!(
-            "{name:32} {median:>10.0} {:>20} {ratio:>18.2}",
-            format!("{low:.0} to {high:.0}")
-        );
-        report.row(name, "round_trip", "ns", median, rounds);
-        report.ratio(&format!("{name} / spawn_blocking"), ratio);
-    }
-    report.write();
+fn hops(handle: &Handle, times: usize) -> f64 {
+    let job = handle.spawn(async move {
+        let start = Instant::now();
+        for _ in 0..times {
+            twolane::spawn_io(async { black_box(1) }).await.unwrap();
+        }
+        start.elapsed().as_nanos() as f64 / times as f64
+    });
+    job.wait().unwrap()
+}
+
+fn in_job(handle: &Handle, times: usize, question: fn()) -> f64 {
+    let job = handle.spawn_cpu(move || {
+        let start = Instant::now();
+        for _ in 0..times {
+            question();
+        }
+        start.elapsed().as_nanos() as f64 / times as f64
+    });
+    job.wait().unwrap()
 }

@@ -26,11 +26,14 @@ use crate::warden;
 ///
 /// | use | for | costs |
 /// |---|---|---|
-/// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation (two on an idle lane) |
+/// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
 /// | [`in_io_context`](Self::in_io_context) | making I/O objects that others will poll | nothing; no hop |
 /// | [`install`](Self::install) | a closure that borrows, from a plain thread | blocks the caller |
+///
+/// What that comes to, and from what size on a piece of work is worth it, stands
+/// below.
 ///
 /// They go to the handle's [`Priority`], which is `Normal` unless
 /// [`with_priority`](Self::with_priority) made it.
@@ -43,6 +46,8 @@ use crate::warden;
 /// assert_eq!(text.await.unwrap(), "done");
 /// # }
 /// ```
+///
+#[doc = include_str!("../docs/cost.md")]
 #[derive(Clone)]
 pub struct Handle {
     level: Level,

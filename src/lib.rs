@@ -45,6 +45,7 @@
 //! | a small job that must not wait for a queue of large ones | [`with_priority`](Handle::with_priority)[`(Priority::High)`](Priority) |
 //! | bulk work that may wait: compactions, re-indexing | `with_priority(Priority::Low)` |
 //! | a long loop in a future | [`yield_if_due`] |
+//! | a good moment in a future to let others go first | [`yield_now`] |
 //! | a long loop in a closure | [`checkpoint`] |
 //! | a wait for any of it on a plain thread | [`Task::wait`] |
 //!

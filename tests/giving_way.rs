@@ -145,3 +145,60 @@ fn a_steady_arrival_does_not_starve_it() {
         over.store(true, SeqCst);
     }
 }
+
+/// Two that give way take turns, on the one thread there is.
+#[test]
+fn two_that_yield_take_turns() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let turns = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let both = Arc::new(AtomicUsize::new(0));
+        let player = |name: char| {
+            let (turns, both) = (turns.clone(), both.clone());
+            lanes.cpu.spawn(async move {
+                both.fetch_add(1, SeqCst);
+                while both.load(SeqCst) < 2 {
+                    twolane::yield_now().await;
+                }
+                for _ in 0..100 {
+                    turns.lock().unwrap().push(name);
+                    twolane::yield_now().await;
+                }
+            })
+        };
+        let (a, b) = (player('a'), player('b'));
+        a.wait().unwrap();
+        b.wait().unwrap();
+        let turns = turns.lock().unwrap();
+        let again = turns.windows(2).filter(|pair| pair[0] == pair[1]).count();
+        // At most once, at the start: one may have seen both first.
+        assert!(turns.len() == 200 && again <= 1, "{backend:?}: {turns:?}");
+    }
+}
+
+/// One that yields, and is alone, is still seen by a cancel and a shutdown.
+#[test]
+fn one_that_only_yields_sees_its_end() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let endless = || {
+            let (started, running) = std::sync::mpsc::channel();
+            let task = lanes.cpu.spawn(async move {
+                started.send(()).unwrap();
+                loop {
+                    twolane::yield_now().await;
+                }
+            });
+            running.recv().unwrap();
+            task
+        };
+        let cancelled: twolane::Task<()> = endless();
+        cancelled.cancel();
+        assert!(cancelled.wait().unwrap_err().is_cancelled());
+        let shut_down: twolane::Task<()> = endless();
+        assert_eq!(lanes.cpu.shutdown().wait(), 0);
+        assert!(shut_down.wait().unwrap_err().is_shutdown());
+    }
+}

@@ -2,7 +2,8 @@
 //! returns.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, Thread};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
@@ -31,6 +32,7 @@ pub trait Offload: Clone + Send + Sync + 'static {
 
 pub const BASELINE: &str = "nothing, the gap alone";
 pub const HIGH: &str = "twolane spawn_cpu, High";
+pub const FLOOR: &str = "floor: one parked thread";
 pub const TOKIO_SPAWN: &str = "tokio::spawn";
 
 pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
@@ -74,6 +76,7 @@ pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
         Measured::boxed("spawn_blocking", &io, SpawnBlocking),
         Measured::boxed("second runtime", &io, SecondRuntime(second.clone())),
         Measured::boxed("JoinSet::spawn_on", &io, JoinSetSpawnOn(second)),
+        Measured::boxed(FLOOR, &io, OneThread::start()),
         Measured::boxed(TOKIO_SPAWN, &io, TokioSpawn),
         Measured::boxed(BASELINE, &io, Nothing),
     ];
@@ -187,6 +190,49 @@ impl Offload for RayonAsyncTask {
         let (runnable, task) = async_task::spawn(async move { job() }, schedule);
         runnable.schedule();
         task
+    }
+}
+
+/// The least that can be done with the platform's means, and no more: one
+/// thread, which parks; a place for one job; and Tokio's oneshot for the way
+/// back.
+#[derive(Clone)]
+struct OneThread {
+    place: Arc<Mutex<Option<Job>>>,
+    thread: Thread,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+impl OneThread {
+    fn start() -> Self {
+        let place = Arc::new(Mutex::new(None));
+        let jobs = place.clone();
+        let thread = thread::spawn(move || {
+            loop {
+                let job: Option<Job> = jobs.lock().unwrap().take();
+                match job {
+                    Some(job) => job(),
+                    None => thread::park(),
+                }
+            }
+        });
+        let thread = thread.thread().clone();
+        Self { place, thread }
+    }
+}
+
+impl Offload for OneThread {
+    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (done, output) = tokio::sync::oneshot::channel();
+        let job = Box::new(move || drop(done.send(job())));
+        *self.place.lock().unwrap() = Some(job);
+        self.thread.unpark();
+        async move { output.await.unwrap() }
     }
 }
 

@@ -16,6 +16,8 @@
 //! - `tokio::spawn`, which offloads nothing: it stays on the runtime that is to
 //!   be kept free. It shows what a task costs, and is a peer in the batches
 //!   only;
+//! - the floor: one thread that parks, a place for one job, a oneshot back. It
+//!   is no pool and can have one job at a time, but wakes as little as can be;
 //! - goroutines, in a process of their own: a goroutine for each job, its
 //!   result through a channel. They have ratios of their own.
 //!

@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use tokio::runtime::Runtime;
 
 use crate::args::{Measurement, Plan};
-use crate::contenders::{BASELINE, HIGH, Offload};
+use crate::contenders::{BASELINE, FLOOR, HIGH, Offload};
 use crate::support::{cores, cpu_time, quantile};
 
 /// What one run found: the name of each metric, and its value.
@@ -70,8 +70,15 @@ impl<O: Offload> Contender for Measured<O> {
 
     fn run(&self, what: Measurement, plan: &Plan) -> Found {
         let way = self.way.clone();
-        if self.name == HIGH && what != Measurement::Busy {
-            // It differs in a busy lane alone.
+        let is_of_interest = match self.name {
+            HIGH => what == Measurement::Busy,
+            // One job at a time.
+            FLOOR => matches!(what, Measurement::Hot | Measurement::Cold),
+            // A load would be computed by the task that feeds it.
+            BASELINE => what != Measurement::Busy,
+            _ => true,
+        };
+        if !is_of_interest {
             return Found::new();
         }
         match what {
@@ -91,8 +98,6 @@ impl<O: Offload> Contender for Measured<O> {
                     ("cold cpu", cpu),
                 ]
             }
-            // Its load would be computed by the task that feeds it.
-            Measurement::Busy if self.name == BASELINE => Found::new(),
             Measurement::Busy => {
                 let (long, used) = self.on_io(busy(way.clone(), LOAD, plan.busy_trips));
                 let (short, used_short) = self.on_io(busy(way, SHORT_LOAD, plan.busy_trips));

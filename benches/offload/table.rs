@@ -1,7 +1,7 @@
 //! The printed table, and the file.
 
 use crate::args::Plan;
-use crate::contenders::{BASELINE, HIGH, TOKIO_SPAWN};
+use crate::contenders::{BASELINE, FLOOR, HIGH, TOKIO_SPAWN};
 use crate::figures::Figures;
 use crate::goroutines;
 use crate::support::{Ratio, Report, median};
@@ -22,7 +22,7 @@ const OFFLOADING: [&str; 6] = [
     "second runtime",
     "JoinSet::spawn_on",
 ];
-const OTHERS: [&str; 3] = [TOKIO_SPAWN, goroutines::NAME, BASELINE];
+const OTHERS: [&str; 4] = [FLOOR, TOKIO_SPAWN, goroutines::NAME, BASELINE];
 
 /// Heading, metrics (the first with the spread of its rounds), unit.
 type Columns = &'static [(&'static str, &'static str)];
@@ -127,7 +127,9 @@ fn table(title: &str, columns: Columns, figures: &Figures) {
 fn ratios(figures: &Figures) -> Vec<(String, Ratio)> {
     let in_batches: Vec<&str> = OFFLOADING.into_iter().chain([TOKIO_SPAWN]).collect();
     let go = [goroutines::NAME];
-    let wanted: [(&str, &'static str, &[&str]); 10] = [
+    let wanted: [(&str, &'static str, &[&str]); 12] = [
+        ("roundtrip_over_floor_hot", "hot", &[FLOOR]),
+        ("roundtrip_over_floor_cold", "cold", &[FLOOR]),
         ("roundtrip_over_best_peer_hot", "hot", &OFFLOADING),
         ("roundtrip_over_best_peer_cold", "cold", &OFFLOADING),
         ("roundtrip_cpu_over_best_peer_hot", "hot cpu", &OFFLOADING),
