@@ -40,7 +40,12 @@ pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Optio
 /// A panic that no task will carry to anyone.
 #[cfg(feature = "tracing")]
 pub(crate) fn report(what: &'static str, text: &str) {
-    tracing::error!(target: "twolane", panic = text, "{what} panicked");
+    // The subscriber is foreign code as well, and whoever reports goes on.
+    let told = catch_unwind(|| {
+        tracing::error!(target: "twolane", panic = text, "{what} panicked");
+    });
+    // What it panics with is nobody's, and its destructor may panic again.
+    told.unwrap_or_else(mem::forget);
 }
 /// The panic hook has printed it already; there is no log to repeat it in.
 #[cfg(not(feature = "tracing"))]

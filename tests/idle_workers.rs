@@ -49,23 +49,60 @@ fn those_who_install_share_the_workers() {
 #[test]
 fn what_a_job_leaves_behind_gets_all_workers_in_the_end() {
     let _limit = time_limit();
-    for threads in [1, 2, 3] {
+    for threads in [2, 3] {
         let lanes = lanes(Backend::Rayon, threads);
         for _ in 0..3 {
             let (told, workers) = mpsc::channel();
             let (let_go, wait) = mpsc::channel::<()>();
+            let (started, is_running) = mpsc::channel();
             let job = lanes.cpu.spawn_cpu(move || {
                 rayon::spawn(move || {
-                    // Until the job is over, and perhaps its worker parked; with
-                    // one thread this runs after the job in any case.
+                    started.send(()).unwrap();
                     wait.recv().unwrap();
                     told.send(rayon::broadcast(|_| ()).len()).unwrap();
                 });
+                // On another worker, so that this one goes and parks.
+                is_running.recv().unwrap();
             });
             job.wait().unwrap();
             let_go.send(()).unwrap();
             assert_eq!(workers.recv().unwrap(), threads);
         }
+    }
+}
+
+/// The only worker does what its job has left behind, and not only after some
+/// milliseconds of rest: each time, though the jobs are short.
+#[test]
+fn the_only_worker_looks_after_what_a_short_job_leaves() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 1);
+    for n in 0..5_000 {
+        let (told, said) = mpsc::channel();
+        let job = move || rayon::spawn(move || told.send(n).unwrap());
+        lanes.cpu.spawn_cpu(job).wait().unwrap();
+        // 20 ms each would be beyond the limit.
+        assert_eq!(said.recv().unwrap(), n);
+    }
+}
+
+/// A future that goes on is not kept waiting by what it has left to rayon:
+/// the one who ran it may be busy with that, so another comes for it.
+#[test]
+fn a_future_that_goes_on_does_not_wait_for_rayons_work() {
+    let _limit = time_limit();
+    for _ in 0..20 {
+        let lanes = lanes(Backend::Rayon, 2);
+        let task = lanes.cpu.spawn(async {
+            for _ in 0..100 {
+                let (let_go, wait) = mpsc::channel::<()>();
+                // Whoever runs this waits until the future has gone on.
+                rayon::spawn(move || wait.recv().unwrap());
+                twolane::yield_now().await;
+                let_go.send(()).unwrap();
+            }
+        });
+        task.wait().unwrap();
     }
 }
 

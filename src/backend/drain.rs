@@ -14,10 +14,10 @@
 //!
 //! - [`Handle::install`](crate::Handle::install) brings work from outside. It
 //!   says so ([`Drainers::lend`]), and nobody parks while it lasts.
-//! - What a job leaves behind (`rayon::spawn`) is looked for once before a
-//!   worker parks, and then now and again: after [`FIRST_LOOK`], and each time
-//!   after twice as long, up to [`LONGEST_LOOK`]. It may have to do with one
-//!   thread less for at most as long as it has been going on already.
+//! - What a job leaves behind (`rayon::spawn`) is looked for before a worker
+//!   parks, and then now and again: after [`FIRST_LOOK`], and each time after
+//!   twice as long, up to [`LONGEST_LOOK`]. Work that splits only later may have
+//!   to do with one thread less until the next look.
 //!
 //! Where jobs follow each other closely, a worker that finds the queue empty
 //! looks on for [`LINGER`] before it parks, as a wake-up costs more than that;
@@ -36,11 +36,12 @@ use rayon_core::Yield;
 use super::tickets::{Kick, Tickets};
 use crate::job::{After, Run, completion};
 use crate::lane::Level;
+use crate::os::coarse_clock;
 
 /// A round trip that finds its awaiting side asleep takes some 10 µs here.
 const LINGER: Duration = Duration::from_micros(20);
-/// While jobs follow each other closely, for how long rayon's own work may have
-/// to wait for its turn: a search must end for that.
+/// For how long rayon's own work may have to wait for its turn, a job's time
+/// apart, or eight short ones'.
 const RAYON_WAITS: Duration = Duration::from_millis(5);
 const SHORT_JOBS_PER_TURN: usize = 8;
 /// Reading the clock for each job would cost as much as the rest of it.
@@ -68,6 +69,12 @@ impl Drainers {
     /// After a push and a fence.
     pub(super) fn kick(&self, spawn_ticket: impl Fn()) {
         self.obey(self.tickets.kick(), spawn_ticket);
+    }
+
+    /// After a push.
+    fn kick_after_push(&self, spawn_ticket: impl Fn()) {
+        fence(SeqCst);
+        self.kick(spawn_ticket);
     }
 
     fn obey(&self, kick: Kick, spawn_ticket: impl Fn()) {
@@ -121,7 +128,8 @@ impl Drainers {
             jobs: 0,
             short: false,
             next: None,
-            rayon_had_its: Instant::now(),
+            rayon_had_its: coarse_clock::now(),
+            rayon_was_last: false,
         };
         turn.take();
     }
@@ -141,7 +149,10 @@ struct Turn<'a, S> {
     short: bool,
     /// One that goes on.
     next: Option<Arc<dyn Run>>,
-    rayon_had_its: Instant,
+    /// When rayon's own work had its turn, by the coarse clock; and whether that
+    /// was after the last job.
+    rayon_had_its: Duration,
+    rayon_was_last: bool,
 }
 
 impl<S: Fn()> Turn<'_, S> {
@@ -155,12 +166,14 @@ impl<S: Fn()> Turn<'_, S> {
                 self.run(job);
                 look_after = FIRST_LOOK;
             }
-            if self.lingers {
+            if self.lingers && !self.rayon_is_due() {
                 self.searching = self.searching || tickets.try_search();
                 if self.searching && linger(self.level) {
                     continue;
                 }
-                self.give_rayon_its_turn();
+            }
+            if !self.rayon_was_last && self.finds_work() {
+                continue;
             }
             match self.park(look_after) {
                 Parked::Woken { soon } => {
@@ -168,11 +181,12 @@ impl<S: Fn()> Turn<'_, S> {
                     continue;
                 }
                 Parked::TimedOut => {
+                    self.lingers = false;
                     look_after = (2 * look_after).min(LONGEST_LOOK);
-                    if self.give_rayon_its_turn() != Some(Yield::Executed) {
+                    if !self.finds_work() {
                         continue;
                     }
-                    // Where there was some there may be more: back to rayon.
+                    // Where rayon had some it may have more: back to it.
                 }
                 Parked::MayNot => {}
             }
@@ -193,42 +207,52 @@ impl<S: Fn()> Turn<'_, S> {
             run()
         };
         self.jobs = self.jobs.wrapping_add(1);
-        // Short jobs share the cost of looking for rayon's.
-        let is_rayons_turn = !self.short || self.jobs % SHORT_JOBS_PER_TURN == 0;
+        self.rayon_was_last = false;
         match after {
             After::Nothing => {}
-            After::Wake(waker) => {
-                // Whoever awaits this one may push the next before this worker
-                // has come to look for it, and would wake another one in vain.
-                if self.lingers
-                    && !self.level.has_queued()
-                    && self.rayon_had_its.elapsed() < RAYON_WAITS
-                {
-                    self.searching = self.drainers.tickets.try_search();
-                }
-                completion::wake(Some(waker));
-            }
-            After::Again { job, gave_way } => {
-                if is_rayons_turn || self.level.has_queued() {
-                    self.level.put_back(job, gave_way);
-                } else {
-                    // Where there is no other it need not go through the queue.
-                    self.next = Some(job);
-                }
-            }
+            After::Wake(waker) => completion::wake(Some(waker)),
+            After::Again { job, gave_way } => return self.go_on(job, gave_way),
         }
-        if is_rayons_turn && !self.searching {
+        // Short jobs share the cost of looking for rayon's.
+        if !self.short || self.jobs % SHORT_JOBS_PER_TURN == 0 || self.rayon_is_due() {
             self.give_rayon_its_turn();
         }
+    }
+
+    /// A job has work to do again after its step.
+    fn go_on(&mut self, job: Arc<dyn Run>, gave_way: bool) {
+        if self.rayon_is_due() {
+            // That may take long: another worker shall come for the job.
+            self.level.put_back(job, gave_way);
+            self.drainers.kick_after_push(&self.spawn_ticket);
+            self.give_rayon_its_turn();
+        } else if self.level.has_queued() {
+            // This worker looks for the next one now: no other need be told.
+            self.level.put_back(job, gave_way);
+        } else {
+            // Nor need it go through the queue.
+            self.next = Some(job);
+        }
+    }
+
+    fn rayon_is_due(&self) -> bool {
+        coarse_clock::now() - self.rayon_had_its >= RAYON_WAITS
     }
 
     /// Not in a search: others rely on that to be short.
     fn give_rayon_its_turn(&mut self) -> Option<Yield> {
         self.end_search();
-        if self.lingers {
-            self.rayon_had_its = Instant::now();
-        }
+        self.rayon_had_its = coarse_clock::now();
+        self.rayon_was_last = true;
         rayon_core::yield_now()
+    }
+
+    /// Before this worker parks: whether there is something to do. Rayon has no
+    /// turn if there is a job, since the ticket that brings another worker for
+    /// that would be the first thing to be found.
+    fn finds_work(&mut self) -> bool {
+        self.end_search();
+        self.level.has_queued() || self.give_rayon_its_turn() == Some(Yield::Executed)
     }
 
     fn end_search(&mut self) {

@@ -14,8 +14,9 @@
 //!   keep the ticket, since it can't tell when it stops waiting, and if it put
 //!   it back it would be the first to find it; so it gives it to the warden,
 //!   which issues it again a moment later (`stack.rs` says how it knows).
-//! - Between two jobs a drainer gives rayon's own work a turn, so that a lane
-//!   that is never empty does not starve `rayon::spawn` or stolen children.
+//! - Between jobs a drainer gives rayon's own work a turn (after each that was
+//!   not short, and after eight short ones), so that a lane that is never empty
+//!   does not starve `rayon::spawn` or stolen children.
 
 use std::fmt;
 use std::io;

@@ -135,9 +135,9 @@ pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed in the queue.
     #[must_use]
     fn run(self: Arc<Self>) -> After;
-    /// Closes a job that isn't running, and tells its awaiter at once. True if
-    /// this call did it; the caller then sees to [`discard`](Self::discard).
-    fn close(&self, cause: Cause) -> bool;
+    /// Closes a job that isn't running, and tells its awaiter at once. The caller
+    /// then sees to [`discard`](Self::discard).
+    fn close(&self, cause: Cause);
     /// Drops the work of a closed job. May be called by more than one.
     fn discard(&self);
     /// None for a closure: it ends with its first step.
@@ -281,22 +281,25 @@ impl<W: Work> Run for Job<W> {
         let panicked = output.is_err();
         *slot = Slot::Output(output);
         drop(slot);
-        let waker = if panicked {
-            // The log may hear of it.
-            self.carried.in_scope(|| self.completion.finish())
-        } else {
-            self.completion.finish()
-        };
+        let mut waker = None;
+        if panicked {
+            // The log may hear of it. The span's scope is foreign code.
+            run_hook("a job's span", || {
+                self.carried.in_scope(|| waker = self.completion.finish());
+            });
+        }
+        if !self.has_ended() {
+            waker = self.completion.finish();
+        }
         waker.map_or(After::Nothing, After::Wake)
     }
 
-    fn close(&self, cause: Cause) -> bool {
+    fn close(&self, cause: Cause) {
         match self.state().close(cause) {
             Close::WasQueued(audience) | Close::WasIdle(audience) => {
                 self.tell_closed(cause, audience);
-                true
             }
-            Close::No => false,
+            Close::No => {}
         }
     }
 
@@ -371,9 +374,7 @@ impl<W: Work> Cancel for Job<W> {
 
 impl<W: Work> Join<W::Output> for Job<W> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<W::Output, JoinError>> {
-        self.level
-            .briskness()
-            .wait_while(|| self.state().may_end_soon());
+        self.level.briskness().wait_for(self.state());
         self.completion.poll(cx)
     }
 

@@ -15,7 +15,8 @@
 //!
 //! The phase says who may touch what, so that nobody ever waits for anybody:
 //!
-//! - QUEUED: exactly one reference to the job is in a queue. Whoever takes it
+//! - QUEUED: exactly one reference to the job is in a queue, or in the hands of
+//!   a thread that has just taken it out, or is to put it in. Whoever takes it
 //!   out calls [`State::start`] and, if it answers [`Start::Run`], owns the
 //!   job's slot until it calls `finish`, `pause` or `close_running`.
 //! - RUNNING, WOKEN: the slot belongs to the thread that runs the job.
@@ -27,9 +28,9 @@
 //!   (closed from QUEUED), by the one who closed it (from IDLE), or by the
 //!   runner (from RUNNING).
 //!
-//! Beside it stand four flags, each set once and by the awaiting side: it has
-//! left a waker ([`AWAITED`]), wants the job to end, has gone, or has let it
-//! run on. All is one word so that nothing falls between: the one who ends the
+//! Beside it stand four flags, which are set and never cleared: the awaiting side
+//! has left a waker, somebody wants the job to end, the awaiting side has gone,
+//! or has let the job run on. All is one word so that nothing falls between: the one who ends the
 //! job learns, by the very step that ends it, whom to tell; and one who sets a
 //! flag learns, by setting it, whether that came too late. A runner can't rest
 //! a job that somebody wants to end: its step from RUNNING finds the flag.

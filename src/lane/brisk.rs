@@ -15,6 +15,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::context;
+use crate::job::state::State;
+
 /// A job that takes no longer is short.
 const SHORT: Duration = Duration::from_micros(1);
 /// Nobody waits longer for one; a trip through the scheduler takes as long.
@@ -24,7 +27,7 @@ const PATIENCE: Duration = Duration::from_micros(5);
 /// vain: four times as many each time, up to this.
 const MOST_SAMPLES: u32 = 256;
 
-/// All hints: who reads an old value waits for a microsecond in vain, or not.
+/// All hints: who reads an old value waits in vain, or not.
 pub(crate) struct Briskness {
     is_brisk: AtomicBool,
     /// Short samples in a row, and how many of them it takes.
@@ -71,24 +74,32 @@ impl Briskness {
         self.short.store(0, Relaxed);
     }
 
-    pub(crate) fn wait_while(&self, may_end_soon: impl Fn() -> bool) {
-        if !self.is_brisk.load(Relaxed) || !may_end_soon() {
+    /// Looks on, if it may be worth it, until the job of `state` has ended.
+    pub(crate) fn wait_for(&self, state: &State) {
+        if !self.is_brisk.load(Relaxed) || !state.may_end_soon() {
+            return;
+        }
+        if context::worker_index().is_some() {
+            // The thread that the job is to run on may be this one.
             return;
         }
         let start = Instant::now();
-        while may_end_soon() {
+        while state.may_end_soon() {
             if start.elapsed() >= PATIENCE {
-                // The thread that has the job, or should, is not running: it
-                // may share this one's core.
-                let needed = (4 * self.needed.load(Relaxed)).min(MOST_SAMPLES);
-                self.needed.store(needed, Relaxed);
-                self.end();
-                return;
+                break;
             }
             hint::spin_loop();
         }
-        if self.needed.load(Relaxed) > 1 {
-            self.needed.store(1, Relaxed);
+        if state.has_ended() {
+            if self.needed.load(Relaxed) > 1 {
+                self.needed.store(1, Relaxed);
+            }
+        } else {
+            // The thread that has the job, or should, is not running: it may
+            // share this one's core.
+            let needed = (4 * self.needed.load(Relaxed)).min(MOST_SAMPLES);
+            self.needed.store(needed, Relaxed);
+            self.end();
         }
     }
 }

@@ -145,9 +145,10 @@ impl Level {
         self.step(job)
     }
 
-    /// A job was woken in its own step, and the thread that calls this looks for
-    /// the next one afterwards: it need not be told of the same one that comes
-    /// back. If that gave way it goes behind those that have not run yet.
+    /// Queues a job that was woken in its own step; if it gave way, behind those
+    /// that have not run yet. Nobody is told: the caller looks for the next job
+    /// itself, or sees to it. (Nor does it look whether the lane is closed: a
+    /// drainer goes on until it has found the queue empty.)
     pub(crate) fn put_back(&self, job: Arc<dyn Run>, gave_way: bool) {
         if gave_way {
             self.state().queue.push_behind(job);
@@ -169,17 +170,20 @@ impl Level {
 
     /// Runs one step of a job that came out of a queue.
     pub(crate) fn step(&self, job: Arc<dyn Run>) -> After {
-        if self.lane.is_closed() {
-            job.close(Cause::ShutDown);
-            job.discard();
-            return After::Nothing;
-        }
-        self.state().running.count(|| {
-            // The job catches what its work panics with. This is for the rest:
-            // the subscriber, and what goes with its last reference.
-            let after = panics::call_logged(super::LEFT_BEHIND, move || job.run());
-            after.unwrap_or(After::Nothing)
-        })
+        // The job catches what its work panics with. This is for the rest: the
+        // subscriber, and what goes with its last reference.
+        let step = || {
+            if self.lane.is_closed() {
+                job.close(Cause::ShutDown);
+                job.discard();
+                After::Nothing
+            } else {
+                job.run()
+            }
+        };
+        let running = &self.state().running;
+        let after = running.count(|| panics::call_logged(super::LEFT_BEHIND, step));
+        after.unwrap_or(After::Nothing)
     }
 
     /// Starts the threads, if they are not there and the lane is not closed,
