@@ -28,6 +28,7 @@ use std::hint;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
+use std::task::Waker;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -40,12 +41,12 @@ use crate::os::coarse_clock;
 
 /// A round trip that finds its awaiting side asleep takes some 10 µs here.
 const LINGER: Duration = Duration::from_micros(20);
-/// For how long rayon's own work may have to wait for its turn, a job's time
-/// apart, or eight short ones'.
+/// For how long rayon's own work may have to wait where one job goes on and on,
+/// or searches follow each other.
 const RAYON_WAITS: Duration = Duration::from_millis(5);
 const SHORT_JOBS_PER_TURN: usize = 8;
 /// Reading the clock for each job would cost as much as the rest of it.
-const JOBS_PER_SAMPLE: usize = 16;
+const JOBS_PER_SAMPLE: usize = 8;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
@@ -210,13 +211,28 @@ impl<S: Fn()> Turn<'_, S> {
         self.rayon_was_last = false;
         match after {
             After::Nothing => {}
-            After::Wake(waker) => completion::wake(Some(waker)),
+            After::Wake(waker) => self.wake(waker),
             After::Again { job, gave_way } => return self.go_on(job, gave_way),
         }
         // Short jobs share the cost of looking for rayon's.
-        if !self.short || self.jobs % SHORT_JOBS_PER_TURN == 0 || self.rayon_is_due() {
+        let is_rayons_turn = !self.short || self.jobs % SHORT_JOBS_PER_TURN == 0;
+        if is_rayons_turn && !self.searching {
             self.give_rayon_its_turn();
         }
+    }
+
+    /// A task that awaited the last job may push the next one before this worker
+    /// has come to look for it, and would wake another worker in vain. So where
+    /// jobs follow each other closely, the search begins before the wake; not
+    /// with wakers of others, which may do anything, since a search is relied
+    /// upon to be short.
+    fn wake(&mut self, waker: Waker) {
+        let io = &self.level.lane().io;
+        if self.lingers && !self.level.has_queued() && !self.rayon_is_due() && io.is_a_tasks(&waker)
+        {
+            self.searching = self.drainers.tickets.try_search();
+        }
+        completion::wake(Some(waker));
     }
 
     /// A job has work to do again after its step.

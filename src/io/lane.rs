@@ -6,9 +6,10 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::task::Poll;
+use std::sync::{Arc, OnceLock};
+use std::task::{Poll, RawWakerVTable, Waker};
 
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -45,13 +46,16 @@ pub(crate) struct IoLane {
 struct Seen {
     polled: AtomicBool,
     gone: AtomicBool,
+    /// What Tokio's wakers do.
+    wakers: OnceLock<&'static RawWakerVTable>,
 }
 
 impl IoLane {
     pub(crate) fn watch(handle: Handle) -> Self {
         let seen = Arc::new(Seen::default());
         let end = EndOfRuntime(seen.clone());
-        let sentinel = handle.spawn(poll_fn(move |_| {
+        let sentinel = handle.spawn(poll_fn(move |cx| {
+            end.0.wakers.get_or_init(|| cx.waker().vtable());
             end.0.polled.store(true, SeqCst);
             Poll::<()>::Pending
         }));
@@ -68,6 +72,13 @@ impl IoLane {
 
     pub(crate) fn is_gone(&self) -> bool {
         self.seen.gone.load(SeqCst)
+    }
+
+    /// Whether this waker is Tokio's own, of a task: known to be brief, unlike
+    /// what others may have put around it.
+    pub(crate) fn is_a_tasks(&self, waker: &Waker) -> bool {
+        let tokios = self.seen.wakers.get();
+        tokios.is_some_and(|tokios| ptr::eq(*tokios, waker.vtable()))
     }
 
     pub(crate) fn state(&self) -> IoLaneState {
