@@ -46,7 +46,7 @@ const LINGER: Duration = Duration::from_micros(20);
 const RAYON_WAITS: Duration = Duration::from_millis(5);
 const SHORT_JOBS_PER_TURN: usize = 8;
 /// Reading the clock for each job would cost as much as the rest of it.
-const JOBS_PER_SAMPLE: usize = 8;
+const JOBS_PER_SAMPLE: usize = 16;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
