@@ -8,8 +8,8 @@
 //! it lasts one to two of them.
 //!
 //! The ticker sleeps when nobody asks: each call sees to it that the clock says
-//! "asked", and changes it only if it does not; a ticker that finds it unset for a while
-//! parks, and the next call that finds it so wakes it.
+//! "asked", and changes it only if it does not; a ticker that finds it unset
+//! for a while parks, and the next call that finds it so wakes it.
 
 use std::cell::Cell;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! What our protocols are written with: the atomics of the standard library, a
 //! queue and a waker slot of kept crates.
 //!
-//! The files that hold a protocol import from here only. `tests/loom.rs`
+//! The files that hold a protocol import from here only. `tests/loom`
 //! compiles those very files with loom's stand-ins in the place of this one.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence};

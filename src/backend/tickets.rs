@@ -16,7 +16,7 @@
 //! searcher that stops, with a job or without, and one that parks or goes,
 //! changes the word, then looks at the queue. Each has a `SeqCst` fence in
 //! between, so one of the two sees the other. Who finds another searching may
-//! rely on that one's look. (Loom models in `tests/loom.rs`.)
+//! rely on that one's look. (Loom models in `tests/loom`.)
 
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 

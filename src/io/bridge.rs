@@ -15,7 +15,7 @@
 //!   reader looks, registers its waker, and looks again. It looks at `end`
 //!   before it takes the queue's emptiness for the truth: what was pushed
 //!   before the end is read before it. Likewise the other way round for
-//!   `buffered` and `reader_gone`. (Loom model in `tests/loom.rs`.)
+//!   `buffered` and `reader_gone`. (Loom model in `tests/loom`.)
 //! - Dropping the reader wakes the pump, which drops the stream: a download
 //!   that nobody reads stops.
 

@@ -2,96 +2,33 @@
 //!
 //! A closure is one allocation: work, state, output and the awaiting side's
 //! waker live behind one `Arc`, the output where the work was. A future is
-//! boxed besides, because pinning it inside the `Arc` would take `unsafe`. The lane's queue, the [`Task`], wakers
-//! and the registry of suspended jobs all hold that same `Arc`; [`state`] says
-//! which of them may do what.
+//! boxed besides, because pinning it inside the `Arc` would take `unsafe`. The
+//! lane's queue, the [`Task`], wakers and the registry of suspended jobs all
+//! hold that same `Arc`; [`state`] says which of them may do what.
 //!
 //! [`Task`]: crate::Task
 
 pub(crate) mod completion;
 pub(crate) mod state;
+mod work;
 
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use futures_task::{ArcWake, WakerRef, waker_ref};
+use futures_task::ArcWake;
 
 use crate::budget;
 use crate::context;
 use crate::error::JoinError;
 use crate::lane::{Lane, Level};
 use crate::panics::{catch, run_hook};
-use crate::sync::{AtomicUsize, AtomicWaker, Ordering::Relaxed};
+use crate::sync::Ordering::Relaxed;
 use crate::trace::{Carried, warn_of_lost_jobs};
 use completion::{Completion, Slot};
 use state::{Audience, Cause, Close, Paused, Progress, Start, State};
-
-/// What a job computes: a closure in one step, a future in several.
-pub(crate) trait Work: Send + Sized + 'static {
-    type Output: Send + 'static;
-    /// Its places in the books; a closure, which never rests, has none.
-    type Link: AsLink + Default + Send + Sync;
-    /// Runs one step, in place; work that is used up is taken out.
-    fn step(slot: &mut Slot<Self::Output, Self>, cx: &mut Context<'_>) -> Poll<Self::Output>;
-    /// For the context of a step.
-    fn waker(job: &Arc<Job<Self>>) -> Option<WakerRef<'_>>;
-}
-
-pub(crate) struct ClosureWork<F>(F);
-
-impl<F> ClosureWork<F> {
-    pub(crate) fn new(closure: F) -> Self {
-        Self(closure)
-    }
-}
-
-impl<F, T> Work for ClosureWork<F>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    type Output = T;
-    type Link = ();
-
-    fn step(slot: &mut Slot<T, Self>, _cx: &mut Context<'_>) -> Poll<T> {
-        let Self(closure) = slot.take_work().expect("a closure has one step");
-        Poll::Ready(closure())
-    }
-
-    fn waker(_job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
-        None
-    }
-}
-
-pub(crate) struct FutureWork<F>(Pin<Box<F>>);
-
-impl<F> FutureWork<F> {
-    pub(crate) fn new(future: F) -> Self {
-        Self(Box::pin(future))
-    }
-}
-
-impl<F> Work for FutureWork<F>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    type Output = F::Output;
-    type Link = Link;
-
-    fn step(slot: &mut Slot<F::Output, Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let Slot::Work(Self(future)) = slot else {
-            unreachable!("a future stays where it is until it is ready");
-        };
-        future.as_mut().poll(cx)
-    }
-
-    fn waker(job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
-        Some(waker_ref(job))
-    }
-}
+use work::AsLink;
+pub(crate) use work::{ClosureWork, FutureWork, Link, Work};
 
 /// What anyone who holds a job may do, whatever its type.
 pub(crate) trait Cancel: Send + Sync {
@@ -142,32 +79,6 @@ pub(crate) trait Run: Cancel {
     fn discard(&self);
     /// None for a closure: it ends with its first step.
     fn link(&self) -> Option<&Link>;
-}
-
-/// A future's places in the lane's and the backend's books.
-#[derive(Default)]
-pub(crate) struct Link {
-    /// Wakes the Tokio task that adopted the job (`Backend::Runtime` only).
-    pub(crate) driver: AtomicWaker,
-    /// Key in the registry of suspended jobs, plus one; 0 = not in it. Written
-    /// by the thread that runs or discards the job.
-    registry_key: AtomicUsize,
-}
-
-pub(crate) trait AsLink {
-    fn as_link(&self) -> Option<&Link>;
-}
-
-impl AsLink for Link {
-    fn as_link(&self) -> Option<&Link> {
-        Some(self)
-    }
-}
-
-impl AsLink for () {
-    fn as_link(&self) -> Option<&Link> {
-        None
-    }
 }
 
 pub(crate) struct Job<W: Work> {

@@ -38,7 +38,7 @@
 //! The lane's `closed` is elsewhere: whoever closes the lane sets it and then
 //! tries `close`; the runner rests the job and then looks. Both words are
 //! changed and read `SeqCst` only, so one of the two sees the other (loom model
-//! in `tests/loom.rs`; [`fence_of_loom`] says what it takes there).
+//! in `tests/loom`; [`fence_of_loom`] says what it takes there).
 
 use std::ops::ControlFlow;
 

@@ -1,9 +1,9 @@
 //! One priority of a CPU lane: a queue, and the threads that serve it.
 //!
 //! The path of a job: [`Level::enqueue`] pushes it and gives the threads a
-//! kick; one of them takes it out and calls [`Level::run`]. A future that is not ready rests in no queue; the lane's
-//! registry of suspended jobs knows it, so that a shutdown finds it. Its waker
-//! calls [`Level::reschedule`].
+//! kick; one of them takes it out and calls [`Level::run`]. A future that is not
+//! ready rests in no queue; the lane's registry of suspended jobs knows it, so
+//! that a shutdown finds it. Its waker calls [`Level::reschedule`].
 //!
 //! The threads start with the first job: `opening.rs`.
 

@@ -13,7 +13,7 @@
 //!   starter swap the same flag: a pusher whose swap came later finds that
 //!   nobody has asked, and asks anew; the starter sees the push of the others.
 //!
-//! (Loom models in `tests/loom.rs`.)
+//! (Loom models in `tests/loom`.)
 
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 

@@ -1,4 +1,4 @@
-//! `src/sync.rs` as `tests/loom.rs` has it: loom's.
+//! `src/sync.rs` as `tests/loom` has it: loom's.
 
 use std::collections::VecDeque;
 use std::task::Waker;

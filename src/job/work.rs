@@ -1,0 +1,103 @@
+//! What a job computes: a closure or a future, and what each needs besides.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_task::{WakerRef, waker_ref};
+
+use super::Job;
+use super::completion::Slot;
+use crate::sync::{AtomicUsize, AtomicWaker};
+
+/// What a job computes: a closure in one step, a future in several.
+pub(crate) trait Work: Send + Sized + 'static {
+    type Output: Send + 'static;
+    /// Its places in the books; a closure, which never rests, has none.
+    type Link: AsLink + Default + Send + Sync;
+    /// Runs one step, in place; work that is used up is taken out.
+    fn step(slot: &mut Slot<Self::Output, Self>, cx: &mut Context<'_>) -> Poll<Self::Output>;
+    /// For the context of a step.
+    fn waker(job: &Arc<Job<Self>>) -> Option<WakerRef<'_>>;
+}
+
+pub(crate) struct ClosureWork<F>(F);
+
+impl<F> ClosureWork<F> {
+    pub(crate) fn new(closure: F) -> Self {
+        Self(closure)
+    }
+}
+
+impl<F, T> Work for ClosureWork<F>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    type Output = T;
+    type Link = ();
+
+    fn step(slot: &mut Slot<T, Self>, _cx: &mut Context<'_>) -> Poll<T> {
+        let Self(closure) = slot.take_work().expect("a closure has one step");
+        Poll::Ready(closure())
+    }
+
+    fn waker(_job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
+        None
+    }
+}
+
+pub(crate) struct FutureWork<F>(Pin<Box<F>>);
+
+impl<F> FutureWork<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self(Box::pin(future))
+    }
+}
+
+impl<F> Work for FutureWork<F>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    type Output = F::Output;
+    type Link = Link;
+
+    fn step(slot: &mut Slot<F::Output, Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let Slot::Work(Self(future)) = slot else {
+            unreachable!("a future stays where it is until it is ready");
+        };
+        future.as_mut().poll(cx)
+    }
+
+    fn waker(job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
+        Some(waker_ref(job))
+    }
+}
+
+/// A future's places in the lane's and the backend's books.
+#[derive(Default)]
+pub(crate) struct Link {
+    /// Wakes the Tokio task that adopted the job (`Backend::Runtime` only).
+    pub(crate) driver: AtomicWaker,
+    /// Key in the registry of suspended jobs, plus one; 0 = not in it. Written
+    /// by the thread that runs or discards the job.
+    pub(super) registry_key: AtomicUsize,
+}
+
+pub(crate) trait AsLink {
+    fn as_link(&self) -> Option<&Link>;
+}
+
+impl AsLink for Link {
+    fn as_link(&self) -> Option<&Link> {
+        Some(self)
+    }
+}
+
+impl AsLink for () {
+    fn as_link(&self) -> Option<&Link> {
+        None
+    }
+}

@@ -1,0 +1,42 @@
+//! The protocols, in every interleaving that loom can think of.
+//!
+//! The files under test are compiled into this crate as they are, with loom's
+//! atomics in the place of the standard library's (`src/sync.rs`).
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    unnameable_types,
+    reason = "the files are written for another crate, and only a part is used"
+)]
+
+#[path = "../../src/error.rs"]
+mod error;
+#[path = "../../src/panics.rs"]
+mod panics;
+#[path = "../support/loom_sync.rs"]
+mod sync;
+#[path = "../../src/job"]
+mod job {
+    pub mod completion;
+    pub mod state;
+}
+#[path = "../../src/io/bridge.rs"]
+mod bridge;
+#[path = "../../src/lane/opening.rs"]
+mod opening;
+#[path = "../../src/backend/tickets.rs"]
+mod tickets;
+
+mod of_bridges;
+mod of_drainers;
+mod of_jobs;
+mod of_openings;
+
+/// Every interleaving with at most three preemptions: the bound under which
+/// the longest model ends in seconds. `LOOM_MAX_PREEMPTIONS=5` looks further.
+fn model(f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound.get_or_insert(3);
+    builder.check(f);
+}

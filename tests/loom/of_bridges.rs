@@ -1,0 +1,64 @@
+//! The bridge between the lanes.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use loom::future::block_on;
+use loom::thread;
+
+use crate::{bridge, model};
+
+/// All that was written is read, and only then the end; with a limit that
+/// makes the writer wait each time.
+#[test]
+fn the_bridge_carries_all_and_its_end() {
+    model(|| {
+        let (mut writer, mut reader) = bridge::channel::<u8>(1, "I/O");
+        let pump = thread::spawn(move || {
+            for item in 1..=2 {
+                let room = block_on(poll_fn(|cx| writer.poll_room(cx)));
+                assert_eq!(room, bridge::Room::Yes);
+                writer.send(item, 1);
+            }
+            writer.complete();
+        });
+        let mut next = || block_on(poll_fn(|cx| reader.poll_read(cx)));
+        assert_eq!(next().unwrap().unwrap(), 1);
+        assert_eq!(next().unwrap().unwrap(), 2);
+        assert!(next().is_none());
+        pump.join().unwrap();
+    });
+}
+
+/// A writer that is dropped is an error, after what it had written.
+#[test]
+fn a_lost_writer_is_no_end() {
+    model(|| {
+        let (mut writer, mut reader) = bridge::channel::<u8>(8, "I/O");
+        let pump = thread::spawn(move || {
+            writer.send(1, 1);
+            drop(writer);
+        });
+        let mut next = || block_on(poll_fn(|cx| reader.poll_read(cx)));
+        assert_eq!(next().unwrap().unwrap(), 1);
+        assert!(next().unwrap().is_err());
+        pump.join().unwrap();
+    });
+}
+
+/// A reader that goes while the writer waits for room.
+#[test]
+fn a_gone_reader_frees_the_writer() {
+    model(|| {
+        let (mut writer, reader) = bridge::channel::<u8>(1, "I/O");
+        writer.send(1, 1);
+        let other = thread::spawn(move || drop(reader));
+        let room = block_on(poll_fn(|cx| match writer.poll_room(cx) {
+            // Its buffer is emptied as it goes.
+            Poll::Ready(bridge::Room::Yes) | Poll::Pending => Poll::Pending,
+            gone => gone,
+        }));
+        assert_eq!(room, bridge::Room::ReaderGone);
+        other.join().unwrap();
+    });
+}

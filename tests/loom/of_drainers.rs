@@ -1,0 +1,225 @@
+//! The rayon backend's workers at the queue.
+
+use std::sync::Arc;
+
+use loom::sync::Notify;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
+use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use loom::thread;
+
+use crate::model;
+use crate::tickets::{Kick, Tickets};
+
+/// A lane of the rayon backend, as in `backend/rayon.rs`: of its queue the
+/// length only, as one atomic (a model's own lock, or `SeqCst`, would order
+/// what the fences are for). A ticket's worker is the thread that spawns it.
+struct Drained {
+    queued: AtomicUsize,
+    tickets: Tickets,
+    ran: AtomicUsize,
+    /// Tickets spawned by a drainer that goes on with its own job.
+    spawned: AtomicUsize,
+    unparked: Notify,
+    /// As for `Handle::install`, and at the end.
+    lent: AtomicBool,
+}
+
+impl Drained {
+    fn with_workers(workers: usize) -> Arc<Self> {
+        Arc::new(Self {
+            queued: AtomicUsize::new(0),
+            tickets: Tickets::new(workers),
+            ran: AtomicUsize::new(0),
+            spawned: AtomicUsize::new(0),
+            unparked: Notify::new(),
+            lent: AtomicBool::new(false),
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queued.load(Acquire) == 0
+    }
+
+    fn pop(&self) -> bool {
+        let one_less = |queued: usize| queued.checked_sub(1);
+        self.queued.fetch_update(AcqRel, Acquire, one_less).is_ok()
+    }
+
+    fn push(&self) -> Kick {
+        self.queued.fetch_add(1, AcqRel);
+        fence(SeqCst);
+        self.tickets.kick()
+    }
+
+    /// A push, and what follows from it. A ticket's worker is the thread that
+    /// gets it.
+    fn push_and_drain(&self, then: Idle) {
+        match self.push() {
+            Kick::Spawn => self.drain(0, then),
+            other => self.obey(other),
+        }
+    }
+
+    fn obey(&self, kick: Kick) {
+        match kick {
+            Kick::Nothing => {}
+            Kick::Spawn => drop(self.spawned.fetch_add(1, SeqCst)),
+            Kick::Unpark(0) => self.unparked.notify(),
+            Kick::Unpark(other) => unreachable!("only worker 0 parks, not {other}"),
+        }
+    }
+
+    /// Nobody parks from now on.
+    fn lend(&self) {
+        self.lent.store(true, SeqCst);
+        fence(SeqCst);
+        if self.tickets.unpark_any().is_some() {
+            self.unparked.notify();
+        }
+    }
+
+    fn drain(&self, worker: usize, then: Idle) {
+        let mut searching = true;
+        loop {
+            while self.pop() {
+                if std::mem::take(&mut searching) {
+                    self.obey(self.tickets.found(|| self.is_empty()));
+                }
+                self.ran.fetch_add(1, SeqCst);
+            }
+            if then == Idle::Lingers {
+                searching = searching || self.tickets.try_search();
+            }
+            let shall_stay = || !self.is_empty() || self.lent.load(SeqCst);
+            let parks = matches!(then, Idle::Parks | Idle::Looks) && !self.lent.load(SeqCst);
+            if parks && self.tickets.try_park(worker, &mut searching, shall_stay) {
+                searching = true;
+                // Its time may be over at once: it looks for other work then.
+                if then == Idle::Looks && self.tickets.unpark(worker) {
+                    searching = false;
+                    self.obey(self.tickets.found(|| self.is_empty()));
+                } else {
+                    while self.tickets.is_parked() {
+                        self.unparked.wait();
+                    }
+                    continue;
+                }
+            }
+            match self.tickets.retire(searching, || self.is_empty()) {
+                Kick::Spawn => searching = true,
+                other => {
+                    self.obey(other);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The tickets that were spawned come to their workers, one by one.
+    fn use_spawned(&self) {
+        while self.spawned.load(SeqCst) > 0 {
+            self.spawned.fetch_sub(1, SeqCst);
+            self.drain(0, Idle::Goes);
+        }
+    }
+
+    fn check(&self, jobs: usize) {
+        assert_eq!(self.ran.load(SeqCst), jobs);
+        assert!(self.is_empty());
+        // And the word is as it was: a ticket, or a parked worker, is to be had.
+        assert_ne!(self.tickets.kick(), Kick::Nothing);
+    }
+}
+
+/// What a drainer does that finds no job.
+#[derive(Clone, Copy, PartialEq)]
+enum Idle {
+    Goes,
+    Lingers,
+    Parks,
+    Looks,
+}
+
+/// Two push, and whoever gets a ticket drains: when all have gone, the queue is
+/// empty.
+fn no_job_is_left_without_a_drainer(workers: usize, [mine, others]: [Idle; 2]) {
+    model(move || {
+        let lane = Drained::with_workers(workers);
+        let other = thread::spawn({
+            let lane = lane.clone();
+            move || lane.push_and_drain(others)
+        });
+        lane.push_and_drain(mine);
+        lane.lend();
+        other.join().unwrap();
+        lane.use_spawned();
+        lane.check(2);
+    });
+}
+
+#[test]
+fn no_job_is_left_by_one_drainer() {
+    no_job_is_left_without_a_drainer(1, [Idle::Goes, Idle::Goes]);
+}
+
+#[test]
+fn no_job_is_left_by_two_drainers() {
+    no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Goes]);
+}
+
+#[test]
+fn no_job_is_left_by_drainers_that_linger() {
+    no_job_is_left_without_a_drainer(2, [Idle::Lingers, Idle::Lingers]);
+}
+
+/// The one that parks is woken by a push, or by the end of the test.
+#[test]
+fn no_job_is_left_by_a_drainer_that_parks() {
+    no_job_is_left_without_a_drainer(1, [Idle::Goes, Idle::Parks]);
+    no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Parks]);
+}
+
+/// The same if its time is over just then.
+#[test]
+fn no_job_is_left_by_a_drainer_that_looks_for_other_work() {
+    no_job_is_left_without_a_drainer(1, [Idle::Goes, Idle::Looks]);
+    no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Looks]);
+}
+
+/// Of two who want a parked worker, one gets it, or it is gone already.
+#[test]
+fn a_parked_worker_is_woken_once() {
+    model(|| {
+        let tickets = Arc::new(Tickets::new(1));
+        assert_eq!(tickets.kick(), Kick::Spawn);
+        assert!(tickets.try_park(0, &mut true, || false));
+        let others = [(); 2].map(|()| {
+            let tickets = tickets.clone();
+            thread::spawn(move || tickets.kick() == Kick::Unpark(0))
+        });
+        let itself = tickets.unpark(0);
+        let woken = others.map(|other| other.join().unwrap());
+        let times = woken.into_iter().filter(|woken| *woken).count() + usize::from(itself);
+        assert_eq!(times, 1);
+    });
+}
+
+/// One pushes while another's ticket comes to a thread that can't use it, and
+/// is spawned again later.
+#[test]
+fn no_job_is_left_while_a_ticket_is_put_off() {
+    model(|| {
+        let lane = Drained::with_workers(2);
+        assert_eq!(lane.push(), Kick::Spawn);
+        let other = thread::spawn({
+            let lane = lane.clone();
+            move || lane.push_and_drain(Idle::Goes)
+        });
+        lane.tickets.put_off();
+        lane.tickets.resume();
+        lane.drain(0, Idle::Goes);
+        other.join().unwrap();
+        lane.use_spawned();
+        lane.check(2);
+    });
+}

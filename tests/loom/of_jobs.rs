@@ -1,0 +1,256 @@
+//! A job's life, and the hand-back.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use loom::future::block_on;
+use loom::sync::atomic::Ordering::SeqCst;
+use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use loom::thread;
+
+use crate::job::completion::{Completion, Slot, wake};
+use crate::job::state::{Cause, Close, Paused, Start, State};
+use crate::sync::Queue;
+use crate::{error, model};
+
+/// The lane and a future on it, as in `job/mod.rs`, with counters where the
+/// work would be.
+struct Model {
+    completion: Completion<u8>,
+    queue: Queue<()>,
+    closed: AtomicBool,
+    work_is_there: AtomicBool,
+    work_dropped: AtomicUsize,
+    steps: AtomicUsize,
+}
+
+impl Model {
+    fn new() -> Arc<Self> {
+        let model = Self {
+            completion: Completion::new(State::queued(), Slot::Empty),
+            queue: Queue::new(),
+            closed: AtomicBool::new(false),
+            work_is_there: AtomicBool::new(true),
+            work_dropped: AtomicUsize::new(0),
+            steps: AtomicUsize::new(0),
+        };
+        model.queue.push(());
+        Arc::new(model)
+    }
+
+    fn state(&self) -> &State {
+        &self.completion.state
+    }
+
+    /// Takes the work, if it is still there.
+    fn discard(&self) {
+        if self.work_is_there.swap(false, SeqCst) {
+            self.work_dropped.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Takes the job out of the queue, if it is there, for one step; it ends
+    /// in the second.
+    fn run_next(&self) -> bool {
+        if self.queue.pop().is_none() {
+            return false;
+        }
+        match self.state().start() {
+            Start::Run => {}
+            Start::Discard => {
+                self.discard();
+                return true;
+            }
+            Start::NotQueued => unreachable!("it came out of the queue"),
+        }
+        assert!(self.work_is_there.load(SeqCst), "run without its work");
+        if self.steps.fetch_add(1, SeqCst) == 1 {
+            self.discard();
+            *self.completion.slot() = Slot::Output(Ok(7));
+            wake(self.completion.finish());
+            return true;
+        }
+        match self.state().pause(|| self.closed.load(SeqCst)) {
+            Paused::Rest => {}
+            Paused::Requeue => self.queue.push(()),
+            Paused::Discard(cause, audience) => {
+                self.completion.closed(cause, audience);
+                self.discard();
+            }
+        }
+        true
+    }
+
+    fn wake(&self) {
+        if self.state().wake() {
+            self.queue.push(());
+        }
+    }
+
+    fn cancel(&self) {
+        self.state().want_cancel();
+        match self.state().close(Cause::Cancelled) {
+            Close::WasQueued(audience) => {
+                self.completion.closed(Cause::Cancelled, audience);
+            }
+            Close::WasIdle(audience) => {
+                self.completion.closed(Cause::Cancelled, audience);
+                self.queue.push(());
+            }
+            Close::No => {}
+        }
+    }
+
+    /// What the warden does for a suspended job.
+    fn shut_down(&self) {
+        self.closed.store(true, SeqCst);
+        fence(SeqCst);
+        match self.state().close(Cause::ShutDown) {
+            Close::No => {}
+            Close::WasIdle(audience) => {
+                self.completion.closed(Cause::ShutDown, audience);
+                self.discard();
+            }
+            Close::WasQueued(audience) => {
+                self.completion.closed(Cause::ShutDown, audience);
+            }
+        }
+    }
+
+    fn join(&self) -> Result<u8, error::JoinError> {
+        block_on(poll_fn(|cx| self.completion.poll(cx)))
+    }
+}
+
+/// Woken and cancelled while it runs: the awaiter is told, the work is dropped
+/// once, and is never run after.
+#[test]
+fn wake_and_cancel_against_a_step() {
+    model(|| {
+        let job = Model::new();
+        let waker = thread::spawn({
+            let job = job.clone();
+            move || job.wake()
+        });
+        let canceller = thread::spawn({
+            let job = job.clone();
+            move || job.cancel()
+        });
+        job.run_next();
+        waker.join().unwrap();
+        canceller.join().unwrap();
+        while job.run_next() {}
+        // Woken before it ever ran, it may rest still: that is a wake-up that
+        // came before the wait. Cancelled, it can't.
+        match job.join() {
+            Ok(output) => assert_eq!(output, 7),
+            Err(error) => assert!(error.is_cancelled()),
+        }
+        assert_eq!(job.work_dropped.load(SeqCst), 1);
+    });
+}
+
+/// The same with a lane that closes: nothing rests for ever.
+#[test]
+fn wake_and_shutdown_against_a_step() {
+    model(|| {
+        let job = Model::new();
+        let waker = thread::spawn({
+            let job = job.clone();
+            move || job.wake()
+        });
+        let warden = thread::spawn({
+            let job = job.clone();
+            move || job.shut_down()
+        });
+        job.run_next();
+        waker.join().unwrap();
+        warden.join().unwrap();
+        while job.run_next() {}
+        assert!(job.join().is_ok_and(|output| output == 7) || job.closed.load(SeqCst));
+        assert_eq!(job.work_dropped.load(SeqCst), 1);
+    });
+}
+
+/// A resting job is woken, and nobody loses that.
+#[test]
+fn a_wake_is_not_lost() {
+    model(|| {
+        let job = Model::new();
+        let asked = Arc::new(AtomicBool::new(false));
+        let runner = thread::spawn({
+            let job = job.clone();
+            let asked = asked.clone();
+            move || {
+                // The step registers its waker, which is then called.
+                asked.store(true, SeqCst);
+                job.run_next();
+            }
+        });
+        job.wake();
+        runner.join().unwrap();
+        job.wake();
+        while job.run_next() {}
+        assert_eq!(job.join().unwrap(), 7);
+    });
+}
+
+/// What a runner does with its output.
+fn finish<T>(completion: &Completion<T>, output: T) {
+    *completion.slot() = Slot::Output(Ok(output));
+    wake(completion.finish());
+}
+
+/// The output goes to the awaiter, who sleeps or doesn't.
+#[test]
+fn finish_against_await() {
+    model(|| {
+        let completion = Arc::new(Completion::<_>::running());
+        let runner = thread::spawn({
+            let completion = completion.clone();
+            move || finish(&completion, vec![1])
+        });
+        let output = block_on(poll_fn(|cx| completion.poll(cx)));
+        assert_eq!(output.unwrap(), [1]);
+        runner.join().unwrap();
+    });
+}
+
+/// Finished while its task is dropped: the output is dropped, by one of them.
+#[test]
+fn finish_against_abandon() {
+    model(|| {
+        let output = Arc::new(());
+        let completion = Arc::new(Completion::<_>::running());
+        let runner = thread::spawn({
+            let completion = completion.clone();
+            let output = output.clone();
+            move || finish(&completion, output)
+        });
+        completion.abandon();
+        runner.join().unwrap();
+        assert_eq!(Arc::strong_count(&output), 1, "the output is still there");
+    });
+}
+
+/// `spawn_io` finished on one side, cancelled on the other: one outcome.
+#[test]
+fn try_finish_against_cancel() {
+    model(|| {
+        let completion = Arc::new(Completion::<_>::running());
+        let runner = thread::spawn({
+            let completion = completion.clone();
+            move || completion.try_finish(Ok(5))
+        });
+        let audience = completion.state.close_running(Cause::Cancelled);
+        let cancelled = audience.is_some();
+        if let Some(audience) = audience {
+            completion.closed(Cause::Cancelled, audience);
+        }
+        match block_on(poll_fn(|cx| completion.poll(cx))) {
+            Ok(output) => assert!(!cancelled && output == 5),
+            Err(error) => assert!(cancelled && error.is_cancelled()),
+        }
+        runner.join().unwrap();
+    });
+}
