@@ -10,7 +10,8 @@
 //!   back, one after the other; on both backends.
 //! - **current_job** and **checkpoint**, from inside a job.
 //!
-//! The figure is the median of the rounds, the spread their quartiles, the ratio
+//! A span's figure is the best of twenty batches in each process. The figure
+//! printed is the median of the rounds, the spread their quartiles, the ratio
 //! the median of the rounds' own ratios.
 //!
 //! What an offload itself costs beside its peers: `offload`. What a switch and

@@ -37,6 +37,16 @@ fn a_long_future_lets_others_run() {
 /// its lane shuts down.
 #[test]
 fn a_long_future_sees_its_end() {
+    endless_sees_its_end(twolane::yield_if_due);
+}
+
+/// One that only yields, and is alone, does as well.
+#[test]
+fn one_that_only_yields_sees_its_end() {
+    endless_sees_its_end(twolane::yield_now);
+}
+
+fn endless_sees_its_end<F: Future<Output = ()> + Send + 'static>(give_way: fn() -> F) {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = lanes(backend, 1);
@@ -45,7 +55,7 @@ fn a_long_future_sees_its_end() {
             let task = lanes.cpu.spawn(async move {
                 started.send(()).unwrap();
                 loop {
-                    twolane::yield_if_due().await;
+                    give_way().await;
                 }
             });
             running.recv().unwrap();
@@ -174,31 +184,5 @@ fn two_that_yield_take_turns() {
         let again = turns.windows(2).filter(|pair| pair[0] == pair[1]).count();
         // At most once, at the start: one may have seen both first.
         assert!(turns.len() == 200 && again <= 1, "{backend:?}: {turns:?}");
-    }
-}
-
-/// One that yields, and is alone, is still seen by a cancel and a shutdown.
-#[test]
-fn one_that_only_yields_sees_its_end() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let endless = || {
-            let (started, running) = std::sync::mpsc::channel();
-            let task = lanes.cpu.spawn(async move {
-                started.send(()).unwrap();
-                loop {
-                    twolane::yield_now().await;
-                }
-            });
-            running.recv().unwrap();
-            task
-        };
-        let cancelled: twolane::Task<()> = endless();
-        cancelled.cancel();
-        assert!(cancelled.wait().unwrap_err().is_cancelled());
-        let shut_down: twolane::Task<()> = endless();
-        assert_eq!(lanes.cpu.shutdown().wait(), 0);
-        assert!(shut_down.wait().unwrap_err().is_shutdown());
     }
 }

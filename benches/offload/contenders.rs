@@ -93,33 +93,37 @@ fn runtime(workers: usize) -> Runtime {
         .unwrap()
 }
 
+/// A way that passes nobody: as they all are but one.
+macro_rules! offload {
+    ($way:ty, |$this:ident, $job:ident| $body:block) => {
+        impl Offload for $way {
+            fn offload<F, T>(&self, $job: F) -> impl Future<Output = T> + Send + use<F, T>
+            where
+                F: FnOnce() -> T + Send + 'static,
+                T: Send + 'static,
+            {
+                let $this = self;
+                $body
+            }
+        }
+    };
+}
+
 #[derive(Clone)]
 struct Closure(twolane::Handle);
 
-impl Offload for Closure {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let task = self.0.spawn_cpu(job);
-        async move { task.await.unwrap() }
-    }
-}
+offload!(Closure, |way, job| {
+    let task = way.0.spawn_cpu(job);
+    async move { task.await.unwrap() }
+});
 
 #[derive(Clone)]
 struct Future_(twolane::Handle);
 
-impl Offload for Future_ {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let task = self.0.spawn(async move { job() });
-        async move { task.await.unwrap() }
-    }
-}
+offload!(Future_, |way, job| {
+    let task = way.0.spawn(async move { job() });
+    async move { task.await.unwrap() }
+});
 
 /// The load is Normal, what passes it is High.
 #[derive(Clone)]
@@ -146,52 +150,34 @@ impl Offload for High {
 #[derive(Clone)]
 struct TokioRayon(Arc<rayon::ThreadPool>);
 
-impl Offload for TokioRayon {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        use tokio_rayon::AsyncThreadPool;
-        self.0.spawn_async(job)
-    }
-}
+offload!(TokioRayon, |way, job| {
+    use tokio_rayon::AsyncThreadPool;
+    way.0.spawn_async(job)
+});
 
 #[derive(Clone)]
 struct RayonOneshot(Arc<rayon::ThreadPool>);
 
-impl Offload for RayonOneshot {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let (done, output) = tokio::sync::oneshot::channel();
-        self.0.spawn(move || drop(done.send(job())));
-        async move { output.await.unwrap() }
-    }
-}
+offload!(RayonOneshot, |way, job| {
+    let (done, output) = tokio::sync::oneshot::channel();
+    way.0.spawn(move || drop(done.send(job())));
+    async move { output.await.unwrap() }
+});
 
 #[derive(Clone)]
 struct RayonAsyncTask(Arc<rayon::ThreadPool>);
 
-impl Offload for RayonAsyncTask {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let pool = self.0.clone();
-        let schedule = move |runnable: async_task::Runnable| {
-            pool.spawn(move || {
-                runnable.run();
-            });
-        };
-        let (runnable, task) = async_task::spawn(async move { job() }, schedule);
-        runnable.schedule();
-        task
-    }
-}
+offload!(RayonAsyncTask, |way, job| {
+    let pool = way.0.clone();
+    let schedule = move |runnable: async_task::Runnable| {
+        pool.spawn(move || {
+            runnable.run();
+        });
+    };
+    let (runnable, task) = async_task::spawn(async move { job() }, schedule);
+    runnable.schedule();
+    task
+});
 
 /// The least that can be done with the platform's means, and no more: one
 /// thread, which parks; a place for one job; and Tokio's oneshot for the way
@@ -222,86 +208,48 @@ impl OneThread {
     }
 }
 
-impl Offload for OneThread {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let (done, output) = tokio::sync::oneshot::channel();
-        let job = Box::new(move || drop(done.send(job())));
-        *self.place.lock().unwrap() = Some(job);
-        self.thread.unpark();
-        async move { output.await.unwrap() }
-    }
-}
+offload!(OneThread, |way, job| {
+    let (done, output) = tokio::sync::oneshot::channel();
+    let job = Box::new(move || drop(done.send(job())));
+    *way.place.lock().unwrap() = Some(job);
+    way.thread.unpark();
+    async move { output.await.unwrap() }
+});
 
 #[derive(Clone)]
 struct SpawnBlocking;
 
-impl Offload for SpawnBlocking {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let task = tokio::task::spawn_blocking(job);
-        async move { task.await.unwrap() }
-    }
-}
+offload!(SpawnBlocking, |_way, job| {
+    let task = tokio::task::spawn_blocking(job);
+    async move { task.await.unwrap() }
+});
 
 #[derive(Clone)]
 struct SecondRuntime(Arc<Runtime>);
 
-impl Offload for SecondRuntime {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let task = self.0.spawn(async move { job() });
-        async move { task.await.unwrap() }
-    }
-}
+offload!(SecondRuntime, |way, job| {
+    let task = way.0.spawn(async move { job() });
+    async move { task.await.unwrap() }
+});
 
 #[derive(Clone)]
 struct JoinSetSpawnOn(Arc<Runtime>);
 
-impl Offload for JoinSetSpawnOn {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let mut set = JoinSet::new();
-        set.spawn_on(async move { job() }, self.0.handle());
-        async move { set.join_next().await.unwrap().unwrap() }
-    }
-}
+offload!(JoinSetSpawnOn, |way, job| {
+    let mut set = JoinSet::new();
+    set.spawn_on(async move { job() }, way.0.handle());
+    async move { set.join_next().await.unwrap().unwrap() }
+});
 
 #[derive(Clone)]
 struct TokioSpawn;
 
-impl Offload for TokioSpawn {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        let task = tokio::spawn(async move { job() });
-        async move { task.await.unwrap() }
-    }
-}
+offload!(TokioSpawn, |_way, job| {
+    let task = tokio::spawn(async move { job() });
+    async move { task.await.unwrap() }
+});
 
 #[derive(Clone)]
 struct Nothing;
 
-impl Offload for Nothing {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        std::future::ready(job())
-    }
-}
+offload!(Nothing, |_way, job| { std::future::ready(job()) });

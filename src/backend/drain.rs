@@ -252,7 +252,7 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn rayon_is_due(&self) -> bool {
-        coarse_clock::now() - self.rayon_had_its >= RAYON_WAITS
+        coarse_clock::now().saturating_sub(self.rayon_had_its) >= RAYON_WAITS
     }
 
     /// Not in a search: others rely on that to be short.

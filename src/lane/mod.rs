@@ -4,7 +4,8 @@
 //! How a lane closes, and why no job falls between: `close` sets `closed`, and
 //! the warden (see `warden.rs`) then resolves every queued and suspended job.
 //! Whoever pushes looks at `closed` *after* the push: either the warden's sweep
-//! sees the job, or the pusher sees `closed` and asks for another sweep. A
+//! sees the job, or the pusher sees `closed` and asks for another sweep. (Not a
+//! drainer that puts back what it has run: it goes on to take it out again.) A
 //! runner looks at `closed` after it has paused a job (see `Job::pause`). A
 //! running closure is nobody's to stop: its own end resolves it.
 
@@ -105,7 +106,7 @@ impl Lane {
     /// often and from anywhere.
     pub(crate) fn close(&self) {
         if !self.closed.swap(true, SeqCst) {
-            // Against `State::pause` and `enqueue`, which look after a fence.
+            // Against `Level::enqueue`, which looks after a fence of its own.
             fence(SeqCst);
             // An error means that the warden has gone, which it only does
             // after a close.

@@ -15,7 +15,7 @@ pub(crate) fn of_thread() -> Option<Duration> {
 }
 
 #[cfg(target_os = "linux")]
-fn read(clock: rustix::time::ClockId) -> Option<Duration> {
+pub(super) fn read(clock: rustix::time::ClockId) -> Option<Duration> {
     let time = rustix::time::clock_gettime(clock);
     let nanos = u32::try_from(time.tv_nsec).ok()?;
     Some(Duration::new(time.tv_sec.try_into().ok()?, nanos))
