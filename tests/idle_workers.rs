@@ -27,6 +27,20 @@ fn install_finds_a_worker_that_parks() {
     }
 }
 
+/// And it is told to, and does not only find out when it looks around, 20 ms
+/// later each time: that would be beyond the limit.
+#[test]
+fn install_wakes_the_worker_that_parks() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 1);
+    for n in 0..8_000 {
+        assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
+        // As long as a trip to the other lane takes: it parks meanwhile.
+        lanes.cpu.spawn_io(async {}).wait().unwrap();
+        assert_eq!(lanes.cpu.install(|| n).unwrap(), n);
+    }
+}
+
 /// Two at a time, and a job meanwhile: nobody parks until the last one is done.
 #[test]
 fn those_who_install_share_the_workers() {
@@ -81,7 +95,8 @@ fn the_only_worker_looks_after_what_a_short_job_leaves() {
         let (told, said) = mpsc::channel();
         let job = move || rayon::spawn(move || told.send(n).unwrap());
         lanes.cpu.spawn_cpu(job).wait().unwrap();
-        // 20 ms each would be beyond the limit.
+        // 20 ms each would be beyond the limit. (Only a release build has jobs
+        // of this kind that are short, after which it might forget to look.)
         assert_eq!(said.recv().unwrap(), n);
     }
 }
