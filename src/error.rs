@@ -28,7 +28,8 @@ pub struct JoinError {
 }
 
 enum Repr {
-    Panic(PanicPayload),
+    /// Boxed: each job has room for an error, and few panic.
+    Panic(Box<PanicPayload>),
     Cancelled,
     ShutDown,
     IoRuntimeGone,
@@ -38,7 +39,7 @@ enum Repr {
 impl JoinError {
     pub(crate) fn panicked(payload: PanicPayload) -> Self {
         Self {
-            repr: Repr::Panic(payload),
+            repr: Repr::Panic(Box::new(payload)),
         }
     }
 

@@ -9,6 +9,7 @@ pub enum Measurement {
     Hot,
     Cold,
     Busy,
+    BusyShort,
     Batch,
     Allocations,
     #[value(name = "mib")]
@@ -24,7 +25,7 @@ struct Args {
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Measurement>,
     /// Only contenders whose name has one of these in it.
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_delimiter = ';')]
     contenders: Vec<String>,
     /// twolane's threads without OS weights.
     #[arg(long)]

@@ -62,7 +62,7 @@
 //! ```text
 //! cargo bench --bench offload               # about three minutes
 //! cargo bench --bench offload -- --quick    # some seconds, figures that mean little
-//! cargo bench --bench offload -- --only hot,cold --contenders twolane,tokio_rayon
+//! cargo bench --bench offload -- --only hot,cold --contenders "twolane;tokio_rayon"
 //! ```
 //!
 //! It writes `target/twolane/offload.json`.

@@ -71,11 +71,11 @@ impl<O: Offload> Contender for Measured<O> {
     fn run(&self, what: Measurement, plan: &Plan) -> Found {
         let way = self.way.clone();
         let is_of_interest = match self.name {
-            HIGH => what == Measurement::Busy,
+            HIGH => matches!(what, Measurement::Busy | Measurement::BusyShort),
             // One job at a time.
             FLOOR => matches!(what, Measurement::Hot | Measurement::Cold),
             // A load would be computed by the task that feeds it.
-            BASELINE => what != Measurement::Busy,
+            BASELINE => !matches!(what, Measurement::Busy | Measurement::BusyShort),
             _ => true,
         };
         if !is_of_interest {
@@ -99,15 +99,19 @@ impl<O: Offload> Contender for Measured<O> {
                 ]
             }
             Measurement::Busy => {
-                let (long, used) = self.on_io(busy(way.clone(), LOAD, plan.busy_trips));
-                let (short, used_short) = self.on_io(busy(way, SHORT_LOAD, plan.busy_trips));
+                let (trips, used) = self.on_io(busy(way, LOAD, plan.busy_trips));
                 vec![
-                    ("busy", quantile(long.iter().copied(), 0.5)),
-                    ("busy p99", quantile(long, 0.99)),
+                    ("busy", quantile(trips.iter().copied(), 0.5)),
+                    ("busy p99", quantile(trips, 0.99)),
                     ("busy load", used),
-                    ("busy short", quantile(short.iter().copied(), 0.5)),
-                    ("busy short p99", quantile(short, 0.99)),
-                    ("busy short load", used_short),
+                ]
+            }
+            Measurement::BusyShort => {
+                let (trips, used) = self.on_io(busy(way, SHORT_LOAD, plan.busy_trips));
+                vec![
+                    ("busy short", quantile(trips.iter().copied(), 0.5)),
+                    ("busy short p99", quantile(trips, 0.99)),
+                    ("busy short load", used),
                 ]
             }
             Measurement::Batch => {

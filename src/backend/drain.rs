@@ -214,11 +214,20 @@ impl<S: Fn()> Turn<'_, S> {
             After::Wake(waker) => self.wake(waker),
             After::Again { job, gave_way } => return self.go_on(job, gave_way),
         }
-        // Short jobs share the cost of looking for rayon's.
-        let is_rayons_turn = !self.short || self.jobs % SHORT_JOBS_PER_TURN == 0;
-        if is_rayons_turn && !self.searching {
+        if !self.searching && self.is_rayons_turn() {
             self.give_rayon_its_turn();
         }
+    }
+
+    /// After a job.
+    fn is_rayons_turn(&self) -> bool {
+        // Short jobs share the cost of looking for rayon's.
+        if self.short && self.jobs % SHORT_JOBS_PER_TURN != 0 {
+            return false;
+        }
+        // A ticket on its way to another worker would be the first thing to be
+        // found. It would come to nothing here, and the other would wake in vain.
+        !self.drainers.tickets.is_anybody_searching() || self.rayon_is_due()
     }
 
     /// A task that awaited the last job may push the next one before this worker

@@ -77,6 +77,12 @@ impl Tickets {
         self.word.load(SeqCst) & PARKED != 0
     }
 
+    /// A hint.
+    pub(crate) fn is_anybody_searching(&self) -> bool {
+        let word = self.word.load(SeqCst);
+        word & PARKED == 0 && word >= SEARCHING
+    }
+
     /// A searcher has taken a job, or turns to something else. The answer is for
     /// another worker.
     pub(crate) fn found(&self, is_empty: impl FnOnce() -> bool) -> Kick {
