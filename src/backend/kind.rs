@@ -9,7 +9,7 @@
 /// | `tokio::spawn` inside a job | **on the I/O lane**: use [`spawn`](crate::Handle::spawn) for what computes | on the CPU lane |
 /// | a socket opened directly inside a job | belongs to the I/O lane | panics (see below) |
 /// | a Tokio timer inside a job | the I/O lane's | the CPU runtime's own |
-/// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not see its cancel | as in any Tokio task |
+/// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not see its cancel | as in any Tokio task; none for closures |
 /// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |
 /// | [`current_job`](crate::current_job) costs | microseconds | nanoseconds |
 ///

@@ -4,9 +4,11 @@
 //! the threads do is: come and fetch a job when they are kicked.
 
 mod drain;
+mod fetcher;
 mod hooks;
 mod kind;
 pub(crate) mod rayon;
+mod relay;
 pub(crate) mod runtime;
 mod tickets;
 

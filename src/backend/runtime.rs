@@ -2,30 +2,22 @@
 //! I/O driver, for futures that call `tokio::spawn` on CPU-heavy parts of
 //! themselves.
 //!
-//! A job is one Tokio task, which *adopts* the oldest job of the lane's queue
-//! when it is first polled. From then on the job's waker wakes that task, so
-//! Tokio schedules the job as any of its own: its queues, its cooperative
-//! budget. Kicks and queued jobs are equal in number; an adopter that finds the
-//! queue empty (a shutdown swept it) ends.
+//! What its tasks do with the lane's queue stands in `fetcher.rs`.
 
 use std::fmt;
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 
+use super::fetcher::Fetcher;
+use super::relay::Relay;
 use crate::context;
 use crate::handle::Handle;
-use crate::job::completion;
-use crate::job::state::Cause;
-use crate::job::{After, Run};
-use crate::lane::{Lane, Level};
+use crate::lane::Level;
 use crate::panics;
 
 /// How long a thread may take to start.
@@ -35,6 +27,7 @@ pub(crate) struct CpuTokio {
     /// Taken by the warden when the lane closes.
     owner: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
+    pub(super) relay: Relay,
 }
 
 impl CpuTokio {
@@ -116,17 +109,24 @@ impl CpuTokio {
         Ok(Self {
             handle: runtime.handle().clone(),
             owner: Mutex::new(Some(runtime)),
+            relay: Relay::new(),
         })
     }
 
+    /// There is a job; if a pusher calls, after its fence.
     pub(super) fn kick(&self, level: &Level) {
-        let adopter = Adopter {
-            level: level.clone(),
-            job: None,
-        };
+        if !self.relay.call() {
+            return;
+        }
         // After a shutdown Tokio drops it at once, which is as well: the
         // warden sees to the queue.
-        drop(self.handle.spawn(adopter));
+        drop(self.handle.spawn(Fetcher::new(level.clone())));
+        let here = tokio::runtime::Handle::try_current();
+        if here.is_ok_and(|here| here.id() == self.handle.id()) {
+            // A worker keeps its own latest task to itself (Tokio's LIFO slot),
+            // and this one may compute for long: so that is not the latest.
+            drop(self.handle.spawn(async {}));
+        }
     }
 
     pub(super) fn retire(&self) {
@@ -168,50 +168,4 @@ fn try_threads(n: usize) -> io::Result<()> {
         let join = |thread: thread::ScopedJoinHandle<'_, ()>| drop(thread.join());
         outcome.map(|threads| threads.into_iter().for_each(join))
     })
-}
-
-struct Adopter {
-    level: Level,
-    job: Option<Arc<dyn Run>>,
-}
-
-impl Future for Adopter {
-    type Output = ();
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let job = match &self.job {
-            Some(job) => job.clone(),
-            None => match self.level.pop() {
-                Some(job) => self.job.insert(job).clone(),
-                None => return Poll::Ready(()),
-            },
-        };
-        self.level.pause_for_quota(&*job);
-        if let Some(link) = job.link() {
-            link.driver.register(cx.waker());
-        }
-        match self.level.step(job.clone()) {
-            After::Nothing => {}
-            After::Wake(waker) => completion::wake(Some(waker)),
-            After::Again { .. } => cx.waker().wake_by_ref(),
-        }
-        if job.has_ended() {
-            // It may have been closed just now, after its step: whoever did
-            // that woke this task in vain.
-            job.discard();
-            self.job = None;
-            Poll::Ready(())
-        } else {
-            Poll::Pending
-        }
-    }
-}
-
-impl Drop for Adopter {
-    /// Tokio lets go of its tasks when the runtime ends.
-    fn drop(&mut self) {
-        if let Some(job) = self.job.take() {
-            job.close(Cause::ShutDown);
-            Lane::discard(vec![job]);
-        }
-    }
 }

@@ -25,11 +25,14 @@ mod job {
 mod bridge;
 #[path = "../../src/lane/opening.rs"]
 mod opening;
+#[path = "../../src/backend/relay.rs"]
+mod relay;
 #[path = "../../src/backend/tickets.rs"]
 mod tickets;
 
 mod of_bridges;
 mod of_drainers;
+mod of_fetchers;
 mod of_jobs;
 mod of_openings;
 

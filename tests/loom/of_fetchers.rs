@@ -1,0 +1,101 @@
+//! The dedicated runtime's fetchers at the queue.
+
+use std::sync::Arc;
+
+use loom::sync::atomic::AtomicUsize;
+use loom::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
+use loom::sync::atomic::fence;
+use loom::thread;
+
+use crate::model;
+use crate::relay::Relay;
+
+/// A lane of the runtime backend, as in `backend/fetcher.rs`: of its queue the
+/// length only. A fetcher runs on the thread that spawns it, when that has done
+/// what it was at.
+struct Fetched {
+    queued: AtomicUsize,
+    relay: Relay,
+    ran: AtomicUsize,
+}
+
+/// What a fetcher does after a job, if there are more.
+#[derive(Clone, Copy)]
+enum Turn {
+    GoesOn,
+    IsOver,
+}
+
+impl Fetched {
+    fn push(&self) -> bool {
+        self.queued.fetch_add(1, AcqRel);
+        fence(SeqCst);
+        self.relay.call()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queued.load(Acquire) == 0
+    }
+
+    fn pop(&self) -> bool {
+        let one_less = |queued: usize| queued.checked_sub(1);
+        self.queued.fetch_update(AcqRel, Acquire, one_less).is_ok()
+    }
+
+    fn push_and_fetch(&self, turn: Turn) {
+        let mut waiting = usize::from(self.push());
+        while waiting > 0 {
+            waiting -= 1;
+            waiting += self.take_turn(turn);
+        }
+    }
+
+    /// How many fetchers wait after that on this thread's account.
+    fn take_turn(&self, turn: Turn) -> usize {
+        self.relay.begin_turn();
+        let mut spawned = 0;
+        while self.pop() {
+            if !self.is_empty() && self.relay.call() {
+                spawned += 1;
+            }
+            self.ran.fetch_add(1, SeqCst);
+            if matches!(turn, Turn::IsOver) && !self.is_empty() {
+                self.relay.wait();
+                return spawned + 1;
+            }
+        }
+        spawned
+    }
+}
+
+fn no_job_is_left(mine: Turn, others: Turn, jobs_of_mine: usize) {
+    model(move || {
+        let lane = Arc::new(Fetched {
+            queued: AtomicUsize::new(0),
+            relay: Relay::new(),
+            ran: AtomicUsize::new(0),
+        });
+        let other = thread::spawn({
+            let lane = lane.clone();
+            move || lane.push_and_fetch(others)
+        });
+        for _ in 0..jobs_of_mine {
+            lane.push_and_fetch(mine);
+        }
+        other.join().unwrap();
+        assert_eq!(lane.ran.load(SeqCst), jobs_of_mine + 1);
+        // And nobody is said to wait who does not: the next push calls one.
+        assert!(lane.push());
+    });
+}
+
+#[test]
+fn no_job_is_left_without_a_fetcher() {
+    no_job_is_left(Turn::GoesOn, Turn::GoesOn, 2);
+}
+
+#[test]
+fn no_job_is_left_by_fetchers_whose_turn_is_over() {
+    no_job_is_left(Turn::IsOver, Turn::IsOver, 2);
+    no_job_is_left(Turn::GoesOn, Turn::IsOver, 2);
+}
