@@ -99,7 +99,18 @@ pub(crate) fn worker_index() -> Option<usize> {
     WORKER.get()
 }
 
-/// Whether this thread is one of `lane`'s.
+/// Whether this thread was started by a runtime or pool of `lane`'s, as a worker
+/// or for what blocks.
+pub(crate) fn is_thread_of(lane: &Arc<Lane>) -> bool {
+    let is_own = |own: &RefCell<Option<Handle>>| {
+        let own = own.borrow();
+        own.as_ref()
+            .is_some_and(|own| Arc::ptr_eq(own.level().lane(), lane))
+    };
+    OWN.try_with(is_own).unwrap_or(false)
+}
+
+/// Whether this thread is one of `lane`'s workers.
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     level_served_in(lane).is_some()
 }

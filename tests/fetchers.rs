@@ -3,9 +3,10 @@
 
 mod support;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
 
 use support::{lanes, time_limit};
 use twolane::{Backend, Handle};
@@ -14,16 +15,53 @@ use twolane::{Backend, Handle};
 /// not be that one.
 #[test]
 fn a_job_of_a_job_that_computes_gets_the_other_thread() {
+    gets_the_other_thread(|spawn| spawn());
+}
+
+/// Nor if the job has entered another runtime meanwhile.
+#[test]
+fn so_it_does_from_within_another_runtimes_context() {
+    gets_the_other_thread(|spawn| {
+        let io = twolane::Handle::current().io_handle().clone();
+        let _other = io.enter();
+        spawn();
+    });
+}
+
+/// Not always: Tokio does not tell a worker that is just about to sleep.
+fn gets_the_other_thread(within: fn(&dyn Fn())) {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 2);
-    for n in 0..100 {
-        let outer = lanes.cpu.spawn_cpu(move || {
-            let (done, is_done) = mpsc::channel();
-            twolane::spawn_cpu(move || done.send(n).unwrap()).detach();
-            is_done.recv().unwrap()
+    let attempt = || {
+        let give_up = Arc::new(AtomicBool::new(false));
+        let outer = lanes.cpu.spawn_cpu({
+            let give_up = give_up.clone();
+            move || {
+                let has_run = Arc::new(AtomicBool::new(false));
+                within(&|| {
+                    let has_run = has_run.clone();
+                    twolane::spawn_cpu(move || has_run.store(true, SeqCst)).detach();
+                });
+                while !has_run.load(SeqCst) {
+                    if give_up.load(SeqCst) {
+                        return false;
+                    }
+                    std::thread::yield_now();
+                }
+                true
+            }
         });
-        assert_eq!(outer.wait().unwrap(), n);
-    }
+        for _ in 0..5_000 {
+            if outer.is_finished() {
+                break;
+            }
+            lanes.cpu.spawn_io(async {}).wait().unwrap();
+        }
+        give_up.store(true, SeqCst);
+        outer.wait().unwrap()
+    };
+    let gets_it = (0..100).filter(|_| attempt()).count();
+    assert!(gets_it > 80, "{gets_it} of 100");
 }
 
 /// Tokio brings another thread for the only one: with a fetcher for it.
@@ -99,5 +137,66 @@ fn closures_that_block_on_tokios_resources_do_not_run_out_of_budget() {
             futures::executor::block_on(all);
         });
         received.wait().unwrap();
+    }
+}
+
+/// Futures that give way are always in Tokio's queues, each with a place of its
+/// own, and the lane's whole queue has one: what has not run yet goes before
+/// them all the same.
+#[test]
+fn what_has_not_run_passes_futures_that_give_way() {
+    const FUTURES: usize = 50;
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let (over, turns) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
+    let (started, is_running) = mpsc::channel();
+    let futures: Vec<_> = (0..FUTURES)
+        .map(|_| {
+            let (over, turns, started) = (over.clone(), turns.clone(), started.clone());
+            lanes.cpu.spawn(async move {
+                started.send(()).unwrap();
+                while !over.load(SeqCst) {
+                    turns.fetch_add(1, SeqCst);
+                    twolane::yield_now().await;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..FUTURES {
+        is_running.recv().unwrap();
+    }
+    // All are queued before the first runs.
+    let gate = Arc::new(Barrier::new(2));
+    let first = lanes.cpu.spawn_cpu({
+        let gate = gate.clone();
+        move || {
+            gate.wait();
+        }
+    });
+    let closures: Vec<_> = (0..FUTURES)
+        .map(|_| {
+            let turns = turns.clone();
+            // Longer than a fetcher's turn, so that each has one to itself.
+            lanes.cpu.spawn_cpu(move || {
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_micros(100) {}
+                turns.load(SeqCst)
+            })
+        })
+        .collect();
+    gate.wait();
+    first.wait().unwrap();
+    let ran_at: Vec<_> = closures.into_iter().map(|c| c.wait().unwrap()).collect();
+    over.store(true, SeqCst);
+    let between = ran_at[FUTURES - 1] - ran_at[0];
+    assert!(
+        between <= 2 * FUTURES,
+        "{between} turns of the futures between {FUTURES} closures"
+    );
+    for future in futures {
+        future.wait().unwrap();
     }
 }

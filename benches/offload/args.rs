@@ -27,9 +27,6 @@ struct Args {
     /// Only contenders whose name has one of these in it.
     #[arg(long, value_delimiter = ';')]
     contenders: Vec<String>,
-    /// twolane's threads without OS weights.
-    #[arg(long)]
-    even: bool,
     /// A short run whose figures mean little.
     #[arg(long)]
     quick: bool,
@@ -45,7 +42,6 @@ pub struct Plan {
     pub rounds: usize,
     pub measurements: Vec<Measurement>,
     contenders: Vec<String>,
-    pub even: bool,
     pub hot_trips: usize,
     pub cold_trips: usize,
     pub busy_trips: usize,
@@ -67,7 +63,6 @@ impl Plan {
                 args.only
             },
             contenders: args.contenders,
-            even: args.even,
             hot_trips: of(5_000, 200),
             cold_trips: of(100, 20),
             busy_trips: of(100, 20),

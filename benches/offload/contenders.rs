@@ -5,9 +5,9 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
-use twolane::{Backend, CpuRuntime, Priority};
+use twolane::{Backend, Builder, CpuRuntime, Priority};
 
 use crate::args::Plan;
 use crate::measure::{Contender, Measured};
@@ -32,25 +32,23 @@ pub trait Offload: Clone + Send + Sync + 'static {
 
 pub const BASELINE: &str = "nothing, the gap alone";
 pub const HIGH: &str = "twolane spawn_cpu, High";
+pub const EVEN: &str = "twolane spawn_cpu, no nice";
+pub const WEIGHED: &str = "rayon + oneshot, nice 16";
 pub const FLOOR: &str = "floor: one parked thread";
 pub const TOKIO_SPAWN: &str = "tokio::spawn";
 
 pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
     let io = Arc::new(runtime(2));
-    let lane = |backend| {
-        let builder = CpuRuntime::builder()
-            .backend(backend)
-            .io_handle(io.handle().clone());
-        let builder = if plan.even {
-            builder.without_nice()
-        } else {
-            builder
-        };
+    let lane = |backend, change: fn(Builder) -> Builder| {
+        let builder = CpuRuntime::builder().backend(backend);
+        let builder = change(builder).io_handle(io.handle().clone());
         // For the process's whole life, as the peers' pools.
         let lane = Box::leak(Box::new(builder.build().unwrap()));
         lane.handle()
     };
-    let (rayon, tokio) = (lane(Backend::Rayon), lane(Backend::Runtime));
+    let rayon = lane(Backend::Rayon, |builder| builder);
+    let tokio = lane(Backend::Runtime, |builder| builder);
+    let even = lane(Backend::Rayon, Builder::without_nice);
     let high = rayon.clone();
     // Its threads start with the first job.
     high.with_priority(Priority::High)
@@ -58,24 +56,30 @@ pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
         .wait()
         .unwrap();
     let second = Arc::new(runtime(cores()));
-    let pool = Arc::new(
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(cores())
-            .build()
-            .unwrap(),
-    );
+    let rayon_pool = |start: fn(usize)| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
+        Arc::new(pool.start_handler(start).build().unwrap())
+    };
+    let pool = rayon_pool(|_| ());
+    let weighed = rayon_pool(|_| {
+        // As Normal's, which has no such weight elsewhere either.
+        #[cfg(target_os = "linux")]
+        rustix::process::nice(16).unwrap();
+    });
     let mut all: Vec<Box<dyn Contender>> = vec![
         Measured::boxed("twolane spawn_cpu, Rayon", &io, Closure(rayon.clone())),
         Measured::boxed("twolane spawn, Rayon", &io, Future_(rayon)),
         Measured::boxed("twolane spawn_cpu, Runtime", &io, Closure(tokio.clone())),
         Measured::boxed("twolane spawn, Runtime", &io, Future_(tokio)),
         Measured::boxed(HIGH, &io, High(high)),
+        Measured::boxed(EVEN, &io, Closure(even)),
         Measured::boxed("tokio_rayon", &io, TokioRayon(pool.clone())),
         Measured::boxed("rayon + oneshot", &io, RayonOneshot(pool.clone())),
         Measured::boxed("rayon + async-task", &io, RayonAsyncTask(pool)),
         Measured::boxed("spawn_blocking", &io, SpawnBlocking),
         Measured::boxed("second runtime", &io, SecondRuntime(second.clone())),
         Measured::boxed("JoinSet::spawn_on", &io, JoinSetSpawnOn(second)),
+        Measured::boxed(WEIGHED, &io, RayonOneshot(weighed)),
         Measured::boxed(FLOOR, &io, OneThread::start()),
         Measured::boxed(TOKIO_SPAWN, &io, TokioSpawn),
         Measured::boxed(BASELINE, &io, Nothing),
@@ -85,7 +89,7 @@ pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
 }
 
 fn runtime(workers: usize) -> Runtime {
-    Builder::new_multi_thread()
+    tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
         .max_blocking_threads(cores())
         .enable_all()

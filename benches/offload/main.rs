@@ -18,6 +18,10 @@
 //!   only;
 //! - the floor: one thread that parks, a place for one job, a oneshot back. It
 //!   is no pool and can have one job at a time, but wakes as little as can be;
+//! - the same without twolane's OS weights, which the peers do not have ("no
+//!   nice"), at its High priority, and a peer with the weight of Normal ("nice
+//!   16"): what it costs, cold and busy, that the I/O lane comes first. The
+//!   peer is not counted among the peers;
 //! - goroutines, in a process of their own: a goroutine for each job, its
 //!   result through a channel. They have ratios of their own.
 //!
@@ -53,9 +57,7 @@
 //! # What it does not measure
 //!
 //! Jobs that compute (`late_job`, `small_work`), a million at once (`million`),
-//! futures that are woken and polled again (`switch`). The threads of twolane
-//! have its default OS weights, the peers' have none; `--even` takes twolane's
-//! weights away.
+//! futures that are woken and polled again (`switch`).
 //!
 //! # How to run it
 //!
@@ -124,7 +126,7 @@ fn main() {
             }
         }
     }
-    table::report(&figures, &plan);
+    table::report(&figures);
     // The contenders' threads may rest for ever in what a peer left.
     watchdog.rest();
 }

@@ -1,7 +1,6 @@
 //! The printed table, and the file.
 
-use crate::args::Plan;
-use crate::contenders::{BASELINE, FLOOR, HIGH, TOKIO_SPAWN};
+use crate::contenders::{BASELINE, EVEN, FLOOR, HIGH, TOKIO_SPAWN, WEIGHED};
 use crate::figures::Figures;
 use crate::goroutines;
 use crate::support::{Ratio, Report, median};
@@ -22,7 +21,7 @@ const OFFLOADING: [&str; 6] = [
     "second runtime",
     "JoinSet::spawn_on",
 ];
-const OTHERS: [&str; 4] = [FLOOR, TOKIO_SPAWN, goroutines::NAME, BASELINE];
+const OTHERS: [&str; 5] = [WEIGHED, FLOOR, TOKIO_SPAWN, goroutines::NAME, BASELINE];
 
 /// Heading, metrics (the first with the spread of its rounds), unit.
 type Columns = &'static [(&'static str, &'static str)];
@@ -53,7 +52,7 @@ const BATCHES: Columns = &[
     ("bytes, hot", "bytes, hot"),
 ];
 
-pub fn report(figures: &Figures, plan: &Plan) {
+pub fn report(figures: &Figures) {
     table(
         "round trip, ns; cpu: ns of CPU time a trip",
         LATENCIES,
@@ -91,9 +90,6 @@ pub fn report(figures: &Figures, plan: &Plan) {
         println!("{:44} {allocations:.3}", "allocs_per_job");
         report.ratio("allocs_per_job", allocations);
     }
-    if plan.even {
-        println!("twolane's threads had no OS weights (--even)");
-    }
     report.write();
 }
 
@@ -104,7 +100,12 @@ fn table(title: &str, columns: Columns, figures: &Figures) {
         print!(" {heading:>16}");
     }
     println!();
-    for contender in OURS.iter().chain([&HIGH]).chain(&OFFLOADING).chain(&OTHERS) {
+    for contender in OURS
+        .iter()
+        .chain([&HIGH, &EVEN])
+        .chain(&OFFLOADING)
+        .chain(&OTHERS)
+    {
         let values: Vec<_> = columns
             .iter()
             .map(|(_, metric)| figures.median(contender, metric))
@@ -153,8 +154,8 @@ fn ratios(figures: &Figures) -> Vec<(String, Ratio)> {
     let ours: Vec<_> = OURS.into_iter().zip(suffixes).collect();
     let mut found = Vec::new();
     for (name, metric, peers) in wanted {
-        let with_high = ours.iter().copied().chain([(HIGH, "_high")]);
-        for (ours, suffix) in with_high {
+        let of_weights = [(HIGH, "_high"), (EVEN, "_no_nice")];
+        for (ours, suffix) in ours.iter().copied().chain(of_weights) {
             if let Some(ratio) = figures.over_best(ours, peers, metric) {
                 found.push((format!("{name}{suffix}"), ratio));
             }

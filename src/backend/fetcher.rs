@@ -1,10 +1,15 @@
 //! The task of the dedicated runtime that takes jobs out of the lane's queue and
 //! runs them. How many there are, and who spawns them: `relay.rs`.
 //!
-//! A closure ends with its step, and so do many futures; a fetcher runs them one
-//! after the other, as long as its [`TURN`] lasts. A future that has to wait it
-//! *adopts*: from then on the job's waker wakes this task, which does nothing
-//! else any more, so that Tokio schedules the job as any of its own.
+//! A closure ends with its step; a fetcher runs one after the other, as long as
+//! its [`TURN`] lasts. A future ends the turn, since each shall find Tokio's
+//! budget whole. One that has to wait is *adopted*: from then on the job's waker
+//! wakes this task, which does nothing else any more, so that Tokio schedules the
+//! job as any of its own.
+//!
+//! In Tokio's queues a fetcher has one place, for all that is in the lane's; an
+//! adopted job has one of its own, and if it never has to wait it is always
+//! there. So one that gives way lets a fetcher pass that comes for one turn.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -18,99 +23,110 @@ use super::Threads;
 use super::runtime::CpuTokio;
 use crate::job::state::Cause;
 use crate::job::{After, Run, completion};
-use crate::lane::{Lane, Level};
+use crate::lane::{LEFT_BEHIND, Lane, Level};
+use crate::panics;
 
-/// Then Tokio's other tasks shall have theirs: some, of an adopted job each, may
-/// have less to do. Many times what it costs to wait for the next turn.
+/// Then Tokio's other tasks shall have theirs. Many times what it costs to wait
+/// for the next one.
 const TURN: Duration = Duration::from_micros(20);
 
 pub(super) struct Fetcher {
     level: Level,
     adopted: Option<Arc<dyn Run>>,
+    /// If there are more jobs when its turn is over.
+    comes_again: bool,
 }
 
 impl Fetcher {
     /// It waits, by the relay's book.
-    pub(super) fn new(level: Level) -> Self {
+    pub(super) fn new(level: Level, comes_again: bool) -> Self {
         Self {
             level,
             adopted: None,
+            comes_again,
         }
     }
 
-    /// None after a shutdown.
-    fn next(&self, runtime: &CpuTokio) -> Option<Arc<dyn Run>> {
-        let job = self.level.pop()?;
-        // Now: what this job does may take long.
-        if self.level.has_queued() {
-            runtime.kick(&self.level);
-        }
-        Some(job)
-    }
-
-    /// A step of `job`, which ends with it or is adopted.
-    fn run(&mut self, job: Arc<dyn Run>, cx: &mut Context<'_>) {
-        self.level.pause_for_quota(&*job);
-        if let Some(link) = job.link() {
-            link.driver.register(cx.waker());
-            step(&self.level, &job, cx);
-        } else {
-            // Of Tokio's budget each task has one, and this one is not the
-            // job's: what blocks on one of Tokio's resources there would find it
-            // used up, and never get it.
-            let closure = pin!(unconstrained(poll_fn(|cx| {
-                step(&self.level, &job, cx);
-                Poll::Ready(())
-            })));
-            let _: Poll<()> = closure.poll(cx);
-        }
-        if job.has_ended() {
-            // It may have been closed just now, after its step: whoever did that
-            // has woken this task in vain.
-            job.discard();
-            self.adopted = None;
-        } else {
-            self.adopted = Some(job);
-        }
-    }
-}
-
-fn step(level: &Level, job: &Arc<dyn Run>, cx: &Context<'_>) {
-    match level.step(job.clone()) {
-        After::Nothing => {}
-        After::Wake(waker) => completion::wake(Some(waker)),
-        After::Again { .. } => cx.waker().wake_by_ref(),
-    }
-}
-
-impl Future for Fetcher {
-    type Output = ();
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(job) = self.adopted.clone() {
-            self.run(job, cx);
-            return match self.adopted {
-                Some(_) => Poll::Pending,
-                None => Poll::Ready(()),
-            };
-        }
-        let level = self.level.clone();
-        let Some(Threads::Runtime(runtime)) = level.threads() else {
-            unreachable!("fetchers are spawned by the runtime backend");
-        };
+    fn take_turn(&mut self, level: &Level, runtime: &CpuTokio, cx: &mut Context<'_>) -> Poll<()> {
         runtime.relay.begin_turn();
         let start = Instant::now();
-        while let Some(job) = self.next(runtime) {
-            self.run(job, cx);
-            if self.adopted.is_some() {
-                return Poll::Pending;
+        while let Some(job) = level.pop() {
+            // Now: what this job does may take long.
+            if level.has_queued() {
+                runtime.kick(level);
             }
-            if start.elapsed() >= TURN && level.has_queued() {
+            level.pause_for_quota(&*job);
+            let is_future = job.link().is_some();
+            if is_future {
+                if self.step_future(level, job, cx).is_pending() {
+                    return Poll::Pending;
+                }
+            } else {
+                run_closure(level, job, cx);
+            }
+            if is_future || start.elapsed() >= TURN {
+                if !self.comes_again || !level.has_queued() {
+                    break;
+                }
                 runtime.relay.wait();
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
         }
         Poll::Ready(())
+    }
+
+    /// Pending if the job is adopted, or still is.
+    fn step_future(&mut self, level: &Level, job: Arc<dyn Run>, cx: &Context<'_>) -> Poll<()> {
+        if let Some(link) = job.link() {
+            link.driver.register(cx.waker());
+        }
+        match level.step(job.clone()) {
+            After::Nothing => {}
+            After::Wake(waker) => completion::wake(Some(waker)),
+            After::Again { gave_way, .. } => {
+                cx.waker().wake_by_ref();
+                if gave_way && level.has_queued() {
+                    if let Some(Threads::Runtime(runtime)) = level.threads() {
+                        runtime.let_pass(level);
+                    }
+                }
+            }
+        }
+        if job.has_ended() {
+            // It may have been closed just now, after its step: whoever did that
+            // has woken this task in vain. What goes with it is foreign.
+            panics::run_hook(LEFT_BEHIND, move || job.discard());
+            Poll::Ready(())
+        } else {
+            self.adopted = Some(job);
+            Poll::Pending
+        }
+    }
+}
+
+/// Tokio has one budget for all that a task does in one poll: a closure that
+/// blocks on one of Tokio's resources would find it used up, and never get it.
+fn run_closure(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) {
+    let mut job = Some(job);
+    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job))));
+    if let Poll::Ready(Some(After::Wake(waker))) = pin!(unconstrained(step)).poll(cx) {
+        completion::wake(Some(waker));
+    }
+}
+
+impl Future for Fetcher {
+    type Output = ();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let level = self.level.clone();
+        if let Some(job) = self.adopted.take() {
+            level.pause_for_quota(&*job);
+            return self.step_future(&level, job, cx);
+        }
+        let Some(Threads::Runtime(runtime)) = level.threads() else {
+            unreachable!("fetchers are spawned by the runtime backend");
+        };
+        self.take_turn(&level, runtime, cx)
     }
 }
 

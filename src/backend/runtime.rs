@@ -109,7 +109,7 @@ impl CpuTokio {
         Ok(Self {
             handle: runtime.handle().clone(),
             owner: Mutex::new(Some(runtime)),
-            relay: Relay::new(),
+            relay: Relay::new(threads),
         })
     }
 
@@ -120,13 +120,22 @@ impl CpuTokio {
         }
         // After a shutdown Tokio drops it at once, which is as well: the
         // warden sees to the queue.
-        drop(self.handle.spawn(Fetcher::new(level.clone())));
-        let here = tokio::runtime::Handle::try_current();
-        if here.is_ok_and(|here| here.id() == self.handle.id()) {
+        drop(self.handle.spawn(Fetcher::new(level.clone(), true)));
+        // Not by Tokio's current handle: whoever has entered another runtime is
+        // on this one's worker still.
+        if context::is_thread_of(level.lane()) {
             // A worker keeps its own latest task to itself (Tokio's LIFO slot),
             // and this one may compute for long: so that is not the latest.
             drop(self.handle.spawn(async {}));
         }
+    }
+
+    /// By an adopted job that gives way, and does nothing more in this poll:
+    /// what has not run yet goes before it.
+    pub(super) fn let_pass(&self, level: &Level) {
+        self.relay.wait();
+        // Here the LIFO slot is the right place: it is polled next.
+        drop(self.handle.spawn(Fetcher::new(level.clone(), false)));
     }
 
     pub(super) fn retire(&self) {

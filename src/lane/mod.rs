@@ -33,7 +33,7 @@ use crate::warden::Order;
 pub(crate) use level::Level;
 use suspended::Suspended;
 
-const LEFT_BEHIND: &str = "what a job left behind";
+pub(crate) const LEFT_BEHIND: &str = "what a job left behind";
 
 pub(crate) struct Lane {
     levels: [level::State; Priority::ALL.len()],
