@@ -64,8 +64,8 @@ impl Handle {
 
     /// Runs a closure on the CPU lane.
     ///
-    /// For what computes for more than some tens of microseconds; below that,
-    /// the hop costs more than it spares. With [`Backend::Rayon`], `par_iter`,
+    /// For what computes for 100 µs or more, or slices of a millisecond of what
+    /// takes less; what that rests on stands at [`Handle`]. With [`Backend::Rayon`], `par_iter`,
     /// `join` and `scope` inside use the lane's own threads. A queue is
     /// unbounded, first come first served.
     ///

@@ -49,8 +49,8 @@
 //! | a long loop in a closure | [`checkpoint`] |
 //! | a wait for any of it on a plain thread | [`Task::wait`] |
 //!
-//! Work below some tens of microseconds is best done where it is: the hop costs
-//! more than it spares. File I/O and blocking drivers belong on
+//! Work of less than some 100 µs is best offloaded in slices of a millisecond, or
+//! done where it is: [`Handle`] says what an offload costs. File I/O and blocking drivers belong on
 //! [`tokio::task::spawn_blocking`], which has threads to spare; the CPU lane has
 //! as many as there are cores.
 //!

@@ -49,7 +49,9 @@ use crate::warden::Order;
 ///
 /// 1. tell the server to stop, and wait for it as long as you like;
 /// 2. `cpu.shutdown_timeout(limit).await`: handlers that wait for a job that
-///    has not started are told [`JoinError::is_shutdown`], and answer 503;
+///    has not started are told [`JoinError::is_shutdown`], and answer 503; one
+///    that runs and asks [`checkpoint`](crate::checkpoint) returns what *you*
+///    return for [`Cancelled`](crate::Cancelled): make that a 503 too;
 /// 3. wait for the server once more, so that those answers get out.
 ///
 /// A job that runs then can start no other, on either lane: what it has to

@@ -7,9 +7,9 @@
 //! wakes this task, which does nothing else any more, so that Tokio schedules the
 //! job as any of its own.
 //!
-//! In Tokio's queues a fetcher has one place, for all that is in the lane's; an
-//! adopted job has one of its own, and if it never has to wait it is always
-//! there. So one that gives way lets a fetcher pass that comes for one turn.
+//! In Tokio's queues a fetcher has one place, for all that is in the lane's; each
+//! adopted job has one of its own, and if it never waits for long it is always
+//! there. So after a step it lets a fetcher pass, which comes for one turn.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -84,14 +84,7 @@ impl Fetcher {
         match level.step(job.clone()) {
             After::Nothing => {}
             After::Wake(waker) => completion::wake(Some(waker)),
-            After::Again { gave_way, .. } => {
-                cx.waker().wake_by_ref();
-                if gave_way && level.has_queued() {
-                    if let Some(Threads::Runtime(runtime)) = level.threads() {
-                        runtime.let_pass(level);
-                    }
-                }
-            }
+            After::Again { .. } => cx.waker().wake_by_ref(),
         }
         if job.has_ended() {
             // It may have been closed just now, after its step: whoever did that
@@ -119,14 +112,18 @@ impl Future for Fetcher {
     type Output = ();
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let level = self.level.clone();
-        if let Some(job) = self.adopted.take() {
-            level.pause_for_quota(&*job);
-            return self.step_future(&level, job, cx);
-        }
         let Some(Threads::Runtime(runtime)) = level.threads() else {
             unreachable!("fetchers are spawned by the runtime backend");
         };
-        self.take_turn(&level, runtime, cx)
+        let Some(job) = self.adopted.take() else {
+            return self.take_turn(&level, runtime, cx);
+        };
+        level.pause_for_quota(&*job);
+        let polled = self.step_future(&level, job, cx);
+        if level.has_queued() {
+            runtime.let_pass(&level);
+        }
+        polled
     }
 }
 

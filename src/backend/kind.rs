@@ -10,6 +10,7 @@
 /// | a socket opened directly inside a job | belongs to the I/O lane | panics (see below) |
 /// | a Tokio timer inside a job | the I/O lane's | the CPU runtime's own |
 /// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not see its cancel | as in any Tokio task; none for closures |
+/// | `tokio::task::id()` inside a job | none | of the Tokio task that runs it: closures and short futures share one |
 /// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |
 /// | [`current_job`](crate::current_job) costs | microseconds | nanoseconds |
 ///

@@ -130,8 +130,8 @@ impl CpuTokio {
         }
     }
 
-    /// By an adopted job that gives way, and does nothing more in this poll:
-    /// what has not run yet goes before it.
+    /// By a task that does nothing more in this poll, while there are jobs: a
+    /// fetcher goes before it, for one turn.
     pub(super) fn let_pass(&self, level: &Level) {
         self.relay.wait();
         // Here the LIFO slot is the right place: it is polled next.
