@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use support::{BOTH, Lanes, Stuck, lanes, time_limit};
+use tracing::span::Id;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
@@ -54,7 +55,14 @@ impl Log {
     }
 }
 
+const PANICS_WHEN_CLOSED: &str = "panics when closed";
+
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Tap {
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let name = context.span(&id).map(|span| span.name());
+        assert_ne!(name, Some(PANICS_WHEN_CLOSED));
+    }
+
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
         struct Text(String);
         impl field::Visit for Text {
@@ -120,6 +128,37 @@ fn a_panic_that_no_task_will_carry() {
         assert!(read.unwrap_err().is_panic());
         assert!(log.is_silent());
         assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}
+
+/// A job's span ends with the job's last reference, which is here the lane's. What
+/// the subscriber panics with there is the log's, and the lane goes on.
+#[test]
+fn a_subscriber_that_panics_when_a_jobs_span_closes() {
+    let _limit = time_limit();
+    let log = Log::listen();
+    let expect_panic = || {
+        let line = log.next();
+        let expected = "ERROR twolane: what a job left behind panicked";
+        assert!(line.starts_with(expected), "{line}");
+    };
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let (let_go, wait) = mpsc::channel();
+        let span = tracing::info_span!(PANICS_WHEN_CLOSED);
+        span.in_scope(|| cpu.spawn_cpu(move || wait.recv().unwrap()).detach());
+        drop(span);
+        let_go.send(()).unwrap();
+        expect_panic();
+
+        let (let_go, wait) = tokio::sync::oneshot::channel();
+        let span = tracing::info_span!(PANICS_WHEN_CLOSED);
+        span.in_scope(|| cpu.spawn(async { wait.await.unwrap() }).detach());
+        drop(span);
+        let_go.send(()).unwrap();
+        expect_panic();
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert!(log.is_silent());
     }
 }
 
