@@ -61,6 +61,13 @@ impl<O: Offload> Measured<O> {
         let task = self.io.spawn(task);
         self.io.block_on(task).unwrap()
     }
+
+    fn busy(&self, with: Load, names: [&'static str; 3], plan: &Plan) -> Found {
+        let (trips, used) = self.on_io(busy(self.way.clone(), with, plan.busy_trips));
+        let p50 = quantile(trips.iter().copied(), 0.5);
+        let p99 = quantile(trips, 0.99);
+        names.into_iter().zip([p50, p99, used]).collect()
+    }
 }
 
 impl<O: Offload> Contender for Measured<O> {
@@ -102,21 +109,10 @@ impl<O: Offload> Contender for Measured<O> {
                     ("cold cpu", cpu),
                 ]
             }
-            Measurement::Busy => {
-                let (trips, used) = self.on_io(busy(way, LOAD, plan.busy_trips));
-                vec![
-                    ("busy", quantile(trips.iter().copied(), 0.5)),
-                    ("busy p99", quantile(trips, 0.99)),
-                    ("busy load", used),
-                ]
-            }
+            Measurement::Busy => self.busy(LOAD, ["busy", "busy p99", "busy load"], plan),
             Measurement::BusyShort => {
-                let (trips, used) = self.on_io(busy(way, SHORT_LOAD, plan.busy_trips));
-                vec![
-                    ("busy short", quantile(trips.iter().copied(), 0.5)),
-                    ("busy short p99", quantile(trips, 0.99)),
-                    ("busy short load", used),
-                ]
+                let names = ["busy short", "busy short p99", "busy short load"];
+                self.busy(SHORT_LOAD, names, plan)
             }
             Measurement::Batch => {
                 let small = {
