@@ -153,8 +153,9 @@ fn tick() {
 /// gives way goes behind all that has not run yet, also what comes later, so
 /// that a small job waits for one slice and not for one of each long job; and
 /// when eight others in a row have gone before those that gave way, it is their
-/// turn. On `Backend::Runtime` the order is Tokio's. It is also where such a
-/// future sees its cancellation and a shutdown.
+/// turn. On `Backend::Runtime` one that has not run yet goes before it each time,
+/// and else the order is Tokio's. It is also where such a future sees its
+/// cancellation and a shutdown.
 ///
 /// A closure can't give way; see [`checkpoint`](crate::checkpoint). Outside a
 /// CPU job it yields like [`tokio::task::yield_now`], by the same clock.

@@ -17,7 +17,7 @@ use crate::stack;
 thread_local! {
     /// Entered by the user, innermost last.
     static ENTERED: RefCell<Vec<Handle>> = const { RefCell::new(Vec::new()) };
-    /// Of the lane whose thread this is, or whose I/O job is being polled.
+    /// Of the lane whose thread this is.
     static OWN: RefCell<Option<Handle>> = const { RefCell::new(None) };
     static WORKER: Cell<Option<usize>> = const { Cell::new(None) };
     static JOB: RefCell<Option<Running>> = const { RefCell::new(None) };
@@ -99,13 +99,15 @@ pub(crate) fn worker_index() -> Option<usize> {
     WORKER.get()
 }
 
-/// Whether this thread was started by a runtime or pool of `lane`'s, as a worker
-/// or for what blocks.
-pub(crate) fn is_thread_of(lane: &Arc<Lane>) -> bool {
+/// Whether this thread belongs to `level`: its workers, and those of the same
+/// runtime that may become some.
+pub(crate) fn is_thread_of(level: &Level) -> bool {
     let is_own = |own: &RefCell<Option<Handle>>| {
         let own = own.borrow();
-        own.as_ref()
-            .is_some_and(|own| Arc::ptr_eq(own.level().lane(), lane))
+        own.as_ref().is_some_and(|own| {
+            let own = own.level();
+            own.priority() == level.priority() && Arc::ptr_eq(own.lane(), level.lane())
+        })
     };
     OWN.try_with(is_own).unwrap_or(false)
 }

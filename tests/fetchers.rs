@@ -6,7 +6,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::sync::{Arc, Barrier};
-use std::time::{Duration, Instant};
+use std::task::Poll;
 
 use support::{lanes, time_limit};
 use twolane::{Backend, Handle};
@@ -111,6 +111,10 @@ fn tokios_own_tasks_get_their_turn() {
         let over = over.clone();
         async move {
             tokio::spawn(async move {
+                // Else it would be polled next, from the LIFO slot.
+                for _ in 0..10 {
+                    tokio::task::yield_now().await;
+                }
                 over.store(true, SeqCst);
                 had.send(()).unwrap();
             });
@@ -179,12 +183,7 @@ fn what_has_not_run_passes_futures_that_give_way() {
     let closures: Vec<_> = (0..FUTURES)
         .map(|_| {
             let turns = turns.clone();
-            // Longer than a fetcher's turn, so that each has one to itself.
-            lanes.cpu.spawn_cpu(move || {
-                let start = Instant::now();
-                while start.elapsed() < Duration::from_micros(100) {}
-                turns.load(SeqCst)
-            })
+            lanes.cpu.spawn_cpu(move || turns.load(SeqCst))
         })
         .collect();
     gate.wait();
@@ -199,4 +198,77 @@ fn what_has_not_run_passes_futures_that_give_way() {
     for future in futures {
         future.wait().unwrap();
     }
+}
+
+/// Ready again at once. (Tokio's `yield_now` lets all others go first.)
+async fn at_the_back_of_the_queue() {
+    let mut has_been = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut has_been, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// So do tasks that are not the lane's own: many that are always ready do not keep
+/// a queue waiting for many laps.
+#[test]
+fn a_queue_has_as_many_places_as_tokios_own_tasks() {
+    const TASKS: usize = 200;
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let (over, laps) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
+    let spawned = lanes.cpu.spawn({
+        let (over, laps) = (over.clone(), laps.clone());
+        async move {
+            for n in 0..TASKS {
+                let (over, laps) = (over.clone(), laps.clone());
+                tokio::spawn(async move {
+                    while !over.load(SeqCst) {
+                        laps.fetch_add(usize::from(n == 0), SeqCst);
+                        at_the_back_of_the_queue().await;
+                    }
+                });
+            }
+        }
+    });
+    spawned.wait().unwrap();
+    let jobs: Vec<_> = (0..10 * TASKS)
+        .map(|_| {
+            let laps = laps.clone();
+            lanes.cpu.spawn_cpu(move || laps.load(SeqCst))
+        })
+        .collect();
+    let ran_at: Vec<_> = jobs.into_iter().map(|job| job.wait().unwrap()).collect();
+    over.store(true, SeqCst);
+    let laps = ran_at.last().unwrap() - ran_at[0];
+    // One for each job, or two, would be without.
+    assert!(laps <= TASKS, "{laps} laps");
+}
+
+/// What a closure spawns or wakes is polled before the next job, which may take
+/// long, and can't be had by another thread.
+#[test]
+fn what_a_job_spawns_with_tokio_goes_before_the_next() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 2);
+    let (blocked, is_blocked) = mpsc::channel();
+    let other = lanes.cpu.spawn_cpu(move || is_blocked.recv().unwrap());
+    for _ in 0..100 {
+        let (ran, has_run) = mpsc::channel();
+        lanes
+            .cpu
+            .spawn_cpu(move || drop(tokio::spawn(async move { ran.send(()) })))
+            .detach();
+        let next = lanes.cpu.spawn_cpu(move || has_run.recv().is_ok());
+        assert!(next.wait().unwrap());
+    }
+    blocked.send(()).unwrap();
+    other.wait().unwrap();
 }

@@ -1,21 +1,21 @@
 //! The task of the dedicated runtime that takes jobs out of the lane's queue and
 //! runs them. How many there are, and who spawns them: `relay.rs`.
 //!
-//! A closure ends with its step; a fetcher runs one after the other, as long as
-//! its [`TURN`] lasts. A future ends the turn, since each shall find Tokio's
-//! budget whole. One that has to wait is *adopted*: from then on the job's waker
-//! wakes this task, which does nothing else any more, so that Tokio schedules the
-//! job as any of its own.
+//! A fetcher runs one job in each of its turns: what that has woken or spawned on
+//! this thread is Tokio's to run before the next, and each job finds Tokio's
+//! budget as a task does. If there are more, it waits for another turn; that
+//! costs a trip through Tokio's queue, but no new task. A future that has to wait
+//! it *adopts*: from then on the job's waker wakes this task, so that Tokio
+//! schedules the job as any of its own.
 //!
-//! In Tokio's queues a fetcher has one place, for all that is in the lane's; each
-//! adopted job has one of its own, and if it never waits for long it is always
-//! there. So after a step it lets a fetcher pass, which comes for one turn.
+//! An adopted job that never waits for long is always in Tokio's queues, and
+//! fetchers from outside come in between now and then only. So after each of its
+//! steps, if there are jobs, it lets a fetcher pass, for one turn.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use tokio::task::unconstrained;
 
@@ -25,10 +25,6 @@ use crate::job::state::Cause;
 use crate::job::{After, Run, completion};
 use crate::lane::{LEFT_BEHIND, Lane, Level};
 use crate::panics;
-
-/// Then Tokio's other tasks shall have theirs. Many times what it costs to wait
-/// for the next one.
-const TURN: Duration = Duration::from_micros(20);
 
 pub(super) struct Fetcher {
     level: Level,
@@ -49,29 +45,23 @@ impl Fetcher {
 
     fn take_turn(&mut self, level: &Level, runtime: &CpuTokio, cx: &mut Context<'_>) -> Poll<()> {
         runtime.relay.begin_turn();
-        let start = Instant::now();
-        while let Some(job) = level.pop() {
-            // Now: what this job does may take long.
-            if level.has_queued() {
-                runtime.kick(level);
-            }
-            level.pause_for_quota(&*job);
-            let is_future = job.link().is_some();
-            if is_future {
-                if self.step_future(level, job, cx).is_pending() {
-                    return Poll::Pending;
-                }
-            } else {
-                run_closure(level, job, cx);
-            }
-            if is_future || start.elapsed() >= TURN {
-                if !self.comes_again || !level.has_queued() {
-                    break;
-                }
-                runtime.relay.wait();
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
+        let Some(job) = level.pop() else {
+            return Poll::Ready(());
+        };
+        // Now: what this job does may take long.
+        if level.has_queued() {
+            runtime.kick(level);
+        }
+        level.pause_for_quota(&*job);
+        if job.link().is_none() {
+            run_closure(level, job, cx);
+        } else if self.step_future(level, job, cx).is_pending() {
+            return Poll::Pending;
+        }
+        if self.comes_again && level.has_queued() {
+            runtime.relay.wait();
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
         }
         Poll::Ready(())
     }
@@ -98,8 +88,8 @@ impl Fetcher {
     }
 }
 
-/// Tokio has one budget for all that a task does in one poll: a closure that
-/// blocks on one of Tokio's resources would find it used up, and never get it.
+/// A closure can't give way: if it blocks on one of Tokio's resources, and has used
+/// up the budget that Tokio gives a task for one poll, it would never get it.
 fn run_closure(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) {
     let mut job = Some(job);
     let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job))));

@@ -5,6 +5,7 @@
 //! What its tasks do with the lane's queue stands in `fetcher.rs`.
 
 use std::fmt;
+use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -14,7 +15,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 use super::fetcher::Fetcher;
-use super::relay::Relay;
+use super::relay::{Call, Relay};
 use crate::context;
 use crate::handle::Handle;
 use crate::lane::Level;
@@ -115,27 +116,35 @@ impl CpuTokio {
 
     /// There is a job; if a pusher calls, after its fence.
     pub(super) fn kick(&self, level: &Level) {
-        if !self.relay.call() {
-            return;
-        }
-        // After a shutdown Tokio drops it at once, which is as well: the
-        // warden sees to the queue.
-        drop(self.handle.spawn(Fetcher::new(level.clone(), true)));
-        // Not by Tokio's current handle: whoever has entered another runtime is
-        // on this one's worker still.
-        if context::is_thread_of(level.lane()) {
-            // A worker keeps its own latest task to itself (Tokio's LIFO slot),
-            // and this one may compute for long: so that is not the latest.
-            drop(self.handle.spawn(async {}));
+        match self.relay.call(|| self.handle.metrics().num_alive_tasks()) {
+            Call::Nothing => {}
+            Call::Spawn => {
+                self.spawn(Fetcher::new(level.clone(), true));
+                // Not by Tokio's current handle: whoever has entered another
+                // runtime is on this one's worker still.
+                if context::is_thread_of(level) {
+                    // A worker keeps its own latest task to itself (Tokio's LIFO
+                    // slot), and this one may compute for long: so that is not
+                    // the latest.
+                    self.spawn(async {});
+                }
+            }
+            Call::Nudge => self.spawn(async {}),
         }
     }
 
+    /// After a shutdown Tokio drops it at once, which is as well: the warden sees
+    /// to the queue.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        drop(self.handle.spawn(task));
+    }
+
     /// By a task that does nothing more in this poll, while there are jobs: a
-    /// fetcher goes before it, for one turn.
+    /// fetcher goes before it, for one turn. It comes from the LIFO slot, next as a
+    /// rule, and with the rest of this task's budget.
     pub(super) fn let_pass(&self, level: &Level) {
         self.relay.wait();
-        // Here the LIFO slot is the right place: it is polled next.
-        drop(self.handle.spawn(Fetcher::new(level.clone(), false)));
+        self.spawn(Fetcher::new(level.clone(), false));
     }
 
     pub(super) fn retire(&self) {

@@ -8,7 +8,7 @@ use loom::sync::atomic::fence;
 use loom::thread;
 
 use crate::model;
-use crate::relay::Relay;
+use crate::relay::{Call, Relay};
 
 /// A lane of the runtime backend, as in `backend/fetcher.rs`: of its queue the
 /// length only. A fetcher runs on the thread that spawns it, when that has done
@@ -19,18 +19,23 @@ struct Fetched {
     ran: AtomicUsize,
 }
 
-/// What a fetcher does after a job, if there are more.
+/// What a fetcher does after its job, if there are more.
 #[derive(Clone, Copy)]
-enum Turn {
-    GoesOn,
-    IsOver,
+enum Then {
+    Waits,
+    /// As one that was let pass.
+    Leaves,
 }
 
 impl Fetched {
     fn push(&self) -> bool {
         self.queued.fetch_add(1, AcqRel);
         fence(SeqCst);
-        self.relay.call()
+        self.calls()
+    }
+
+    fn calls(&self) -> bool {
+        self.relay.call(|| 0) == Call::Spawn
     }
 
     fn is_empty(&self) -> bool {
@@ -42,33 +47,31 @@ impl Fetched {
         self.queued.fetch_update(AcqRel, Acquire, one_less).is_ok()
     }
 
-    fn push_and_fetch(&self, turn: Turn) {
+    fn push_and_fetch(&self, then: Then) {
         let mut waiting = usize::from(self.push());
         while waiting > 0 {
             waiting -= 1;
-            waiting += self.take_turn(turn);
+            waiting += self.take_turn(then);
         }
     }
 
     /// How many fetchers wait after that on this thread's account.
-    fn take_turn(&self, turn: Turn) -> usize {
+    fn take_turn(&self, then: Then) -> usize {
         self.relay.begin_turn();
-        let mut spawned = 0;
-        while self.pop() {
-            if !self.is_empty() && self.relay.call() {
-                spawned += 1;
-            }
-            self.ran.fetch_add(1, SeqCst);
-            if matches!(turn, Turn::IsOver) && !self.is_empty() {
-                self.relay.wait();
-                return spawned + 1;
-            }
+        if !self.pop() {
+            return 0;
+        }
+        let spawned = usize::from(!self.is_empty() && self.calls());
+        self.ran.fetch_add(1, SeqCst);
+        if matches!(then, Then::Waits) && !self.is_empty() {
+            self.relay.wait();
+            return spawned + 1;
         }
         spawned
     }
 }
 
-fn no_job_is_left(threads: usize, mine: Turn, others: Turn) {
+fn no_job_is_left(threads: usize, mine: Then, others: Then) {
     const JOBS_OF_MINE: usize = 2;
     model(move || {
         let lane = Arc::new(Fetched {
@@ -93,14 +96,14 @@ fn no_job_is_left(threads: usize, mine: Turn, others: Turn) {
 }
 
 #[test]
-fn no_job_is_left_without_a_fetcher() {
-    no_job_is_left(1, Turn::GoesOn, Turn::GoesOn);
-    no_job_is_left(2, Turn::GoesOn, Turn::GoesOn);
+fn no_job_is_left_by_fetchers_that_wait_again() {
+    no_job_is_left(1, Then::Waits, Then::Waits);
+    no_job_is_left(2, Then::Waits, Then::Waits);
 }
 
 #[test]
-fn no_job_is_left_by_fetchers_whose_turn_is_over() {
-    no_job_is_left(1, Turn::IsOver, Turn::IsOver);
-    no_job_is_left(1, Turn::GoesOn, Turn::IsOver);
-    no_job_is_left(2, Turn::GoesOn, Turn::IsOver);
+fn no_job_is_left_by_fetchers_that_leave() {
+    no_job_is_left(1, Then::Leaves, Then::Leaves);
+    no_job_is_left(1, Then::Waits, Then::Leaves);
+    no_job_is_left(2, Then::Leaves, Then::Waits);
 }
