@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Runtime, RuntimeMetrics};
 
 use super::fetcher::Fetcher;
 use super::relay::{Call, Relay};
@@ -28,6 +28,7 @@ pub(crate) struct CpuTokio {
     /// Taken by the warden when the lane closes.
     owner: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
+    metrics: RuntimeMetrics,
     pub(super) relay: Relay,
 }
 
@@ -109,6 +110,7 @@ impl CpuTokio {
         }
         Ok(Self {
             handle: runtime.handle().clone(),
+            metrics: runtime.metrics(),
             owner: Mutex::new(Some(runtime)),
             relay: Relay::new(threads),
         })
@@ -116,7 +118,7 @@ impl CpuTokio {
 
     /// There is a job; if a pusher calls, after its fence.
     pub(super) fn kick(&self, level: &Level) {
-        match self.relay.call(|| self.handle.metrics().num_alive_tasks()) {
+        match self.relay.call(|| self.metrics.num_alive_tasks()) {
             Call::Nothing => {}
             Call::Spawn => {
                 self.spawn(Fetcher::new(level.clone(), true));
