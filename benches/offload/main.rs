@@ -18,7 +18,7 @@
 //!   only;
 //! - the floor: one thread that parks, a place for one job, a oneshot back. It
 //!   is no pool and can have one job at a time, but wakes as little as can be;
-//! - the same without twolane's OS weights, which the peers do not have ("no
+//! - twolane without its OS weights, which the peers do not have ("no
 //!   nice"), at its High priority, and a peer with the weight of Normal ("nice
 //!   16"): what it costs, cold and busy, that the I/O lane comes first. The
 //!   peer is not counted among the peers;
