@@ -102,14 +102,14 @@ pub(crate) fn worker_index() -> Option<usize> {
 /// Whether this thread belongs to `level`: its workers, and those of the same
 /// runtime that may become some.
 pub(crate) fn is_thread_of(level: &Level) -> bool {
-    let is_own = |own: &RefCell<Option<Handle>>| {
-        let own = own.borrow();
-        own.as_ref().is_some_and(|own| {
-            let own = own.level();
-            own.priority() == level.priority() && Arc::ptr_eq(own.lane(), level.lane())
-        })
-    };
-    OWN.try_with(is_own).unwrap_or(false)
+    ask_own_level(|own| own.priority() == level.priority() && Arc::ptr_eq(own.lane(), level.lane()))
+        .unwrap_or(false)
+}
+
+/// Of the lane whose thread this is, if it is one's.
+fn ask_own_level<R>(ask: impl FnOnce(&Level) -> R) -> Option<R> {
+    let own = OWN.try_with(|own| own.borrow().as_ref().map(|own| ask(own.level())));
+    own.ok().flatten()
 }
 
 /// Whether this thread is one of `lane`'s workers.
@@ -123,8 +123,7 @@ pub(crate) fn is_starting_worker_of(lane: &Arc<Lane>) -> bool {
 }
 
 fn level_served_in(lane: &Arc<Lane>) -> Option<Level> {
-    let own = OWN.try_with(|own| Some(own.borrow().as_ref()?.level().clone()));
-    let own = own.ok()??;
+    let own = ask_own_level(Level::clone)?;
     // In a job there is no doubt. Elsewhere on the lane's threads the index
     // tells; Tokio may have made a worker of a thread that has none.
     let is_worker =

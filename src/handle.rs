@@ -65,9 +65,9 @@ impl Handle {
     /// Runs a closure on the CPU lane.
     ///
     /// For what computes for 100 µs or more, or slices of a millisecond of what
-    /// takes less; what that rests on stands at [`Handle`]. With [`Backend::Rayon`], `par_iter`,
-    /// `join` and `scope` inside use the lane's own threads. A queue is
-    /// unbounded, first come first served.
+    /// takes less; what that rests on stands at [`Handle`]. With
+    /// [`Backend::Rayon`], `par_iter`, `join` and `scope` inside use the lane's own
+    /// threads. A queue is unbounded, first come first served.
     ///
     /// The closure must *compute* what it returns: `spawn_cpu(|| async { .. })`
     /// returns a future that nobody has polled, and would compute wherever you

@@ -50,9 +50,9 @@
 //! | a wait for any of it on a plain thread | [`Task::wait`] |
 //!
 //! Work of less than some 100 µs is best offloaded in slices of a millisecond, or
-//! done where it is: [`Handle`] says what an offload costs. File I/O and blocking drivers belong on
-//! [`tokio::task::spawn_blocking`], which has threads to spare; the CPU lane has
-//! as many as there are cores.
+//! done where it is: [`Handle`] says what an offload costs. File I/O and blocking
+//! drivers belong on [`tokio::task::spawn_blocking`], which has threads to spare;
+//! the CPU lane has as many as there are cores.
 //!
 //! # What holds
 //!

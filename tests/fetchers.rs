@@ -74,7 +74,6 @@ fn a_job_may_wait_in_place_for_a_later_one() {
         let waits = lanes
             .cpu
             .spawn_cpu(move || tokio::task::block_in_place(|| is_done.recv().unwrap()));
-        // More than one: the first could be the fetcher's next.
         let later: Vec<_> = (0..3)
             .map(|_| {
                 let done = done.clone();
@@ -124,8 +123,8 @@ fn tokios_own_tasks_get_their_turn() {
     has_had.recv().unwrap();
 }
 
-/// Tokio gives each poll of a task a budget of 128 operations. A closure is
-/// polled once, and so are those before it on the same fetcher.
+/// Tokio gives each poll of a task a budget of 128 operations, and a closure has
+/// one poll.
 #[test]
 fn closures_that_block_on_tokios_resources_do_not_run_out_of_budget() {
     const OPERATIONS: usize = 300;
@@ -145,8 +144,8 @@ fn closures_that_block_on_tokios_resources_do_not_run_out_of_budget() {
 }
 
 /// Futures that give way are always in Tokio's queues, each with a place of its
-/// own, and the lane's whole queue has one: what has not run yet goes before
-/// them all the same.
+/// own, and what comes from outside gets in between seldom: what has not run yet
+/// goes before them all the same.
 #[test]
 fn what_has_not_run_passes_futures_that_give_way() {
     const FUTURES: usize = 50;

@@ -20,7 +20,6 @@ use std::task::{Context, Poll};
 use tokio::task::unconstrained;
 
 use super::Threads;
-use super::runtime::CpuTokio;
 use crate::job::state::Cause;
 use crate::job::{After, Run, completion};
 use crate::lane::{LEFT_BEHIND, Lane, Level};
@@ -42,50 +41,67 @@ impl Fetcher {
             comes_again,
         }
     }
+}
 
-    fn take_turn(&mut self, level: &Level, runtime: &CpuTokio, cx: &mut Context<'_>) -> Poll<()> {
-        runtime.relay.begin_turn();
-        let Some(job) = level.pop() else {
-            return Poll::Ready(());
+impl Future for Fetcher {
+    type Output = ();
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Self {
+            level,
+            adopted,
+            comes_again,
+        } = &mut *self;
+        let Some(Threads::Runtime(runtime)) = level.threads() else {
+            unreachable!("fetchers are spawned by the runtime backend");
         };
-        // Now: what this job does may take long.
-        if level.has_queued() {
-            runtime.kick(level);
-        }
-        level.pause_for_quota(&*job);
-        if job.link().is_none() {
-            run_closure(level, job, cx);
-        } else if self.step_future(level, job, cx).is_pending() {
-            return Poll::Pending;
-        }
-        if self.comes_again && level.has_queued() {
-            runtime.relay.wait();
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        Poll::Ready(())
-    }
-
-    /// Pending if the job is adopted, or still is.
-    fn step_future(&mut self, level: &Level, job: Arc<dyn Run>, cx: &Context<'_>) -> Poll<()> {
-        if let Some(link) = job.link() {
-            link.driver.register(cx.waker());
-        }
-        match level.step(job.clone()) {
-            After::Nothing => {}
-            After::Wake(waker) => completion::wake(Some(waker)),
-            After::Again { .. } => cx.waker().wake_by_ref(),
-        }
-        if job.has_ended() {
-            // It may have been closed just now, after its step: whoever did that
-            // has woken this task in vain. What goes with it is foreign.
-            panics::run_hook(LEFT_BEHIND, move || job.discard());
-            Poll::Ready(())
+        if let Some(job) = adopted.take() {
+            *adopted = run(level, job, cx);
+            if level.has_queued() {
+                runtime.let_pass(level);
+            }
         } else {
-            self.adopted = Some(job);
-            Poll::Pending
+            runtime.relay.begin_turn();
+            let Some(job) = level.pop() else {
+                return Poll::Ready(());
+            };
+            // Now: what this job does may take long.
+            if level.has_queued() {
+                runtime.kick(level);
+            }
+            *adopted = run(level, job, cx);
+            if adopted.is_none() && *comes_again && level.has_queued() {
+                runtime.relay.wait();
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
+        match adopted {
+            Some(_) => Poll::Pending,
+            None => Poll::Ready(()),
         }
     }
+}
+
+/// One step of a job. The answer is the job, if it has not ended: to be adopted.
+fn run(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) -> Option<Arc<dyn Run>> {
+    level.pause_for_quota(&*job);
+    let Some(link) = job.link() else {
+        run_closure(level, job, cx);
+        return None;
+    };
+    link.driver.register(cx.waker());
+    match level.step(job.clone()) {
+        After::Nothing => {}
+        After::Wake(waker) => completion::wake(Some(waker)),
+        After::Again { .. } => cx.waker().wake_by_ref(),
+    }
+    if !job.has_ended() {
+        return Some(job);
+    }
+    // It may have been closed just now, after its step: whoever did that has
+    // woken this task in vain. What goes with it is foreign.
+    panics::run_hook(LEFT_BEHIND, move || job.discard());
+    None
 }
 
 /// A closure can't give way: if it blocks on one of Tokio's resources, and has used
@@ -95,25 +111,6 @@ fn run_closure(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) {
     let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job))));
     if let Poll::Ready(Some(After::Wake(waker))) = pin!(unconstrained(step)).poll(cx) {
         completion::wake(Some(waker));
-    }
-}
-
-impl Future for Fetcher {
-    type Output = ();
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let level = self.level.clone();
-        let Some(Threads::Runtime(runtime)) = level.threads() else {
-            unreachable!("fetchers are spawned by the runtime backend");
-        };
-        let Some(job) = self.adopted.take() else {
-            return self.take_turn(&level, runtime, cx);
-        };
-        level.pause_for_quota(&*job);
-        let polled = self.step_future(&level, job, cx);
-        if level.has_queued() {
-            runtime.let_pass(&level);
-        }
-        polled
     }
 }
 

@@ -30,6 +30,7 @@ mod relay;
 #[path = "../../src/backend/tickets.rs"]
 mod tickets;
 
+mod length;
 mod of_bridges;
 mod of_drainers;
 mod of_fetchers;

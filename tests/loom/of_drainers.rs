@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use loom::sync::Notify;
-use loom::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
+use loom::sync::atomic::Ordering::SeqCst;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use loom::thread;
 
+use crate::length::Length;
 use crate::model;
 use crate::tickets::{Kick, Tickets};
 
-/// A lane of the rayon backend, as in `backend/rayon.rs`: of its queue the
-/// length only, as one atomic (a model's own lock, or `SeqCst`, would order
-/// what the fences are for). A ticket's worker is the thread that spawns it.
+/// A lane of the rayon backend, as in `backend/rayon.rs`. A ticket's worker is the
+/// thread that spawns it.
 struct Drained {
-    queued: AtomicUsize,
+    queue: Length,
     tickets: Tickets,
     ran: AtomicUsize,
     /// Tickets spawned by a drainer that goes on with its own job.
@@ -27,7 +27,7 @@ struct Drained {
 impl Drained {
     fn with_workers(workers: usize) -> Arc<Self> {
         Arc::new(Self {
-            queued: AtomicUsize::new(0),
+            queue: Length::new(),
             tickets: Tickets::new(workers),
             ran: AtomicUsize::new(0),
             spawned: AtomicUsize::new(0),
@@ -37,17 +37,11 @@ impl Drained {
     }
 
     fn is_empty(&self) -> bool {
-        self.queued.load(Acquire) == 0
-    }
-
-    fn pop(&self) -> bool {
-        let one_less = |queued: usize| queued.checked_sub(1);
-        self.queued.fetch_update(AcqRel, Acquire, one_less).is_ok()
+        self.queue.is_empty()
     }
 
     fn push(&self) -> Kick {
-        self.queued.fetch_add(1, AcqRel);
-        fence(SeqCst);
+        self.queue.push();
         self.tickets.kick()
     }
 
@@ -81,7 +75,7 @@ impl Drained {
     fn drain(&self, worker: usize, then: Idle) {
         let mut searching = true;
         loop {
-            while self.pop() {
+            while self.queue.pop() {
                 if std::mem::take(&mut searching) {
                     self.obey(self.tickets.found(|| self.is_empty()));
                 }

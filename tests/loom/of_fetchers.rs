@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use loom::sync::atomic::AtomicUsize;
-use loom::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
-use loom::sync::atomic::fence;
+use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 
+use crate::length::Length;
 use crate::model;
 use crate::relay::{Call, Relay};
 
-/// A lane of the runtime backend, as in `backend/fetcher.rs`: of its queue the
-/// length only. A fetcher runs on the thread that spawns it, when that has done
+/// A lane of the runtime backend, as in `backend/fetcher.rs`. A fetcher runs on the thread that spawns it, when that has done
 /// what it was at.
 struct Fetched {
-    queued: AtomicUsize,
+    queue: Length,
     relay: Relay,
     ran: AtomicUsize,
 }
@@ -29,22 +27,12 @@ enum Then {
 
 impl Fetched {
     fn push(&self) -> bool {
-        self.queued.fetch_add(1, AcqRel);
-        fence(SeqCst);
+        self.queue.push();
         self.calls()
     }
 
     fn calls(&self) -> bool {
         self.relay.call(|| 0) == Call::Spawn
-    }
-
-    fn is_empty(&self) -> bool {
-        self.queued.load(Acquire) == 0
-    }
-
-    fn pop(&self) -> bool {
-        let one_less = |queued: usize| queued.checked_sub(1);
-        self.queued.fetch_update(AcqRel, Acquire, one_less).is_ok()
     }
 
     fn push_and_fetch(&self, then: Then) {
@@ -58,12 +46,12 @@ impl Fetched {
     /// How many fetchers wait after that on this thread's account.
     fn take_turn(&self, then: Then) -> usize {
         self.relay.begin_turn();
-        if !self.pop() {
+        if !self.queue.pop() {
             return 0;
         }
-        let spawned = usize::from(!self.is_empty() && self.calls());
+        let spawned = usize::from(!self.queue.is_empty() && self.calls());
         self.ran.fetch_add(1, SeqCst);
-        if matches!(then, Then::Waits) && !self.is_empty() {
+        if matches!(then, Then::Waits) && !self.queue.is_empty() {
             self.relay.wait();
             return spawned + 1;
         }
@@ -75,7 +63,7 @@ fn no_job_is_left(threads: usize, mine: Then, others: Then) {
     const JOBS_OF_MINE: usize = 2;
     model(move || {
         let lane = Arc::new(Fetched {
-            queued: AtomicUsize::new(0),
+            queue: Length::new(),
             relay: Relay::new(threads),
             ran: AtomicUsize::new(0),
         });
