@@ -58,6 +58,12 @@ pub enum BuildError {
         /// What was asked for.
         asked: String,
     },
+    /// [`Builder::queue_limit`](crate::Builder::queue_limit) was given 0: no job
+    /// would ever be taken on.
+    QueueLimit {
+        /// For which priority.
+        priority: Priority,
+    },
     /// The operating system gave no thread.
     Spawn(io::Error),
 }
@@ -97,6 +103,11 @@ impl fmt::Display for BuildError {
             Self::ThreadName { asked } => write!(
                 f,
                 "Builder::thread_name({asked:?}): a thread's name cannot hold a NUL byte"
+            ),
+            Self::QueueLimit { priority } => write!(
+                f,
+                "Builder::queue_limit({priority:?}, 0): no job would ever be taken on; \
+                 1 is the least, and left out there is no limit"
             ),
             // The cause is the `source`, so it is not repeated here.
             Self::Spawn(_) => f.write_str("the operating system gave the CPU lane no thread"),

@@ -36,6 +36,7 @@ pub struct Builder {
     name: String,
     io: Option<tokio::runtime::Handle>,
     nice: [u8; Priority::ALL.len()],
+    queue_limits: [Option<usize>; Priority::ALL.len()],
     idle_class_for_low: bool,
     pace_to_quota: bool,
     hooks: ThreadHooks,
@@ -49,6 +50,7 @@ impl Builder {
             name: "twolane".to_owned(),
             io: None,
             nice: weights::DEFAULT_NICE,
+            queue_limits: Default::default(),
             idle_class_for_low: false,
             pace_to_quota: true,
             hooks: ThreadHooks::default(),
@@ -106,6 +108,43 @@ impl Builder {
     /// ```
     pub fn io_handle(mut self, io: tokio::runtime::Handle) -> Self {
         self.io = Some(io);
+        self
+    }
+
+    /// How many jobs of a priority may be taken on and not have ended: queued,
+    /// running and suspended ones together. At least 1. Default: no limit, as
+    /// with Tokio.
+    ///
+    /// What a full queue does with one more is the submitter's choice:
+    ///
+    /// | form | if the queue is full |
+    /// |---|---|
+    /// | [`spawn_cpu`](crate::Handle::spawn_cpu), [`spawn`](crate::Handle::spawn) | the task says [`is_queue_full`](crate::JoinError::is_queue_full); the closure is dropped |
+    /// | [`try_spawn_cpu`](crate::Handle::try_spawn_cpu), [`try_spawn`](crate::Handle::try_spawn) | an error that hands the closure back |
+    /// | [`admit`](crate::Handle::admit) | waits for a place, first come first served |
+    /// | [`try_admit`](crate::Handle::try_admit) | an error, before there is a closure |
+    /// | `admit().with_deadline(..)` | waits for a place until then |
+    ///
+    /// **What a job submits goes in by the job's own place**, whatever the
+    /// priority: a job that waits for another can't wait for a place that it
+    /// holds itself. The place comes free when the job and all that went in by it
+    /// have ended; a closure has ended when it returned, whether or not its task
+    /// was dropped before. That holds on the job's thread, and inside of what it
+    /// gave to `spawn_io` as long as the job holds its place. A child of rayon's
+    /// on another thread, whose job is not known, goes in without a place; a
+    /// thread of the job's own making is like any other.
+    ///
+    /// With n threads a limit of n leaves no queue at all, and the threads idle
+    /// between an end and the next submission. For load that shall be shed:
+    /// threads x (longest wait that is of use / time a job takes). A limited
+    /// queue costs each job two small allocations.
+    ///
+    /// ```
+    /// use twolane::{CpuRuntime, Priority};
+    /// let settings = CpuRuntime::builder().queue_limit(Priority::Normal, 64);
+    /// ```
+    pub fn queue_limit(mut self, priority: Priority, jobs: usize) -> Self {
+        self.queue_limits[priority.index()] = Some(jobs);
         self
     }
 
@@ -183,6 +222,7 @@ impl Builder {
     pub fn build(self) -> Result<CpuRuntime, BuildError> {
         let threads = self.checked_threads()?;
         self.check_nice()?;
+        self.check_queue_limits()?;
         if self.name.contains('\0') {
             return Err(BuildError::ThreadName { asked: self.name });
         }
@@ -206,7 +246,7 @@ impl Builder {
         };
         let pacer = self.pace_to_quota.then(Pacer::for_this_process).flatten();
         let (orders, mailbox) = mpsc::channel();
-        let lane = Lane::new(settings, pacer, io, orders);
+        let lane = Lane::new(settings, self.queue_limits, pacer, io, orders);
         warden::start(lane.clone(), mailbox).map_err(BuildError::Spawn)?;
         // From here on its drop sends the warden and the threads home.
         let cpu = CpuRuntime::of(lane.clone());
@@ -218,6 +258,14 @@ impl Builder {
             .expect("the opener replies")
             .map_err(BuildError::Spawn)?;
         Ok(cpu)
+    }
+
+    fn check_queue_limits(&self) -> Result<(), BuildError> {
+        let limited = |priority: &Priority| self.queue_limits[priority.index()] == Some(0);
+        match Priority::ALL.into_iter().find(limited) {
+            Some(priority) => Err(BuildError::QueueLimit { priority }),
+            None => Ok(()),
+        }
     }
 
     fn checked_threads(&self) -> Result<usize, BuildError> {
@@ -237,6 +285,7 @@ impl fmt::Debug for Builder {
             .field("threads", &self.threads)
             .field("thread_name", &self.name)
             .field("nice", &self.nice)
+            .field("queue_limits", &self.queue_limits)
             .field("idle_class_for_low", &self.idle_class_for_low)
             .field("pace_to_quota", &self.pace_to_quota)
             .finish_non_exhaustive()

@@ -1,18 +1,15 @@
-//! What a thread knows: which handle is current, which worker it is, which job
-//! it runs.
+//! What a thread knows: which handle is current, which worker of which lane it is.
+//! Which job it runs: `job_context.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::budget;
-use crate::error::{Cancelled, NoCurrentHandle};
+use crate::error::NoCurrentHandle;
 use crate::handle::Handle;
-use crate::job::Cancel;
+use crate::job_context;
 use crate::lane::{Lane, Level};
-use crate::stack;
 
 thread_local! {
     /// Entered by the user, innermost last.
@@ -20,16 +17,9 @@ thread_local! {
     /// Of the lane whose thread this is.
     static OWN: RefCell<Option<Handle>> = const { RefCell::new(None) };
     static WORKER: Cell<Option<usize>> = const { Cell::new(None) };
-    static JOB: RefCell<Option<Running>> = const { RefCell::new(None) };
 }
 
 static PROCESS_DEFAULT: RwLock<Option<Handle>> = RwLock::new(None);
-
-struct Running {
-    job: Arc<dyn Cancel>,
-    /// Where the job's frames begin on this thread's stack.
-    frame: stack::Position,
-}
 
 /// The handle that a free function uses: entered explicitly, else the own one
 /// of this thread's lane, else the process's.
@@ -112,6 +102,11 @@ fn ask_own_level<R>(ask: impl FnOnce(&Level) -> R) -> Option<R> {
     own.ok().flatten()
 }
 
+/// Whether this thread is `lane`'s, a worker or not.
+pub(crate) fn is_thread_of_lane(lane: &Arc<Lane>) -> bool {
+    ask_own_level(|own| Arc::ptr_eq(own.lane(), lane)).unwrap_or(false)
+}
+
 /// Whether this thread is one of `lane`'s workers.
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     level_served_in(lane).is_some()
@@ -126,166 +121,8 @@ fn level_served_in(lane: &Arc<Lane>) -> Option<Level> {
     let own = ask_own_level(Level::clone)?;
     // In a job there is no doubt. Elsewhere on the lane's threads the index
     // tells; Tokio may have made a worker of a thread that has none.
-    let is_worker =
-        WORKER.get().is_some() || JOB.try_with(|job| job.borrow().is_some()).unwrap_or(false);
+    let is_worker = WORKER.get().is_some() || job_context::runs_a_job();
     (is_worker && Arc::ptr_eq(own.lane(), lane)).then_some(own)
-}
-
-/// Runs a step of `job` with the job as this thread's current one.
-pub(crate) fn in_job<J: Cancel + 'static, R>(job: &Arc<J>, step: impl FnOnce() -> R) -> R {
-    let running = Running {
-        job: job.clone(),
-        frame: stack::Position::here(),
-    };
-    let before = JOB.replace(Some(running));
-    budget::begin_step();
-    let result = step();
-    drop(JOB.replace(before));
-    result
-}
-
-fn running_job(only_cancelled: bool) -> Option<Arc<dyn Cancel>> {
-    let look = |running: &RefCell<Option<Running>>| {
-        let running = running.borrow();
-        let running = running.as_ref()?;
-        if only_cancelled && !running.job.cancel_is_wanted() {
-            return None;
-        }
-        // The dear question comes last: a rayon worker that waits runs
-        // whatever it finds, on top of its own job's frames.
-        stack::is_unbroken_since(&running.frame).then(|| running.job.clone())
-    };
-    JOB.try_with(look).ok().flatten()
-}
-
-/// The job that this code is part of, for its rayon children to capture.
-///
-/// `None` outside a job, and in a rayon child of one, even if that runs on a
-/// thread where another job waits. So ask in the job itself, and let the
-/// children capture the answer. (One way is left in which a child may take the
-/// job below it for its own: if a stolen child spawns another, and the job
-/// below is in the second half of a `join`, which runs it without a wait.)
-///
-/// Costs a walk up the stack on the rayon backend (microseconds: it looks for
-/// a wait of rayon's between here and the job), nothing on the other.
-///
-/// ```
-/// # let io = tokio::runtime::Runtime::new().unwrap();
-/// # let _io = io.enter();
-/// # let cpu = twolane::CpuRuntime::new().unwrap();
-/// use rayon::prelude::*;
-/// let sum = cpu.spawn_cpu(|| {
-///     let job = twolane::current_job().expect("inside a job");
-///     (0..1000_u64).into_par_iter().try_fold(|| 0, |sum, n| {
-///         job.checkpoint()?; // stops soon after the task is dropped
-///         Ok::<_, twolane::Cancelled>(sum + n)
-///     }).try_reduce(|| 0, |a, b| Ok(a + b))
-/// });
-/// assert_eq!(sum.wait().unwrap(), Ok(499_500));
-/// ```
-pub fn current_job() -> Option<JobContext> {
-    running_job(false).map(|job| JobContext { job })
-}
-
-/// Asks whether the job that this code is part of is still wanted.
-///
-/// For closures that run long, and for long stretches of a future without an
-/// `.await`: call it every now and then (it costs nanoseconds) and return early
-/// on an error. `Ok` outside a job. In the
-/// children of a parallel iterator it sees nothing; let them capture a
-/// [`JobContext`] instead.
-///
-/// # Errors
-/// [`Cancelled`] once the job's task was dropped or cancelled, or its lane
-/// shuts down.
-///
-/// ```
-/// # let io = tokio::runtime::Runtime::new().unwrap();
-/// # let _io = io.enter();
-/// # let cpu = twolane::CpuRuntime::new().unwrap();
-/// let task = cpu.spawn_cpu(|| -> Result<u64, twolane::Cancelled> {
-///     let mut n = 0;
-///     loop {
-///         twolane::checkpoint()?;
-///         n += 1;
-///         if n == 1_000 { return Ok(n) }
-///     }
-/// });
-/// assert_eq!(task.wait().unwrap(), Ok(1_000));
-/// ```
-pub fn checkpoint() -> Result<(), Cancelled> {
-    match running_job(true) {
-        Some(_) => Err(Cancelled),
-        None => Ok(()),
-    }
-}
-
-/// A job as its children see it; cheap to clone, sendable anywhere.
-///
-/// See [`current_job`].
-#[derive(Clone)]
-pub struct JobContext {
-    job: Arc<dyn Cancel>,
-}
-
-impl JobContext {
-    /// As the free [`checkpoint`], for the job that this context is of,
-    /// wherever it is asked.
-    ///
-    /// # Errors
-    /// [`Cancelled`] once the job's task was dropped or cancelled, or its lane
-    /// shuts down.
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.spawn_cpu(|| twolane::current_job().unwrap().checkpoint());
-    /// assert_eq!(task.wait().unwrap(), Ok(()));
-    /// ```
-    pub fn checkpoint(&self) -> Result<(), Cancelled> {
-        if self.job.cancel_is_wanted() {
-            Err(Cancelled)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Runs `f` with the `tracing` span and subscriber that the job was
-    /// submitted with, which a rayon child on another thread does not have.
-    /// Without the `tracing` feature it just runs `f`.
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.spawn_cpu(|| {
-    ///     let job = twolane::current_job().unwrap();
-    ///     rayon::join(|| job.in_span(|| 1), || job.in_span(|| 2))
-    /// });
-    /// assert_eq!(task.wait().unwrap(), (1, 2));
-    /// ```
-    pub fn in_span<R>(&self, f: impl FnOnce() -> R) -> R {
-        let mut f = Some(f);
-        let mut result = None;
-        self.job.in_span(&mut || {
-            result = f.take().map(|f| f());
-        });
-        result.expect("a span's scope runs its closure once")
-    }
-}
-
-// As Tokio's own: no panic passes through a lane's code half-way, since every
-// call of foreign code in it is caught.
-impl UnwindSafe for JobContext {}
-impl RefUnwindSafe for JobContext {}
-
-impl fmt::Debug for JobContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobContext")
-            .field("cancelled", &self.job.cancel_is_wanted())
-            .finish_non_exhaustive()
-    }
 }
 
 /// While it lives, the handle it came from is the current one on this thread.

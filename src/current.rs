@@ -91,7 +91,7 @@ impl Handle {
 /// future to another lane.
 ///
 /// # Panics
-/// If there is no current handle; see [`try_spawn_cpu`].
+/// If there is no current handle; see [`Handle::try_current`].
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -109,26 +109,10 @@ where
     Handle::current().spawn_cpu(f)
 }
 
-/// As [`spawn_cpu`].
-///
-/// # Errors
-/// If there is no current handle. The closure is dropped.
-///
-/// ```
-/// assert!(twolane::try_spawn_cpu(|| 1).is_err());
-/// ```
-pub fn try_spawn_cpu<F, T>(f: F) -> Result<Task<T>, NoCurrentHandle>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    Ok(Handle::try_current()?.spawn_cpu(f))
-}
-
 /// As [`Handle::spawn_io`], on the current handle.
 ///
 /// # Panics
-/// If there is no current handle; see [`try_spawn_io`].
+/// If there is no current handle; see [`Handle::try_current`].
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -144,22 +128,6 @@ where
     F::Output: Send + 'static,
 {
     Handle::current().spawn_io(future)
-}
-
-/// As [`spawn_io`].
-///
-/// # Errors
-/// If there is no current handle. The future is dropped.
-///
-/// ```
-/// assert!(twolane::try_spawn_io(async {}).is_err());
-/// ```
-pub fn try_spawn_io<F>(future: F) -> Result<Task<F::Output>, NoCurrentHandle>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    Ok(Handle::try_current()?.spawn_io(future))
 }
 
 /// As [`Handle::in_io_context`], on the current handle.

@@ -11,9 +11,15 @@ use crate::panics::PanicPayload;
 /// The vocabulary is that of [`tokio::task::JoinError`]; one cannot be built
 /// outside Tokio, hence a type of our own. Exactly one of
 /// [`is_panic`](Self::is_panic), [`is_cancelled`](Self::is_cancelled),
+/// [`is_expired`](Self::is_expired), [`is_queue_full`](Self::is_queue_full),
 /// [`is_shutdown`](Self::is_shutdown),
-/// [`is_io_runtime_gone`](Self::is_io_runtime_gone) and
-/// [`is_out_of_threads`](Self::is_out_of_threads) is true.
+/// [`is_io_runtime_gone`](Self::is_io_runtime_gone),
+/// [`is_out_of_threads`](Self::is_out_of_threads) and
+/// [`is_forked`](Self::is_forked) is true.
+///
+/// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`,
+/// 500 to `is_panic`, and to `is_cancelled` nothing: whoever would read it has
+/// gone. The other three are an operator's to mend.
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -34,6 +40,9 @@ enum Repr {
     ShutDown,
     IoRuntimeGone,
     NoThreads,
+    QueueFull,
+    Expired,
+    Forked,
 }
 
 impl JoinError {
@@ -65,6 +74,22 @@ impl JoinError {
         Self {
             repr: Repr::NoThreads,
         }
+    }
+
+    pub(crate) fn queue_full() -> Self {
+        Self {
+            repr: Repr::QueueFull,
+        }
+    }
+
+    pub(crate) fn expired() -> Self {
+        Self {
+            repr: Repr::Expired,
+        }
+    }
+
+    pub(crate) fn forked() -> Self {
+        Self { repr: Repr::Forked }
     }
 
     /// Nobody will read this error: a panic in it goes to the log.
@@ -150,6 +175,61 @@ impl JoinError {
         matches!(self.repr, Repr::NoThreads)
     }
 
+    /// The job was not taken on: as many as its priority's
+    /// [`queue_limit`](crate::Builder::queue_limit) have been, and have not ended.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// use twolane::{CpuRuntime, Priority};
+    /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
+    /// let permit = cpu.handle().try_admit().unwrap();
+    /// assert!(cpu.spawn_cpu(|| 1).wait().unwrap_err().is_queue_full());
+    /// drop(permit);
+    /// assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    /// ```
+    pub fn is_queue_full(&self) -> bool {
+        matches!(self.repr, Repr::QueueFull)
+    }
+
+    /// The job's deadline ([`Permit::with_deadline`](crate::Permit::with_deadline))
+    /// came before its end; or before there was a place for it in the queue.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// use std::time::{Duration, Instant};
+    /// let soon = Instant::now() + Duration::from_millis(5);
+    /// let permit = cpu.handle().try_admit().unwrap().with_deadline(soon);
+    /// let late = permit.spawn(std::future::pending::<()>());
+    /// assert!(late.wait().unwrap_err().is_expired());
+    /// ```
+    pub fn is_expired(&self) -> bool {
+        matches!(self.repr, Repr::Expired)
+    }
+
+    /// This process is a fork of the one that the lane's threads are in: here
+    /// nobody will run the job. Build a [`CpuRuntime`](crate::CpuRuntime) after
+    /// the fork (or don't fork: start a process by
+    /// [`Command`](std::process::Command)).
+    ///
+    /// Asked when a wait begins. A job that had ended before the fork gives its
+    /// output in both processes.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// match cpu.spawn_cpu(|| 1).wait() {
+    ///     Err(error) if error.is_forked() => unreachable!("nobody has forked"),
+    ///     result => assert_eq!(result.unwrap(), 1),
+    /// }
+    /// ```
+    pub fn is_forked(&self) -> bool {
+        matches!(self.repr, Repr::Forked)
+    }
+
     /// The payload of the job's panic, whole, for
     /// [`std::panic::resume_unwind`].
     ///
@@ -210,6 +290,15 @@ impl fmt::Display for JoinError {
                 "the operating system gave no threads for the job's priority: raise its limit \
                  (`ulimit -u`, a cgroup's `pids.max`), or build the CpuRuntime with fewer",
             ),
+            Repr::QueueFull => f.write_str(
+                "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended; \
+                 shed the load (HTTP 503), or wait for a place with Handle::admit",
+            ),
+            Repr::Expired => f.write_str("the job's deadline passed before its end"),
+            Repr::Forked => f.write_str(
+                "this process is a fork, and the CPU lane's threads are in its parent: \
+                 build the CpuRuntime after the fork",
+            ),
         }
     }
 }
@@ -222,6 +311,9 @@ impl fmt::Debug for JoinError {
             Repr::ShutDown => f.write_str("JoinError::ShutDown"),
             Repr::IoRuntimeGone => f.write_str("JoinError::IoRuntimeGone"),
             Repr::NoThreads => f.write_str("JoinError::NoThreads"),
+            Repr::QueueFull => f.write_str("JoinError::QueueFull"),
+            Repr::Expired => f.write_str("JoinError::Expired"),
+            Repr::Forked => f.write_str("JoinError::Forked"),
         }
     }
 }
@@ -250,8 +342,8 @@ impl fmt::Display for NoCurrentHandle {
 
 impl Error for NoCurrentHandle {}
 
-/// The job that asked was cancelled, dropped, or is on a lane that shuts down:
-/// its output will not be read. Returned by [`checkpoint`](crate::checkpoint).
+/// The job that asked was cancelled, dropped, is past its deadline, or is on a
+/// lane that shuts down. Returned by [`checkpoint`](crate::checkpoint).
 ///
 /// ```
 /// fn rows(n: u32) -> Result<u32, twolane::Cancelled> {
@@ -268,7 +360,9 @@ pub struct Cancelled;
 
 impl fmt::Display for Cancelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the job was cancelled: nobody waits for its output any more")
+        f.write_str(
+            "the job is to end: it was cancelled, its deadline passed, or its lane shuts down",
+        )
     }
 }
 

@@ -5,13 +5,14 @@ use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::mpsc;
 
+use crate::admission;
 use crate::backend::{Backend, Threads};
 use crate::context;
 use crate::error::JoinError;
 use crate::io::in_context::InIoContext;
 use crate::io::lane::IoLaneState;
 use crate::io::spawn::{Tailless, spawn_io as spawn_io_with_tail};
-use crate::job::{ClosureWork, FutureWork, Job, Work};
+use crate::job::{ClosureWork, FutureWork};
 use crate::lane::Level;
 use crate::os::weight;
 use crate::panics;
@@ -67,7 +68,8 @@ impl Handle {
     /// For what computes for 100 µs or more, or slices of a millisecond of what
     /// takes less; what that rests on stands at [`Handle`]. With
     /// [`Backend::Rayon`], `par_iter`, `join` and `scope` inside use the lane's own
-    /// threads. A queue is unbounded, first come first served.
+    /// threads. A queue is first come first served, and unbounded unless it was
+    /// given a [limit](crate::Builder::queue_limit).
     ///
     /// The closure must *compute* what it returns: `spawn_cpu(|| async { .. })`
     /// returns a future that nobody has polled, and would compute wherever you
@@ -91,7 +93,7 @@ impl Handle {
         T: Send + 'static,
     {
         warn_of_unpolled_future::<T>();
-        self.submit(ClosureWork::new(f))
+        admission::submit(self, ClosureWork::new(f))
     }
 
     /// Runs a future on the CPU lane: every poll of it is there.
@@ -118,20 +120,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.submit(FutureWork::new(future))
-    }
-
-    fn submit<W: Work>(&self, work: W) -> Task<W::Output> {
-        if let Some(cause) = self.level.lane().refusal() {
-            // On this thread, where a destructor that panics is the caller's
-            // as with any value that it drops.
-            drop(work);
-            return Task::refused(cause);
-        }
-        let job = Job::new(self.level.clone(), work);
-        let task = Task::new(job.clone());
-        self.level.enqueue(job);
-        task
+        admission::submit(self, FutureWork::new(future))
     }
 
     /// Runs a future on the I/O lane, as a task of the Tokio runtime there,
@@ -200,7 +189,7 @@ impl Handle {
     /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`]
     /// after a shutdown; [`JoinError::is_io_runtime_gone`];
     /// [`JoinError::is_out_of_threads`] if this is the first use of the
-    /// priority.
+    /// priority; [`JoinError::is_forked`].
     ///
     /// # Panics
     /// With [`Backend::Runtime`], which has no such pool. In an
@@ -225,6 +214,9 @@ impl Handle {
         }
         if let Some(cause) = self.level.lane().refusal() {
             return Err(cause.into());
+        }
+        if self.level.lane().process.is_elsewhere() {
+            return Err(JoinError::forked());
         }
         if context::is_starting_worker_of(self.level.lane()) {
             panic!(
@@ -352,7 +344,7 @@ impl fmt::Debug for Handle {
             .field("priority", &self.priority())
             .field("backend", &self.backend())
             .field("threads", &self.threads())
-            .field("running", &lane.running())
+            .field("busy_threads", &lane.busy_threads())
             .field("paced_to_cores", &lane.paced_to_cores())
             .field("closed", &lane.is_closed())
             .field("io_lane", &self.io_lane_state());

@@ -103,6 +103,7 @@
     allow(rustdoc::broken_intra_doc_links)
 )]
 
+mod admission;
 mod backend;
 mod budget;
 mod build_error;
@@ -113,7 +114,9 @@ mod error;
 mod handle;
 mod io;
 mod job;
+mod job_context;
 mod lane;
+mod metrics;
 mod os;
 mod panics;
 mod priority;
@@ -124,12 +127,13 @@ mod task;
 mod trace;
 mod warden;
 
+pub use admission::{Admit, Permit, Rejected};
 pub use backend::Backend;
 pub use budget::{YieldIfDue, YieldNow, yield_if_due, yield_now};
 pub use build_error::BuildError;
 pub use builder::Builder;
-pub use context::{EnterGuard, JobContext, checkpoint, current_job};
-pub use current::{in_io_context, spawn_cpu, spawn_io, try_spawn_cpu, try_spawn_io};
+pub use context::EnterGuard;
+pub use current::{in_io_context, spawn_cpu, spawn_io};
 pub use error::{Cancelled, JoinError, NoCurrentHandle};
 pub use handle::Handle;
 #[cfg(feature = "http-body")]
@@ -143,6 +147,8 @@ pub use io::object_store::IoConnector;
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
 pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
+pub use job_context::{JobContext, checkpoint, current_job};
+pub use metrics::{DurationHistogram, Metrics};
 pub use os::sizing::default_threads;
 pub use priority::Priority;
 pub use runtime::{CpuRuntime, Shutdown};

@@ -281,7 +281,9 @@ impl fmt::Debug for CpuRuntime {
 /// Waits for a shutdown: resolves to the number of jobs left running, which is
 /// 0 except for [`CpuRuntime::shutdown_timeout`].
 ///
-/// The shutdown itself goes on without it.
+/// The shutdown itself goes on without it. In a fork of the lane's process, where
+/// none of the threads is, it resolves at once, to the number of jobs that ran as
+/// the process forked.
 #[must_use = "the lane has closed; await this to know when its last job has ended"]
 pub struct Shutdown {
     left: oneshot::Receiver<usize>,
@@ -316,9 +318,13 @@ impl Future for Shutdown {
     type Output = usize;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<usize> {
-        Pin::new(&mut self.left)
-            .poll(cx)
-            .map(|left| left.unwrap_or(0))
+        match Pin::new(&mut self.left).poll(cx) {
+            Poll::Ready(left) => Poll::Ready(left.unwrap_or(0)),
+            Poll::Pending if self.lane.process.is_elsewhere() => {
+                Poll::Ready(self.lane.busy_threads())
+            }
+            Poll::Pending => Poll::Pending,
+        }
     }
 }
 

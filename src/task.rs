@@ -13,7 +13,8 @@ use crate::error::JoinError;
 use crate::job::completion::Completion;
 use crate::job::state::Cause;
 use crate::job::{Cancel, Join};
-use crate::lane::Lane;
+use crate::lane::{Lane, Place};
+use crate::os::fork::Process;
 use crate::trace::warn_of_lost_jobs;
 
 /// A job that was submitted, as the one who waits for it has it: a future of
@@ -279,11 +280,15 @@ impl<T: Send> Cancel for Completion<T> {
     fn in_span(&self, f: &mut dyn FnMut()) {
         f();
     }
+    fn place(&self) -> Option<Place> {
+        None
+    }
 }
 
 impl<T: Send + 'static> Join<T> for Completion<T> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        Completion::poll(self, cx)
+        // It has ended: nobody is waited for.
+        Completion::poll(self, cx, Process::this())
     }
     fn abandon(&self) {
         Completion::abandon(self);

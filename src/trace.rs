@@ -7,46 +7,41 @@
 mod imp {
     use tracing::{Dispatch, Span, dispatcher};
 
-    /// Boxed: most jobs of most programs carry nothing, and a queued job
-    /// should be small.
-    pub(crate) struct Carried(Option<Box<(Dispatch, Span)>>);
+    pub(crate) struct Origin {
+        dispatch: Dispatch,
+        span: Span,
+    }
 
-    impl Carried {
-        pub(crate) fn capture() -> Self {
-            if !dispatcher::has_been_set() {
-                return Self(None);
-            }
-            Self(Some(Box::new((
-                dispatcher::get_default(Dispatch::clone),
-                Span::current(),
-            ))))
+    impl Origin {
+        pub(crate) fn capture() -> Option<Self> {
+            dispatcher::has_been_set().then(|| Self {
+                dispatch: dispatcher::get_default(Dispatch::clone),
+                span: Span::current(),
+            })
         }
 
         pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
-            match self.0.as_deref() {
-                None => f(),
-                Some((dispatch, span)) => dispatcher::with_default(dispatch, || span.in_scope(f)),
-            }
+            dispatcher::with_default(&self.dispatch, || self.span.in_scope(f))
         }
     }
 }
 
 #[cfg(not(feature = "tracing"))]
 mod imp {
-    pub(crate) struct Carried;
+    pub(crate) enum Origin {}
 
-    impl Carried {
-        pub(crate) fn capture() -> Self {
-            Self
+    impl Origin {
+        pub(crate) fn capture() -> Option<Self> {
+            None
         }
 
-        pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
-            f()
+        pub(crate) fn in_scope<R>(&self, _f: impl FnOnce() -> R) -> R {
+            match *self {}
         }
     }
 }
 
-pub(crate) use imp::Carried;
+pub(crate) use imp::Origin;
 
 /// A thread of the lane could not be given its weight. Told once per lane.
 #[cfg(feature = "tracing")]

@@ -9,8 +9,9 @@
 //!   job), lets go of the backend, has a sweeper drop what they had captured
 //!   (a destructor may block), waits until
 //!   the last lane thread has ended, tells those who wait for that, and ends.
-//! - **Deadlines** of `shutdown_timeout`: a clock of its own, so that they hold
-//!   on any runtime, without a timer, and while Tokio's clock is paused.
+//! - **Deadlines** of `shutdown_timeout`, and of jobs (`lane/deadlines.rs`): a clock
+//!   of its own, so that they hold on any runtime, without a timer, and while
+//!   Tokio's clock is paused.
 //! - **Threads of a priority that is used for the first time**: it has another
 //!   thread start them, which may wait for the user's start hooks.
 //! - **Homeless tickets** of the rayon backend, see `backend/rayon.rs`.
@@ -30,7 +31,7 @@ use tokio::sync::oneshot;
 use crate::context;
 use crate::handle::Handle;
 use crate::job::Run;
-use crate::lane::{Lane, Level};
+use crate::lane::{Lane, Level, Schedule};
 use crate::os::starter;
 use crate::panics;
 use crate::priority::Priority;
@@ -46,6 +47,8 @@ pub(crate) enum Order {
     /// A ticket of the rayon backend was taken by a thread that may not use it.
     Rehome(Priority),
     ThreadEnded,
+    /// There is a deadline before the next one.
+    LookAtClock,
     /// Tell me when the last thread has ended, or at the deadline, how many
     /// jobs are left running.
     Await {
@@ -66,6 +69,9 @@ struct Warden {
     pause: Duration,
     rehome_at: Option<Instant>,
     last_rehomed: Option<Instant>,
+    /// Of jobs, and of those who wait for a place.
+    schedule: Schedule,
+    next_deadline: Option<Instant>,
 }
 
 /// Starts the warden of a lane.
@@ -80,6 +86,8 @@ pub(crate) fn start(lane: Arc<Lane>, mailbox: Receiver<Order>) -> io::Result<()>
                 pause: FIRST_PAUSE,
                 rehome_at: None,
                 last_rehomed: None,
+                schedule: Schedule::new(),
+                next_deadline: None,
             };
             warden.run(mailbox);
         });
@@ -161,7 +169,8 @@ impl Warden {
 
     fn next(&self, mailbox: &Receiver<Order>) -> Option<Order> {
         let deadlines = self.waiting.iter().filter_map(|(deadline, _)| *deadline);
-        match deadlines.chain(self.rehome_at).min() {
+        let others = self.rehome_at.into_iter().chain(self.next_deadline);
+        match deadlines.chain(others).min() {
             None => Some(
                 mailbox
                     .recv()
@@ -180,6 +189,7 @@ impl Warden {
     fn obey(&mut self, order: Order) {
         match order {
             Order::Shutdown => {
+                self.lane.close_gates();
                 let mut closed = self.lane.close_queued();
                 closed.extend(self.lane.close_suspended());
                 self.lane.retire_threads();
@@ -208,13 +218,14 @@ impl Warden {
                 self.homeless[priority.index()] += 1;
                 self.rehome_at = Some(now + self.pause);
             }
-            // The loop's condition looks at the count itself.
-            Order::ThreadEnded => {}
+            // The loop looks at the count itself, and at the clock.
+            Order::ThreadEnded | Order::LookAtClock => {}
             Order::Await { deadline, reply } => self.waiting.push((deadline, reply)),
         }
     }
 
     fn attend_to_clock(&mut self) {
+        self.next_deadline = self.lane.end_what_is_due(&mut self.schedule);
         let now = Instant::now();
         if self.rehome_at.is_some_and(|at| at <= now) {
             self.rehome_at = None;
@@ -233,7 +244,7 @@ impl Warden {
             .partition(|(deadline, _)| deadline.is_some_and(|at| at <= now));
         self.waiting = waiting;
         for (_, reply) in due {
-            let _ = reply.send(self.lane.running());
+            let _ = reply.send(self.lane.busy_threads());
         }
     }
 }

@@ -199,14 +199,12 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        let run = || self.level.run(job);
-        let after = if self.lingers || self.jobs % JOBS_PER_SAMPLE == 0 {
-            let (after, short) = self.level.briskness().sample(run);
-            self.short = short;
-            after
-        } else {
-            run()
-        };
+        self.level.pause_for_quota(&*job);
+        let samples = self.lingers || self.jobs % JOBS_PER_SAMPLE == 0;
+        let (after, took) = self.level.step(job, samples);
+        if let Some(took) = took {
+            self.short = self.level.briskness().sample(took);
+        }
         self.jobs = self.jobs.wrapping_add(1);
         self.rayon_was_last = false;
         match after {

@@ -90,7 +90,7 @@ fn run(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) -> Option<Arc<dyn
         return None;
     };
     link.driver.register(cx.waker());
-    match level.step(job.clone()) {
+    match level.step(job.clone(), false).0 {
         After::Nothing => {}
         After::Wake(waker) => completion::wake(Some(waker)),
         After::Again { .. } => cx.waker().wake_by_ref(),
@@ -108,8 +108,8 @@ fn run(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) -> Option<Arc<dyn
 /// up the budget that Tokio gives a task for one poll, it would never get it.
 fn run_closure(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) {
     let mut job = Some(job);
-    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job))));
-    if let Poll::Ready(Some(After::Wake(waker))) = pin!(unconstrained(step)).poll(cx) {
+    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job, false))));
+    if let Poll::Ready(Some((After::Wake(waker), _))) = pin!(unconstrained(step)).poll(cx) {
         completion::wake(Some(waker));
     }
 }

@@ -19,11 +19,12 @@ use crate::error::JoinError;
 use crate::handle::Handle;
 use crate::job::completion::Completion;
 use crate::job::state::Cause;
-use crate::job::{Cancel, Join};
-use crate::lane::Lane;
+use crate::job::{Cancel, Extras, Join};
+use crate::job_context::{self, Parent};
+use crate::lane::{Lane, Place, WeakPlace};
+use crate::os::fork::Process;
 use crate::panics;
 use crate::task::Task;
-use crate::trace::Carried;
 
 /// Work that goes on in the same Tokio task after the output was handed over,
 /// and that dropping the task does not cancel any more.
@@ -68,14 +69,19 @@ where
 {
     let job = Arc::new(IoJob {
         completion: Completion::running(),
-        carried: Carried::capture(),
+        extras: Extras::capture(None, None),
         abort: OnceLock::new(),
+        process: handle.level().lane().process,
     });
     let runner = Runner {
         head: Some(Box::pin(head)),
         tail: None,
         job: job.clone(),
         handle: handle.clone(),
+        place: match job_context::parent(handle.level().lane()) {
+            Parent::With(place) => Some(place.downgrade()),
+            Parent::None | Parent::Without => None,
+        },
     };
     // If the runtime is gone, it drops the runner at once, which tells.
     let spawned = handle.io_handle().spawn(runner);
@@ -86,14 +92,15 @@ where
 
 struct IoJob<T> {
     completion: Completion<T>,
-    carried: Carried,
+    extras: Extras,
     abort: OnceLock<AbortHandle>,
+    process: Process,
 }
 
 impl<T: Send> Cancel for IoJob<T> {
     fn cancel(self: Arc<Self>) {
         if let Some(audience) = self.completion.state.close_running(Cause::Cancelled) {
-            self.completion.state.want_cancel();
+            self.completion.state.want_end(Cause::Cancelled);
             if let Some(abort) = self.abort.get() {
                 abort.abort();
             }
@@ -110,13 +117,17 @@ impl<T: Send> Cancel for IoJob<T> {
     }
 
     fn in_span(&self, f: &mut dyn FnMut()) {
-        self.carried.in_scope(f);
+        self.extras.in_scope(f);
+    }
+
+    fn place(&self) -> Option<Place> {
+        None
     }
 }
 
 impl<T: Send + 'static> Join<T> for IoJob<T> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        self.completion.poll(cx)
+        self.completion.poll(cx, self.process)
     }
 
     fn abandon(&self) {
@@ -143,6 +154,8 @@ struct Runner<F, T> {
     tail: Tail,
     job: Arc<IoJob<T>>,
     handle: Handle,
+    /// Of the job that has submitted this.
+    place: Option<WeakPlace>,
 }
 
 impl<F, T> Runner<F, T>
@@ -167,7 +180,8 @@ where
 impl<F, T> Runner<F, T> {
     fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let (handle, job) = (self.handle.clone(), self.job.clone());
-        context::with_entered(&handle, || job.carried.in_scope(|| f(self)))
+        let _came_in = job_context::came_in_by(self.place.clone());
+        context::with_entered(&handle, || job.extras.in_scope(|| f(self)))
     }
 }
 

@@ -72,9 +72,12 @@ impl Handle {
     {
         let (writer, reader) = channel(limit, "CPU");
         let pump = Pump::new(stream, weigh, writer);
-        match self.level().lane().refusal() {
-            Some(cause) => pump.refuse(&cause.into()),
-            None => self.spawn(pump).detach(),
+        match self.try_spawn(pump) {
+            Ok(task) => task.detach(),
+            Err(rejected) => {
+                let (pump, cause) = rejected.into_parts();
+                pump.refuse(&cause);
+            }
         }
         reader
     }

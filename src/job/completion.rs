@@ -11,8 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 use super::state::{Audience, Cause, Progress, State};
 use crate::error::JoinError;
+use crate::os::fork::Process;
 use crate::panics::{drop_quietly, run_hook};
-use crate::sync::{AtomicWaker, Mutex, MutexGuard};
+use crate::sync::{AtomicU32, AtomicWaker, Mutex, MutexGuard};
 
 impl From<Cause> for JoinError {
     fn from(cause: Cause) -> Self {
@@ -21,6 +22,8 @@ impl From<Cause> for JoinError {
             Cause::ShutDown => Self::shut_down(),
             Cause::IoRuntimeGone => Self::io_runtime_gone(),
             Cause::NoThreads => Self::no_threads(),
+            Cause::QueueFull => Self::queue_full(),
+            Cause::Expired => Self::expired(),
         }
     }
 }
@@ -57,6 +60,9 @@ impl<T, W> Slot<T, W> {
 /// `W`: what computes the output, where that is kept here too.
 pub(crate) struct Completion<T, W = Infallible> {
     pub(crate) state: State,
+    /// When the job was queued, for its level's timings. Here, because beside the
+    /// state there is room for it.
+    pub(crate) queued_at: AtomicU32,
     awaiter: AtomicWaker,
     slot: Mutex<Slot<T, W>>,
 }
@@ -65,6 +71,7 @@ impl<T, W> Completion<T, W> {
     pub(crate) fn new(state: State, slot: Slot<T, W>) -> Self {
         Self {
             state,
+            queued_at: AtomicU32::new(0),
             awaiter: AtomicWaker::new(),
             slot: Mutex::new(slot),
         }
@@ -111,7 +118,12 @@ impl<T, W> Completion<T, W> {
         audience.is_waiting().then(|| self.awaiter.take()).flatten()
     }
 
-    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+    /// `process`: where those are whom a wait would be for.
+    pub(crate) fn poll(
+        &self,
+        cx: &mut Context<'_>,
+        process: Process,
+    ) -> Poll<Result<T, JoinError>> {
         let progress = match self.state.progress() {
             Progress::NotYet => {
                 self.awaiter.register(cx.waker());
@@ -125,6 +137,7 @@ impl<T, W> Completion<T, W> {
             ended => ended,
         };
         match progress {
+            Progress::NotYet if process.is_elsewhere() => Poll::Ready(Err(JoinError::forked())),
             Progress::NotYet => Poll::Pending,
             Progress::Finished => {
                 let output = self.slot().take_output();
@@ -143,7 +156,7 @@ impl<T, W> Completion<T, W> {
     /// [`closed`](Self::closed).
     pub(crate) fn detach(&self) -> bool {
         match self.set_gone(true) {
-            Progress::Closed(cause) => cause != Cause::Cancelled,
+            Progress::Closed(cause) => !cause.was_asked_for(),
             _ => false,
         }
     }
@@ -160,11 +173,11 @@ impl<T, W> Completion<T, W> {
     }
 
     /// The job was closed: tells the awaiting side that there will be no
-    /// output. True if it was detached, and not cancelled: so it is lost, and
-    /// nobody knows. (If it is detached later, that call says so.)
+    /// output. True if it was detached, and nobody asked for its end: so it is
+    /// lost, and nobody knows. (If it is detached later, that call says so.)
     pub(crate) fn closed(&self, cause: Cause, audience: Audience) -> bool {
         wake(self.waker(audience));
-        audience.has_detached() && cause != Cause::Cancelled
+        audience.has_detached() && !cause.was_asked_for()
     }
 
     fn drop_output(&self) {

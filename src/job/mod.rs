@@ -9,6 +9,7 @@
 //! [`Task`]: crate::Task
 
 pub(crate) mod completion;
+mod extras;
 pub(crate) mod state;
 mod work;
 
@@ -19,13 +20,14 @@ use std::task::{Context, Poll, Waker};
 use futures_task::ArcWake;
 
 use crate::budget;
-use crate::context;
 use crate::error::JoinError;
-use crate::lane::{Lane, Level};
+use crate::job_context;
+use crate::lane::{Expire, Lane, Level, Place, Step};
 use crate::panics::{catch, run_hook};
 use crate::sync::Ordering::Relaxed;
-use crate::trace::{Carried, warn_of_lost_jobs};
+use crate::trace::warn_of_lost_jobs;
 use completion::{Completion, Slot};
+pub(crate) use extras::Extras;
 use state::{Audience, Cause, Close, Paused, Progress, Start, State};
 use work::AsLink;
 pub(crate) use work::{ClosureWork, FutureWork, Link, Work};
@@ -38,6 +40,8 @@ pub(crate) trait Cancel: Send + Sync {
     fn has_ended(&self) -> bool;
     /// Runs `f` inside the span that the job was submitted in.
     fn in_span(&self, f: &mut dyn FnMut());
+    /// What the job came in by, for what it submits.
+    fn place(&self) -> Option<Place>;
 }
 
 /// What the [`Task`](crate::Task) of a job may do.
@@ -84,18 +88,25 @@ pub(crate) trait Run: Cancel {
 pub(crate) struct Job<W: Work> {
     level: Level,
     completion: Completion<W::Output, W>,
-    carried: Carried,
+    extras: Extras,
     link: W::Link,
 }
 
 impl<W: Work> Job<W> {
-    pub(crate) fn new(level: Level, work: W) -> Arc<Self> {
+    pub(crate) fn new(level: Level, work: W, extras: Extras) -> Arc<Self> {
         Arc::new(Self {
-            level,
             completion: Completion::new(State::queued(), Slot::Work(work)),
-            carried: Carried::capture(),
+            level,
+            extras,
             link: W::Link::default(),
         })
+    }
+
+    /// Before it is queued, for the first time.
+    pub(crate) fn submitted(&self) {
+        self.level.books().note_submitted();
+        let now = self.level.timings().queued();
+        self.completion.queued_at.store(now, Relaxed);
     }
 
     fn state(&self) -> &State {
@@ -110,28 +121,35 @@ impl<W: Work> Job<W> {
     /// that it ran in.
     fn drop_work(&self, work: W) {
         run_hook("the destructor of a job's captures", || {
-            self.carried.in_scope(|| drop(work));
+            self.extras.in_scope(|| drop(work));
         });
     }
 
     /// The step is over and there is no output.
     fn pause(self: Arc<Self>) -> After {
         self.enter_registry();
+        self.level.books().note(Step::Rested);
         match self.state().pause(|| self.lane().is_closed()) {
             Paused::Rest => After::Nothing,
-            Paused::Requeue => After::Again {
-                job: self,
-                gave_way: budget::gave_way(),
-            },
+            Paused::Requeue => {
+                self.level.books().note(Step::Woken);
+                After::Again {
+                    job: self,
+                    gave_way: budget::gave_way(),
+                }
+            }
             Paused::Discard(cause, audience) => {
-                self.tell_closed(cause, audience);
+                self.tell_closed(cause, audience, true);
                 self.discard();
                 After::Nothing
             }
         }
     }
 
-    fn tell_closed(&self, cause: Cause, audience: Audience) {
+    /// The job was closed just now: by this thread.
+    fn tell_closed(&self, cause: Cause, audience: Audience, was_suspended: bool) {
+        self.level.books().note_closed(cause, was_suspended);
+        self.extras.give_place_back();
         if self.completion.closed(cause, audience) {
             self.lane().note_lost();
         }
@@ -161,6 +179,9 @@ impl<W: Work> Job<W> {
 
 impl<W: Work> Run for Job<W> {
     fn run(self: Arc<Self>) -> After {
+        if self.extras.is_past_deadline() {
+            self.clone().end(Cause::Expired);
+        }
         match self.state().start() {
             Start::Run => {}
             Start::Discard => {
@@ -169,11 +190,13 @@ impl<W: Work> Run for Job<W> {
             }
             Start::NotQueued => return After::Nothing,
         }
+        self.level.books().note(Step::Begun);
+        self.level.timings().begins(&self.completion.queued_at);
         let waker = W::waker(&self);
         let mut cx = Context::from_waker(waker.as_deref().unwrap_or(Waker::noop()));
         let mut slot = self.completion.slot();
-        let step = context::in_job(&self, || {
-            catch(|| self.carried.in_scope(|| W::step(&mut slot, &mut cx)))
+        let step = job_context::in_job(&self, || {
+            catch(|| self.extras.in_scope(|| W::step(&mut slot, &mut cx)))
         });
         let output = match step {
             Ok(Poll::Pending) => {
@@ -192,11 +215,19 @@ impl<W: Work> Run for Job<W> {
         let panicked = output.is_err();
         *slot = Slot::Output(output);
         drop(slot);
+        // Whoever awaits may rely on these, too.
+        let ending = if panicked {
+            Step::Panicked
+        } else {
+            Step::Completed
+        };
+        self.level.books().note(ending);
+        self.extras.give_place_back();
         let mut waker = None;
         if panicked {
             // The log may hear of it. The span's scope is foreign code.
             run_hook("a job's span", || {
-                self.carried.in_scope(|| waker = self.completion.finish());
+                self.extras.in_scope(|| waker = self.completion.finish());
             });
         }
         if !self.has_ended() {
@@ -207,9 +238,8 @@ impl<W: Work> Run for Job<W> {
 
     fn close(&self, cause: Cause) {
         match self.state().close(cause) {
-            Close::WasQueued(audience) | Close::WasIdle(audience) => {
-                self.tell_closed(cause, audience);
-            }
+            Close::WasQueued(audience) => self.tell_closed(cause, audience, false),
+            Close::WasIdle(audience) => self.tell_closed(cause, audience, true),
             Close::No => {}
         }
     }
@@ -244,23 +274,25 @@ where
 {
     fn wake_by_ref(job: &Arc<Self>) {
         if job.state().wake() {
+            job.level.books().note_woken();
             job.level.reschedule(job.clone());
         }
     }
 }
 
-impl<W: Work> Cancel for Job<W> {
-    fn cancel(self: Arc<Self>) {
+impl<W: Work> Job<W> {
+    /// From outside, while the lane goes on: a cancel, a deadline.
+    fn end(self: Arc<Self>, cause: Cause) {
         if self.has_ended() {
             // What it left behind may hold its context still, and was not
             // cancelled.
             return;
         }
-        self.state().want_cancel();
-        match self.state().close(Cause::Cancelled) {
-            Close::WasQueued(audience) => self.tell_closed(Cause::Cancelled, audience),
+        self.state().want_end(cause);
+        match self.state().close(cause) {
+            Close::WasQueued(audience) => self.tell_closed(cause, audience, false),
             Close::WasIdle(audience) => {
-                self.tell_closed(Cause::Cancelled, audience);
+                self.tell_closed(cause, audience, true);
                 // Its destructors belong on the lane, not on the canceller's
                 // thread: it goes there as a closed job, to be discarded.
                 let level = self.level.clone();
@@ -268,6 +300,18 @@ impl<W: Work> Cancel for Job<W> {
             }
             Close::No => {}
         }
+    }
+}
+
+impl<W: Work> Expire for Job<W> {
+    fn expire(self: Arc<Self>) {
+        self.end(Cause::Expired);
+    }
+}
+
+impl<W: Work> Cancel for Job<W> {
+    fn cancel(self: Arc<Self>) {
+        self.end(Cause::Cancelled);
     }
 
     fn cancel_is_wanted(&self) -> bool {
@@ -279,14 +323,18 @@ impl<W: Work> Cancel for Job<W> {
     }
 
     fn in_span(&self, f: &mut dyn FnMut()) {
-        self.carried.in_scope(f);
+        self.extras.in_scope(f);
+    }
+
+    fn place(&self) -> Option<Place> {
+        self.extras.place()
     }
 }
 
 impl<W: Work> Join<W::Output> for Job<W> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<W::Output, JoinError>> {
         self.level.briskness().wait_for(self.state());
-        self.completion.poll(cx)
+        self.completion.poll(cx, self.lane().process)
     }
 
     fn abandon(&self) {

@@ -28,12 +28,13 @@
 //!   (closed from QUEUED), by the one who closed it (from IDLE), or by the
 //!   runner (from RUNNING).
 //!
-//! Beside it stand four flags, which are set and never cleared: the awaiting side
-//! has left a waker, somebody wants the job to end, the awaiting side has gone,
-//! or has let the job run on. All is one word so that nothing falls between: the one who ends the
-//! job learns, by the very step that ends it, whom to tell; and one who sets a
-//! flag learns, by setting it, whether that came too late. A runner can't rest
-//! a job that somebody wants to end: its step from RUNNING finds the flag.
+//! Beside it stand flags, which are set and never cleared: the awaiting side has
+//! left a waker, somebody wants the job to end (or its deadline does), the
+//! awaiting side has gone, or has let the job run on. All is one word so that
+//! nothing falls between: the one who ends the job learns, by the very step that
+//! ends it, whom to tell; and one who sets a flag learns, by setting it, whether
+//! that came too late. A runner can't rest a job that somebody wants to end: its
+//! step from RUNNING finds the flag.
 //!
 //! The lane's `closed` is elsewhere: whoever closes the lane sets it and then
 //! tries `close`; the runner rests the job and then looks. Both words are
@@ -54,12 +55,16 @@ const CANCELLED: u32 = 8;
 const SHUT_DOWN: u32 = 9;
 const IO_GONE: u32 = 10;
 const NO_THREADS: u32 = 11;
+const QUEUE_FULL: u32 = 12;
+const EXPIRED: u32 = 13;
 const PHASE: u32 = 15;
 
 const AWAITED: u32 = 1 << 4;
 const CANCEL_WANTED: u32 = 1 << 5;
 const DROPPED: u32 = 1 << 6;
 const DETACHED: u32 = 1 << 7;
+/// Beside `CANCEL_WANTED`: it is the deadline that wants it.
+const PAST_DEADLINE: u32 = 1 << 8;
 
 /// Why a job was closed without an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +73,15 @@ pub(crate) enum Cause {
     ShutDown = SHUT_DOWN as isize,
     IoRuntimeGone = IO_GONE as isize,
     NoThreads = NO_THREADS as isize,
+    QueueFull = QUEUE_FULL as isize,
+    Expired = EXPIRED as isize,
+}
+
+impl Cause {
+    /// By the program itself: a cancel, a deadline.
+    pub(crate) fn was_asked_for(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Expired)
+    }
 }
 
 /// What a thread that took the job out of a queue shall do.
@@ -182,14 +196,14 @@ impl State {
     pub(crate) fn pause(&self, lane_is_closed: impl FnOnce() -> bool) -> Paused {
         let before = self.step::<()>(|phase, word| {
             ControlFlow::Continue(match phase {
-                _ if word & CANCEL_WANTED != 0 => CANCELLED,
+                _ if word & CANCEL_WANTED != 0 => Self::wanted_cause(word) as u32,
                 WOKEN => QUEUED,
                 _ => IDLE,
             })
         });
         let before = before.expect("there is always a step to take");
         if before & CANCEL_WANTED != 0 {
-            return Paused::Discard(Cause::Cancelled, Audience(before));
+            return Paused::Discard(Self::wanted_cause(before), Audience(before));
         }
         fence_of_loom();
         if lane_is_closed() {
@@ -254,8 +268,19 @@ impl State {
     }
 
     /// A running job can't be closed from outside: its runner looks.
-    pub(crate) fn want_cancel(&self) {
-        self.0.fetch_or(CANCEL_WANTED, SeqCst);
+    pub(crate) fn want_end(&self, cause: Cause) {
+        let flags = match cause {
+            Cause::Expired => CANCEL_WANTED | PAST_DEADLINE,
+            _ => CANCEL_WANTED,
+        };
+        self.0.fetch_or(flags, SeqCst);
+    }
+
+    fn wanted_cause(word: u32) -> Cause {
+        match word & PAST_DEADLINE {
+            0 => Cause::Cancelled,
+            _ => Cause::Expired,
+        }
     }
 
     pub(crate) fn cancel_is_wanted(&self) -> bool {
@@ -273,6 +298,8 @@ impl State {
             SHUT_DOWN => Progress::Closed(Cause::ShutDown),
             IO_GONE => Progress::Closed(Cause::IoRuntimeGone),
             NO_THREADS => Progress::Closed(Cause::NoThreads),
+            QUEUE_FULL => Progress::Closed(Cause::QueueFull),
+            EXPIRED => Progress::Closed(Cause::Expired),
             _ => Progress::NotYet,
         }
     }

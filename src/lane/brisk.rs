@@ -47,12 +47,10 @@ impl Briskness {
         }
     }
 
-    /// Runs a job as a sample of what the level's jobs are; says whether it was
-    /// short.
-    pub(crate) fn sample<R>(&self, run: impl FnOnce() -> R) -> (R, bool) {
-        let start = Instant::now();
-        let result = run();
-        let is_short = start.elapsed() < SHORT;
+    /// A job took so long: a sample of what the level's jobs are. Says whether
+    /// that is short.
+    pub(crate) fn sample(&self, took: Duration) -> bool {
+        let is_short = took < SHORT;
         if !is_short {
             self.end();
         } else if !self.is_brisk.load(Relaxed) && self.is_possible {
@@ -62,7 +60,7 @@ impl Briskness {
                 self.is_brisk.store(true, Relaxed);
             }
         }
-        (result, is_short)
+        is_short
     }
 
     /// Nobody is awake to run one.

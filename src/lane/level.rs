@@ -9,12 +9,15 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use super::Lane;
+use super::books::Books;
 use super::brisk::Briskness;
+use super::gate::Gate;
 use super::opening::{Opening, Pushed};
 use super::queue::RunQueue;
-use super::running::Running;
+use super::timings::Timings;
 use crate::backend::{Backend, Threads};
 use crate::job::state::Cause;
 use crate::job::{After, Run};
@@ -24,7 +27,10 @@ use crate::warden::Order;
 
 pub(super) struct State {
     queue: RunQueue,
-    running: Running,
+    /// If the queue has a limit.
+    gate: Option<Gate>,
+    books: Books,
+    timings: Timings,
     briskness: Briskness,
     opening: Opening,
     starting: Mutex<()>,
@@ -32,10 +38,12 @@ pub(super) struct State {
 }
 
 impl State {
-    pub(super) fn new(threads: usize) -> Self {
+    pub(super) fn new(threads: usize, queue_limit: Option<usize>) -> Self {
         Self {
             queue: RunQueue::new(),
-            running: Running::new(threads),
+            gate: queue_limit.map(Gate::new),
+            books: Books::new(threads),
+            timings: Timings::new(),
             briskness: Briskness::new(),
             opening: Opening::new(),
             starting: Mutex::new(()),
@@ -43,8 +51,12 @@ impl State {
         }
     }
 
-    pub(super) fn running(&self) -> usize {
-        self.running.sum()
+    pub(super) fn busy_threads(&self) -> usize {
+        self.books.busy_threads()
+    }
+
+    pub(super) fn gate(&self) -> Option<&Gate> {
+        self.gate.as_ref()
     }
 
     pub(super) fn threads(&self) -> Option<&Threads> {
@@ -82,6 +94,19 @@ impl Level {
 
     pub(crate) fn briskness(&self) -> &Briskness {
         &self.state().briskness
+    }
+
+    /// None if the queue has no limit.
+    pub(crate) fn gate(&self) -> Option<&Gate> {
+        self.state().gate()
+    }
+
+    pub(crate) fn books(&self) -> &Books {
+        &self.state().books
+    }
+
+    pub(crate) fn timings(&self) -> &Timings {
+        &self.state().timings
     }
 
     /// None before the first use.
@@ -137,14 +162,6 @@ impl Level {
         self.state().pop()
     }
 
-    /// Runs a job that came out of the queue for one step. What that leaves to
-    /// be done is the caller's to do, and soon.
-    #[must_use]
-    pub(crate) fn run(&self, job: Arc<dyn Run>) -> After {
-        self.pause_for_quota(&*job);
-        self.step(job)
-    }
-
     /// Queues a job that was woken in its own step; if it gave way, behind those
     /// that have not run yet. Nobody is told: the caller looks for the next job
     /// itself, or sees to it. (Nor does it look whether the lane is closed: a
@@ -168,8 +185,10 @@ impl Level {
         }
     }
 
-    /// Runs one step of a job that came out of a queue.
-    pub(crate) fn step(&self, job: Arc<dyn Run>) -> After {
+    /// Runs one step of a job that came out of a queue. What that leaves to be
+    /// done is the caller's to do, and soon. The answer is also how long it took,
+    /// if that was measured.
+    pub(crate) fn step(&self, job: Arc<dyn Run>, times: bool) -> (After, Option<Duration>) {
         // The job catches what its work panics with. This is for the rest: the
         // subscriber, and what goes with its last reference.
         let step = || {
@@ -181,9 +200,10 @@ impl Level {
                 job.run()
             }
         };
-        let running = &self.state().running;
-        let after = running.count(|| panics::call_logged(super::LEFT_BEHIND, step));
-        after.unwrap_or(After::Nothing)
+        let State { books, timings, .. } = self.state();
+        let timed = || timings.step(times, || panics::call_logged(super::LEFT_BEHIND, step));
+        let (after, took) = books.busy(timed);
+        (after.unwrap_or(After::Nothing), took)
     }
 
     /// Starts the threads, if they are not there and the lane is not closed,

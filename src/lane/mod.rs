@@ -9,28 +9,40 @@
 //! runner looks at `closed` after it has paused a job (see `Job::pause`). A
 //! running closure is nobody's to stop: its own end resolves it.
 
+mod books;
 mod brisk;
+mod deadlines;
+mod gate;
 mod level;
 mod opening;
+mod place;
 mod queue;
-mod running;
 mod suspended;
+mod timings;
 
 use std::io;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
 
 use crate::backend::ThreadSettings;
 use crate::io::lane::IoLane;
 use crate::job::Run;
 use crate::job::state::Cause;
+use crate::os::fork::Process;
 use crate::os::pacer::Pacer;
 use crate::os::weight;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::warden::Order;
+pub(crate) use books::Step;
+pub(crate) use deadlines::{Expire, Millis, Schedule};
+pub(crate) use gate::{Outcome, Waiter};
 pub(crate) use level::Level;
+pub(crate) use place::{Place, WeakPlace};
+
+use deadlines::Deadlines;
 use suspended::Suspended;
 
 pub(crate) const LEFT_BEHIND: &str = "what a job left behind";
@@ -39,6 +51,10 @@ pub(crate) struct Lane {
     levels: [level::State; Priority::ALL.len()],
     pub(crate) suspended: Suspended,
     pub(crate) settings: ThreadSettings,
+    deadlines: Deadlines,
+    pub(crate) process: Process,
+    /// Of the deadlines' clock.
+    epoch: Instant,
     closed: AtomicBool,
     /// Threads that have started (or are about to) and not yet ended.
     alive: AtomicUsize,
@@ -55,13 +71,17 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) fn new(
         settings: ThreadSettings,
+        queue_limits: [Option<usize>; Priority::ALL.len()],
         pacer: Option<Pacer>,
         io: IoLane,
         warden: Sender<Order>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            levels: Priority::ALL.map(|_| level::State::new(settings.threads)),
+            levels: queue_limits.map(|limit| level::State::new(settings.threads, limit)),
             suspended: Suspended::default(),
+            deadlines: Deadlines::new(),
+            process: Process::this(),
+            epoch: Instant::now(),
             settings,
             closed: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
@@ -94,8 +114,40 @@ impl Lane {
         }
     }
 
-    pub(crate) fn running(&self) -> usize {
-        self.levels.iter().map(level::State::running).sum()
+    /// How many threads run a job, or drop what one left behind.
+    pub(crate) fn busy_threads(&self) -> usize {
+        self.levels.iter().map(level::State::busy_threads).sum()
+    }
+
+    /// Sees to it that `whose` is ended at that time, if it is there still. (Times
+    /// beyond what a clock can express never come.)
+    pub(crate) fn end_at(&self, at: Instant, whose: Weak<dyn Expire>) {
+        let millis = at
+            .saturating_duration_since(self.epoch)
+            .as_nanos()
+            .div_ceil(1_000_000);
+        let millis = Millis::try_from(millis).unwrap_or(Millis::MAX);
+        if self.deadlines.leave(millis, whose) {
+            // An error means that the lane is closed and over.
+            let _ = self.tell_warden(Order::LookAtClock);
+        }
+    }
+
+    /// The warden's: ends what is due, and says when to look again.
+    pub(crate) fn end_what_is_due(&self, schedule: &mut Schedule) -> Option<Instant> {
+        let now = Millis::try_from(self.epoch.elapsed().as_millis()).unwrap_or(Millis::MAX);
+        let (due, next) = schedule.look(&self.deadlines, now);
+        for whose in due.iter().filter_map(Weak::upgrade) {
+            panics::run_hook("what a deadline called", || whose.expire());
+        }
+        next.and_then(|next| self.epoch.checked_add(Duration::from_millis(next)))
+    }
+
+    /// Those who wait for a place learn that there will be none.
+    pub(crate) fn close_gates(&self) {
+        for gate in self.levels.iter().filter_map(level::State::gate) {
+            gate.close();
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {

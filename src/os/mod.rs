@@ -2,6 +2,7 @@
 
 pub(crate) mod coarse_clock;
 pub(crate) mod cpu_clock;
+pub(crate) mod fork;
 pub(crate) mod pacer;
 pub(crate) mod quota;
 pub(crate) mod sizing;

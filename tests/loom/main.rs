@@ -21,8 +21,16 @@ mod job {
     pub mod completion;
     pub mod state;
 }
+#[path = "../../src/os"]
+mod os {
+    pub mod fork;
+}
 #[path = "../../src/io/bridge.rs"]
 mod bridge;
+#[path = "../../src/lane/deadlines.rs"]
+mod deadlines;
+#[path = "../../src/lane/gate.rs"]
+mod gate;
 #[path = "../../src/lane/opening.rs"]
 mod opening;
 #[path = "../../src/backend/relay.rs"]
@@ -32,8 +40,10 @@ mod tickets;
 
 mod length;
 mod of_bridges;
+mod of_deadlines;
 mod of_drainers;
 mod of_fetchers;
+mod of_gates;
 mod of_jobs;
 mod of_openings;
 

@@ -10,6 +10,7 @@ use loom::thread;
 
 use crate::job::completion::{Completion, Slot, wake};
 use crate::job::state::{Cause, Close, Paused, Start, State};
+use crate::os::fork::Process;
 use crate::sync::Queue;
 use crate::{error, model};
 
@@ -88,7 +89,7 @@ impl Model {
     }
 
     fn cancel(&self) {
-        self.state().want_cancel();
+        self.state().want_end(Cause::Cancelled);
         match self.state().close(Cause::Cancelled) {
             Close::WasQueued(audience) => {
                 self.completion.closed(Cause::Cancelled, audience);
@@ -118,7 +119,7 @@ impl Model {
     }
 
     fn join(&self) -> Result<u8, error::JoinError> {
-        block_on(poll_fn(|cx| self.completion.poll(cx)))
+        block_on(poll_fn(|cx| self.completion.poll(cx, Process::this())))
     }
 }
 
@@ -210,7 +211,7 @@ fn finish_against_await() {
             let completion = completion.clone();
             move || finish(&completion, vec![1])
         });
-        let output = block_on(poll_fn(|cx| completion.poll(cx)));
+        let output = block_on(poll_fn(|cx| completion.poll(cx, Process::this())));
         assert_eq!(output.unwrap(), [1]);
         runner.join().unwrap();
     });
@@ -247,7 +248,7 @@ fn try_finish_against_cancel() {
         if let Some(audience) = audience {
             completion.closed(Cause::Cancelled, audience);
         }
-        match block_on(poll_fn(|cx| completion.poll(cx))) {
+        match block_on(poll_fn(|cx| completion.poll(cx, Process::this()))) {
             Ok(output) => assert!(!cancelled && output == 5),
             Err(error) => assert!(cancelled && error.is_cancelled()),
         }

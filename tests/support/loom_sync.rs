@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 

@@ -1,0 +1,132 @@
+//! What is to be ended at a time: jobs that nobody wants after it, and those who
+//! wait for a place until then.
+//!
+//! Whoever has a deadline leaves it here; the warden, which has the lane's clock,
+//! takes it from here, keeps it in order and ends what is due. It is woken for a
+//! deadline only if it would otherwise sleep beyond it: of jobs that each have the
+//! same time from their submission, for one at a time. Nobody falls between:
+//!
+//! - Whoever brings a deadline leaves it, then looks when the warden will wake.
+//! - The warden says when it will wake, then looks for what was left.
+//!
+//! Each has a `SeqCst` fence in between, so one of the two sees the other. (Loom
+//! model in `tests/loom`.)
+//!
+//! Times are in milliseconds, rounded up: the warden comes that much late, and
+//! at most a thousand times a second. What starts a job looks at the deadline
+//! itself ([`Extras`](crate::job::Extras)).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Weak};
+
+use crate::sync::Ordering::SeqCst;
+use crate::sync::{AtomicU64, Queue, fence};
+
+/// What can be ended by a deadline.
+pub(crate) trait Expire: Send + Sync {
+    fn expire(self: Arc<Self>);
+}
+
+/// In milliseconds of the lane's clock.
+pub(crate) type Millis = u64;
+const NEVER: Millis = Millis::MAX;
+
+pub(crate) struct Deadlines {
+    left: Queue<Entry>,
+    /// When the warden looks next.
+    wakes_at: AtomicU64,
+}
+
+struct Entry {
+    at: Millis,
+    whose: Weak<dyn Expire>,
+}
+
+impl Deadlines {
+    pub(crate) fn new() -> Self {
+        Self {
+            left: Queue::new(),
+            wakes_at: AtomicU64::new(NEVER),
+        }
+    }
+
+    /// True if the warden has to be woken for it.
+    #[must_use]
+    pub(crate) fn leave(&self, at: Millis, whose: Weak<dyn Expire>) -> bool {
+        self.left.push(Entry { at, whose });
+        fence(SeqCst);
+        at < self.wakes_at.fetch_min(at, SeqCst)
+    }
+}
+
+/// The warden's own.
+pub(crate) struct Schedule {
+    heap: BinaryHeap<Reverse<ByTime>>,
+    /// How many there were when those that have ended were last thrown out.
+    kept: usize,
+}
+
+struct ByTime(Entry);
+
+impl Schedule {
+    pub(crate) fn new() -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            kept: 0,
+        }
+    }
+
+    /// What is due now; and when to look again, if ever.
+    pub(crate) fn look(
+        &mut self,
+        deadlines: &Deadlines,
+        now: Millis,
+    ) -> (Vec<Weak<dyn Expire>>, Option<Millis>) {
+        let mut due = Vec::new();
+        loop {
+            while let Some(entry) = deadlines.left.pop() {
+                self.heap.push(Reverse(ByTime(entry)));
+            }
+            while self.heap.peek().is_some_and(|first| first.0.0.at <= now) {
+                due.extend(self.heap.pop().map(|first| first.0.0.whose));
+            }
+            self.throw_out_ended();
+            let next = self.heap.peek().map_or(NEVER, |first| first.0.0.at);
+            deadlines.wakes_at.store(next, SeqCst);
+            fence(SeqCst);
+            if deadlines.left.is_empty() {
+                return (due, (next != NEVER).then_some(next));
+            }
+        }
+    }
+
+    /// Most jobs end long before their deadline, and leave their memory here.
+    fn throw_out_ended(&mut self) {
+        const FEW: usize = 1024;
+        if self.heap.len() > FEW + 2 * self.kept {
+            self.heap.retain(|entry| entry.0.0.whose.strong_count() > 0);
+            self.kept = self.heap.len();
+        }
+    }
+}
+
+impl Ord for ByTime {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.at.cmp(&other.0.at)
+    }
+}
+
+impl PartialOrd for ByTime {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for ByTime {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.at == other.0.at
+    }
+}
+
+impl Eq for ByTime {}
