@@ -64,7 +64,8 @@ fn take_on<W: Work>(
     deadline: Option<Instant>,
     work: W,
 ) -> Task<W::Output> {
-    let job = Job::new(level.clone(), work, Extras::capture(place, deadline));
+    let extras = Extras::of_job(level.lane(), place, deadline);
+    let job = Job::new(level.clone(), work, extras);
     let task = Task::new(job.clone());
     job.submitted();
     if let Some(deadline) = deadline {

@@ -39,6 +39,8 @@ pub struct Builder {
     queue_limits: [Option<usize>; Priority::ALL.len()],
     idle_class_for_low: bool,
     pace_to_quota: bool,
+    #[cfg(feature = "test-util")]
+    holds_paused_clock: bool,
     hooks: ThreadHooks,
 }
 
@@ -53,6 +55,8 @@ impl Builder {
             queue_limits: Default::default(),
             idle_class_for_low: false,
             pace_to_quota: true,
+            #[cfg(feature = "test-util")]
+            holds_paused_clock: false,
             hooks: ThreadHooks::default(),
         }
     }
@@ -178,6 +182,31 @@ impl Builder {
         self
     }
 
+    /// For tests with [`tokio::time::pause`] (`#[tokio::test(start_paused = true)]`):
+    /// the clock stands while jobs are queued or run, as it does for Tokio's own
+    /// `spawn_blocking`. Without, the runtime sees nothing of them, takes itself for
+    /// idle, and a timeout around a task fires at once.
+    ///
+    /// It takes a thread of the runtime's blocking pool for each such job that was
+    /// submitted inside a `current_thread` runtime, whether or not its clock is
+    /// paused; so it is for tests alone. A suspended future holds nothing: it may
+    /// wait for that very clock. Nor does `spawn_io`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+    /// use std::time::Duration;
+    /// let cpu = twolane::CpuRuntime::builder().hold_paused_clock().build().unwrap();
+    /// let answer = cpu.spawn_cpu(|| (1..=1_000_000_u64).sum::<u64>());
+    /// let in_time = tokio::time::timeout(Duration::from_secs(5), answer).await;
+    /// assert_eq!(in_time.unwrap().unwrap(), 500_000_500_000);
+    /// # }
+    /// ```
+    #[cfg(feature = "test-util")]
+    pub fn hold_paused_clock(mut self) -> Self {
+        self.holds_paused_clock = true;
+        self
+    }
+
     /// Runs on each computing thread of the lane, of every priority, when it
     /// starts: after twolane's own preparations (it has its weight) and before
     /// any job. May be called more than once: all run, in that order. A panic
@@ -242,6 +271,8 @@ impl Builder {
             threads,
             name: self.name,
             hooks: self.hooks,
+            #[cfg(feature = "test-util")]
+            holds_paused_clock: self.holds_paused_clock,
             weights,
         };
         let pacer = self.pace_to_quota.then(Pacer::for_this_process).flatten();

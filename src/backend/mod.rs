@@ -75,6 +75,9 @@ pub(crate) struct ThreadSettings {
     pub(crate) threads: usize,
     pub(crate) name: String,
     pub(crate) hooks: ThreadHooks,
+    /// Of the runtimes that jobs are submitted in.
+    #[cfg(feature = "test-util")]
+    pub(crate) holds_paused_clock: bool,
     /// By priority.
     pub(crate) weights: [Weight; Priority::ALL.len()],
 }

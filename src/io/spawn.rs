@@ -69,7 +69,7 @@ where
 {
     let job = Arc::new(IoJob {
         completion: Completion::running(),
-        extras: Extras::capture(None, None),
+        extras: Extras::of_origin(),
         abort: OnceLock::new(),
         process: handle.level().lane().process,
     });

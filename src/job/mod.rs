@@ -8,6 +8,8 @@
 //!
 //! [`Task`]: crate::Task
 
+#[cfg(feature = "test-util")]
+mod clock_hold;
 pub(crate) mod completion;
 mod extras;
 pub(crate) mod state;
@@ -130,7 +132,10 @@ impl<W: Work> Job<W> {
         self.enter_registry();
         self.level.books().note(Step::Rested);
         match self.state().pause(|| self.lane().is_closed()) {
-            Paused::Rest => After::Nothing,
+            Paused::Rest => {
+                self.extras.let_clock_go();
+                After::Nothing
+            }
             Paused::Requeue => {
                 self.level.books().note(Step::Woken);
                 After::Again {
@@ -152,6 +157,9 @@ impl<W: Work> Job<W> {
         self.extras.give_place_back();
         if self.completion.closed(cause, audience) {
             self.lane().note_lost();
+        }
+        if !was_suspended {
+            self.extras.let_clock_go();
         }
     }
 
@@ -233,6 +241,10 @@ impl<W: Work> Run for Job<W> {
         if !self.has_ended() {
             waker = self.completion.finish();
         }
+        if self.extras.holds_clock() {
+            completion::wake(waker.take());
+            self.extras.let_clock_go();
+        }
         waker.map_or(After::Nothing, After::Wake)
     }
 
@@ -275,6 +287,7 @@ where
     fn wake_by_ref(job: &Arc<Self>) {
         if job.state().wake() {
             job.level.books().note_woken();
+            job.extras.hold_clock();
             job.level.reschedule(job.clone());
         }
     }

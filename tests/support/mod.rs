@@ -12,7 +12,7 @@ pub mod child;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use twolane::{Backend, CpuRuntime};
+use twolane::{Backend, Builder, CpuRuntime};
 
 pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
 
@@ -42,25 +42,34 @@ pub struct Lanes {
 
 /// An I/O runtime of two workers named `io`, and a CPU lane on it.
 pub fn lanes(backend: Backend, threads: usize) -> Lanes {
+    lanes_with(backend, threads, |builder| builder)
+}
+
+/// The same, with settings of one's own.
+pub fn lanes_with(backend: Backend, threads: usize, set: impl FnOnce(Builder) -> Builder) -> Lanes {
     let io = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("io")
         .enable_all()
         .build()
         .unwrap();
-    let cpu = cpu_lane(backend, threads, io.handle());
+    let cpu = set(settings(backend, threads, io.handle()))
+        .build()
+        .unwrap();
     Lanes { cpu, io }
 }
 
 /// A CPU lane with threads named `cpu-N`.
 pub fn cpu_lane(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> CpuRuntime {
+    settings(backend, threads, io).build().unwrap()
+}
+
+fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Builder {
     CpuRuntime::builder()
         .backend(backend)
         .threads(threads)
         .thread_name("cpu")
         .io_handle(io.clone())
-        .build()
-        .unwrap()
 }
 
 pub fn thread_name() -> String {

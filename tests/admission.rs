@@ -1,0 +1,338 @@
+//! Who comes into a queue with a limit, in which order, and when is a place free
+//! again?
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll};
+
+use futures::FutureExt;
+use futures::task::noop_waker;
+use support::{BOTH, Stuck, lanes_with, time_limit};
+use tokio::sync::oneshot;
+use twolane::{Admit, Backend, Handle, Permit, Priority};
+
+/// One thread, and room for so many jobs at Normal.
+fn limited(backend: Backend, limit: usize) -> support::Lanes {
+    lanes_with(backend, 1, |builder| {
+        builder.queue_limit(Priority::Normal, limit)
+    })
+}
+
+/// Whether it has its place; if not, it waits from now on.
+fn look(admit: &mut Admit) -> Poll<Result<Permit, twolane::JoinError>> {
+    admit.poll_unpin(&mut Context::from_waker(&noop_waker()))
+}
+
+fn is_full(cpu: &Handle) -> bool {
+    cpu.try_admit().is_err_and(|error| error.is_queue_full())
+}
+
+#[test]
+fn a_full_queue_refuses_and_hands_the_closure_back() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 2);
+        let cpu = lanes.cpu.handle();
+        let (running, let_go) = Stuck::start(&cpu).split();
+        let queued = cpu.try_spawn_cpu(|| 1).unwrap();
+        let captured = String::from("as it was");
+        let rejected = cpu.try_spawn_cpu(move || captured).unwrap_err();
+        assert!(rejected.cause().is_queue_full());
+        assert!(
+            rejected.to_string().contains("Builder::queue_limit"),
+            "{rejected}"
+        );
+        assert_eq!(rejected.into_inner()(), "as it was");
+        let rejected = cpu.try_spawn(async { 2 }).unwrap_err();
+        assert_eq!(lanes.io.block_on(rejected.into_inner()), 2);
+        // The plain forms tell the task.
+        assert!(cpu.spawn_cpu(|| 3).wait().unwrap_err().is_queue_full());
+        assert!(cpu.spawn(async { 4 }).wait().unwrap_err().is_queue_full());
+        // Each priority has a limit of its own, or none.
+        let high = cpu.with_priority(Priority::High);
+        assert_eq!(high.try_spawn_cpu(|| 5).unwrap().wait().unwrap(), 5);
+        let_go.send(()).unwrap();
+        running.wait().unwrap();
+        assert_eq!(queued.wait().unwrap(), 1);
+        assert_eq!(cpu.try_spawn_cpu(|| 6).unwrap().wait().unwrap(), 6);
+        assert_eq!(cpu.metrics().rejected, 4);
+    }
+}
+
+#[test]
+fn places_go_in_the_order_of_coming() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let held = cpu.try_admit().unwrap();
+        let mut waiting: Vec<_> = (0..4).map(|_| cpu.admit()).collect();
+        for admit in &mut waiting {
+            assert!(look(admit).is_pending());
+        }
+        // Who comes later can't pass them, free place or not.
+        drop(held);
+        assert!(is_full(&cpu));
+        for n in 0..4 {
+            let mut first = waiting.remove(0);
+            assert!(
+                waiting.iter_mut().all(|admit| look(admit).is_pending()),
+                "{n}"
+            );
+            let Poll::Ready(Ok(permit)) = look(&mut first) else {
+                panic!("it is the turn of {n}");
+            };
+            assert_eq!(permit.spawn_cpu(move || n).wait().unwrap(), n);
+        }
+        assert!(!is_full(&cpu));
+    }
+}
+
+/// One that leaves before it was let in is passed over; one that leaves after has
+/// its place go to the next.
+#[test]
+fn no_place_is_lost_with_who_gives_up() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let held = cpu.try_admit().unwrap();
+        let [mut first, mut second, mut third] = [(); 3].map(|()| cpu.admit());
+        for admit in [&mut first, &mut second, &mut third] {
+            assert!(look(admit).is_pending());
+        }
+        drop(first);
+        drop(held);
+        // The second has it, and has not looked.
+        drop(second);
+        assert!(look(&mut third).is_ready());
+        drop(third);
+        assert!(!is_full(&cpu));
+    }
+}
+
+#[test]
+fn a_waiter_is_woken_by_an_end_of_any_kind() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        for ending in 0..4 {
+            let (started, running) = mpsc::channel();
+            let (let_go, wait) = oneshot::channel::<()>();
+            let task = cpu.spawn(async move {
+                started.send(()).unwrap();
+                assert!(wait.await.is_ok(), "planned");
+            });
+            running.recv().unwrap();
+            let next = cpu.clone();
+            let next = lanes.io.spawn(async move { next.admit().await.map(drop) });
+            match ending {
+                0 => let_go.send(()).unwrap(),
+                1 => drop(let_go),
+                2 => task.cancel(),
+                _ => task.abort_handle().abort(),
+            }
+            lanes.io.block_on(next).unwrap().unwrap();
+            assert_eq!(task.wait().is_ok(), ending == 0);
+        }
+    }
+}
+
+/// A queued job's place is free as soon as its task is dropped; a running
+/// closure's, when it returns.
+#[test]
+fn a_permit_is_held_until_the_closure_really_ends() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 2);
+        let cpu = lanes.cpu.handle();
+        let (running, let_go) = Stuck::start(&cpu).split();
+        let queued = cpu.spawn_cpu(|| ());
+        assert!(is_full(&cpu));
+        drop(queued);
+        assert!(!is_full(&cpu));
+        let second = cpu.spawn_cpu(|| ());
+        drop(running);
+        assert!(is_full(&cpu));
+        let_go.send(()).unwrap();
+        second.wait().unwrap();
+        assert!(!is_full(&cpu));
+    }
+}
+
+fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
+    async move {
+        if n == 0 {
+            return 0;
+        }
+        // Each form, on one lane of one thread, from inside.
+        let cpu = Handle::current();
+        let below = match n % 3 {
+            0 => cpu.spawn(countdown(n - 1)).await,
+            1 => cpu.try_spawn(countdown(n - 1)).unwrap().await,
+            _ => cpu.admit().await.unwrap().spawn(countdown(n - 1)).await,
+        };
+        below.unwrap() + 1
+    }
+    .boxed()
+}
+
+#[test]
+fn recursion_deeper_than_the_limit_ends() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        assert_eq!(lanes.cpu.spawn(countdown(50)).wait().unwrap(), 50);
+        assert!(!is_full(&lanes.cpu.handle()));
+    }
+}
+
+/// By way of the other lane, and of another priority.
+#[test]
+fn what_a_job_submits_elsewhere_goes_in_by_its_place() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 1, |builder| {
+            let builder = builder.queue_limit(Priority::Normal, 1);
+            builder.queue_limit(Priority::High, 1)
+        });
+        let cpu = lanes.cpu.handle();
+        let high = cpu.with_priority(Priority::High);
+        let _high_is_full = high.try_admit().unwrap();
+        let outer = cpu.spawn(async move {
+            let by_io = twolane::spawn_io(async {
+                let inner = Handle::current().admit().await.unwrap().spawn_cpu(|| 1);
+                inner.await.unwrap()
+            });
+            let by_high = high.spawn_cpu(|| 2);
+            by_io.await.unwrap() + by_high.await.unwrap()
+        });
+        assert_eq!(outer.wait().unwrap(), 3);
+        assert!(!is_full(&cpu));
+    }
+}
+
+/// A job that has ended has left its place to what it had submitted.
+#[test]
+fn a_place_is_free_when_the_whole_family_has_ended() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (let_go, wait) = oneshot::channel::<()>();
+        let (ended, child_ended) = mpsc::channel();
+        let parent = cpu.spawn_cpu(move || {
+            let child = Handle::current().spawn(async move {
+                wait.await.unwrap();
+                let _ = ended.send(());
+            });
+            child.detach();
+        });
+        parent.wait().unwrap();
+        assert!(is_full(&cpu));
+        let mut next = cpu.admit();
+        assert!(look(&mut next).is_pending());
+        let_go.send(()).unwrap();
+        child_ended.recv().unwrap();
+        assert!(lanes.io.block_on(next).is_ok());
+    }
+}
+
+/// It may go on for ever, and is no job of the lane.
+#[test]
+fn what_goes_on_in_the_io_lane_keeps_no_place() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (polled, is_polled) = mpsc::channel();
+        let background = async move {
+            polled.send(()).unwrap();
+            std::future::pending::<()>().await;
+        };
+        let parent = cpu.spawn_cpu(|| twolane::spawn_io(background).detach());
+        parent.wait().unwrap();
+        is_polled.recv().unwrap();
+        assert!(!is_full(&cpu));
+    }
+}
+
+#[test]
+fn a_shutdown_ends_every_wait() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let held = cpu.try_admit().unwrap();
+        let mut waits = cpu.admit();
+        assert!(look(&mut waits).is_pending());
+        let plain = std::thread::spawn({
+            let cpu = cpu.clone();
+            move || cpu.admit().wait()
+        });
+        lanes.cpu.shutdown_background();
+        let error = lanes.io.block_on(waits).unwrap_err();
+        assert!(error.is_shutdown(), "{error}");
+        assert!(plain.join().unwrap().unwrap_err().is_shutdown());
+        assert!(held.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
+    }
+}
+
+/// Many at once, from many threads, some of which give up: all places are there in
+/// the end, and never are there more jobs than places.
+#[test]
+fn the_limit_holds_under_fire() {
+    const LIMIT: usize = 3;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 4, |builder| {
+            builder.queue_limit(Priority::Normal, LIMIT)
+        });
+        let inside = Arc::new(AtomicUsize::new(0));
+        let submitters = (0..4).map(|n| {
+            let (cpu, inside) = (lanes.cpu.handle(), inside.clone());
+            lanes.io.spawn(async move {
+                for round in 0..200 {
+                    if (round + n) % 3 == 0 {
+                        let mut fickle = cpu.admit();
+                        let _ = look(&mut fickle);
+                    }
+                    let permit = cpu.admit().await.unwrap();
+                    let here = inside.clone();
+                    let task = permit.spawn_cpu(move || {
+                        assert!(here.fetch_add(1, SeqCst) < LIMIT);
+                        std::thread::yield_now();
+                        here.fetch_sub(1, SeqCst);
+                    });
+                    if round % 2 == 0 {
+                        task.await.unwrap();
+                    } else {
+                        task.detach();
+                    }
+                }
+            })
+        });
+        for submitter in submitters.collect::<Vec<_>>() {
+            lanes.io.block_on(submitter).unwrap();
+        }
+        let cpu = lanes.cpu.handle();
+        // Those that were detached end, too.
+        let all = (0..LIMIT).map(|_| lanes.io.block_on(cpu.admit()).unwrap());
+        let all: Vec<_> = all.collect();
+        assert!(is_full(&cpu));
+        assert_eq!(cpu.metrics().panicked, 0);
+        drop(all);
+    }
+}
+
+#[test]
+fn a_limit_of_nothing_is_refused_by_name() {
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let settings = twolane::CpuRuntime::builder().io_handle(io.handle().clone());
+    let error = settings.queue_limit(Priority::Low, 0).build().unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("Builder::queue_limit(Low, 0): "), "{text}");
+}

@@ -1,0 +1,110 @@
+//! Does a paused clock of Tokio's wait for the CPU lane?
+
+#![cfg(feature = "test-util")]
+
+mod support;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use support::{BOTH, time_limit};
+use tokio::time::{Instant, sleep, timeout};
+use twolane::{Backend, CpuRuntime};
+
+fn lane(backend: Backend) -> CpuRuntime {
+    let settings = CpuRuntime::builder().backend(backend).threads(1);
+    settings.hold_paused_clock().build().unwrap()
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// For long enough that a runtime that takes itself for idle has moved its clock.
+fn compute() {
+    for _ in 0..2_000 {
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timeout_does_not_fire_while_the_job_runs() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let cpu = lane(backend);
+        let start = Instant::now();
+        // The second waits in the queue meanwhile.
+        let tasks = [(); 2].map(|()| timeout(SECOND, cpu.spawn_cpu(compute)));
+        for task in tasks {
+            task.await.expect("the clock stands").unwrap();
+        }
+        let steps = cpu.spawn(async {
+            for _ in 0..10 {
+                compute();
+                twolane::yield_now().await;
+            }
+        });
+        timeout(SECOND, steps)
+            .await
+            .expect("the clock stands")
+            .unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+}
+
+/// What happens without: the test above is not met by chance.
+#[tokio::test(start_paused = true)]
+async fn without_it_the_clock_runs_ahead() {
+    let _limit = time_limit();
+    let cpu = CpuRuntime::builder().threads(1).build().unwrap();
+    let (let_go, wait) = mpsc::channel::<()>();
+    let job = cpu.spawn_cpu(move || wait.recv());
+    assert!(timeout(SECOND, job).await.is_err());
+    drop(let_go);
+}
+
+/// A future that waits for the clock would wait for itself.
+#[tokio::test(start_paused = true)]
+async fn a_suspended_future_lets_the_clock_go() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let cpu = lane(backend);
+        let start = Instant::now();
+        let handle = cpu.handle();
+        let sleeper = cpu.spawn(async move {
+            compute();
+            handle.spawn_io(async { sleep(SECOND).await }).await.unwrap();
+            compute();
+        });
+        timeout(2 * SECOND, sleeper)
+            .await
+            .expect("it sleeps for one")
+            .unwrap();
+        assert_eq!(start.elapsed(), SECOND);
+        // Nor does one that has ended and was not awaited.
+        let unread = cpu.spawn_cpu(|| 42);
+        sleep(SECOND).await;
+        assert_eq!(unread.await.unwrap(), 42);
+    }
+}
+
+/// Jobs that end without an output let the clock go as well.
+#[tokio::test(start_paused = true)]
+async fn so_does_a_job_that_was_cancelled() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let cpu = lane(backend);
+        let (let_go, wait) = mpsc::channel::<()>();
+        let running = cpu.spawn_cpu(move || wait.recv());
+        drop(cpu.spawn_cpu(|| ()));
+        let cancelled = cpu.spawn(async {});
+        cancelled.cancel();
+        assert!(cancelled.await.unwrap_err().is_cancelled());
+        let suspended = cpu.spawn(std::future::pending::<()>());
+        drop(let_go);
+        assert!(running.await.unwrap().is_err());
+        drop(suspended);
+        sleep(SECOND).await;
+        let panicked = cpu.spawn_cpu(|| panic!("planned")).await;
+        assert!(panicked.unwrap_err().is_panic());
+        sleep(SECOND).await;
+    }
+}
