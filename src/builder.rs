@@ -182,7 +182,7 @@ impl Builder {
         self
     }
 
-    /// For tests with [`tokio::time::pause`] (`#[tokio::test(start_paused = true)]`):
+    /// For tests with `tokio::time::pause` (`#[tokio::test(start_paused = true)]`):
     /// the clock stands while jobs are queued or run, as it does for Tokio's own
     /// `spawn_blocking`. Without, the runtime sees nothing of them, takes itself for
     /// idle, and a timeout around a task fires at once.

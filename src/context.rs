@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::error::NoCurrentHandle;
+use crate::current::NoCurrentHandle;
 use crate::handle::Handle;
 use crate::job_context;
 use crate::lane::{Lane, Level};

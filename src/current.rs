@@ -1,10 +1,11 @@
 //! The current [`Handle`], and the free functions: what a handle does, on that
 //! one.
 
+use std::error::Error;
+use std::fmt;
 use std::future::Future;
 
 use crate::context::{self, EnterGuard};
-use crate::error::NoCurrentHandle;
 use crate::handle::Handle;
 use crate::io::in_context::InIoContext;
 use crate::task::Task;
@@ -152,3 +153,25 @@ where
 {
     Handle::current().in_io_context(make)
 }
+
+/// This thread has no current [`Handle`](crate::Handle).
+///
+/// ```
+/// let err = twolane::Handle::try_current().unwrap_err();
+/// assert!(err.to_string().contains("Handle::enter"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NoCurrentHandle;
+
+impl fmt::Display for NoCurrentHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "no current twolane handle on this thread: it runs no job of a CpuRuntime, \
+             no handle was entered (Handle::enter) and the process has no default \
+             (Handle::set_process_default); call the method on a Handle instead",
+        )
+    }
+}
+
+impl Error for NoCurrentHandle {}

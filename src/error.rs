@@ -1,4 +1,4 @@
-//! The errors of the crate.
+//! [`JoinError`]: why a job has no output.
 
 use std::any::Any;
 use std::error::Error;
@@ -319,51 +319,3 @@ impl fmt::Debug for JoinError {
 }
 
 impl Error for JoinError {}
-
-/// This thread has no current [`Handle`](crate::Handle).
-///
-/// ```
-/// let err = twolane::Handle::try_current().unwrap_err();
-/// assert!(err.to_string().contains("Handle::enter"));
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct NoCurrentHandle;
-
-impl fmt::Display for NoCurrentHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "no current twolane handle on this thread: it runs no job of a CpuRuntime, \
-             no handle was entered (Handle::enter) and the process has no default \
-             (Handle::set_process_default); call the method on a Handle instead",
-        )
-    }
-}
-
-impl Error for NoCurrentHandle {}
-
-/// The job that asked was cancelled, dropped, is past its deadline, or is on a
-/// lane that shuts down. Returned by [`checkpoint`](crate::checkpoint).
-///
-/// ```
-/// fn rows(n: u32) -> Result<u32, twolane::Cancelled> {
-///     for _ in 0..n {
-///         twolane::checkpoint()?; // Ok everywhere but in a cancelled job
-///     }
-///     Ok(n)
-/// }
-/// assert_eq!(rows(3), Ok(3));
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Cancelled;
-
-impl fmt::Display for Cancelled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the job is to end: it was cancelled, its deadline passed, or its lane shuts down",
-        )
-    }
-}
-
-impl Error for Cancelled {}

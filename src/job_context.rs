@@ -2,13 +2,13 @@
 //! [`checkpoint`]; and what it inherits to what it submits.
 
 use std::cell::RefCell;
+use std::error::Error;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use crate::budget;
 use crate::context;
-use crate::error::Cancelled;
 use crate::job::Cancel;
 use crate::lane::{Lane, Place, WeakPlace};
 use crate::stack;
@@ -225,3 +225,29 @@ impl fmt::Debug for JobContext {
             .finish_non_exhaustive()
     }
 }
+
+/// The job that asked was cancelled, dropped, is past its deadline, or is on a
+/// lane that shuts down. Returned by [`checkpoint`](crate::checkpoint).
+///
+/// ```
+/// fn rows(n: u32) -> Result<u32, twolane::Cancelled> {
+///     for _ in 0..n {
+///         twolane::checkpoint()?; // Ok everywhere but in a cancelled job
+///     }
+///     Ok(n)
+/// }
+/// assert_eq!(rows(3), Ok(3));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the job is to end: it was cancelled, its deadline passed, or its lane shuts down",
+        )
+    }
+}
+
+impl Error for Cancelled {}

@@ -133,8 +133,8 @@ pub use budget::{YieldIfDue, YieldNow, yield_if_due, yield_now};
 pub use build_error::BuildError;
 pub use builder::Builder;
 pub use context::EnterGuard;
-pub use current::{in_io_context, spawn_cpu, spawn_io};
-pub use error::{Cancelled, JoinError, NoCurrentHandle};
+pub use current::{NoCurrentHandle, in_io_context, spawn_cpu, spawn_io};
+pub use error::JoinError;
 pub use handle::Handle;
 #[cfg(feature = "http-body")]
 pub use io::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
@@ -147,7 +147,7 @@ pub use io::object_store::IoConnector;
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
 pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
-pub use job_context::{JobContext, checkpoint, current_job};
+pub use job_context::{Cancelled, JobContext, checkpoint, current_job};
 pub use metrics::{DurationHistogram, Metrics};
 pub use os::sizing::default_threads;
 pub use priority::Priority;

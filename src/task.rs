@@ -149,10 +149,22 @@ impl<T> Task<T> {
 
     /// Waits for the output on a plain thread, which sleeps meanwhile.
     ///
-    /// For threads that run no async code: `main`, a thread of your own, the
-    /// closure of a `spawn_blocking`, or a closure on the CPU lane that waits
-    /// for a [`spawn_io`](crate::spawn_io). In async code, `.await` the task:
+    /// For threads that run no async code. In async code, `.await` the task:
     /// waiting freezes a thread of the runtime there, and nothing warns of it.
+    ///
+    /// | on | for a CPU job of this lane | for a `spawn_io` |
+    /// |---|---|---|
+    /// | `main`, a thread of your own, the closure of a `spawn_blocking` | yes | yes |
+    /// | a thread of another lane | yes, if no job there waits for this one | yes |
+    /// | a closure of this lane, a rayon child of one, an [`install`](crate::Handle::install)ed one | **panics**: it would wait for itself | yes, on a lane of one thread too |
+    /// | a future of this lane, between its `.await`s | **panics** | it works, and keeps the thread: `.await` it |
+    /// | an I/O worker | it freezes that worker | on a `current_thread` runtime it hangs |
+    ///
+    /// The same goes for [`Admit::wait`](crate::Admit::wait), but that on a thread
+    /// of the lane it does not wait at all: there, what is submitted goes in by the
+    /// job's own place. What is not seen: a closure that waits for a `spawn_io`
+    /// whose future awaits a job of the lane. With a free thread that works; on a
+    /// lane whose threads all wait like that it hangs. Let the closure be a future.
     ///
     /// # Errors
     /// As awaiting the task.
@@ -172,8 +184,7 @@ impl<T> Task<T> {
         if self.job().lane().is_some_and(context::is_worker_of) && !self.is_finished() {
             panic!(
                 "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
-                 it would wait for itself. Await the task in a future given to \
-                 `spawn`, or use `rayon::join` inside the job"
+                 it would wait for itself. Await the task in a future given to `spawn`"
             );
         }
         block_on(self)

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier, mpsc};
 
 use support::{BOTH, PanicsOnDrop, lanes, thread_name, time_limit};
-use twolane::Backend;
 
 #[derive(Debug, PartialEq)]
 struct OwnPayload(Vec<u8>);
@@ -282,35 +281,6 @@ fn outputs_of_all_sizes() {
         });
         assert_eq!(sum, 499_500);
     }
-}
-
-/// It would wait for itself for ever.
-#[test]
-fn waiting_for_the_own_lane_is_refused() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let handle = lanes.cpu.handle();
-        let task = lanes.cpu.spawn_cpu(move || handle.spawn_cpu(|| ()).wait());
-        let error = task.wait().map(|_| ()).unwrap_err();
-        assert!(
-            error.to_string().contains("it would wait for itself"),
-            "{error}"
-        );
-    }
-}
-
-/// A thread of the CPU runtime's blocking pool is none of its workers.
-#[test]
-fn a_blocking_thread_may_wait_for_the_lane() {
-    let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
-    let handle = lanes.cpu.handle();
-    let task = lanes.cpu.spawn(async move {
-        let wait = move || handle.spawn_cpu(|| 5).wait().unwrap();
-        tokio::task::spawn_blocking(wait).await.unwrap()
-    });
-    assert_eq!(task.wait().unwrap(), 5);
 }
 
 /// Bad settings are named, with the limit and the remedy.

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use reqwest::{Body, RequestBuilder, Response, ResponseBuilderExt};
 
 use super::body::{BridgedBody, DEFAULT_BODY_LIMIT};
-use crate::error::{JoinError, NoCurrentHandle};
+use crate::current::NoCurrentHandle;
+use crate::error::JoinError;
 use crate::handle::Handle;
 use crate::task::Task;
 
