@@ -44,10 +44,15 @@
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`Backend::Runtime`] |
 //! | a small job that must not wait for a queue of large ones | [`with_priority`](Handle::with_priority)[`(Priority::High)`](Priority) |
 //! | bulk work that may wait: compactions, re-indexing | `with_priority(Priority::Low)` |
+//! | more load than the lane can serve | [`Builder::queue_limit`]: [`try_spawn_cpu`](Handle::try_spawn_cpu) sheds it, [`admit`](Handle::admit) holds it back |
+//! | work that nobody wants after a while | [`Permit::with_deadline`], or a timeout around its [`Task`] |
+//! | many tasks | [what joins futures](Task#many-tasks) |
 //! | a long loop in a future | [`yield_if_due`] |
 //! | a good moment in a future to let others go first | [`yield_now`] |
 //! | a long loop in a closure | [`checkpoint`] |
 //! | a wait for any of it on a plain thread | [`Task::wait`] |
+//! | what became of all the jobs | [`Handle::metrics`] |
+//! | a test with Tokio's paused clock | `Builder::hold_paused_clock` (feature `test-util`) |
 //!
 //! Work of less than some 100 µs is best offloaded in slices of a millisecond, or
 //! done where it is: [`Handle`] says what an offload costs. File I/O and blocking
@@ -57,6 +62,13 @@
 //! # What holds
 //!
 //! - A [`Task`] that is dropped cancels its job: queued, it never runs.
+//! - A queue with a [limit](Builder::queue_limit) never holds more jobs than that,
+//!   gives its places in the order of asking, and loses none; and no job waits for
+//!   a place that it holds itself.
+//! - The [books](Metrics) balance: what was submitted is there, or has ended in one
+//!   way.
+//! - A forked child gets an error where it would wait for ever
+//!   ([`JoinError::is_forked`]).
 //! - A panic reaches the one who awaits, payload intact, and nobody else.
 //! - A body or stream that is cut short is an error, never an end.
 //! - A shutdown, in any form, from anywhere, hangs nothing and loses nothing in
@@ -79,6 +91,7 @@
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
 //! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`; implies `http-body` |
 //! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
+//! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
 //! Linux is where it is tested. For Windows and macOS it is compiled, not run:
 //! there it should work, without weights and quotas; on Apple's systems
@@ -105,6 +118,7 @@
 
 mod admission;
 mod backend;
+mod block_on;
 mod budget;
 mod build_error;
 mod builder;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use crate::block_on::block_on;
 use crate::build_error::BuildError;
 use crate::builder::Builder;
 use crate::context;
@@ -16,7 +17,7 @@ use crate::error::JoinError;
 use crate::handle::Handle;
 use crate::lane::{Lane, Level};
 use crate::priority::Priority;
-use crate::task::{Task, block_on};
+use crate::task::Task;
 use crate::warden::Order;
 
 /// Owns the CPU lane: a fixed set of threads for work that computes, bound to
@@ -42,6 +43,7 @@ use crate::warden::Order;
 /// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
 /// | a new `spawn_io`, `stream_from_io`, `body_from_io`, `stream_from_cpu` | refused: its task, or its reader, says so | the same | the same |
 /// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
+/// | a wait for a place ([`Handle::admit`]) | told so at once | the same | the same |
 /// | a running future | until its next `.await` that waits, then as a suspended one | the same, counted if it is late | the same, not awaited |
 ///
 /// So await the tasks whose work matters, and then shut down. In a server its

@@ -5,9 +5,9 @@ use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll};
 
+use crate::block_on::block_on;
 use crate::context;
 use crate::error::JoinError;
 use crate::job::completion::Completion;
@@ -35,6 +35,41 @@ use crate::trace::warn_of_lost_jobs;
 ///
 /// # Cancel safety
 /// Awaiting `&mut task` is cancel safe: an output not yet returned stays there.
+///
+/// # Many tasks
+/// There is no `JoinSet` here: a task is a future that owns its job, so what
+/// the `futures` crate has for many futures does all that one would.
+///
+/// | for | use |
+/// |---|---|
+/// | results as they come | `FuturesUnordered` |
+/// | results in order | `FuturesOrdered` |
+/// | all or the first error, which cancels the rest | `try_join_all` |
+/// | no more than n at once | `StreamExt::buffer_unordered(n)` |
+/// | no more than the lane can take, whoever else submits | [`Handle::admit`](crate::Handle::admit) before the input is read |
+/// | `abort_all` | `tasks.iter().for_each(Task::cancel)`; or `clear`, or a drop, if nobody wants the results |
+/// | `detach_all` | `tasks.into_iter().for_each(Task::detach)` |
+///
+/// A panic is the result of its own task alone. Dropping waits for nothing: what
+/// runs then sees it by [`checkpoint`](crate::checkpoint), and to wait for its
+/// end, cancel and go on to await.
+///
+/// ```
+/// use futures::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
+/// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// // As they come.
+/// let mut tasks: FuturesUnordered<_> = (0..8_u64).map(|n| cpu.spawn_cpu(move || n * n)).collect();
+/// let mut sum = 0;
+/// while let Some(square) = tasks.next().await {
+///     sum += square?; // an early return drops the others, and so cancels them
+/// }
+/// // Four at once; the input is read no faster than that.
+/// let squares = stream::iter(0..100_u64).map(|n| cpu.spawn_cpu(move || n * n));
+/// let squares: Vec<u64> = squares.buffer_unordered(4).try_collect().await?;
+/// # assert_eq!((sum, squares.len()), (140, 100));
+/// # Ok(()) }
+/// ```
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -314,29 +349,5 @@ impl<T: Send + 'static> Join<T> for Completion<T> {
     }
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
         self
-    }
-}
-
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
-    }
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.unpark();
-    }
-}
-
-/// Polls `future` on this thread, which sleeps between the wakes.
-pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut cx = Context::from_waker(&waker);
-    loop {
-        match Pin::new(&mut future).poll(&mut cx) {
-            Poll::Ready(output) => return output,
-            // A stray token makes one round more.
-            Poll::Pending => thread::park(),
-        }
     }
 }

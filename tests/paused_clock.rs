@@ -71,7 +71,10 @@ async fn a_suspended_future_lets_the_clock_go() {
         let handle = cpu.handle();
         let sleeper = cpu.spawn(async move {
             compute();
-            handle.spawn_io(async { sleep(SECOND).await }).await.unwrap();
+            handle
+                .spawn_io(async { sleep(SECOND).await })
+                .await
+                .unwrap();
             compute();
         });
         timeout(2 * SECOND, sleeper)

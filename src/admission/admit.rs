@@ -8,11 +8,11 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::permit::{Permit, earlier};
+use crate::block_on::block_on;
 use crate::error::JoinError;
 use crate::handle::Handle;
 use crate::job::state::Cause;
 use crate::lane::{Expire, Outcome, Place, Waiter};
-use crate::task::block_on;
 
 /// Waits for a place in the queue; see [`Handle::admit`].
 #[must_use = "futures do nothing unless awaited"]

@@ -56,7 +56,17 @@ impl<F> Rejected<F> {
         &self.cause
     }
 
-    pub(crate) fn into_parts(self) -> (F, JoinError) {
+    /// Both.
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// cpu.shutdown_background();
+    /// let (closure, cause) = cpu.handle().try_spawn_cpu(|| 42).unwrap_err().into_parts();
+    /// assert_eq!((closure(), cause.is_shutdown()), (42, true));
+    /// ```
+    pub fn into_parts(self) -> (F, JoinError) {
         (self.work, self.cause)
     }
 }

@@ -4,12 +4,14 @@
 //! submitted, begun, rested, woken, finished, closed. What is there at this
 //! moment is told by their differences. A step is counted when it can be relied
 //! upon by nobody else yet: a rest and an end are counted before the job's state
-//! says so, a wake before the job is queued. So a reader that takes the smaller
-//! ones first never gets a negative difference, and once nothing is on its way
-//! they are exact: whoever has awaited a task finds it in the books.
+//! says so, a submission and a wake before the job is queued. So once nothing is on
+//! its way they are exact: whoever has awaited a task finds it in the books. A
+//! reader that comes in between takes what is subtracted first, so that it finds
+//! rather too many than too few; none is below zero.
 //!
-//! (A close is counted after it is won, by the one who won it: another one who
-//! looks at that task in the very moment may know of it before the books do.)
+//! (A wake and a close are counted after they were won, by the one who won them:
+//! another one who looks at that task in the very moment may know of it before the
+//! books do.)
 //!
 //! A worker writes a page of its own, with plain stores: no two write the same
 //! cache line, and none waits for one. All others add, on one of a few pages, by

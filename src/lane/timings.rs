@@ -62,8 +62,9 @@ impl Timings {
         let stride = self.stride.load(Relaxed);
         let is_noted = stride == 1
             || UNNOTED.try_with(|unnoted| {
-                let next = (unnoted.get() + 1) % stride;
-                unnoted.replace(next) == 0
+                let is_noted = unnoted.get() + 1 >= stride;
+                unnoted.set(if is_noted { 0 } else { unnoted.get() + 1 });
+                is_noted
             }) == Ok(true);
         if is_noted { ticks() } else { UNKNOWN }
     }

@@ -1,0 +1,130 @@
+//! What do the books say, and how long did it all take? (That they balance, call by
+//! call: `model`. Under fire: `soak`.)
+
+mod support;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use support::{BOTH, Stuck, lanes, time_limit};
+use tokio::sync::oneshot;
+use twolane::Priority;
+
+#[test]
+fn a_snapshot_tells_where_each_job_is() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (started, is_suspended) = mpsc::channel();
+        let (let_go, wait) = oneshot::channel::<()>();
+        let suspended = cpu.spawn(async move {
+            started.send(()).unwrap();
+            wait.await.unwrap();
+        });
+        is_suspended.recv().unwrap();
+        // It runs after the future's step.
+        let (running, end) = Stuck::start(&cpu).split();
+        let queued = cpu.spawn_cpu(|| ());
+        let cancelled = cpu.spawn_cpu(|| ());
+        cancelled.cancel();
+        let metrics = cpu.metrics();
+        assert_eq!((metrics.submitted, metrics.cancelled), (4, 1));
+        assert_eq!(
+            (metrics.queued, metrics.running, metrics.suspended),
+            (1, 1, 1)
+        );
+        assert_eq!(cpu.with_priority(Priority::High).metrics().submitted, 0);
+
+        // One that was woken is queued again.
+        let_go.send(()).unwrap();
+        let metrics = cpu.metrics();
+        assert_eq!(
+            (metrics.queued, metrics.running, metrics.suspended),
+            (2, 1, 0)
+        );
+        end.send(()).unwrap();
+        running.wait().unwrap();
+        queued.wait().unwrap();
+        suspended.wait().unwrap();
+        cpu.spawn_cpu(|| panic!("planned")).wait().unwrap_err();
+        lanes.cpu.shutdown().wait();
+        cpu.spawn_cpu(|| ()).wait().unwrap_err();
+        let metrics = cpu.metrics();
+        assert_eq!(
+            (metrics.submitted, metrics.completed, metrics.panicked),
+            (5, 3, 1)
+        );
+        assert_eq!(
+            (metrics.queued, metrics.running, metrics.suspended),
+            (0, 0, 0)
+        );
+        assert_eq!((metrics.rejected, metrics.dropped), (1, 0));
+    }
+}
+
+#[test]
+fn what_a_shutdown_drops_is_in_the_books() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (started, is_suspended) = mpsc::channel();
+        let suspended = cpu.spawn(async move {
+            started.send(()).unwrap();
+            std::future::pending::<()>().await;
+        });
+        is_suspended.recv().unwrap();
+        let (running, end) = Stuck::start(&cpu).split();
+        let queued = cpu.spawn_cpu(|| ());
+        let shutdown = lanes.cpu.shutdown();
+        assert!(queued.wait().unwrap_err().is_shutdown());
+        assert!(suspended.wait().unwrap_err().is_shutdown());
+        end.send(()).unwrap();
+        running.wait().unwrap();
+        shutdown.wait();
+        let metrics = cpu.metrics();
+        assert_eq!(
+            (metrics.submitted, metrics.completed, metrics.dropped),
+            (3, 1, 2)
+        );
+        assert_eq!(
+            (metrics.queued, metrics.running, metrics.suspended),
+            (0, 0, 0)
+        );
+    }
+}
+
+/// Each wait, as long as steps are not short; a step that took as long as another's
+/// wait is in a bucket that is as late.
+#[test]
+fn waits_and_steps_are_timed() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        assert_eq!(cpu.metrics().queue_wait.count(), 0);
+        assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
+        let (running, end) = Stuck::start(&cpu).split();
+        let before = std::time::Instant::now();
+        let queued = cpu.spawn_cpu(|| ());
+        let pause = std::time::Instant::now();
+        while pause.elapsed() < Duration::from_millis(3) {
+            std::thread::yield_now();
+        }
+        end.send(()).unwrap();
+        queued.wait().unwrap();
+        let most = before.elapsed();
+        running.wait().unwrap();
+        let metrics = cpu.metrics();
+        assert_eq!(metrics.queue_wait.count(), 2);
+        // What was measured here bounds it, up to a tick and a 32nd.
+        let longest = metrics.queue_wait.quantile(1.0).unwrap();
+        assert!(longest >= pause.duration_since(before) + Duration::from_millis(2));
+        assert!(longest <= most + most / 32 + Duration::from_micros(20));
+        let slowest = metrics.run_time.quantile(1.0).unwrap();
+        assert!(slowest >= Duration::from_millis(3), "{metrics:?}");
+        let counts = metrics.run_time.buckets().map(|(_, count)| count);
+        assert_eq!(counts.sum::<u64>(), metrics.run_time.count());
+    }
+}

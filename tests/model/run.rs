@@ -1,0 +1,444 @@
+//! A case: each call, on the lane and on the model.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, LazyLock, mpsc};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use twolane::{Admit, Backend, CpuRuntime, Handle, Priority};
+
+use crate::calls::{Call, Case, Kind, Tell, Which};
+use crate::check::{Checked, HAS_FAILED, patience, wait_for};
+use crate::jobs::{Flag, Real, Way, end_of, end_of_task};
+use crate::model::{self, End, Model, Phase};
+
+pub(crate) fn run(case: &Case) -> Checked {
+    let outcome = run_once(case);
+    if outcome.is_err() {
+        HAS_FAILED.store(true, SeqCst);
+    }
+    outcome
+}
+
+fn run_once(case: &Case) -> Checked {
+    let mut run = Run::new(case);
+    for call in &case.calls {
+        run.call(*call)?;
+        run.settle()?;
+    }
+    run.finish()
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_millis(1)
+}
+
+struct Permit {
+    real: twolane::Permit,
+    model: model::Permit,
+    is_late: bool,
+}
+
+pub(crate) struct Run {
+    pub(crate) model: Model,
+    cpu: CpuRuntime,
+    pub(crate) handle: Handle,
+    pub(crate) jobs: Vec<Real>,
+    permits: Vec<Permit>,
+    /// Those that have not resolved, by their number, and what they wake.
+    pub(crate) admits: Vec<(usize, Admit, Arc<Flag>)>,
+    pub(crate) steps: mpsc::Receiver<usize>,
+    step: mpsc::Sender<usize>,
+    /// Whether the last call gave the lane, or its warden, something to do.
+    pub(crate) lane_is_at_it: bool,
+}
+
+impl Run {
+    fn new(case: &Case) -> Self {
+        static IO: LazyLock<tokio::runtime::Runtime> =
+            LazyLock::new(|| tokio::runtime::Runtime::new().unwrap());
+        let mut settings = CpuRuntime::builder()
+            .backend(case.backend)
+            .threads(1)
+            .io_handle(IO.handle().clone());
+        if let Some(limit) = case.queue_limit {
+            settings = settings.queue_limit(Priority::Normal, limit);
+        }
+        let cpu = settings.build().unwrap();
+        let (step, steps) = mpsc::channel();
+        Self {
+            model: Model::new(case.backend == Backend::Rayon, case.queue_limit),
+            handle: cpu.handle(),
+            cpu,
+            jobs: Vec::new(),
+            permits: Vec::new(),
+            admits: Vec::new(),
+            steps,
+            step,
+            lane_is_at_it: false,
+        }
+    }
+
+    fn call(&mut self, call: Call) -> Checked {
+        self.lane_is_at_it = false;
+        match call {
+            Call::Spawn(kind, first) => {
+                let by = self.model.enter(false);
+                let job = self.model.spawn(by, kind, first);
+                self.submit(job, kind, first, Way::Spawn(&self.handle.clone()))
+            }
+            Call::TrySpawn(kind, first) => {
+                let by = self.model.enter(false);
+                let job = self.model.spawn(by, kind, first);
+                self.submit(job, kind, first, Way::TrySpawn(&self.handle.clone()))
+            }
+            Call::SpawnChild(kind, first) => self.spawn_child(kind, first),
+            Call::TryAdmit => {
+                let by = self.model.enter(false);
+                let permit = self.handle.try_admit();
+                self.admitted(permit, by)
+            }
+            Call::Admit => self.admit(self.handle.admit(), false),
+            Call::AdmitTooLate => {
+                let late = self.handle.admit().with_deadline(Instant::now());
+                self.admit(late, true)
+            }
+            Call::AdmitInVain if self.model.is_full() => {
+                let in_vain = self.handle.admit().with_deadline(soon());
+                self.model.count_refusal();
+                let refusal = self.await_it("its deadline", in_vain)?;
+                prop_assert_eq!(end_of(&refusal.unwrap_err()), End::Expired);
+                Ok(())
+            }
+            Call::AdmitInVain => Ok(()),
+            Call::PollAdmit(which) => self.poll_admit(which),
+            Call::DropAdmit(which) => {
+                if let Some(n) = self.index(which, self.admits.len()) {
+                    let (waiter, admit, _) = self.admits.remove(n);
+                    self.model.drop_waiter(waiter);
+                    drop(admit);
+                }
+                Ok(())
+            }
+            Call::SetDeadline { permit, has_passed } => {
+                if let Some(permit) = self.take_permit(permit) {
+                    let never = Duration::from_secs(3600);
+                    let later = if has_passed { Duration::ZERO } else { never };
+                    self.permits.push(Permit {
+                        real: permit.real.with_deadline(Instant::now() + later),
+                        is_late: permit.is_late || has_passed,
+                        ..permit
+                    });
+                }
+                Ok(())
+            }
+            Call::SpawnByPermit(which, kind, first) => {
+                let Some(permit) = self.take_permit(which) else {
+                    return Ok(());
+                };
+                let (by, is_late) = (permit.model, permit.is_late);
+                let job = self.model.spawn_by(by, is_late, kind, first);
+                self.submit(job, kind, first, Way::By(permit.real))
+            }
+            Call::SpawnUntilSoon(which, kind) => match self.take_permit(which) {
+                Some(permit) => self.spawn_until_soon(permit, kind),
+                None => Ok(()),
+            },
+            Call::DropPermit(which) => {
+                if let Some(permit) = self.take_permit(which) {
+                    self.model.drop_permit(permit.model);
+                    drop(permit.real);
+                }
+                Ok(())
+            }
+            Call::Tell(which, tell) => {
+                if let Some(job) = which.of(&self.living()) {
+                    let phase = self.model.jobs[job].phase;
+                    self.lane_is_at_it = matches!(phase, Phase::Running | Phase::Suspended);
+                    self.model.tell(job, tell);
+                    self.jobs[job].tell(tell);
+                }
+                Ok(())
+            }
+            Call::TellAndAwait(tell) => self.tell_and_await(tell),
+            Call::Cancel(which) => {
+                if let Some(job) = which.of(&self.with_task()) {
+                    self.model.want_end(job, End::Cancelled);
+                    self.jobs[job].task.as_ref().unwrap().cancel();
+                }
+                Ok(())
+            }
+            Call::Abort(which) => {
+                if let Some(job) = which.of(&self.taken_on()) {
+                    self.model.want_end(job, End::Cancelled);
+                    self.jobs[job].abort.as_ref().unwrap().abort();
+                }
+                Ok(())
+            }
+            Call::Drop(which) => {
+                if let Some(job) = which.of(&self.with_task()) {
+                    self.model.want_end(job, End::Cancelled);
+                    self.jobs[job].waker = None;
+                    drop(self.jobs[job].task.take());
+                }
+                Ok(())
+            }
+            Call::Detach(which) => {
+                if let Some(job) = which.of(&self.with_task()) {
+                    self.jobs[job].waker = None;
+                    self.jobs[job].task.take().unwrap().detach();
+                }
+                Ok(())
+            }
+            Call::Poll(which) => match which.of(&self.with_task()) {
+                Some(job) => self.poll(job),
+                None => Ok(()),
+            },
+            Call::Await(which) => {
+                let ended = |job: &usize| self.model.end_of(*job).is_some();
+                let those: Vec<_> = self.with_task().into_iter().filter(ended).collect();
+                match which.of(&those) {
+                    Some(job) => self.poll(job),
+                    None => Ok(()),
+                }
+            }
+            Call::Shutdown => {
+                self.lane_is_at_it = !self.model.is_closed;
+                self.model.shut_down();
+                self.cpu.shutdown_background();
+                Ok(())
+            }
+        }
+    }
+
+    fn index(&self, which: Which, len: usize) -> Option<usize> {
+        which.of(&(0..len).collect::<Vec<_>>())
+    }
+
+    fn jobs_that(&self, is: impl Fn(&usize) -> bool) -> Vec<usize> {
+        (0..self.jobs.len()).filter(is).collect()
+    }
+
+    fn with_task(&self) -> Vec<usize> {
+        self.jobs_that(|job| self.jobs[*job].task.is_some())
+    }
+
+    fn taken_on(&self) -> Vec<usize> {
+        self.jobs_that(|job| self.jobs[*job].abort.is_some())
+    }
+
+    fn living(&self) -> Vec<usize> {
+        self.jobs_that(|job| self.model.end_of(*job).is_none())
+    }
+
+    fn take_permit(&mut self, which: Which) -> Option<Permit> {
+        let n = self.index(which, self.permits.len())?;
+        Some(self.permits.remove(n))
+    }
+
+    // Submitting.
+
+    fn submit(&mut self, job: usize, kind: Kind, first: Option<Tell>, way: Way<'_>) -> Checked {
+        let gives_back = matches!(way, Way::TrySpawn(_));
+        let (mut real, work) = Real::new(job, kind, first, self.step.clone());
+        match work.submit(way) {
+            Ok(task) => {
+                let refused = self.model.jobs[job].was_refused;
+                prop_assert!(!(gives_back && refused), "job {} was not given back", job);
+                real.submitted(task);
+            }
+            Err(end) => {
+                prop_assert!(gives_back);
+                prop_assert_eq!(Some(end), self.model.end_of(job));
+            }
+        }
+        self.jobs.push(real);
+        Ok(())
+    }
+
+    fn spawn_child(&mut self, kind: Kind, first: Option<Tell>) -> Checked {
+        let Some(parent) = self.model.running else {
+            return Ok(());
+        };
+        let job = self.model.spawn_child(parent, kind, first);
+        let (mut real, work) = Real::new(job, kind, first, self.step.clone());
+        let handle = self.handle.clone();
+        let spawned = self.jobs[parent].call(move || work.submit(Way::Spawn(&handle)));
+        let spawned = spawned.recv_timeout(patience());
+        prop_assert!(spawned.is_ok(), "job {} spawned nothing", parent);
+        let task = spawned.unwrap();
+        real.submitted(task.expect("`spawn` gives nothing back"));
+        self.jobs.push(real);
+        Ok(())
+    }
+
+    /// Whether the deadline comes before the submission, or before the job's start,
+    /// is the clock's choice.
+    fn spawn_until_soon(&mut self, permit: Permit, kind: Kind) -> Checked {
+        let before = self.handle.metrics().rejected;
+        let job = self.jobs.len();
+        let (mut real, work) = Real::new(job, kind, None, self.step.clone());
+        let until_soon = permit.real.with_deadline(soon());
+        let task = work.submit(Way::By(until_soon));
+        real.submitted(task.expect("a permit gives nothing back"));
+        self.jobs.push(real);
+        let is_late = permit.is_late || self.handle.metrics().rejected > before;
+        self.model.spawn_by(permit.model, is_late, kind, None);
+        if self.model.end_of(job).is_some() {
+            return Ok(());
+        }
+        self.lane_is_at_it = true;
+        let has_ended = |run: &Self| run.jobs[job].abort.as_ref().unwrap().is_finished();
+        if self.model.running.is_none() {
+            // It tells of its start before anybody hears of its end.
+            let started = wait_for("a start, or an end", || {
+                let has_ended = has_ended(self);
+                match self.steps.try_recv() {
+                    Ok(step) => Some(Some(step)),
+                    Err(_) => has_ended.then_some(None),
+                }
+            })?;
+            if let Some(step) = started {
+                prop_assert_eq!(step, job);
+                self.model.begin(job);
+            }
+        }
+        if self.model.running == Some(job) {
+            wait_for("the deadline, by `checkpoint`", || {
+                self.checkpoint(job).ok().filter(|is_to_end| *is_to_end)
+            })?;
+        } else {
+            wait_for("the deadline", || has_ended(self).then_some(()))?;
+        }
+        self.model.want_end(job, End::Expired);
+        Ok(())
+    }
+
+    // Waiting for a place.
+
+    fn admitted(
+        &mut self,
+        real: Result<twolane::Permit, twolane::JoinError>,
+        model: Result<model::Permit, End>,
+    ) -> Checked {
+        match (real, model) {
+            (Ok(real), Ok(model)) => self.permits.push(Permit {
+                real,
+                model,
+                is_late: false,
+            }),
+            (Err(error), Err(end)) => prop_assert_eq!(end_of(&error), end),
+            (real, model) => prop_assert!(false, "{real:?}, not {model:?}"),
+        }
+        Ok(())
+    }
+
+    fn admit(&mut self, mut admit: Admit, is_late: bool) -> Checked {
+        let flag = Arc::new(Flag::default());
+        let polled = poll_once(&mut admit, &flag);
+        match (polled, self.model.admit(is_late)) {
+            (Poll::Ready(real), Some(model)) => self.admitted(real, model),
+            (Poll::Pending, None) => {
+                let number = self.model.waiters.len() - 1;
+                self.admits.push((number, admit, flag));
+                Ok(())
+            }
+            (polled, model) => {
+                prop_assert!(false, "{polled:?}, not {model:?}");
+                Ok(())
+            }
+        }
+    }
+
+    fn poll_admit(&mut self, which: Which) -> Checked {
+        let Some(n) = self.index(which, self.admits.len()) else {
+            return Ok(());
+        };
+        let (number, mut admit, _) = self.admits.remove(n);
+        let flag = Arc::new(Flag::default());
+        match (poll_once(&mut admit, &flag), self.model.poll_waiter(number)) {
+            (Poll::Ready(real), Some(model)) => self.admitted(real, model)?,
+            (Poll::Pending, None) => self.admits.push((number, admit, flag)),
+            (polled, model) => prop_assert!(false, "{polled:?}, not {model:?}"),
+        }
+        Ok(())
+    }
+
+    // Awaiting.
+
+    fn poll(&mut self, job: usize) -> Checked {
+        let flag = Arc::new(Flag::default());
+        let task = self.jobs[job].task.as_mut().unwrap();
+        let polled = poll_once(task, &flag).map(|result| end_of_task(job, result));
+        let expected = self.model.end_of(job).map_or(Poll::Pending, Poll::Ready);
+        prop_assert_eq!(polled, expected, "of job {}", job);
+        self.jobs[job].waker = Some(flag).filter(|_| polled.is_pending());
+        if polled.is_ready() {
+            self.jobs[job].task = None;
+        }
+        Ok(())
+    }
+
+    /// Whoever has awaited a task finds it in the books at once.
+    fn tell_and_await(&mut self, tell: Tell) -> Checked {
+        let Some(job) = self.model.running else {
+            return Ok(());
+        };
+        self.lane_is_at_it = true;
+        self.model.tell(job, tell);
+        self.jobs[job].tell(tell);
+        let Some(end) = self.model.end_of(job) else {
+            return Ok(());
+        };
+        let Some(task) = self.jobs[job].task.take() else {
+            return Ok(());
+        };
+        self.jobs[job].waker = None;
+        let result = self.await_it("the output", task)?;
+        prop_assert_eq!(end_of_task(job, result), end, "of job {}", job);
+        // (The next ones may have ended too.)
+        let (now, expected) = (self.counts(), self.model.counts());
+        prop_assert!(now.completed >= expected.completed);
+        prop_assert!(now.panicked >= expected.panicked);
+        Ok(())
+    }
+
+    fn await_it<F: Future + Unpin>(&self, what: &str, mut future: F) -> Checked<F::Output> {
+        let mut cx = Context::from_waker(Waker::noop());
+        wait_for(what, || match Pin::new(&mut future).poll(&mut cx) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    }
+
+    /// After the lane's last thread has ended there is nothing to be waited for.
+    fn finish(mut self) -> Checked {
+        self.call(Call::Shutdown)?;
+        self.settle()?;
+        while let Some(job) = self.model.running {
+            self.lane_is_at_it = true;
+            self.model.tell(job, Tell::End);
+            self.jobs[job].tell(Tell::End);
+            self.settle()?;
+        }
+        let left = self.await_it("the shutdown", self.cpu.shutdown())?;
+        prop_assert_eq!(left, 0);
+        self.lane_is_at_it = false;
+        self.settle()?;
+        for job in self.with_task() {
+            self.poll(job)?;
+        }
+        for (job, real) in self.jobs.iter().enumerate() {
+            prop_assert_eq!(real.drops.load(SeqCst), 1, "drops of job {}", job);
+        }
+        Ok(())
+    }
+}
+
+fn poll_once<F: Future + Unpin>(future: &mut F, flag: &Arc<Flag>) -> Poll<F::Output> {
+    let waker = Waker::from(flag.clone());
+    Pin::new(future).poll(&mut Context::from_waker(&waker))
+}
