@@ -39,8 +39,9 @@ use crate::handle::Handle;
 pub struct Metrics {
     /// Jobs that were taken on.
     pub submitted: u64,
-    /// Calls that were refused, and ended without a job: a full queue, a deadline
-    /// that had passed, a shutdown, an I/O runtime that is gone.
+    /// Calls that ended without a job or a place for one: a full queue, a deadline
+    /// that had passed, a shutdown, an I/O runtime that is gone; and waits for a
+    /// place that were given up (as tower's `load_shed` does).
     pub rejected: u64,
     /// Jobs that wait for a thread now: new ones, and futures that were woken.
     pub queued: u64,

@@ -110,6 +110,8 @@ fn no_place_is_lost_with_who_gives_up() {
         assert!(look(&mut third).is_ready());
         drop(third);
         assert!(!is_full(&cpu));
+        // Two got none.
+        assert_eq!(cpu.metrics().rejected, 2);
     }
 }
 

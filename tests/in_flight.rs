@@ -2,21 +2,17 @@
 
 mod support;
 
-use std::error::Error;
-use std::future::{Future, pending, poll_fn};
+use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::task::Poll;
 
-use futures::channel::oneshot;
 use futures::executor::block_on;
-use futures::future::{FutureExt, try_join_all};
 use futures::poll;
-use futures::stream::{self, FuturesOrdered, FuturesUnordered, StreamExt, TryStreamExt};
-use support::{BOTH, Dropped, Stuck, lanes, time_limit};
-use twolane::{CpuRuntime, Handle, JoinError, Priority, Task};
+use futures::stream::{self, FuturesOrdered, StreamExt, TryStreamExt};
+use support::{BOTH, Stuck, lanes, time_limit};
+use twolane::{CpuRuntime, JoinError, Priority};
 
 fn limited_lane(
     backend: twolane::Backend,

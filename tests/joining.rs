@@ -4,20 +4,19 @@
 mod support;
 
 use std::error::Error;
-use std::future::{Future, pending, poll_fn};
+use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
-use std::task::Poll;
 
 use futures::channel::oneshot;
 use futures::executor::block_on;
 use futures::future::{FutureExt, try_join_all};
 use futures::poll;
-use futures::stream::{self, FuturesOrdered, FuturesUnordered, StreamExt, TryStreamExt};
+use futures::stream::{FuturesOrdered, FuturesUnordered, StreamExt, TryStreamExt};
 use support::{BOTH, Dropped, Stuck, lanes, time_limit};
-use twolane::{CpuRuntime, Handle, JoinError, Priority, Task};
+use twolane::{Handle, JoinError, Task};
 
 /// A closure that runs until nobody wants it, and tells so; then it keeps its thread
 /// until it is let go, so that what is queued behind it stays there.

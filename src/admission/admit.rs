@@ -128,7 +128,9 @@ impl Admit {
 
 impl Drop for Admit {
     fn drop(&mut self) {
-        if let (Some(waiter), Some(gate)) = (self.waiter.take(), self.handle.level().gate()) {
+        let level = self.handle.level();
+        if let (Some(waiter), Some(gate)) = (self.waiter.take(), level.gate()) {
+            level.books().note_rejected();
             if waiter.leave() {
                 gate.leave();
             }

@@ -180,6 +180,7 @@ impl Model {
     }
 
     pub(crate) fn drop_waiter(&mut self, waiter: usize) {
+        self.ended.rejected += 1;
         self.waiting.retain(|waits| *waits != waiter);
         let before = std::mem::replace(&mut self.waiters[waiter], Waiter::Gone);
         if before == Waiter::LetIn {

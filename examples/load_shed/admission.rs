@@ -1,0 +1,96 @@
+//! A tower layer: a request goes on when the CPU lane's queue has a place for its
+//! job, and takes that place with it.
+//!
+//! Alone it is backpressure. Under `tower::load_shed`, which takes a service that
+//! is not ready at once for overloaded, it is load shedding.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use futures::TryFutureExt;
+use futures::future::MapErr;
+use http::Request;
+use tower::{BoxError, Layer, Service};
+use twolane::{Admit, Handle, Permit};
+
+/// In the request's extensions: the place in the queue that its job goes in by.
+///
+/// Extensions are cloned with their request and a place can't be, so whoever asks
+/// first has it. If nobody does it is given back with the request.
+#[derive(Clone)]
+pub struct Admitted(Arc<Mutex<Option<Permit>>>);
+
+impl Admitted {
+    pub fn take(&self) -> Option<Permit> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+#[derive(Clone)]
+pub struct AdmissionLayer {
+    lane: Handle,
+}
+
+impl AdmissionLayer {
+    pub fn new(lane: Handle) -> Self {
+        Self { lane }
+    }
+}
+
+impl<S> Layer<S> for AdmissionLayer {
+    type Service = Admission<S>;
+
+    fn layer(&self, inner: S) -> Admission<S> {
+        Admission {
+            inner,
+            lane: self.lane.clone(),
+            admit: None,
+            permit: None,
+        }
+    }
+}
+
+pub struct Admission<S> {
+    inner: S,
+    lane: Handle,
+    /// Its turn in the queue of those who wait. Kept from one poll to the next,
+    /// else it would start at the end each time.
+    admit: Option<Admit>,
+    permit: Option<Permit>,
+}
+
+/// Neither a turn nor a place goes to the clone: each request has its own.
+impl<S: Clone> Clone for Admission<S> {
+    fn clone(&self) -> Self {
+        AdmissionLayer::new(self.lane.clone()).layer(self.inner.clone())
+    }
+}
+
+impl<S, B> Service<Request<B>> for Admission<S>
+where
+    S: Service<Request<B>, Error: Into<BoxError>>,
+{
+    type Response = S::Response;
+    type Error = BoxError;
+    type Future = MapErr<S::Future, fn(S::Error) -> BoxError>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        // First, so that a place is not held while something else is waited for.
+        ready!(self.inner.poll_ready(cx)).map_err(Into::into)?;
+        if self.permit.is_none() {
+            let admit = self.admit.get_or_insert_with(|| self.lane.admit());
+            let admitted = ready!(Pin::new(admit).poll(cx));
+            self.admit = None;
+            self.permit = Some(admitted?);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let permit = self.permit.take().expect("`poll_ready` was ready");
+        let admitted = Admitted(Arc::new(Mutex::new(Some(permit))));
+        request.extensions_mut().insert(admitted);
+        self.inner.call(request).map_err(Into::into)
+    }
+}

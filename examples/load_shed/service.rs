@@ -1,0 +1,127 @@
+//! The service with twolane.
+
+use std::time::{Duration, Instant};
+
+use axum::error_handling::HandleErrorLayer;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Extension, Router};
+use http::StatusCode;
+use http::header::RETRY_AFTER;
+use tower::load_shed::error::Overloaded;
+use tower::{BoxError, ServiceBuilder};
+use twolane::{CpuRuntime, Handle, JoinError, Priority};
+
+use crate::admission::{AdmissionLayer, Admitted};
+use crate::work::Work;
+
+/// After that no client waits any more.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The runtime that surrounds the call is the I/O lane.
+pub fn router(work: Work, places: usize) -> Result<(Router, CpuRuntime), BoxError> {
+    let builder = CpuRuntime::builder().queue_limit(Priority::Normal, places);
+    let cpu = builder.build()?;
+    let lane = cpu.handle();
+
+    let admission = ServiceBuilder::new()
+        .layer(HandleErrorLayer::new(async |error| refused(&error)))
+        .load_shed()
+        .layer(AdmissionLayer::new(lane.clone()));
+    let admitted = move |Extension(admitted)| with_permit(admitted, work);
+    let plain = move |State(lane)| without_tower(lane, work);
+    let router = Router::new()
+        .route("/work", get(admitted).post(admitted).layer(admission))
+        .route("/plain", get(plain).post(plain))
+        .route("/metrics", get(metrics))
+        .route("/health", get(async || "ok"))
+        .with_state(lane);
+    Ok((router, cpu))
+}
+
+/// Behind the layers: there is a place, or the request would not be here.
+async fn with_permit(admitted: Admitted, work: Work) -> Response {
+    let Some(permit) = admitted.take() else {
+        return failed(&"the route is not behind the AdmissionLayer");
+    };
+    let permit = permit.with_deadline(Instant::now() + PATIENCE);
+    // When the client goes away this future is dropped, and the task with it:
+    // its closure never runs, or finds that out at its next slice.
+    let task = permit.spawn_cpu(move || work.run(twolane::checkpoint));
+    match task.await {
+        Ok(Ok(hash)) => hash.into_response(),
+        // The lane shuts down: whoever is still there may try elsewhere.
+        Ok(Err(cancelled)) => unavailable(&cancelled),
+        Err(error) => no_output(&error),
+    }
+}
+
+/// The same without layers: a task that found the queue full says so. (Whoever
+/// would rather have the closure back takes `try_spawn_cpu`.)
+async fn without_tower(lane: Handle, work: Work) -> Response {
+    match lane.spawn_cpu(move || work.run(twolane::checkpoint)).await {
+        Ok(Ok(hash)) => hash.into_response(),
+        // The lane shuts down: whoever is still there may try elsewhere.
+        Ok(Err(cancelled)) => unavailable(&cancelled),
+        Err(error) => no_output(&error),
+    }
+}
+
+/// What comes out of the layers, if not the handler's answer.
+fn refused(error: &BoxError) -> Response {
+    if error.is::<Overloaded>() {
+        return unavailable(error);
+    }
+    match error.downcast_ref::<JoinError>() {
+        Some(error) => no_output(error),
+        None => failed(error),
+    }
+}
+
+fn no_output(error: &JoinError) -> Response {
+    if error.is_queue_full() || error.is_expired() || error.is_shutdown() {
+        return unavailable(error);
+    }
+    failed(error)
+}
+
+pub fn unavailable(why: &dyn ToString) -> Response {
+    let why = why.to_string() + "\n";
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], why).into_response()
+}
+
+/// A panic, mostly. Its text is for the log, not for the client.
+pub fn failed(why: &dyn ToString) -> Response {
+    eprintln!("500: {}", why.to_string());
+    StatusCode::INTERNAL_SERVER_ERROR.into_response()
+}
+
+async fn metrics(State(lane): State<Handle>) -> String {
+    let metrics = lane.metrics();
+    let counts = [
+        ("submitted", metrics.submitted),
+        ("rejected", metrics.rejected),
+        ("queued", metrics.queued),
+        ("running", metrics.running),
+        ("suspended", metrics.suspended),
+        ("completed", metrics.completed),
+        ("panicked", metrics.panicked),
+        ("cancelled", metrics.cancelled),
+        ("expired", metrics.expired),
+        ("dropped", metrics.dropped),
+    ];
+    let mut text: String = counts
+        .map(|(name, n)| format!("lane_{name} {n}\n"))
+        .concat();
+    for (name, histogram) in [
+        ("queue_wait", &metrics.queue_wait),
+        ("run_time", &metrics.run_time),
+    ] {
+        for q in [0.5, 0.99] {
+            let seconds = histogram.quantile(q).unwrap_or_default().as_secs_f64();
+            text += &format!("lane_{name}_seconds{{quantile=\"{q}\"}} {seconds:.6}\n");
+        }
+    }
+    text
+}
