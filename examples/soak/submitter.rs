@@ -1,0 +1,254 @@
+//! One of those who submit: draws a job, submits it, and decides what becomes of
+//! its task.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::task::Poll;
+
+use fastrand::Rng;
+use futures::poll;
+use twolane::{Admit, JoinError, Permit};
+
+use super::held::Held;
+use super::kinds::Kind;
+use super::ledger::{Ledger, What};
+use super::submit::{Deadline, Way, equip, submit};
+
+pub struct Submitter {
+    ledger: Arc<Ledger>,
+    rng: Rng,
+    /// It runs on a thread of its own, and may wait there.
+    may_wait: bool,
+    kept: Vec<Kept>,
+}
+
+struct Kept {
+    held: Held,
+    is_wanted: bool,
+}
+
+impl Submitter {
+    pub fn new(ledger: &Arc<Ledger>, rng: Rng, may_wait: bool) -> Self {
+        Self {
+            ledger: ledger.clone(),
+            rng,
+            may_wait,
+            kept: Vec::new(),
+        }
+    }
+
+    pub async fn run(mut self) {
+        while self.ledger.wants_more() {
+            self.submit_one().await;
+            if self.kept.len() > self.ledger.plan.window {
+                self.settle_one().await;
+            }
+            match self.rng.u8(..) {
+                0 => self.look_at_metrics(),
+                1..8 => tokio::task::yield_now().await,
+                _ => {}
+            }
+        }
+        while !self.kept.is_empty() {
+            self.settle_one().await;
+        }
+        self.look_at_metrics();
+    }
+
+    async fn submit_one(&mut self) {
+        let ledger = self.ledger.clone();
+        let on_rayon = ledger.plan.on_rayon();
+        let level = [0, 1, 1, 1, 2][self.rng.usize(..5)];
+        let Some((way, deadline)) = self.find_way_in(level).await else {
+            return;
+        };
+        let kind = Kind::draw(&mut self.rng, 0, on_rayon);
+        let what = What {
+            kind,
+            level,
+            may_expire: deadline.may_come(),
+        };
+        let (extra, let_go) = equip(&ledger, kind, 0, &mut self.rng);
+        let Some(captures) = ledger.enroll(what) else {
+            return;
+        };
+        if let Some(held) = submit(captures, extra, 0, &mut self.rng, way) {
+            self.decide(held, kind, level).await;
+        }
+        drop(let_go);
+    }
+
+    /// None: not this time.
+    async fn find_way_in(&mut self, level: usize) -> Option<(Way, Deadline)> {
+        let handle = self.ledger.handles[level].clone();
+        let entered = match self.rng.u8(..10) {
+            0..5 => return Some((Way::Direct, Deadline::None)),
+            5 | 6 => return Some((Way::Try, Deadline::None)),
+            7 => handle.try_admit(),
+            _ => {
+                let deadline = Deadline::draw(&mut self.rng);
+                let mut admit = handle.admit();
+                if let Some(instant) = deadline.instant() {
+                    admit = admit.with_deadline(instant);
+                }
+                if self.rng.u8(..8) == 0 {
+                    self.leave_half_way(level, admit, deadline).await;
+                    return None;
+                }
+                let waiting = &self.ledger.levels[level].waiting;
+                waiting.fetch_add(1, SeqCst);
+                let entered = if self.may_wait && self.rng.bool() {
+                    admit.wait()
+                } else {
+                    admit.await
+                };
+                waiting.fetch_sub(1, SeqCst);
+                let permit = self.entered(level, entered, deadline)?;
+                return Some((Way::Permit(permit), deadline));
+            }
+        };
+        let permit = self.entered(level, entered, Deadline::None)?;
+        let deadline = Deadline::draw(&mut self.rng);
+        match deadline.instant() {
+            Some(instant) => Some((Way::Permit(permit.with_deadline(instant)), deadline)),
+            None if self.rng.u8(..8) == 0 => None,
+            None => Some((Way::Permit(permit), deadline)),
+        }
+    }
+
+    /// Waits for a moment, and gives up its turn.
+    async fn leave_half_way(&mut self, level: usize, admit: Admit, deadline: Deadline) {
+        let counts = &self.ledger.levels[level];
+        counts.waiting.fetch_add(1, SeqCst);
+        let mut admit = Box::pin(admit);
+        for _ in 0..self.rng.u8(1..4) {
+            if let Poll::Ready(entered) = poll!(&mut admit) {
+                // Its place goes to the next.
+                counts.waiting.fetch_sub(1, SeqCst);
+                drop(self.entered(level, entered, deadline));
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(admit);
+        counts.failed_admissions.fetch_add(1, SeqCst);
+        counts.waiting.fetch_sub(1, SeqCst);
+        self.ledger.half_admissions.fetch_add(1, SeqCst);
+    }
+
+    fn entered(
+        &self,
+        level: usize,
+        entered: Result<Permit, JoinError>,
+        deadline: Deadline,
+    ) -> Option<Permit> {
+        match entered {
+            Ok(permit) => Some(permit),
+            Err(error) => {
+                self.refused(level, &error, deadline);
+                None
+            }
+        }
+    }
+
+    fn refused(&self, level: usize, error: &JoinError, deadline: Deadline) {
+        let Ledger { plan, endings, .. } = &*self.ledger;
+        self.ledger.levels[level]
+            .failed_admissions
+            .fetch_add(1, SeqCst);
+        let is_true = (error.is_queue_full() && plan.is_limited(level))
+            || (error.is_shutdown() && endings.has_begun())
+            || (error.is_io_runtime_gone() && endings.io_dies())
+            || (error.is_expired() && deadline.may_come());
+        if !is_true {
+            self.ledger.fail(format!(
+                "no place in level {level} with {deadline:?}: {error}"
+            ));
+        }
+    }
+
+    /// What becomes of the task.
+    async fn decide(&mut self, held: Held, kind: Kind, level: usize) {
+        let fate = self.rng.u8(..20);
+        if kind == Kind::Forever {
+            return self.decide_on_endless(held, fate, level).await;
+        }
+        match fate {
+            0 => drop(held),
+            1 => held.poll_and_drop().await,
+            2 => self.keep(held, false),
+            3 | 4 => held.detach(),
+            5 => {
+                held.cancel();
+                self.keep(held, true);
+            }
+            6 => self.abort_from_elsewhere(held),
+            // It is let go by this very submitter, afterwards.
+            7..10 if kind != Kind::Hold => self.settle(held).await,
+            _ => self.keep(held, true),
+        }
+    }
+
+    /// Somebody has to end it, or it never does.
+    async fn decide_on_endless(&mut self, held: Held, fate: u8, level: usize) {
+        // It would keep its place from one who waits for it, perhaps this very
+        // submitter, and holds the task.
+        let may_stay = !self.ledger.plan.is_limited(level);
+        match fate {
+            0..4 => drop(held),
+            4..8 => held.poll_and_drop().await,
+            8..11 => self.abort_from_elsewhere(held),
+            11..14 if may_stay => self.keep(held, false),
+            14..17 if may_stay => held.detach(),
+            _ => {
+                held.cancel();
+                self.keep(held, true);
+            }
+        }
+    }
+
+    fn keep(&mut self, held: Held, is_wanted: bool) {
+        self.kept.push(Kept { held, is_wanted });
+    }
+
+    fn abort_from_elsewhere(&mut self, held: Held) {
+        let aborter = held.aborter();
+        self.ledger.aside(async move { aborter.abort() });
+        self.keep(held, true);
+    }
+
+    async fn settle_one(&mut self) {
+        let one = self.rng.usize(..self.kept.len());
+        let Kept { held, is_wanted } = self.kept.swap_remove(one);
+        if is_wanted {
+            self.settle(held).await;
+        }
+    }
+
+    async fn settle(&mut self, held: Held) {
+        if self.may_wait && self.rng.bool() {
+            held.settle_here();
+        } else {
+            held.settle().await;
+        }
+    }
+
+    /// While all goes on: nothing is there more often than it came, and what was
+    /// told to anybody is in the books.
+    fn look_at_metrics(&self) {
+        for (handle, level) in self.ledger.handles.iter().zip(&self.ledger.levels) {
+            let outputs = level.seen_outputs.load(SeqCst);
+            let panics = level.seen_panics.load(SeqCst);
+            let metrics = handle.metrics();
+            let closed = metrics.cancelled + metrics.expired + metrics.dropped;
+            if metrics.completed < outputs
+                || metrics.panicked < panics
+                || metrics.submitted < metrics.completed + metrics.panicked + closed
+            {
+                self.ledger.fail(format!(
+                    "with {outputs} outputs and {panics} panics seen the books said {metrics:?}"
+                ));
+            }
+        }
+    }
+}
