@@ -193,7 +193,13 @@ impl Job {
                 panic_with(payload, id);
             }
             Kind::FuturesCapturesPanic if self.rng.bool() => self.give_way().await,
-            Kind::Forever => std::future::pending().await,
+            Kind::Forever => {
+                // So that many a lane closes in the middle of such a step.
+                for _ in 0..self.rng.u32(..20_000) {
+                    std::hint::spin_loop();
+                }
+                std::future::pending().await
+            }
             Kind::Children => self.have_children().await,
             Kind::IoSpawnsCpu => {
                 if let Some(held) = self.child() {

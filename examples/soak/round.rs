@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use super::Soak;
 use super::check;
 use super::ending::{Ending, Endings};
-use super::ledger::Ledger;
+use super::ledger::{Ledger, Seen};
 use super::plan::{Form, PRIORITIES, Plan};
 use super::process;
 use super::submitter::Submitter;
@@ -43,6 +43,14 @@ pub fn run(soak: &Soak, number: u64) -> (Tally, Vec<String>) {
     soak.watchdog.look_at(&ledger);
 
     submit_all(soak, &ledger, &io_of_lane, &mut rng);
+    if ledger.plan.ends_at.is_none() {
+        // Not only when the lane ends: what was cancelled goes soon.
+        wait_until(&ledger, "captures of jobs that have ended", || {
+            let has_ended = |seen| !matches!(seen, Seen::Nothing | Seen::Detached);
+            let mut ended = ledger.records().iter().filter(|r| has_ended(r.seen()));
+            ended.all(|record| record.captures_dropped.load(SeqCst) > 0)
+        });
+    }
     Ending::begin(&ledger);
     wait_until(&ledger, "what goes on by the side", || {
         ledger.asides.load(SeqCst) == 0
