@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use loom::thread;
 
 use crate::job::completion::{Completion, Slot, wake};
-use crate::job::state::{Cause, Close, Paused, Start, State};
+use crate::job::state::{Audience, Cause, Close, Paused, Start, State};
 use crate::os::fork::Process;
 use crate::sync::Queue;
 use crate::{error, model};
@@ -23,20 +23,32 @@ struct Model {
     work_is_there: AtomicBool,
     work_dropped: AtomicUsize,
     steps: AtomicUsize,
+    /// As in the books.
+    endings: AtomicUsize,
 }
 
 impl Model {
     fn new() -> Arc<Self> {
-        let model = Self {
+        let model = Self::unsubmitted();
+        model.queue.push(());
+        model
+    }
+
+    fn unsubmitted() -> Arc<Self> {
+        Arc::new(Self {
             completion: Completion::new(State::queued(), Slot::Empty),
             queue: Queue::new(),
             closed: AtomicBool::new(false),
             work_is_there: AtomicBool::new(true),
             work_dropped: AtomicUsize::new(0),
             steps: AtomicUsize::new(0),
-        };
-        model.queue.push(());
-        Arc::new(model)
+            endings: AtomicUsize::new(0),
+        })
+    }
+
+    fn tell_closed(&self, cause: Cause, audience: Audience) {
+        self.endings.fetch_add(1, SeqCst);
+        self.completion.closed(cause, audience);
     }
 
     fn state(&self) -> &State {
@@ -67,6 +79,7 @@ impl Model {
         assert!(self.work_is_there.load(SeqCst), "run without its work");
         if self.steps.fetch_add(1, SeqCst) == 1 {
             self.discard();
+            self.endings.fetch_add(1, SeqCst);
             *self.completion.slot() = Slot::Output(Ok(7));
             wake(self.completion.finish());
             return true;
@@ -75,7 +88,7 @@ impl Model {
             Paused::Rest => {}
             Paused::Requeue => self.queue.push(()),
             Paused::Discard(cause, audience) => {
-                self.completion.closed(cause, audience);
+                self.tell_closed(cause, audience);
                 self.discard();
             }
         }
@@ -88,17 +101,34 @@ impl Model {
         }
     }
 
-    fn cancel(&self) {
-        self.state().want_end(Cause::Cancelled);
-        match self.state().close(Cause::Cancelled) {
-            Close::WasQueued(audience) => {
-                self.completion.closed(Cause::Cancelled, audience);
-            }
+    /// A cancel, a deadline.
+    fn end(&self, cause: Cause) {
+        self.state().want_end(cause);
+        match self.state().close(cause) {
+            Close::WasQueued(audience) => self.tell_closed(cause, audience),
             Close::WasIdle(audience) => {
-                self.completion.closed(Cause::Cancelled, audience);
+                self.tell_closed(cause, audience);
                 self.queue.push(());
             }
             Close::No => {}
+        }
+    }
+
+    /// As the lane does: whoever pushes looks afterwards.
+    fn submit(&self) {
+        self.queue.push(());
+        fence(SeqCst);
+        if self.closed.load(SeqCst) {
+            self.sweep();
+        }
+    }
+
+    fn sweep(&self) {
+        while self.queue.pop().is_some() {
+            if let Close::WasQueued(audience) = self.state().close(Cause::ShutDown) {
+                self.tell_closed(Cause::ShutDown, audience);
+            }
+            self.discard();
         }
     }
 
@@ -109,12 +139,10 @@ impl Model {
         match self.state().close(Cause::ShutDown) {
             Close::No => {}
             Close::WasIdle(audience) => {
-                self.completion.closed(Cause::ShutDown, audience);
+                self.tell_closed(Cause::ShutDown, audience);
                 self.discard();
             }
-            Close::WasQueued(audience) => {
-                self.completion.closed(Cause::ShutDown, audience);
-            }
+            Close::WasQueued(audience) => self.tell_closed(Cause::ShutDown, audience),
         }
     }
 
@@ -135,7 +163,7 @@ fn wake_and_cancel_against_a_step() {
         });
         let canceller = thread::spawn({
             let job = job.clone();
-            move || job.cancel()
+            move || job.end(Cause::Cancelled)
         });
         job.run_next();
         waker.join().unwrap();
@@ -148,6 +176,51 @@ fn wake_and_cancel_against_a_step() {
             Err(error) => assert!(error.is_cancelled()),
         }
         assert_eq!(job.work_dropped.load(SeqCst), 1);
+        assert_eq!(job.endings.load(SeqCst), 1);
+    });
+}
+
+/// A cancel and a deadline, beside a step: one ending, of one kind.
+#[test]
+fn cancel_and_deadline_against_a_step() {
+    model(|| {
+        let job = Model::new();
+        let [canceller, warden] = [Cause::Cancelled, Cause::Expired].map(|cause| {
+            let job = job.clone();
+            thread::spawn(move || job.end(cause))
+        });
+        job.run_next();
+        canceller.join().unwrap();
+        warden.join().unwrap();
+        while job.run_next() {}
+        let error = job.join().unwrap_err();
+        assert!(error.is_cancelled() || error.is_expired());
+        assert_eq!(job.work_dropped.load(SeqCst), 1);
+        assert_eq!(job.endings.load(SeqCst), 1);
+    });
+}
+
+/// Submitted as the lane closes, with nobody to run it: it is told, once.
+#[test]
+fn a_submission_against_a_shutdown() {
+    model(|| {
+        let job = Model::unsubmitted();
+        let warden = thread::spawn({
+            let job = job.clone();
+            move || {
+                job.closed.store(true, SeqCst);
+                fence(SeqCst);
+                job.sweep();
+            }
+        });
+        job.submit();
+        warden.join().unwrap();
+        if job.queue.pop().is_some() {
+            panic!("it is forgotten in the queue");
+        }
+        assert!(job.join().unwrap_err().is_shutdown());
+        assert_eq!(job.work_dropped.load(SeqCst), 1);
+        assert_eq!(job.endings.load(SeqCst), 1);
     });
 }
 
