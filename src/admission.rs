@@ -37,20 +37,22 @@ fn refuse<W: Work>(level: &Level, cause: Cause, work: W) -> Task<W::Output> {
     Task::refused(cause)
 }
 
-/// A place, if the level has a limit, and whatever is submitted here does not go
-/// in by its parent's.
+/// The parent's place, if there is a parent; else one of the level's own, if it has
+/// a limit.
 fn enter(level: &Level, deadline: Option<Instant>) -> Result<Option<Place>, Cause> {
     if let Some(cause) = refusal(level, deadline) {
         return Err(cause);
     }
-    let Some(gate) = level.gate() else {
+    if !level.lane().has_gates {
         return Ok(None);
-    };
-    match job_context::parent(level.lane()) {
-        Parent::With(place) => Ok(Some(place)),
-        Parent::Without => Ok(None),
-        Parent::None if gate.try_enter() => Ok(Some(Place::new(level.clone()))),
-        Parent::None => Err(Cause::QueueFull),
+    }
+    // Before the gate: by way of a priority that has no limit, a job may submit to
+    // its own again.
+    match (job_context::parent(level.lane()), level.gate()) {
+        (Parent::With(place), _) => Ok(Some(place)),
+        (Parent::Without, _) | (Parent::None, None) => Ok(None),
+        (Parent::None, Some(gate)) if gate.try_enter() => Ok(Some(Place::new(level.clone()))),
+        (Parent::None, Some(_)) => Err(Cause::QueueFull),
     }
 }
 

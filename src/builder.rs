@@ -134,9 +134,21 @@ impl Builder {
     /// holds itself. The place comes free when the job and all that went in by it
     /// have ended; a closure has ended when it returned, whether or not its task
     /// was dropped before. That holds on the job's thread, and inside of what it
-    /// gave to `spawn_io` as long as the job holds its place. A child of rayon's
-    /// on another thread, whose job is not known, goes in without a place; a
-    /// thread of the job's own making is like any other.
+    /// gave to `spawn_io` as long as the job holds its place. So the limit is one
+    /// of jobs that come from outside, each with all that it submits. Code on the
+    /// lane's threads that is part of no job, or nobody knows of which, goes in
+    /// without a place, and so does what it gives to `spawn_io`: a child of rayon's
+    /// that another thread has stolen, a `tokio::spawn` or `spawn_blocking` on
+    /// `Backend::Runtime`, `install`, thread hooks, destructors. A thread of the
+    /// job's own making is like any other.
+    ///
+    /// A queued job that is cancelled gives its place back at once; what it has
+    /// captured is dropped by the lane when its turn comes. A
+    /// [`stream_from_cpu`](crate::Handle::stream_from_cpu) is a job: a full queue
+    /// refuses it, and its reader is told.
+    ///
+    /// **It is for this priority alone**: the others stay unbounded, and there
+    /// [`try_admit`](crate::Handle::try_admit) always succeeds.
     ///
     /// With n threads a limit of n leaves no queue at all, and the threads idle
     /// between an end and the next submission. For load that shall be shed:
@@ -187,10 +199,11 @@ impl Builder {
     /// `spawn_blocking`. Without, the runtime sees nothing of them, takes itself for
     /// idle, and a timeout around a task fires at once.
     ///
-    /// It takes a thread of the runtime's blocking pool for each such job that was
-    /// submitted inside a `current_thread` runtime, whether or not its clock is
-    /// paused; so it is for tests alone. A suspended future holds nothing: it may
-    /// wait for that very clock. Nor does `spawn_io`.
+    /// The clock is that of the I/O lane, or of the runtime that a job is submitted
+    /// in, whichever is a `current_thread` runtime. It takes a thread of that one's
+    /// blocking pool for each such job, whether or not the clock is paused; so it is
+    /// for tests alone. A suspended future holds nothing: it may wait for that very
+    /// clock. Nor does `spawn_io`. Deadlines and `shutdown_timeout` go by real time.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {

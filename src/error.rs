@@ -17,9 +17,11 @@ use crate::panics::PanicPayload;
 /// [`is_out_of_threads`](Self::is_out_of_threads) and
 /// [`is_forked`](Self::is_forked) is true.
 ///
-/// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`,
-/// 500 to `is_panic`, and to `is_cancelled` nothing: whoever would read it has
-/// gone. The other three are an operator's to mend.
+/// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`, and
+/// 500 to the others, which are a bug (`is_panic`, `is_cancelled`: whoever cancels
+/// does not await) or an operator's to mend. A closure that ran and has asked
+/// [`checkpoint`](crate::checkpoint) ends with what *you* return for
+/// [`Cancelled`](crate::Cancelled): if somebody is there to read that, 503 as well.
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -193,7 +195,9 @@ impl JoinError {
     }
 
     /// The job's deadline ([`Permit::with_deadline`](crate::Permit::with_deadline))
-    /// came before its end; or before there was a place for it in the queue.
+    /// came before its start, or before there was a place for it in the queue, or,
+    /// of a future, before its end. (A closure that has started gives its output,
+    /// late or not.)
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -214,8 +218,9 @@ impl JoinError {
     /// the fork (or don't fork: start a process by
     /// [`Command`](std::process::Command)).
     ///
-    /// Asked when a wait begins. A job that had ended before the fork gives its
-    /// output in both processes.
+    /// Asked where a task, a place in the queue, an `install` or a shutdown is waited
+    /// for; not where a bridged stream or body is read. A job that had ended before
+    /// the fork gives its output in both processes.
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();

@@ -92,7 +92,6 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        warn_of_unpolled_future::<T>();
         admission::submit(self, ClosureWork::new(f))
     }
 
@@ -354,25 +353,5 @@ impl fmt::Debug for Handle {
             None => handle.field("nice", &"not on this platform"),
         };
         handle.finish()
-    }
-}
-
-/// The name of an `async` block's type is that of a closure; a job whose
-/// output is one has almost surely computed nothing.
-fn warn_of_unpolled_future<T>() {
-    #[cfg(feature = "tracing")]
-    {
-        let name = std::any::type_name::<T>();
-        if name.ends_with("{{closure}}") || name.ends_with("{async_block}") {
-            static ONCE: std::sync::Once = std::sync::Once::new();
-            ONCE.call_once(|| {
-                tracing::warn!(
-                    target: "twolane",
-                    output = name,
-                    "spawn_cpu was given a closure that returns an async block or a closure: \
-                     it computes nothing on the CPU lane; give the future itself to `spawn`"
-                );
-            });
-        }
     }
 }

@@ -4,8 +4,10 @@
 use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
+use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
+use std::ptr;
+use std::sync::{Arc, Weak};
 
 use crate::budget;
 use crate::context;
@@ -15,8 +17,8 @@ use crate::stack;
 
 thread_local! {
     static JOB: RefCell<Option<Running>> = const { RefCell::new(None) };
-    /// On the I/O lane: that of the job which has submitted what runs here.
-    static CAME_IN_BY: RefCell<Option<WeakPlace>> = const { RefCell::new(None) };
+    /// On the I/O lane: the job which has submitted what runs here.
+    static PART_OF: RefCell<ParentOfIo> = const { RefCell::new(ParentOfIo::None) };
 }
 
 struct Running {
@@ -73,27 +75,51 @@ pub(crate) fn parent(lane: &Arc<Lane>) -> Parent {
         let place = JOB.try_with(place).ok().flatten().filter(is_here);
         return place.map_or(Parent::Without, Parent::With);
     }
-    let came_in_by = CAME_IN_BY.try_with(|place| place.borrow().as_ref()?.upgrade());
-    let place = came_in_by.ok().flatten().filter(is_here);
-    place.map_or(Parent::None, Parent::With)
+    let parent = PART_OF.try_with(|parent| match &*parent.borrow() {
+        ParentOfIo::None => Parent::None,
+        ParentOfIo::Without(lane_of_it) if ptr::eq(lane_of_it.as_ptr(), &raw const **lane) => {
+            Parent::Without
+        }
+        ParentOfIo::Without(_) => Parent::None,
+        ParentOfIo::With(place) => {
+            let place = place.upgrade().filter(is_here);
+            place.map_or(Parent::None, Parent::With)
+        }
+    });
+    parent.unwrap_or(Parent::None)
 }
 
-/// Until the answer is dropped, what is submitted on this thread is part of the
-/// job that has this place, as long as there is one.
-pub(crate) fn came_in_by(place: Option<WeakPlace>) -> impl Drop {
-    struct Before(Option<WeakPlace>);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            let before = self.0.take();
-            drop(CAME_IN_BY.try_with(|place| place.replace(before)));
+impl Parent {
+    /// What of it goes with a future on the I/O lane, which may outlive the job: no
+    /// place, but the right to go in by that one as long as somebody holds it.
+    pub(crate) fn for_io(self, lane: &Arc<Lane>) -> ParentOfIo {
+        match self {
+            Self::None => ParentOfIo::None,
+            Self::Without => ParentOfIo::Without(Arc::downgrade(lane)),
+            Self::With(place) => ParentOfIo::With(place.downgrade()),
         }
     }
-    Before(
-        CAME_IN_BY
-            .try_with(|before| before.replace(place))
-            .ok()
-            .flatten(),
-    )
+}
+
+#[derive(Clone)]
+pub(crate) enum ParentOfIo {
+    None,
+    Without(Weak<Lane>),
+    With(WeakPlace),
+}
+
+/// Until the answer is dropped, what is submitted on this thread is part of that
+/// job.
+pub(crate) fn part_of(parent: ParentOfIo) -> impl Drop {
+    struct Before(ParentOfIo);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            let before = mem::replace(&mut self.0, ParentOfIo::None);
+            drop(PART_OF.try_with(|parent| parent.replace(before)));
+        }
+    }
+    let before = PART_OF.try_with(|before| before.replace(parent));
+    Before(before.unwrap_or(ParentOfIo::None))
 }
 
 /// The job that this code is part of, for its rayon children to capture.
@@ -134,8 +160,8 @@ pub fn current_job() -> Option<JobContext> {
 /// [`JobContext`] instead.
 ///
 /// # Errors
-/// [`Cancelled`] once the job's task was dropped or cancelled, or its lane
-/// shuts down.
+/// [`Cancelled`] once the job's task was dropped or cancelled, its deadline has
+/// passed, or its lane shuts down.
 ///
 /// ```
 /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -171,8 +197,8 @@ impl JobContext {
     /// wherever it is asked.
     ///
     /// # Errors
-    /// [`Cancelled`] once the job's task was dropped or cancelled, or its lane
-    /// shuts down.
+    /// [`Cancelled`] once the job's task was dropped or cancelled, its deadline has
+    /// passed, or its lane shuts down.
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();

@@ -62,13 +62,13 @@
 //! # What holds
 //!
 //! - A [`Task`] that is dropped cancels its job: queued, it never runs.
-//! - A queue with a [limit](Builder::queue_limit) never holds more jobs than that,
-//!   gives its places in the order of asking, and loses none; and no job waits for
-//!   a place that it holds itself.
+//! - A queue with a [limit](Builder::queue_limit) takes on no more than that from
+//!   outside, gives its places in the order of asking, and loses none; and no job
+//!   waits for a place that it holds itself.
 //! - The [books](Metrics) balance: what was submitted is there, or has ended in one
 //!   way.
-//! - A forked child gets an error where it would wait for ever
-//!   ([`JoinError::is_forked`]).
+//! - A forked child that waits for a task, a place or a shutdown gets an error
+//!   instead ([`JoinError::is_forked`]).
 //! - A panic reaches the one who awaits, payload intact, and nobody else.
 //! - A body or stream that is cut short is an error, never an end.
 //! - A shutdown, in any form, from anywhere, hangs nothing and loses nothing in

@@ -20,9 +20,10 @@ use crate::handle::Handle;
 /// ```
 ///
 /// That holds, and each is exact, while nothing is under way: whoever has awaited
-/// a task, or dropped the task of a job that had not started, finds that in the
-/// books. A snapshot taken while jobs come and go is of no one moment, but none of
-/// its figures is negative.
+/// a task's output, or has cancelled or dropped one, finds that in the books. (Who
+/// is told of an end that another thread brings about, a deadline, a shutdown or a
+/// cancel elsewhere, may know of it a moment before the books do.) A snapshot taken
+/// while jobs come and go is of no one moment, but none of its figures is negative.
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -49,7 +50,8 @@ pub struct Metrics {
     pub running: u64,
     /// Futures that wait for something now.
     pub suspended: u64,
-    /// Jobs that ended with an output, whether or not anybody took it.
+    /// Jobs that ended with an output, whether or not anybody took it: a closure that
+    /// returned early because of a `checkpoint` too.
     pub completed: u64,
     /// Jobs that ended with a panic.
     pub panicked: u64,
@@ -60,8 +62,9 @@ pub struct Metrics {
     pub expired: u64,
     /// Jobs that the lane dropped: at a shutdown, or because it got no threads.
     pub dropped: u64,
-    /// How long jobs waited, from their submission to their first step; in steps
-    /// of 10 µs, right for up to 11.9 hours.
+    /// How long jobs that started had waited, from their submission to their first
+    /// step (not those that expired before, nor the wait of `admit`); in steps
+    /// of 10 µs, up to 2.4 hours.
     pub queue_wait: DurationHistogram,
     /// How long steps took: the run of a closure, each poll of a future.
     pub run_time: DurationHistogram,

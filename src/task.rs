@@ -44,7 +44,7 @@ use crate::trace::warn_of_lost_jobs;
 /// |---|---|
 /// | results as they come | `FuturesUnordered` |
 /// | results in order | `FuturesOrdered` |
-/// | all or the first error, which cancels the rest | `try_join_all` |
+/// | all or the first error, which cancels the rest | `try_join_all`; of jobs that return a `Result`, over `async { task.await? }` |
 /// | no more than n at once | `StreamExt::buffer_unordered(n)` |
 /// | no more than the lane can take, whoever else submits | [`Handle::admit`](crate::Handle::admit) before the input is read |
 /// | `abort_all` | `tasks.iter().for_each(Task::cancel)`; or `clear`, or a drop, if nobody wants the results |
@@ -109,8 +109,9 @@ impl<T> Task<T> {
 
     /// Lets the job run on without anyone waiting for it. Its output is
     /// dropped. A panic in it goes to the log, and so does a shutdown that
-    /// comes before its end (a warning, with the number of such jobs; feature
-    /// `tracing`): there is nobody else to be told.
+    /// comes before its end, or a full queue (a warning, with the number of such
+    /// jobs; feature `tracing`): there is nobody else to be told. A deadline that
+    /// ends it is only counted ([`Metrics::expired`](crate::Metrics)).
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();

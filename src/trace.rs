@@ -71,8 +71,8 @@ pub(crate) fn warn_of_lost_jobs(jobs: usize) {
     tracing::warn!(
         target: "twolane",
         jobs,
-        "detached jobs were dropped before their end: the lane was shut down, its I/O runtime is \
-         gone, or there are no threads. Keep the tasks of jobs that matter"
+        "detached jobs were dropped before their end: the lane was shut down, its queue is full, \
+         its I/O runtime is gone, or there are no threads. Keep the tasks of jobs that matter"
     );
 }
 #[cfg(not(feature = "tracing"))]

@@ -129,8 +129,16 @@ fn a_waiter_is_woken_by_an_end_of_any_kind() {
                 assert!(wait.await.is_ok(), "planned");
             });
             running.recv().unwrap();
-            let next = cpu.clone();
-            let next = lanes.io.spawn(async move { next.admit().await.map(drop) });
+            let (waits, is_waiting) = mpsc::channel();
+            let mut next = cpu.admit();
+            let next = lanes.io.spawn(std::future::poll_fn(move |cx| {
+                let polled = next.poll_unpin(cx);
+                if polled.is_pending() {
+                    let _ = waits.send(());
+                }
+                polled.map_ok(drop)
+            }));
+            is_waiting.recv().unwrap();
             match ending {
                 0 => let_go.send(()).unwrap(),
                 1 => drop(let_go),
@@ -213,6 +221,63 @@ fn what_a_job_submits_elsewhere_goes_in_by_its_place() {
             by_io.await.unwrap() + by_high.await.unwrap()
         });
         assert_eq!(outer.wait().unwrap(), 3);
+        assert!(!is_full(&cpu));
+    }
+}
+
+/// The chain goes by a priority that has no limit, and over the I/O lane.
+#[test]
+fn no_job_waits_for_a_place_of_its_own_family() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
+        let outer = cpu.spawn(async move {
+            let by_high = high.spawn(async move {
+                let by_io = twolane::spawn_io(async move {
+                    let permit = normal.admit().await.unwrap();
+                    permit.spawn_cpu(|| 42).await.unwrap()
+                });
+                by_io.await.unwrap()
+            });
+            by_high.await.unwrap()
+        });
+        assert_eq!(outer.wait().unwrap(), 42);
+        // From a job that came in by no place at all.
+        let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
+        let _place = cpu.try_admit().unwrap();
+        let outer = high.spawn(async move {
+            twolane::spawn_io(async move { normal.admit().await.is_ok() }).await
+        });
+        assert!(outer.wait().unwrap().unwrap());
+    }
+}
+
+/// Many who give up, and one who does not: it is not swept out with them.
+#[test]
+fn whoever_is_patient_is_let_in_among_many_that_leave() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let held = cpu.try_admit().unwrap();
+        let mut patient: Vec<_> = (0..3)
+            .map(|_| {
+                let mut patient = cpu.admit();
+                assert!(look(&mut patient).is_pending());
+                for _ in 0..1_000 {
+                    assert!(look(&mut cpu.admit()).is_pending());
+                }
+                patient
+            })
+            .collect();
+        drop(held);
+        for _ in 0..3 {
+            let mut first = patient.remove(0);
+            assert!(patient.iter_mut().all(|admit| look(admit).is_pending()));
+            assert!(look(&mut first).is_ready());
+        }
         assert!(!is_full(&cpu));
     }
 }

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use support::{BOTH, Dropped, Stuck, lanes, lanes_with, time_limit};
 use twolane::Priority;
 
-const SOON: Duration = Duration::from_millis(20);
+/// For what is to be submitted by then.
+const SOON: Duration = Duration::from_millis(250);
 /// For a job that is to have started, or ended, by then.
-const LATER: Duration = Duration::from_millis(700);
+const LATER: Duration = Duration::from_millis(1500);
 const NEVER: Duration = Duration::from_secs(3600);
 
 /// The only thread is stuck, so it is not the queue that tells.

@@ -95,8 +95,8 @@ fn what_a_shutdown_drops_is_in_the_books() {
     }
 }
 
-/// Each wait, as long as steps are not short; a step that took as long as another's
-/// wait is in a bucket that is as late.
+/// Each wait, as long as steps are not short. A job that waits while this thread
+/// counts 3 ms is in the books with as much, and so is the step that it waits for.
 #[test]
 fn waits_and_steps_are_timed() {
     let _limit = time_limit();
@@ -106,7 +106,6 @@ fn waits_and_steps_are_timed() {
         assert_eq!(cpu.metrics().queue_wait.count(), 0);
         assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
         let (running, end) = Stuck::start(&cpu).split();
-        let before = std::time::Instant::now();
         let queued = cpu.spawn_cpu(|| ());
         let pause = std::time::Instant::now();
         while pause.elapsed() < Duration::from_millis(3) {
@@ -114,14 +113,11 @@ fn waits_and_steps_are_timed() {
         }
         end.send(()).unwrap();
         queued.wait().unwrap();
-        let most = before.elapsed();
         running.wait().unwrap();
         let metrics = cpu.metrics();
         assert_eq!(metrics.queue_wait.count(), 2);
-        // What was measured here bounds it, up to a tick and a 32nd.
         let longest = metrics.queue_wait.quantile(1.0).unwrap();
-        assert!(longest >= pause.duration_since(before) + Duration::from_millis(2));
-        assert!(longest <= most + most / 32 + Duration::from_micros(20));
+        assert!(longest >= Duration::from_millis(3), "{metrics:?}");
         let slowest = metrics.run_time.quantile(1.0).unwrap();
         assert!(slowest >= Duration::from_millis(3), "{metrics:?}");
         let counts = metrics.run_time.buckets().map(|(_, count)| count);

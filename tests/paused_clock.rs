@@ -89,6 +89,43 @@ async fn a_suspended_future_lets_the_clock_go() {
     }
 }
 
+/// Its own clock it holds where it is submitted by a job, too.
+#[tokio::test(start_paused = true)]
+async fn a_nested_job_holds_the_clock() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let cpu = lane(backend);
+        let start = Instant::now();
+        let handle = cpu.handle();
+        let outer = cpu.spawn(async move { handle.spawn_cpu(compute).await });
+        let in_time = timeout(SECOND, outer).await.expect("the clock stands");
+        in_time.unwrap().unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+}
+
+/// Also if its task, which has told its end, is kept.
+#[tokio::test(start_paused = true)]
+async fn a_future_that_is_cancelled_as_it_runs_lets_the_clock_go() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let cpu = lane(backend);
+        let (started, running) = tokio::sync::oneshot::channel();
+        let mut task = cpu.spawn(async move {
+            started.send(()).unwrap();
+            while twolane::checkpoint().is_ok() {
+                std::thread::yield_now();
+            }
+            std::future::pending::<()>().await;
+        });
+        running.await.unwrap();
+        task.cancel();
+        assert!((&mut task).await.unwrap_err().is_cancelled());
+        sleep(SECOND).await;
+        assert!(task.is_finished());
+    }
+}
+
 /// Jobs that end without an output let the clock go as well.
 #[tokio::test(start_paused = true)]
 async fn so_does_a_job_that_was_cancelled() {

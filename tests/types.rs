@@ -32,6 +32,14 @@ assert_impl_all!(Task<std::marker::PhantomPinned>: Unpin);
 assert_impl_all!(AbortHandle: Clone, Debug, Send, Sync, Unpin);
 assert_impl_all!(JobContext: Clone, Debug, Send, Sync, Unpin);
 
+// A place in a queue may wait and go anywhere; what was handed back is what it was.
+assert_impl_all!(Admit: Future, Debug, Send, Sync, Unpin);
+assert_impl_all!(Permit: Debug, Send, Sync, Unpin);
+assert_impl_all!(Rejected<Rc<u8>>: Error);
+assert_not_impl_any!(Rejected<Rc<u8>>: Send);
+assert_impl_all!(Metrics: Clone, Debug, Send, Sync, Unpin);
+assert_impl_all!(DurationHistogram: Clone, Debug, Send, Sync, Unpin);
+
 // What it undoes is its thread's.
 assert_impl_all!(EnterGuard<'static>: Debug);
 assert_not_impl_any!(EnterGuard<'static>: Send, Sync, Clone);
@@ -149,7 +157,7 @@ fn debug_tells_the_state() {
         let shutdown = cpu.shutdown();
         shows(&shutdown, &["Shutdown"]);
         shutdown.wait();
-        shows(&handle, &[&name, "closed: true", "running: 0"]);
+        shows(&handle, &[&name, "closed: true", "busy_threads: 0"]);
         drop(io);
         shows(&handle, &["io_lane: Gone"]);
     }

@@ -90,7 +90,10 @@ fn main() -> ExitCode {
     // A check that fails has said so by its panic.
     let outcome = catch_unwind(AssertUnwindSafe(|| run(&mut soak, jobs)));
     if outcome.is_err() {
-        eprintln!("TWOLANE_SEED={seed}: failed in round {}", soak.rounds() - 1);
+        eprintln!(
+            "TWOLANE_SEED={seed}: failed in round {}",
+            soak.rounds().saturating_sub(1)
+        );
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

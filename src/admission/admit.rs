@@ -131,9 +131,7 @@ impl Drop for Admit {
         let level = self.handle.level();
         if let (Some(waiter), Some(gate)) = (self.waiter.take(), level.gate()) {
             level.books().note_rejected();
-            if waiter.leave() {
-                gate.leave();
-            }
+            gate.give_up(&waiter);
         }
     }
 }

@@ -41,8 +41,12 @@ impl Permit {
     /// [cancelled](Task::cancel): a suspended future is dropped, a closure sees it
     /// by [`checkpoint`](crate::checkpoint).
     ///
-    /// The clock is the lane's own, which needs no timer of a runtime, and counts
-    /// in milliseconds. Of two deadlines the earlier holds.
+    /// So a closure that has started keeps its awaiter until it returns. To answer at
+    /// the deadline come what may, put a `timeout` around the task: it drops that,
+    /// which the closure sees as well.
+    ///
+    /// The clock is the lane's own, real time in milliseconds, which needs no timer
+    /// of a runtime. Of two deadlines the earlier holds.
     ///
     /// ```
     /// # #[tokio::main] async fn main() {

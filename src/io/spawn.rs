@@ -20,8 +20,8 @@ use crate::handle::Handle;
 use crate::job::completion::Completion;
 use crate::job::state::Cause;
 use crate::job::{Cancel, Extras, Join};
-use crate::job_context::{self, Parent};
-use crate::lane::{Lane, Place, WeakPlace};
+use crate::job_context::{self, ParentOfIo};
+use crate::lane::{Lane, Place};
 use crate::os::fork::Process;
 use crate::panics;
 use crate::task::Task;
@@ -78,9 +78,9 @@ where
         tail: None,
         job: job.clone(),
         handle: handle.clone(),
-        place: match job_context::parent(handle.level().lane()) {
-            Parent::With(place) => Some(place.downgrade()),
-            Parent::None | Parent::Without => None,
+        parent: {
+            let lane = handle.level().lane();
+            job_context::parent(lane).for_io(lane)
         },
     };
     // If the runtime is gone, it drops the runner at once, which tells.
@@ -154,8 +154,8 @@ struct Runner<F, T> {
     tail: Tail,
     job: Arc<IoJob<T>>,
     handle: Handle,
-    /// Of the job that has submitted this.
-    place: Option<WeakPlace>,
+    /// The job that has submitted this.
+    parent: ParentOfIo,
 }
 
 impl<F, T> Runner<F, T>
@@ -180,7 +180,7 @@ where
 impl<F, T> Runner<F, T> {
     fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let (handle, job) = (self.handle.clone(), self.job.clone());
-        let _came_in = job_context::came_in_by(self.place.clone());
+        let _came_in = job_context::part_of(self.parent.clone());
         context::with_entered(&handle, || job.extras.in_scope(|| f(self)))
     }
 }

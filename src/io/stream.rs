@@ -53,7 +53,8 @@ impl Handle {
     /// encoded on the fly, a response that is rendered.
     ///
     /// # Errors
-    /// As [`stream_from_io`](Self::stream_from_io).
+    /// As [`stream_from_io`](Self::stream_from_io); and it is refused where the
+    /// priority's queue has a [limit](crate::Builder::queue_limit) and is full.
     ///
     /// ```
     /// # #[tokio::main] async fn main() {

@@ -4,7 +4,7 @@
 //! the next timer. It sees nothing of a job that runs elsewhere, so a timeout
 //! around its task would fire at once. What it does see is `spawn_blocking`: as
 //! long as such a closure is under way, the clock stands. So while a job is queued
-//! or runs, one waits on the runtime that it was submitted in (a thread of its
+//! or runs, one waits on the runtime whose clock that may be (a thread of its
 //! blocking pool), until whoever awaits has been woken.
 //!
 //! Not while the job is suspended: what it waits for may be that very clock.
@@ -27,18 +27,20 @@ struct Held {
 }
 
 impl ClockHold {
-    /// On the runtime of this thread, if it is of the kind whose clock can be
-    /// paused.
-    pub(super) fn here() -> Option<Self> {
-        let runtime = Handle::try_current().ok()?;
-        (runtime.runtime_flavor() == RuntimeFlavor::CurrentThread).then(|| {
-            let hold = Self {
-                runtime,
-                held: Mutex::default(),
-            };
-            hold.take();
-            hold
-        })
+    /// On the I/O lane's runtime, or that of this thread, whichever is of the kind
+    /// whose clock can be paused.
+    pub(super) fn of(io: &Handle) -> Option<Self> {
+        let here = Handle::try_current();
+        let runtimes = [Some(io.clone()), here.ok()];
+        let can_be_paused =
+            |runtime: &Handle| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread;
+        let runtime = runtimes.into_iter().flatten().find(can_be_paused)?;
+        let hold = Self {
+            runtime,
+            held: Mutex::default(),
+        };
+        hold.take();
+        Some(hold)
     }
 
     pub(super) fn take(&self) {
@@ -54,7 +56,7 @@ impl ClockHold {
 
     pub(super) fn let_go(&self) {
         self.with_held(|held| {
-            held.times = held.times.saturating_sub(1);
+            held.times -= 1;
             if held.times == 0 {
                 held.until_dropped = None;
             }

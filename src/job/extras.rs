@@ -44,7 +44,7 @@ impl Extras {
         }
         #[cfg(feature = "test-util")]
         if lane.settings.holds_paused_clock {
-            inner.get_or_insert_default().clock = ClockHold::here();
+            inner.get_or_insert_default().clock = ClockHold::of(lane.io.handle());
         }
         #[cfg(not(feature = "test-util"))]
         let _ = lane;

@@ -145,13 +145,15 @@ impl<W: Work> Job<W> {
             }
             Paused::Discard(cause, audience) => {
                 self.tell_closed(cause, audience, true);
+                self.extras.let_clock_go();
                 self.discard();
                 After::Nothing
             }
         }
     }
 
-    /// The job was closed just now: by this thread.
+    /// The job was closed just now: by this thread. (One that was suspended does not
+    /// hold the clock.)
     fn tell_closed(&self, cause: Cause, audience: Audience, was_suspended: bool) {
         self.level.books().note_closed(cause, was_suspended);
         self.extras.give_place_back();
@@ -285,10 +287,13 @@ where
     F::Output: Send + 'static,
 {
     fn wake_by_ref(job: &Arc<Self>) {
+        // Before anybody can run it.
+        job.extras.hold_clock();
         if job.state().wake() {
             job.level.books().note_woken();
-            job.extras.hold_clock();
             job.level.reschedule(job.clone());
+        } else {
+            job.extras.let_clock_go();
         }
     }
 }

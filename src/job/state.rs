@@ -268,12 +268,15 @@ impl State {
     }
 
     /// A running job can't be closed from outside: its runner looks.
+    /// Of a cancel and a deadline the first is the cause.
     pub(crate) fn want_end(&self, cause: Cause) {
         let flags = match cause {
             Cause::Expired => CANCEL_WANTED | PAST_DEADLINE,
             _ => CANCEL_WANTED,
         };
-        self.0.fetch_or(flags, SeqCst);
+        let first = |word| (word & CANCEL_WANTED == 0).then_some(word | flags);
+        // An error means that somebody was first.
+        let _ = self.0.fetch_update(SeqCst, SeqCst, first);
     }
 
     fn wanted_cause(word: u32) -> Cause {

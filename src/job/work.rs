@@ -25,7 +25,11 @@ pub(crate) trait Work: Send + Sized + 'static {
 pub(crate) struct ClosureWork<F>(F);
 
 impl<F> ClosureWork<F> {
-    pub(crate) fn new(closure: F) -> Self {
+    pub(crate) fn new<T>(closure: F) -> Self
+    where
+        F: FnOnce() -> T,
+    {
+        warn_of_unpolled_future::<T>();
         Self(closure)
     }
 }
@@ -99,5 +103,25 @@ impl AsLink for Link {
 impl AsLink for () {
     fn as_link(&self) -> Option<&Link> {
         None
+    }
+}
+
+/// The name of an `async` block's type is that of a closure; a job whose
+/// output is one has almost surely computed nothing.
+fn warn_of_unpolled_future<T>() {
+    #[cfg(feature = "tracing")]
+    {
+        let name = std::any::type_name::<T>();
+        if name.ends_with("{{closure}}") || name.ends_with("{async_block}") {
+            static ONCE: std::sync::Once = std::sync::Once::new();
+            ONCE.call_once(|| {
+                tracing::warn!(
+                    target: "twolane",
+                    output = name,
+                    "spawn_cpu was given a closure that returns an async block or a closure: \
+                     it computes nothing on the CPU lane; give the future itself to `spawn`"
+                );
+            });
+        }
     }
 }

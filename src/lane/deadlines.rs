@@ -15,13 +15,17 @@
 //! Times are in milliseconds, rounded up: the warden comes that much late, and
 //! at most a thousand times a second. What starts a job looks at the deadline
 //! itself ([`Extras`](crate::job::Extras)).
+//!
+//! Most jobs end long before their deadline, and what is left here keeps their
+//! memory. So the warden is woken for each [`MANY`] as well, and throws out those
+//! that have ended.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Weak};
 
 use crate::sync::Ordering::SeqCst;
-use crate::sync::{AtomicU64, Queue, fence};
+use crate::sync::{AtomicU64, AtomicUsize, Queue, fence};
 
 /// What can be ended by a deadline.
 pub(crate) trait Expire: Send + Sync {
@@ -31,9 +35,12 @@ pub(crate) trait Expire: Send + Sync {
 /// In milliseconds of the lane's clock.
 pub(crate) type Millis = u64;
 const NEVER: Millis = Millis::MAX;
+const MANY: usize = 1024;
 
 pub(crate) struct Deadlines {
     left: Queue<Entry>,
+    /// Since the beginning.
+    count: AtomicUsize,
     /// When the warden looks next.
     wakes_at: AtomicU64,
 }
@@ -47,6 +54,7 @@ impl Deadlines {
     pub(crate) fn new() -> Self {
         Self {
             left: Queue::new(),
+            count: AtomicUsize::new(0),
             wakes_at: AtomicU64::new(NEVER),
         }
     }
@@ -56,7 +64,9 @@ impl Deadlines {
     pub(crate) fn leave(&self, at: Millis, whose: Weak<dyn Expire>) -> bool {
         self.left.push(Entry { at, whose });
         fence(SeqCst);
-        at < self.wakes_at.fetch_min(at, SeqCst)
+        let is_next = at < self.wakes_at.fetch_min(at, SeqCst);
+        let before = self.count.fetch_add(1, SeqCst);
+        is_next || before % MANY == MANY - 1
     }
 }
 
@@ -101,10 +111,8 @@ impl Schedule {
         }
     }
 
-    /// Most jobs end long before their deadline, and leave their memory here.
     fn throw_out_ended(&mut self) {
-        const FEW: usize = 1024;
-        if self.heap.len() > FEW + 2 * self.kept {
+        if self.heap.len() > MANY + 2 * self.kept {
             self.heap.retain(|entry| entry.0.0.whose.strong_count() > 0);
             self.kept = self.heap.len();
         }

@@ -14,10 +14,17 @@
 //! the place goes back by the first rule, so that nobody who came meanwhile is
 //! overlooked.
 //!
-//! A waiter that has left (its future was dropped, its deadline passed) stays in
-//! the queue, some 60 bytes, until its turn comes: then it is passed over. One
-//! that was let in and leaves without having looked gives the place back. Who
-//! comes while others wait waits behind them, so places go in the order of coming.
+//! Who comes while others wait waits behind them, so places go in the order of
+//! coming. One that was let in and leaves without having looked gives the place
+//! back. One that leaves before stays in the queue and is passed over when its turn
+//! comes; where many leave and no place comes (a load that is shed, on a lane that
+//! is stuck), they are swept out now and then: the queue is moved, without them, to
+//! a second one, which goes before. That is put off while somebody is being let in.
+//! Nobody is let in meanwhile, and who sweeps lets in afterwards: by the same rule,
+//! one of the two sees the other.
+//!
+//! "No lock" is as true as of the queue: a `SegQueue`'s pop waits for a push that
+//! has begun, for a few instructions.
 //!
 //! (Loom models in `tests/loom`.)
 
@@ -31,21 +38,42 @@ use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, AtomicWaker, Queue, fence};
 pub(crate) struct Gate {
     free: AtomicUsize,
     waiting: Queue<Arc<Waiter>>,
+    /// Those that a sweep has kept.
+    first: Queue<Arc<Waiter>>,
+    /// How many are letting in, or [`SWEEPING`].
+    letting_in: AtomicUsize,
+    /// Since the last sweep; a hint.
+    left: AtomicUsize,
     closed: AtomicBool,
 }
+
+/// So many leave before it is worth a look at all who wait.
+const MANY: usize = 64;
+const SWEEPING: usize = usize::MAX;
 
 impl Gate {
     pub(crate) fn new(places: usize) -> Self {
         Self {
             free: AtomicUsize::new(places),
             waiting: Queue::new(),
+            first: Queue::new(),
+            letting_in: AtomicUsize::new(0),
+            left: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
         }
     }
 
     /// A place, if one is free and nobody waits for it.
     pub(crate) fn try_enter(&self) -> bool {
-        self.waiting.is_empty() && self.take_place()
+        self.nobody_waits() && self.take_place()
+    }
+
+    fn nobody_waits(&self) -> bool {
+        self.waiting.is_empty() && self.first.is_empty()
+    }
+
+    fn next(&self) -> Option<Arc<Waiter>> {
+        self.first.pop().or_else(|| self.waiting.pop())
     }
 
     /// Queues up.
@@ -75,31 +103,73 @@ impl Gate {
     }
 
     fn let_in(&self) {
-        loop {
-            if self.closed.load(SeqCst) {
-                while let Some(waiter) = self.waiting.pop() {
-                    waiter.settle(CLOSED);
-                }
-                return;
+        if self.closed.load(SeqCst) {
+            while let Some(waiter) = self.next() {
+                waiter.settle(CLOSED);
             }
-            if self.waiting.is_empty() || !self.take_place() {
-                return;
-            }
+            return;
+        }
+        if self.nobody_waits() {
+            return;
+        }
+        let one_more = |n: usize| (n != SWEEPING).then(|| n + 1);
+        if self
+            .letting_in
+            .fetch_update(SeqCst, SeqCst, one_more)
+            .is_err()
+        {
+            return;
+        }
+        while !self.nobody_waits() && self.take_place() {
             if !self.let_next_in() {
                 self.free.fetch_add(1, SeqCst);
                 fence(SeqCst);
             }
         }
+        self.letting_in.fetch_sub(1, SeqCst);
     }
 
     /// With a place in hand. False if there was nobody to take it.
     fn let_next_in(&self) -> bool {
-        while let Some(waiter) = self.waiting.pop() {
+        while let Some(waiter) = self.next() {
             if waiter.settle(LET_IN) {
                 return true;
             }
         }
         false
+    }
+
+    /// A waiter gives up. Not again to be asked.
+    pub(crate) fn give_up(&self, waiter: &Waiter) {
+        if waiter.leave() {
+            self.leave();
+            return;
+        }
+        let left = self.left.fetch_add(1, SeqCst);
+        if left >= MANY && left >= (self.waiting.len() + self.first.len()) / 2 {
+            self.sweep();
+        }
+    }
+
+    pub(crate) fn sweep(&self) {
+        let nobody = self
+            .letting_in
+            .compare_exchange(0, SWEEPING, SeqCst, SeqCst);
+        if nobody.is_err() {
+            return;
+        }
+        self.left.store(0, SeqCst);
+        // No more than are there now, or it might go on for ever.
+        for queue in [&self.first, &self.waiting] {
+            for waiter in (0..queue.len()).map_while(|_| queue.pop()) {
+                if waiter.waits() {
+                    self.first.push(waiter);
+                }
+            }
+        }
+        self.letting_in.swap(0, SeqCst);
+        fence(SeqCst);
+        self.let_in();
     }
 }
 
@@ -156,10 +226,13 @@ impl Waiter {
         }
     }
 
-    /// It has not looked at its outcome, and never will. True if it was let in:
-    /// the place is the caller's to give back.
-    #[must_use]
-    pub(crate) fn leave(&self) -> bool {
+    fn waits(&self) -> bool {
+        self.state.load(SeqCst) == WAITS
+    }
+
+    /// It has not looked at its outcome, and never will. True if it was let in: the
+    /// place is the caller's to give back.
+    fn leave(&self) -> bool {
         let before = self.state.swap(LEFT, SeqCst);
         drop::<Option<Waker>>(self.awaiter.take());
         before == LET_IN

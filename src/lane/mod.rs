@@ -49,6 +49,8 @@ pub(crate) const LEFT_BEHIND: &str = "what a job left behind";
 
 pub(crate) struct Lane {
     levels: [level::State; Priority::ALL.len()],
+    /// Whether any of them has a limit.
+    pub(crate) has_gates: bool,
     pub(crate) suspended: Suspended,
     pub(crate) settings: ThreadSettings,
     deadlines: Deadlines,
@@ -77,6 +79,7 @@ impl Lane {
         warden: Sender<Order>,
     ) -> Arc<Self> {
         Arc::new(Self {
+            has_gates: queue_limits.iter().any(Option::is_some),
             levels: queue_limits.map(|limit| level::State::new(settings.threads, limit)),
             suspended: Suspended::default(),
             deadlines: Deadlines::new(),

@@ -27,15 +27,18 @@ pub(crate) struct Timings {
     stride: AtomicU32,
 }
 
-/// A wait of up to 11.9 hours is told right, in 32 bits.
+/// A wait of up to 5.9 hours is told right, in 31 bits.
 const TICK: Duration = Duration::from_micros(10);
+const TICKS: u32 = u32::MAX >> 1;
 /// When a job was queued, if that was not noted.
 const UNKNOWN: u32 = 0;
+/// Beside the ticks: it was one of [`EVERY`], and counts for all.
+const ONE_OF_MANY: u32 = 1 << 31;
 
 fn ticks() -> u32 {
     static EPOCH: LazyLock<Instant> = LazyLock::new(|| Instant::now() - TICK);
     // The lower bits are enough for a difference.
-    (EPOCH.elapsed().as_nanos() / TICK.as_nanos()) as u32
+    (EPOCH.elapsed().as_nanos() / TICK.as_nanos()) as u32 & TICKS
 }
 
 thread_local! {
@@ -66,7 +69,11 @@ impl Timings {
                 unnoted.set(if is_noted { 0 } else { unnoted.get() + 1 });
                 is_noted
             }) == Ok(true);
-        if is_noted { ticks() } else { UNKNOWN }
+        match (is_noted, stride) {
+            (false, _) => UNKNOWN,
+            (true, 1) => ticks(),
+            (true, _) => ticks() | ONE_OF_MANY,
+        }
     }
 
     /// A step of that job begins, on this thread.
@@ -74,8 +81,9 @@ impl Timings {
         let at = queued_at.load(Relaxed);
         if at != UNKNOWN {
             queued_at.store(UNKNOWN, Relaxed);
-            let waited = TICK * ticks().wrapping_sub(at);
-            add(&self.waits, waited, self.stride.load(Relaxed));
+            let waited = TICK * (ticks().wrapping_sub(at) & TICKS);
+            let times = if at & ONE_OF_MANY == 0 { 1 } else { EVERY };
+            add(&self.waits, waited, times);
         }
     }
 

@@ -2,8 +2,8 @@
 //! of its I/O runtime, are in the parent, and whoever waits for them here waits for
 //! ever.
 //!
-//! Asked where a wait begins, with a system call of some 50 ns, since nothing else
-//! tells without `unsafe`.
+//! Asked by each poll that finds nothing yet, with a system call of some 50 ns, since
+//! nothing else tells without `unsafe`.
 
 /// The process that something belongs to.
 #[derive(Clone, Copy)]

@@ -50,9 +50,7 @@ fn no_place_is_lost_with_a_waiter_that_leaves() {
         let fickle = in_thread(&gate, |gate| {
             let waiter = Waiter::new();
             gate.wait(waiter.clone());
-            if waiter.leave() {
-                gate.leave();
-            }
+            gate.give_up(&waiter);
         });
         let waiter = Waiter::new();
         gate.wait(waiter.clone());
@@ -60,6 +58,30 @@ fn no_place_is_lost_with_a_waiter_that_leaves() {
         fickle.join().unwrap();
         assert_eq!(look(&waiter), Poll::Ready(Outcome::LetIn));
         assert!(!gate.try_enter());
+    });
+}
+
+/// Those that have left are swept out as a place comes back, and as another comes:
+/// nobody who waits is overlooked, and the first is the first.
+#[test]
+fn a_sweep_overlooks_nobody() {
+    model(|| {
+        let gate = full();
+        let [gone, first] = [(); 2].map(|()| Waiter::new());
+        gate.wait(gone.clone());
+        gate.wait(first.clone());
+        gate.give_up(&gone);
+        let holder = in_thread(&gate, Gate::leave);
+        let second = Waiter::new();
+        let late = second.clone();
+        let newcomer = in_thread(&gate, move |gate| gate.wait(late));
+        gate.sweep();
+        holder.join().unwrap();
+        newcomer.join().unwrap();
+        assert_eq!(look(&first), Poll::Ready(Outcome::LetIn));
+        assert!(look(&second).is_pending());
+        gate.leave();
+        assert_eq!(look(&second), Poll::Ready(Outcome::LetIn));
     });
 }
 

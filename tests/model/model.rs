@@ -348,8 +348,10 @@ impl Model {
         match self.jobs[job].phase {
             Phase::Queued { .. } | Phase::Suspended => self.end(job, cause),
             // Of two reasons the deadline counts; the documentation is silent.
-            Phase::Running if self.jobs[job].wanted == Some(End::Expired) => {}
-            Phase::Running => self.jobs[job].wanted = Some(cause),
+            // The first of them is the cause.
+            Phase::Running => {
+                self.jobs[job].wanted.get_or_insert(cause);
+            }
             Phase::Ended(_) => {}
         }
     }
