@@ -104,15 +104,18 @@ impl Future for Admit {
             }
             return Poll::Pending;
         };
-        this.waiter = None;
         let entered = match outcome {
             Outcome::LetIn => {
                 let place = Place::new(this.handle.level().clone());
                 Ok(Permit::new(&this.handle, Some(place), this.deadline))
             }
             Outcome::Closed => Err(Cause::ShutDown),
-            Outcome::Expired => Err(Cause::Expired),
+            Outcome::Expired => {
+                this.give_up();
+                return Poll::Ready(Err(JoinError::expired()));
+            }
         };
+        this.waiter = None;
         Poll::Ready(this.counted(entered))
     }
 }
@@ -124,15 +127,20 @@ impl Admit {
         }
         entered.map_err(JoinError::from)
     }
-}
 
-impl Drop for Admit {
-    fn drop(&mut self) {
+    /// It waits no more, and got no place.
+    fn give_up(&mut self) {
         let level = self.handle.level();
         if let (Some(waiter), Some(gate)) = (self.waiter.take(), level.gate()) {
             level.books().note_rejected();
             gate.give_up(&waiter);
         }
+    }
+}
+
+impl Drop for Admit {
+    fn drop(&mut self) {
+        self.give_up();
     }
 }
 

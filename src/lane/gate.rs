@@ -63,7 +63,8 @@ impl Gate {
         }
     }
 
-    /// A place, if one is free and nobody waits for it.
+    /// A place, if one is free and nobody waits for it. (Who has left and is still in
+    /// the queue counts as one who waits, until the next place comes.)
     pub(crate) fn try_enter(&self) -> bool {
         self.nobody_waits() && self.take_place()
     }
@@ -139,7 +140,7 @@ impl Gate {
         false
     }
 
-    /// A waiter gives up. Not again to be asked.
+    /// A waiter leaves, or its deadline has come. It is not asked again.
     pub(crate) fn give_up(&self, waiter: &Waiter) {
         if waiter.leave() {
             self.leave();
