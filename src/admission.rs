@@ -43,9 +43,6 @@ fn enter(level: &Level, deadline: Option<Instant>) -> Result<Option<Place>, Caus
     if let Some(cause) = refusal(level, deadline) {
         return Err(cause);
     }
-    if !level.lane().has_gates {
-        return Ok(None);
-    }
     // Before the gate: by way of a priority that has no limit, a job may submit to
     // its own again.
     match (job_context::parent(level.lane()), level.gate()) {

@@ -66,7 +66,11 @@ pub(crate) enum Parent {
     With(Place),
 }
 
+/// Nobody needs to know where no priority has a limit: then none.
 pub(crate) fn parent(lane: &Arc<Lane>) -> Parent {
+    if !lane.has_gates {
+        return Parent::None;
+    }
     let is_here = |place: &Place| place.is_in(lane);
     if context::is_thread_of_lane(lane) {
         // Without a look at the stack: where a worker waits and runs another

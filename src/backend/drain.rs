@@ -45,8 +45,6 @@ const LINGER: Duration = Duration::from_micros(20);
 /// or searches follow each other.
 const RAYON_WAITS: Duration = Duration::from_millis(5);
 const SHORT_JOBS_PER_TURN: usize = 8;
-/// Reading the clock for each job would cost as much as the rest of it.
-const JOBS_PER_SAMPLE: usize = 16;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
@@ -200,7 +198,8 @@ impl<S: Fn()> Turn<'_, S> {
 
     fn run(&mut self, job: Arc<dyn Run>) {
         self.level.pause_for_quota(&*job);
-        let samples = self.lingers || self.jobs % JOBS_PER_SAMPLE == 0;
+        // Some others are timed in any case: see `Timings`.
+        let samples = self.lingers || self.jobs == 0;
         let (after, took) = self.level.step(job, samples);
         if let Some(took) = took {
             self.short = self.level.briskness().sample(took);

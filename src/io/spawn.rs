@@ -127,7 +127,7 @@ impl<T: Send> Cancel for IoJob<T> {
 
 impl<T: Send + 'static> Join<T> for IoJob<T> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        self.completion.poll(cx, self.process)
+        self.completion.poll(cx, || self.process.is_elsewhere())
     }
 
     fn abandon(&self) {
@@ -180,7 +180,7 @@ where
 impl<F, T> Runner<F, T> {
     fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let (handle, job) = (self.handle.clone(), self.job.clone());
-        let _came_in = job_context::part_of(self.parent.clone());
+        let _part_of = job_context::part_of(self.parent.clone());
         context::with_entered(&handle, || job.extras.in_scope(|| f(self)))
     }
 }

@@ -11,7 +11,6 @@ use std::task::{Context, Poll, Waker};
 
 use super::state::{Audience, Cause, Progress, State};
 use crate::error::JoinError;
-use crate::os::fork::Process;
 use crate::panics::{drop_quietly, run_hook};
 use crate::sync::{AtomicU32, AtomicWaker, Mutex, MutexGuard};
 
@@ -118,11 +117,12 @@ impl<T, W> Completion<T, W> {
         audience.is_waiting().then(|| self.awaiter.take()).flatten()
     }
 
-    /// `process`: where those are whom a wait would be for.
+    /// `is_forked`: whether those are elsewhere whom a wait would be for. Asked only
+    /// if it comes to one.
     pub(crate) fn poll(
         &self,
         cx: &mut Context<'_>,
-        process: Process,
+        is_forked: impl FnOnce() -> bool,
     ) -> Poll<Result<T, JoinError>> {
         let progress = match self.state.progress() {
             Progress::NotYet => {
@@ -137,7 +137,7 @@ impl<T, W> Completion<T, W> {
             ended => ended,
         };
         match progress {
-            Progress::NotYet if process.is_elsewhere() => Poll::Ready(Err(JoinError::forked())),
+            Progress::NotYet if is_forked() => Poll::Ready(Err(JoinError::forked())),
             Progress::NotYet => Poll::Pending,
             Progress::Finished => {
                 let output = self.slot().take_output();

@@ -63,7 +63,7 @@ impl Extras {
     }
 
     pub(crate) fn is_past_deadline(&self) -> bool {
-        let deadline = self.0.as_ref().and_then(|some| some.deadline);
+        let deadline = self.0.as_ref().and_then(|inner| inner.deadline);
         deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
@@ -104,7 +104,7 @@ impl Extras {
     }
 
     fn with_place(&self, f: impl FnOnce(&mut Option<Place>) -> Option<Place>) -> Option<Place> {
-        let some = self.0.as_ref()?;
-        f(&mut some.place.lock().unwrap_or_else(PoisonError::into_inner))
+        let inner = self.0.as_ref()?;
+        f(&mut inner.place.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

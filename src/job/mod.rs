@@ -352,7 +352,8 @@ impl<W: Work> Cancel for Job<W> {
 impl<W: Work> Join<W::Output> for Job<W> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<W::Output, JoinError>> {
         self.level.briskness().wait_for(self.state());
-        self.completion.poll(cx, self.lane().process)
+        self.completion
+            .poll(cx, || self.lane().process.is_elsewhere())
     }
 
     fn abandon(&self) {

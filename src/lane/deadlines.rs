@@ -20,7 +20,7 @@
 //! memory. So the warden is woken for each [`MANY`] as well, and throws out those
 //! that have ended.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Weak};
 
@@ -72,12 +72,10 @@ impl Deadlines {
 
 /// The warden's own.
 pub(crate) struct Schedule {
-    heap: BinaryHeap<Reverse<ByTime>>,
+    heap: BinaryHeap<Entry>,
     /// How many there were when those that have ended were last thrown out.
     kept: usize,
 }
-
-struct ByTime(Entry);
 
 impl Schedule {
     pub(crate) fn new() -> Self {
@@ -96,13 +94,13 @@ impl Schedule {
         let mut due = Vec::new();
         loop {
             while let Some(entry) = deadlines.left.pop() {
-                self.heap.push(Reverse(ByTime(entry)));
+                self.heap.push(entry);
             }
-            while self.heap.peek().is_some_and(|first| first.0.0.at <= now) {
-                due.extend(self.heap.pop().map(|first| first.0.0.whose));
+            while self.heap.peek().is_some_and(|first| first.at <= now) {
+                due.extend(self.heap.pop().map(|first| first.whose));
             }
             self.throw_out_ended();
-            let next = self.heap.peek().map_or(NEVER, |first| first.0.0.at);
+            let next = self.heap.peek().map_or(NEVER, |first| first.at);
             deadlines.wakes_at.store(next, SeqCst);
             fence(SeqCst);
             if deadlines.left.is_empty() {
@@ -111,30 +109,37 @@ impl Schedule {
         }
     }
 
+    /// How many deadlines there are, looked at or not.
+    #[cfg(test)]
+    pub(crate) fn all(&self, deadlines: &Deadlines) -> usize {
+        self.heap.len() + deadlines.left.len()
+    }
+
     fn throw_out_ended(&mut self) {
         if self.heap.len() > MANY + 2 * self.kept {
-            self.heap.retain(|entry| entry.0.0.whose.strong_count() > 0);
+            self.heap.retain(|entry| entry.whose.strong_count() > 0);
             self.kept = self.heap.len();
         }
     }
 }
 
-impl Ord for ByTime {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.at.cmp(&other.0.at)
+/// The heap's greatest is the earliest.
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.at.cmp(&self.at)
     }
 }
 
-impl PartialOrd for ByTime {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for ByTime {
+impl PartialEq for Entry {
     fn eq(&self, other: &Self) -> bool {
-        self.0.at == other.0.at
+        self.at == other.at
     }
 }
 
-impl Eq for ByTime {}
+impl Eq for Entry {}

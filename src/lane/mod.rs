@@ -279,6 +279,23 @@ impl Lane {
 mod tests {
     use super::*;
 
+    /// Each has an hour's time from its submission, and ends at once: the first of
+    /// them does not keep the memory of the others for an hour.
+    #[test]
+    fn deadlines_of_jobs_that_have_ended_are_thrown_out() {
+        struct Ended;
+        impl Expire for Ended {
+            fn expire(self: Arc<Self>) {}
+        }
+        let (deadlines, mut schedule) = (Deadlines::new(), Schedule::new());
+        for n in 0..100_000 {
+            if deadlines.leave(3_600_000 + n, Weak::<Ended>::new()) {
+                schedule.look(&deadlines, 0);
+            }
+            assert!(schedule.all(&deadlines) < 5_000);
+        }
+    }
+
     /// Raising a nice value is refused in sandboxes only, so this pretends.
     #[test]
     fn a_refused_weight_is_told_once_and_shows() {

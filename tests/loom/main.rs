@@ -21,10 +21,6 @@ mod job {
     pub mod completion;
     pub mod state;
 }
-#[path = "../../src/os"]
-mod os {
-    pub mod fork;
-}
 #[path = "../../src/io/bridge.rs"]
 mod bridge;
 #[path = "../../src/lane/deadlines.rs"]

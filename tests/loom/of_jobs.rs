@@ -10,7 +10,6 @@ use loom::thread;
 
 use crate::job::completion::{Completion, Slot, wake};
 use crate::job::state::{Audience, Cause, Close, Paused, Start, State};
-use crate::os::fork::Process;
 use crate::sync::Queue;
 use crate::{error, model};
 
@@ -147,7 +146,7 @@ impl Model {
     }
 
     fn join(&self) -> Result<u8, error::JoinError> {
-        block_on(poll_fn(|cx| self.completion.poll(cx, Process::this())))
+        block_on(poll_fn(|cx| self.completion.poll(cx, || false)))
     }
 }
 
@@ -284,7 +283,7 @@ fn finish_against_await() {
             let completion = completion.clone();
             move || finish(&completion, vec![1])
         });
-        let output = block_on(poll_fn(|cx| completion.poll(cx, Process::this())));
+        let output = block_on(poll_fn(|cx| completion.poll(cx, || false)));
         assert_eq!(output.unwrap(), [1]);
         runner.join().unwrap();
     });
@@ -321,7 +320,7 @@ fn try_finish_against_cancel() {
         if let Some(audience) = audience {
             completion.closed(Cause::Cancelled, audience);
         }
-        match block_on(poll_fn(|cx| completion.poll(cx, Process::this()))) {
+        match block_on(poll_fn(|cx| completion.poll(cx, || false))) {
             Ok(output) => assert!(!cancelled && output == 5),
             Err(error) => assert!(cancelled && error.is_cancelled()),
         }
