@@ -1,6 +1,6 @@
 //! Ways into the queue: at once or not at all, and, where it has a limit
-//! ([`Builder::queue_limit`](crate::Builder::queue_limit)), by waiting for a place
-//! or by getting the closure back. How places go round: `lane/gate.rs`.
+//! ([`Builder::queue_limit`](crate::Builder::queue_limit)), by waiting for a permit
+//! or by getting the closure back. The permits are those of a Tokio semaphore.
 
 mod admit;
 mod permit;
@@ -10,12 +10,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::error::JoinError;
+use tokio::sync::TryAcquireError;
+
+use crate::error::{Cause, JoinError};
 use crate::handle::Handle;
-use crate::job::state::Cause;
+use crate::inherit::{self, Covered};
 use crate::job::{ClosureWork, Extras, FutureWork, Job, Work};
-use crate::job_context::{self, Parent};
-use crate::lane::{Level, Place};
+use crate::lane::{Event, Level};
 use crate::task::Task;
 pub use admit::Admit;
 pub use permit::Permit;
@@ -23,57 +24,54 @@ pub use rejected::Rejected;
 
 /// At once, or not at all.
 pub(crate) fn submit<W: Work>(handle: &Handle, work: W) -> Task<W::Output> {
-    match enter(handle.level(), None) {
-        Ok(place) => take_on(handle.level(), place, None, work),
+    match enter(handle.level()) {
+        Ok(permit) => take_on(handle.level(), permit, None, work),
         Err(cause) => refuse(handle.level(), cause, work),
     }
 }
 
 fn refuse<W: Work>(level: &Level, cause: Cause, work: W) -> Task<W::Output> {
-    level.books().note_rejected();
+    level.counters().count(Event::Rejected);
     // On this thread, where a destructor that panics is the caller's as with any
     // value that it drops.
     drop(work);
     Task::refused(cause)
 }
 
-/// The parent's place, if there is a parent; else one of the level's own, if it has
-/// a limit.
-fn enter(level: &Level, deadline: Option<Instant>) -> Result<Option<Place>, Cause> {
-    if let Some(cause) = refusal(level, deadline) {
+/// The permit that covers this thread's submissions, if one does; else one of the
+/// level's own, if it has a limit.
+fn enter(level: &Level) -> Result<Option<inherit::Permit>, Cause> {
+    if let Some(cause) = level.lane().refusal() {
         return Err(cause);
     }
-    // Before the gate: by way of a priority that has no limit, a job may submit to
+    // Before the limit: by way of a priority that has none, a job may submit to
     // its own again.
-    match (job_context::parent(level.lane()), level.gate()) {
-        (Parent::With(place), _) => Ok(Some(place)),
-        (Parent::Without, _) | (Parent::None, None) => Ok(None),
-        (Parent::None, Some(gate)) if gate.try_enter() => Ok(Some(Place::new(level.clone()))),
-        (Parent::None, Some(_)) => Err(Cause::QueueFull),
+    match (inherit::covered(level.lane()), level.limit()) {
+        (Covered::By(permit), _) => Ok(Some(permit)),
+        (Covered::No, Some(limit)) => match limit.clone().try_acquire_owned() {
+            Ok(permit) => Ok(Some(Arc::new(permit))),
+            Err(TryAcquireError::NoPermits) => Err(Cause::QueueFull),
+            Err(TryAcquireError::Closed) => Err(Cause::ShutDown),
+        },
+        _ => Ok(None),
     }
-}
-
-/// Why nothing may be submitted now, whether there is a place or not.
-fn refusal(level: &Level, deadline: Option<Instant>) -> Option<Cause> {
-    let is_late = || deadline.is_some_and(|deadline| deadline <= Instant::now());
-    let lanes = level.lane().refusal();
-    lanes.or_else(|| is_late().then_some(Cause::Expired))
 }
 
 fn take_on<W: Work>(
     level: &Level,
-    place: Option<Place>,
+    permit: Option<inherit::Permit>,
     deadline: Option<Instant>,
     work: W,
 ) -> Task<W::Output> {
-    let extras = Extras::of_job(level.lane(), place, deadline);
+    #[cfg_attr(not(feature = "test-util"), allow(unused_mut))]
+    let mut extras = Extras::new(permit, deadline);
+    #[cfg(feature = "test-util")]
+    if W::IS_CLOSURE && level.lane().settings.holds_paused_clock {
+        extras.hold_clock(level.lane().io.handle());
+    }
     let job = Job::new(level.clone(), work, extras);
     let task = Task::new(job.clone());
     job.submitted();
-    if let Some(deadline) = deadline {
-        let weak = Arc::downgrade(&job);
-        level.lane().end_at(deadline, weak);
-    }
     level.enqueue(job);
     task
 }
@@ -84,7 +82,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`Rejected`]: the queue has a [limit](crate::Builder::queue_limit) and is
-    /// full, or others wait for a place; or the lane takes on nothing at all.
+    /// full, or others wait for a permit; or the lane takes on nothing at all.
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -137,30 +135,30 @@ impl Handle {
         into_work: impl FnOnce(F) -> W,
     ) -> Result<Task<W::Output>, Rejected<F>> {
         let level = self.level();
-        match enter(level, None) {
-            Ok(place) => Ok(take_on(level, place, None, into_work(work))),
+        match enter(level) {
+            Ok(permit) => Ok(take_on(level, permit, None, into_work(work))),
             Err(cause) => {
-                level.books().note_rejected();
+                level.counters().count(Event::Rejected);
                 Err(Rejected::new(work, cause.into()))
             }
         }
     }
 
-    /// Waits for a place in the queue: backpressure. At once where it has no
+    /// Waits for a permit of the queue: backpressure. At once where it has no
     /// [limit](crate::Builder::queue_limit), and inside a job, which has one
     /// already.
     ///
-    /// First come first served, from the first poll on. The future resolves to a
-    /// [`Permit`], which spawns. On a plain thread: [`Admit::wait`].
+    /// Waiters are served in FIFO order, from their first poll on. The future
+    /// resolves to a [`Permit`], which spawns. On a plain thread: [`Admit::wait`]. To
+    /// wait no longer than until some time, put Tokio's `timeout_at` around it.
     ///
     /// # Errors
     /// [`JoinError::is_shutdown`], also if that comes while it waits;
-    /// [`JoinError::is_io_runtime_gone`]; [`JoinError::is_expired`] with a
-    /// [deadline](Admit::with_deadline).
+    /// [`JoinError::is_io_runtime_gone`].
     ///
     /// # Cancel safety
-    /// Dropping it gives up its turn, and loses nothing else: a place that was
-    /// given to it meanwhile goes to the next.
+    /// Dropping it gives up its turn, and loses nothing else: a permit that was
+    /// given to it meanwhile goes to the next waiter.
     ///
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
@@ -178,11 +176,11 @@ impl Handle {
         Admit::new(self.clone())
     }
 
-    /// A place in the queue, if there is one now: before there is a closure, or
+    /// A permit of the queue, if there is one now: before there is a closure, or
     /// anything else that its job needs.
     ///
     /// # Errors
-    /// [`JoinError::is_queue_full`], also if others wait for a place;
+    /// [`JoinError::is_queue_full`], also if others wait for a permit;
     /// [`JoinError::is_shutdown`], [`JoinError::is_io_runtime_gone`].
     ///
     /// ```
@@ -196,8 +194,8 @@ impl Handle {
     /// # }
     /// ```
     pub fn try_admit(&self) -> Result<Permit, JoinError> {
-        Permit::enter(self, None).map_err(|cause| {
-            self.level().books().note_rejected();
+        Permit::enter(self).map_err(|cause| {
+            self.level().counters().count(Event::Rejected);
             cause.into()
         })
     }

@@ -7,12 +7,11 @@
 //! step, or the last time it gave way. A slice is over at the second tick, so
 //! it lasts one to two of them.
 //!
-//! The ticker sleeps when nobody asks: each call sees to it that the clock says
+//! The ticker sleeps when it is not needed: each call sees to it that the clock says
 //! "asked", and changes it only if it does not; a ticker that finds it unset
 //! for a while parks, and the next call that finds it so wakes it.
 
 use std::cell::Cell;
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -26,12 +25,12 @@ use crate::os::starter;
 
 const TICK: Duration = Duration::from_millis(5);
 const TICKS_OF_A_SLICE: u32 = 2;
-/// How many ticks nobody asks for before the ticker parks.
+/// How many ticks pass unasked before the ticker parks.
 const PATIENCE: u32 = 40;
 /// A ticker that could not be started is not tried again for so long.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
-/// Ticks, and in the lowest bits whether anybody asks: one word, since a call
+/// Ticks, and in the lowest bits whether they are asked for: one word, since a call
 /// has to look at both.
 static CLOCK: AtomicU32 = AtomicU32::new(PARKED);
 const DEMAND: u32 = 3;
@@ -40,37 +39,71 @@ const NOT_ASKED: u32 = 1;
 const ASKED: u32 = 2;
 const ONE_TICK: u32 = 4;
 
-thread_local! {
-    static SLICE_BEGAN: Cell<u32> = const { Cell::new(0) };
-    static GAVE_WAY: Cell<bool> = const { Cell::new(false) };
+/// What this thread knows of the job's step that it runs.
+#[derive(Clone, Copy)]
+struct Step {
+    is_running: bool,
+    gave_way: bool,
+    /// The ticks at which its slice began.
+    slice_began: u32,
 }
 
-/// A job's step begins on this thread.
-pub(crate) fn begin_step() {
-    GAVE_WAY.set(false);
-    begin_slice();
+thread_local! {
+    static STEP: Cell<Step> = const {
+        Cell::new(Step { is_running: false, gave_way: false, slice_began: 0 })
+    };
+}
+
+/// A job's step runs on this thread until the answer is dropped.
+pub(crate) fn begin_step() -> impl Drop {
+    struct Before {
+        was_running: bool,
+    }
+    impl Drop for Before {
+        fn drop(&mut self) {
+            let is_running = self.was_running;
+            STEP.set(Step {
+                is_running,
+                ..STEP.get()
+            });
+        }
+    }
+    let was_running = runs_a_job();
+    STEP.set(Step {
+        is_running: true,
+        gave_way: false,
+        slice_began: ticks(),
+    });
+    Before { was_running }
+}
+
+pub(crate) fn runs_a_job() -> bool {
+    STEP.get().is_running
 }
 
 /// Whether the job's step that has just ended on this thread gave way.
 pub(crate) fn gave_way() -> bool {
-    GAVE_WAY.get()
+    STEP.get().gave_way
 }
 
-fn begin_slice() {
-    SLICE_BEGAN.set(CLOCK.load(Relaxed) & !DEMAND);
+// Relaxed, here and below: the ticks order nothing but themselves.
+pub(crate) fn ticks() -> u32 {
+    CLOCK.load(Relaxed) & !DEMAND
 }
 
+/// Whether a slice that began at those ticks is over.
 #[inline]
-fn is_due() -> bool {
+pub(crate) fn is_slice_over(began: u32) -> bool {
     let clock = CLOCK.load(Relaxed);
     if clock & DEMAND != ASKED {
         ask();
     }
     // What the demand adds is less than a tick.
-    clock.wrapping_sub(SLICE_BEGAN.get()) >= TICKS_OF_A_SLICE * ONE_TICK
+    clock.wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
 }
 
-/// Returns the demand that was.
+/// Returns the demand that was. `SeqCst`: a ticker that parks and a call that asks
+/// both change the word, and the one that comes second must see the other.
 fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Result<u32, u32> {
     let set = |clock| from(clock & DEMAND).then_some((clock & !DEMAND) | to);
     let before = CLOCK.fetch_update(SeqCst, SeqCst, set);
@@ -98,7 +131,7 @@ enum Ticker {
 fn wake_ticker() -> bool {
     static TICKER: Mutex<Ticker> = Mutex::new(Ticker::Missing(None));
     let Ok(mut ticker) = TICKER.try_lock() else {
-        // Somebody else is at it.
+        // Another thread is at it.
         return true;
     };
     match &*ticker {
@@ -157,7 +190,7 @@ fn tick() {
 /// and else the order is Tokio's. It is also where such a future sees its
 /// cancellation and a shutdown.
 ///
-/// A closure can't give way; see [`checkpoint`](crate::checkpoint). Outside a
+/// A closure can't give way; see [`JobContext`](crate::JobContext). Outside a
 /// CPU job it yields like [`tokio::task::yield_now`], by the same clock.
 ///
 /// # Cancel safety
@@ -177,32 +210,10 @@ fn tick() {
 /// assert_eq!(long.await.unwrap(), 4_999_950_000);
 /// # }
 /// ```
-pub fn yield_if_due() -> YieldIfDue {
-    YieldIfDue { gave_way: false }
-}
-
-/// Made by [`yield_if_due`].
-#[must_use = "nothing gives way unless this is awaited"]
-pub struct YieldIfDue {
-    gave_way: bool,
-}
-
-impl Future for YieldIfDue {
-    type Output = ();
-
-    #[inline]
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.gave_way || !is_due() {
-            return Poll::Ready(());
-        }
-        self.gave_way = true;
-        give_way(cx)
-    }
-}
-
-impl fmt::Debug for YieldIfDue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("YieldIfDue").finish_non_exhaustive()
+pub fn yield_if_due() -> Yield {
+    Yield {
+        only_if_due: true,
+        gave_way: false,
     }
 }
 
@@ -230,37 +241,36 @@ impl fmt::Debug for YieldIfDue {
 /// assert_eq!(sum.await.unwrap(), 10);
 /// # }
 /// ```
-pub fn yield_now() -> YieldNow {
-    YieldNow { gave_way: false }
+pub fn yield_now() -> Yield {
+    Yield {
+        only_if_due: false,
+        gave_way: false,
+    }
 }
 
-/// Made by [`yield_now`].
+/// Made by [`yield_if_due`] and [`yield_now`].
+#[derive(Debug)]
 #[must_use = "nothing gives way unless this is awaited"]
-pub struct YieldNow {
+pub struct Yield {
+    only_if_due: bool,
     gave_way: bool,
 }
 
-impl Future for YieldNow {
+impl Future for Yield {
     type Output = ();
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.gave_way, true) {
+        if self.gave_way || (self.only_if_due && !is_slice_over(STEP.get().slice_began)) {
             return Poll::Ready(());
         }
-        give_way(cx)
+        self.gave_way = true;
+        STEP.set(Step {
+            gave_way: true,
+            slice_began: ticks(),
+            ..STEP.get()
+        });
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
-}
-
-impl fmt::Debug for YieldNow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("YieldNow").finish_non_exhaustive()
-    }
-}
-
-fn give_way(cx: &mut Context<'_>) -> Poll<()> {
-    GAVE_WAY.set(true);
-    begin_slice();
-    cx.waker().wake_by_ref();
-    Poll::Pending
 }

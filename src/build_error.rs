@@ -58,11 +58,15 @@ pub enum BuildError {
         /// What was asked for.
         asked: String,
     },
-    /// [`Builder::queue_limit`](crate::Builder::queue_limit) was given 0: no job
-    /// would ever be taken on.
+    /// [`Builder::queue_limit`](crate::Builder::queue_limit) was given a number
+    /// outside `1..=max`.
     QueueLimit {
         /// For which priority.
         priority: Priority,
+        /// What was asked for.
+        asked: usize,
+        /// The most that a limit can be.
+        max: usize,
     },
     /// The operating system gave no thread.
     Spawn(io::Error),
@@ -104,10 +108,14 @@ impl fmt::Display for BuildError {
                 f,
                 "Builder::thread_name({asked:?}): a thread's name cannot hold a NUL byte"
             ),
-            Self::QueueLimit { priority } => write!(
+            Self::QueueLimit {
+                priority,
+                asked,
+                max,
+            } => write!(
                 f,
-                "Builder::queue_limit({priority:?}, 0): no job would ever be taken on; \
-                 1 is the least, and left out there is no limit"
+                "Builder::queue_limit({priority:?}, {asked}): a limit is 1 to {max} jobs; \
+                 leave it out for none"
             ),
             // The cause is the `source`, so it is not repeated here.
             Self::Spawn(_) => f.write_str("the operating system gave the CPU lane no thread"),

@@ -5,6 +5,8 @@ mod weights;
 use std::fmt;
 use std::sync::mpsc;
 
+use tokio::sync::Semaphore;
+
 use crate::backend::{Backend, ThreadHooks, ThreadSettings};
 use crate::build_error::BuildError;
 use crate::io::lane::IoLane;
@@ -37,6 +39,7 @@ pub struct Builder {
     io: Option<tokio::runtime::Handle>,
     nice: [u8; Priority::ALL.len()],
     queue_limits: [Option<usize>; Priority::ALL.len()],
+    #[cfg(feature = "idle-class")]
     idle_class_for_low: bool,
     pace_to_quota: bool,
     #[cfg(feature = "test-util")]
@@ -53,6 +56,7 @@ impl Builder {
             io: None,
             nice: weights::DEFAULT_NICE,
             queue_limits: Default::default(),
+            #[cfg(feature = "idle-class")]
             idle_class_for_low: false,
             pace_to_quota: true,
             #[cfg(feature = "test-util")]
@@ -125,26 +129,26 @@ impl Builder {
     /// |---|---|
     /// | [`spawn_cpu`](crate::Handle::spawn_cpu), [`spawn`](crate::Handle::spawn) | the task says [`is_queue_full`](crate::JoinError::is_queue_full); the closure is dropped |
     /// | [`try_spawn_cpu`](crate::Handle::try_spawn_cpu), [`try_spawn`](crate::Handle::try_spawn) | an error that hands the closure back |
-    /// | [`admit`](crate::Handle::admit) | waits for a place, first come first served |
+    /// | [`admit`](crate::Handle::admit) | waits for a permit, in FIFO order |
     /// | [`try_admit`](crate::Handle::try_admit) | an error, before there is a closure |
-    /// | `admit().with_deadline(..)` | waits for a place until then |
     ///
-    /// **What a job submits goes in by the job's own place**, whatever the
-    /// priority: a job that waits for another can't wait for a place that it
-    /// holds itself. The place comes free when the job and all that went in by it
-    /// have ended; a closure has ended when it returned, whether or not its task
-    /// was dropped before. That holds on the job's thread, and inside of what it
-    /// gave to `spawn_io` as long as the job holds its place. So the limit is one
-    /// of jobs that come from outside, each with all that it submits. Code on the
-    /// lane's threads that is part of no job, or nobody knows of which, goes in
-    /// without a place, and so does what it gives to `spawn_io`: a child of rayon's
-    /// that another thread has stolen, a `tokio::spawn` or `spawn_blocking` on
-    /// `Backend::Runtime`, `install`, thread hooks, destructors. A thread of the
-    /// job's own making is like any other.
+    /// **What a job submits goes in by the job's own permit**, whatever the
+    /// priority: a job that waits for another can't wait for a permit that it holds
+    /// itself. The permit comes free when the job and all that went in by it have
+    /// ended; a closure has ended when it returned, whether or not its task was
+    /// dropped before. That holds on the job's thread, and inside of what it gave to
+    /// `spawn_io` as long as the job holds its permit. So the limit is one of jobs
+    /// that come from outside, each with all that it submits. Code on the lane's
+    /// threads that is part of no known job goes in without a permit, and so does
+    /// what it gives to `spawn_io`: a child of rayon's that another thread has
+    /// stolen, a `tokio::spawn` or `spawn_blocking` on `Backend::Runtime`, `install`,
+    /// thread hooks, destructors. A thread of the job's own making is like any other.
     ///
-    /// A queued job that is cancelled gives its place back at once; what it has
-    /// captured is dropped by the lane when its turn comes. A
-    /// [`stream_from_cpu`](crate::Handle::stream_from_cpu) is a job: a full queue
+    /// **It bounds memory.** The task of a queued job that is cancelled says so at
+    /// once; its permit comes free when the job's turn comes and what it has captured
+    /// is dropped. So callers that give up and try again cannot pile up captures.
+    ///
+    /// A [`stream_from_cpu`](crate::Handle::stream_from_cpu) is a job: a full queue
     /// refuses it, and its reader is told.
     ///
     /// **It is for this priority alone**: the others stay unbounded, and there
@@ -195,15 +199,15 @@ impl Builder {
     }
 
     /// For tests with `tokio::time::pause` (`#[tokio::test(start_paused = true)]`):
-    /// the clock stands while jobs are queued or run, as it does for Tokio's own
+    /// the clock stands while closures are queued or run, as it does for Tokio's own
     /// `spawn_blocking`. Without, the runtime sees nothing of them, takes itself for
     /// idle, and a timeout around a task fires at once.
     ///
     /// The clock is that of the I/O lane, or of the runtime that a job is submitted
     /// in, whichever is a `current_thread` runtime. It takes a thread of that one's
-    /// blocking pool for each such job, whether or not the clock is paused; so it is
-    /// for tests alone. A suspended future holds nothing: it may wait for that very
-    /// clock. Nor does `spawn_io`. Deadlines and `shutdown_timeout` go by real time.
+    /// blocking pool for each closure, whether or not the clock is paused; so it is
+    /// for tests alone. A future holds nothing: it may wait for that very clock. Nor
+    /// does `spawn_io`. Deadlines and `shutdown_timeout` go by real time.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
@@ -305,9 +309,16 @@ impl Builder {
     }
 
     fn check_queue_limits(&self) -> Result<(), BuildError> {
-        let limited = |priority: &Priority| self.queue_limits[priority.index()] == Some(0);
-        match Priority::ALL.into_iter().find(limited) {
-            Some(priority) => Err(BuildError::QueueLimit { priority }),
+        let is_wrong = |priority: &Priority| {
+            let limit = self.queue_limits[priority.index()];
+            limit.is_some_and(|jobs| !(1..=Semaphore::MAX_PERMITS).contains(&jobs))
+        };
+        match Priority::ALL.into_iter().find(is_wrong) {
+            Some(priority) => Err(BuildError::QueueLimit {
+                priority,
+                asked: self.queue_limits[priority.index()].unwrap_or_default(),
+                max: Semaphore::MAX_PERMITS,
+            }),
             None => Ok(()),
         }
     }
@@ -330,7 +341,6 @@ impl fmt::Debug for Builder {
             .field("thread_name", &self.name)
             .field("nice", &self.nice)
             .field("queue_limits", &self.queue_limits)
-            .field("idle_class_for_low", &self.idle_class_for_low)
             .field("pace_to_quota", &self.pace_to_quota)
             .finish_non_exhaustive()
     }

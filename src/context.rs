@@ -1,14 +1,14 @@
 //! What a thread knows: which handle is current, which worker of which lane it is.
-//! Which job it runs: `job_context.rs`.
+//! Which permit it submits by: `inherit.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::budget;
 use crate::current::NoCurrentHandle;
 use crate::handle::Handle;
-use crate::job_context;
 use crate::lane::{Lane, Level};
 
 thread_local! {
@@ -121,7 +121,7 @@ fn level_served_in(lane: &Arc<Lane>) -> Option<Level> {
     let own = ask_own_level(Level::clone)?;
     // In a job there is no doubt. Elsewhere on the lane's threads the index
     // tells; Tokio may have made a worker of a thread that has none.
-    let is_worker = WORKER.get().is_some() || job_context::runs_a_job();
+    let is_worker = WORKER.get().is_some() || budget::runs_a_job();
     (is_worker && Arc::ptr_eq(own.lane(), lane)).then_some(own)
 }
 

@@ -13,9 +13,8 @@ use crate::panics::PanicPayload;
 /// [`is_panic`](Self::is_panic), [`is_cancelled`](Self::is_cancelled),
 /// [`is_expired`](Self::is_expired), [`is_queue_full`](Self::is_queue_full),
 /// [`is_shutdown`](Self::is_shutdown),
-/// [`is_io_runtime_gone`](Self::is_io_runtime_gone),
-/// [`is_out_of_threads`](Self::is_out_of_threads) and
-/// [`is_forked`](Self::is_forked) is true.
+/// [`is_io_runtime_gone`](Self::is_io_runtime_gone) and
+/// [`is_out_of_threads`](Self::is_out_of_threads) is true.
 ///
 /// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`, and
 /// 500 to the others, which are a bug (`is_panic`, `is_cancelled`: whoever cancels
@@ -31,72 +30,81 @@ use crate::panics::PanicPayload;
 /// assert_eq!(err.to_string(), "the job panicked: no such row");
 /// # }
 /// ```
-pub struct JoinError {
-    repr: Repr,
+pub struct JoinError(Kind);
+
+enum Kind {
+    /// Boxed: each job has room for an error, and few panic.
+    Panicked(Box<PanicPayload>),
+    Closed(Cause),
 }
 
-enum Repr {
-    /// Boxed: each job has room for an error, and few panic.
-    Panic(Box<PanicPayload>),
+/// Why a job was closed without an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
     Cancelled,
     ShutDown,
     IoRuntimeGone,
     NoThreads,
     QueueFull,
     Expired,
-    Forked,
+}
+
+impl Cause {
+    /// In the order of their numbers.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Cancelled,
+        Self::ShutDown,
+        Self::IoRuntimeGone,
+        Self::NoThreads,
+        Self::QueueFull,
+        Self::Expired,
+    ];
+
+    /// By the program itself: a cancel, a deadline.
+    pub(crate) fn was_asked_for(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Expired)
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Cancelled => "the job was cancelled",
+            Self::ShutDown => "the CPU lane was shut down before the job ended",
+            Self::IoRuntimeGone => {
+                "the I/O runtime that this CpuRuntime was built on is gone: \
+                 build a CpuRuntime on the runtime that is there now \
+                 (in tests: one per #[tokio::test], not one for the process)"
+            }
+            Self::NoThreads => {
+                "the operating system gave no threads for the job's priority: raise its limit \
+                 (`ulimit -u`, a cgroup's `pids.max`), or build the CpuRuntime with fewer"
+            }
+            Self::QueueFull => {
+                "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended; \
+                 shed the load (HTTP 503), or wait for a permit with Handle::admit"
+            }
+            Self::Expired => "the job's deadline passed before its end",
+        }
+    }
+}
+
+impl From<Cause> for JoinError {
+    fn from(cause: Cause) -> Self {
+        Self(Kind::Closed(cause))
+    }
 }
 
 impl JoinError {
     pub(crate) fn panicked(payload: PanicPayload) -> Self {
-        Self {
-            repr: Repr::Panic(Box::new(payload)),
-        }
+        Self(Kind::Panicked(Box::new(payload)))
     }
 
-    pub(crate) fn cancelled() -> Self {
-        Self {
-            repr: Repr::Cancelled,
-        }
-    }
-
-    pub(crate) fn shut_down() -> Self {
-        Self {
-            repr: Repr::ShutDown,
-        }
-    }
-
-    pub(crate) fn io_runtime_gone() -> Self {
-        Self {
-            repr: Repr::IoRuntimeGone,
-        }
-    }
-
-    pub(crate) fn no_threads() -> Self {
-        Self {
-            repr: Repr::NoThreads,
-        }
-    }
-
-    pub(crate) fn queue_full() -> Self {
-        Self {
-            repr: Repr::QueueFull,
-        }
-    }
-
-    pub(crate) fn expired() -> Self {
-        Self {
-            repr: Repr::Expired,
-        }
-    }
-
-    pub(crate) fn forked() -> Self {
-        Self { repr: Repr::Forked }
+    fn is(&self, cause: Cause) -> bool {
+        matches!(self.0, Kind::Closed(closed) if closed == cause)
     }
 
     /// Nobody will read this error: a panic in it goes to the log.
     pub(crate) fn report_unread(&self) {
-        if let Repr::Panic(payload) = &self.repr {
+        if let Kind::Panicked(payload) = &self.0 {
             crate::panics::report("a job that nobody awaits", &payload.text());
         }
     }
@@ -111,7 +119,7 @@ impl JoinError {
     /// assert!(err.is_panic() && !err.is_cancelled());
     /// ```
     pub fn is_panic(&self) -> bool {
-        matches!(self.repr, Repr::Panic(_))
+        matches!(self.0, Kind::Panicked(_))
     }
 
     /// The job was cancelled: by [`Task::cancel`](crate::Task::cancel) or an
@@ -126,7 +134,7 @@ impl JoinError {
     /// assert!(task.wait().unwrap_err().is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {
-        matches!(self.repr, Repr::Cancelled)
+        self.is(Cause::Cancelled)
     }
 
     /// The CPU lane was shut down before the job ended; it may never have
@@ -140,7 +148,7 @@ impl JoinError {
     /// assert!(cpu.spawn_cpu(|| 1).wait().unwrap_err().is_shutdown());
     /// ```
     pub fn is_shutdown(&self) -> bool {
-        matches!(self.repr, Repr::ShutDown)
+        self.is(Cause::ShutDown)
     }
 
     /// The I/O runtime that the [`CpuRuntime`](crate::CpuRuntime) was built on
@@ -154,7 +162,7 @@ impl JoinError {
     /// assert!(cpu.spawn_io(async {}).wait().unwrap_err().is_io_runtime_gone());
     /// ```
     pub fn is_io_runtime_gone(&self) -> bool {
-        matches!(self.repr, Repr::IoRuntimeGone)
+        self.is(Cause::IoRuntimeGone)
     }
 
     /// The threads of the job's [`Priority`](crate::Priority) start with its
@@ -174,7 +182,7 @@ impl JoinError {
     /// }
     /// ```
     pub fn is_out_of_threads(&self) -> bool {
-        matches!(self.repr, Repr::NoThreads)
+        self.is(Cause::NoThreads)
     }
 
     /// The job was not taken on: as many as its priority's
@@ -191,7 +199,7 @@ impl JoinError {
     /// assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn is_queue_full(&self) -> bool {
-        matches!(self.repr, Repr::QueueFull)
+        self.is(Cause::QueueFull)
     }
 
     /// The job's deadline ([`Permit::with_deadline`](crate::Permit::with_deadline))
@@ -210,29 +218,7 @@ impl JoinError {
     /// assert!(late.wait().unwrap_err().is_expired());
     /// ```
     pub fn is_expired(&self) -> bool {
-        matches!(self.repr, Repr::Expired)
-    }
-
-    /// This process is a fork of the one that the lane's threads are in: here
-    /// nobody will run the job. Build a [`CpuRuntime`](crate::CpuRuntime) after
-    /// the fork (or don't fork: start a process by
-    /// [`Command`](std::process::Command)).
-    ///
-    /// Asked where a task, a place in the queue, an `install` or a shutdown is waited
-    /// for; not where a bridged stream or body is read. A job that had ended before
-    /// the fork gives its output in both processes.
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// match cpu.spawn_cpu(|| 1).wait() {
-    ///     Err(error) if error.is_forked() => unreachable!("nobody has forked"),
-    ///     result => assert_eq!(result.unwrap(), 1),
-    /// }
-    /// ```
-    pub fn is_forked(&self) -> bool {
-        matches!(self.repr, Repr::Forked)
+        self.is(Cause::Expired)
     }
 
     /// The payload of the job's panic, whole, for
@@ -273,52 +259,27 @@ impl JoinError {
     /// assert!(err.try_into_panic().unwrap_err().is_shutdown());
     /// ```
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
-        match self.repr {
-            Repr::Panic(payload) => Ok(payload.into_inner()),
-            repr => Err(Self { repr }),
+        match self.0 {
+            Kind::Panicked(payload) => Ok(payload.into_inner()),
+            closed => Err(Self(closed)),
         }
     }
 }
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.repr {
-            Repr::Panic(payload) => write!(f, "the job panicked: {}", payload.text()),
-            Repr::Cancelled => f.write_str("the job was cancelled"),
-            Repr::ShutDown => f.write_str("the CPU lane was shut down before the job ended"),
-            Repr::IoRuntimeGone => f.write_str(
-                "the I/O runtime that this CpuRuntime was built on is gone: \
-                 build a CpuRuntime on the runtime that is there now \
-                 (in tests: one per #[tokio::test], not one for the process)",
-            ),
-            Repr::NoThreads => f.write_str(
-                "the operating system gave no threads for the job's priority: raise its limit \
-                 (`ulimit -u`, a cgroup's `pids.max`), or build the CpuRuntime with fewer",
-            ),
-            Repr::QueueFull => f.write_str(
-                "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended; \
-                 shed the load (HTTP 503), or wait for a place with Handle::admit",
-            ),
-            Repr::Expired => f.write_str("the job's deadline passed before its end"),
-            Repr::Forked => f.write_str(
-                "this process is a fork, and the CPU lane's threads are in its parent: \
-                 build the CpuRuntime after the fork",
-            ),
+        match &self.0 {
+            Kind::Panicked(payload) => write!(f, "the job panicked: {}", payload.text()),
+            Kind::Closed(cause) => f.write_str(cause.text()),
         }
     }
 }
 
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.repr {
-            Repr::Panic(payload) => write!(f, "JoinError::Panic({:?})", payload.text()),
-            Repr::Cancelled => f.write_str("JoinError::Cancelled"),
-            Repr::ShutDown => f.write_str("JoinError::ShutDown"),
-            Repr::IoRuntimeGone => f.write_str("JoinError::IoRuntimeGone"),
-            Repr::NoThreads => f.write_str("JoinError::NoThreads"),
-            Repr::QueueFull => f.write_str("JoinError::QueueFull"),
-            Repr::Expired => f.write_str("JoinError::Expired"),
-            Repr::Forked => f.write_str("JoinError::Forked"),
+        match &self.0 {
+            Kind::Panicked(payload) => write!(f, "JoinError::Panic({:?})", payload.text()),
+            Kind::Closed(cause) => write!(f, "JoinError::{cause:?}"),
         }
     }
 }

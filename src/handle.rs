@@ -8,12 +8,14 @@ use std::sync::mpsc;
 use crate::admission;
 use crate::backend::{Backend, Threads};
 use crate::context;
-use crate::error::JoinError;
+use crate::error::{Cause, JoinError};
 use crate::io::in_context::InIoContext;
 use crate::io::lane::IoLaneState;
 use crate::io::spawn::{Tailless, spawn_io as spawn_io_with_tail};
-use crate::job::{ClosureWork, FutureWork};
+use crate::job::{ClosureWork, ContextWork, FutureWork};
+use crate::job_context::JobContext;
 use crate::lane::Level;
+use crate::metrics::Metrics;
 use crate::os::weight;
 use crate::panics;
 use crate::priority::Priority;
@@ -28,6 +30,7 @@ use crate::warden;
 /// | use | for | costs |
 /// |---|---|---|
 /// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation |
+/// | [`spawn_cpu_with`](Self::spawn_cpu_with) | the same, and it asks whether it is still wanted | the same |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
 /// | [`in_io_context`](Self::in_io_context) | making I/O objects that others will poll | nothing; no hop |
@@ -93,6 +96,29 @@ impl Handle {
         T: Send + 'static,
     {
         admission::submit(self, ClosureWork::new(f))
+    }
+
+    /// As [`spawn_cpu`](Self::spawn_cpu), for a closure that runs long: it is
+    /// handed the [`JobContext`], which tells whether the job is still wanted.
+    /// Rayon children capture that like any variable. Costs one reference count
+    /// more.
+    ///
+    /// # Errors
+    /// As [`spawn_cpu`](Self::spawn_cpu).
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let endless = cpu.handle().spawn_cpu_with(|job| while job.checkpoint().is_ok() {});
+    /// drop(endless); // the closure returns soon
+    /// # }
+    /// ```
+    pub fn spawn_cpu_with<F, T>(&self, f: F) -> Task<T>
+    where
+        F: FnOnce(&JobContext) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        admission::submit(self, ContextWork::new(f))
     }
 
     /// Runs a future on the CPU lane: every poll of it is there.
@@ -188,7 +214,7 @@ impl Handle {
     /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`]
     /// after a shutdown; [`JoinError::is_io_runtime_gone`];
     /// [`JoinError::is_out_of_threads`] if this is the first use of the
-    /// priority; [`JoinError::is_forked`].
+    /// priority.
     ///
     /// # Panics
     /// With [`Backend::Runtime`], which has no such pool. In an
@@ -214,9 +240,6 @@ impl Handle {
         if let Some(cause) = self.level.lane().refusal() {
             return Err(cause.into());
         }
-        if self.level.lane().process.is_elsewhere() {
-            return Err(JoinError::forked());
-        }
         if context::is_starting_worker_of(self.level.lane()) {
             panic!(
                 "`install` in an `on_thread_start` hook: it may wait for the very thread that \
@@ -229,15 +252,15 @@ impl Handle {
             let (reply, opened) = mpsc::channel();
             warden::open(&self.level, move |outcome| drop(reply.send(outcome)));
             if !matches!(opened.recv(), Ok(Ok(()))) {
-                return Err(JoinError::no_threads());
+                return Err(Cause::NoThreads.into());
             }
         }
         match self.level.threads() {
             Some(Threads::Rayon(pool)) => pool
                 .install(|| panics::catch(f))
-                .ok_or_else(JoinError::shut_down)?
+                .ok_or(Cause::ShutDown)?
                 .map_err(JoinError::panicked),
-            _ => Err(JoinError::shut_down()),
+            _ => Err(Cause::ShutDown.into()),
         }
     }
 
@@ -324,6 +347,22 @@ impl Handle {
     pub fn io_lane_state(&self) -> IoLaneState {
         self.level.lane().io.state()
     }
+
+    /// What became of the jobs of this handle's [priority](Self::with_priority). It
+    /// takes microseconds, and no other thread waits for it.
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::Priority;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// for priority in [Priority::High, Priority::Normal, Priority::Low] {
+    ///     println!("{priority:?}: {:?}", cpu.handle().with_priority(priority).metrics());
+    /// }
+    /// # }
+    /// ```
+    pub fn metrics(&self) -> Metrics {
+        self.level.counters().read()
+    }
 }
 
 // As Tokio's own: no panic passes through a lane's code half-way, since every
@@ -343,7 +382,7 @@ impl fmt::Debug for Handle {
             .field("priority", &self.priority())
             .field("backend", &self.backend())
             .field("threads", &self.threads())
-            .field("busy_threads", &lane.busy_threads())
+            .field("running", &lane.running())
             .field("paced_to_cores", &lane.paced_to_cores())
             .field("closed", &lane.is_closed())
             .field("io_lane", &self.io_lane_state());

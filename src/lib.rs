@@ -126,6 +126,7 @@ mod context;
 mod current;
 mod error;
 mod handle;
+mod inherit;
 mod io;
 mod job;
 mod job_context;
@@ -143,7 +144,7 @@ mod warden;
 
 pub use admission::{Admit, Permit, Rejected};
 pub use backend::Backend;
-pub use budget::{YieldIfDue, YieldNow, yield_if_due, yield_now};
+pub use budget::{Yield, yield_if_due, yield_now};
 pub use build_error::BuildError;
 pub use builder::Builder;
 pub use context::EnterGuard;
@@ -161,8 +162,10 @@ pub use io::object_store::IoConnector;
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
 pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
-pub use job_context::{Cancelled, JobContext, checkpoint, current_job};
-pub use metrics::{DurationHistogram, Metrics};
+pub use job_context::{Cancelled, JobContext};
+#[cfg(feature = "metrics")]
+pub use metrics::DurationHistogram;
+pub use metrics::Metrics;
 pub use os::sizing::default_threads;
 pub use priority::Priority;
 pub use runtime::{CpuRuntime, Shutdown};

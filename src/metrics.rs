@@ -1,11 +1,12 @@
-//! [`Metrics`]: what the lane's books say, for whoever looks at it from outside.
+//! [`Metrics`]: a lane as it is seen from outside.
 
+#[cfg(feature = "metrics")]
 use std::fmt;
+#[cfg(feature = "metrics")]
 use std::time::Duration;
 
+#[cfg(feature = "metrics")]
 use histogram::Histogram;
-
-use crate::handle::Handle;
 
 /// What became of the jobs of one [`Priority`](crate::Priority), and how long it
 /// took. From [`Handle::metrics`].
@@ -19,11 +20,12 @@ use crate::handle::Handle;
 ///           + completed + panicked + cancelled + expired + dropped
 /// ```
 ///
-/// That holds, and each is exact, while nothing is under way: whoever has awaited
-/// a task's output, or has cancelled or dropped one, finds that in the books. (Who
-/// is told of an end that another thread brings about, a deadline, a shutdown or a
-/// cancel elsewhere, may know of it a moment before the books do.) A snapshot taken
-/// while jobs come and go is of no one moment, but none of its figures is negative.
+/// That holds, and each is exact, while nothing is under way: a thread that has
+/// awaited a task's output, or has cancelled or dropped one, finds that in the
+/// counters. (An awaiter that hears of an end which another thread brings about, a
+/// shutdown or a cancel elsewhere, may know of it a moment before the counters do.)
+/// A snapshot taken while jobs come and go is of no one moment, but none of its
+/// figures is negative.
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -48,7 +50,9 @@ pub struct Metrics {
     pub queued: u64,
     /// Jobs that a thread runs now.
     pub running: u64,
-    /// Futures that wait for something now.
+    /// Futures that wait for something now; on
+    /// [`Backend::Runtime`](crate::Backend::Runtime) also those that were woken and
+    /// have not been polled yet.
     pub suspended: u64,
     /// Jobs that ended with an output, whether or not anybody took it: a closure that
     /// returned early because of a `checkpoint` too.
@@ -62,22 +66,25 @@ pub struct Metrics {
     pub expired: u64,
     /// Jobs that the lane dropped: at a shutdown, or because it got no threads.
     pub dropped: u64,
-    /// How long jobs that started had waited, from their submission to their first
-    /// step (not those that expired before, nor the wait of `admit`); in steps
-    /// of 10 µs, up to 2.4 hours.
+    /// How long jobs waited in the queue before a step of theirs: from their
+    /// submission, and from each wake-up of a future (not on
+    /// [`Backend::Runtime`](crate::Backend::Runtime), where Tokio queues it); in
+    /// units of 10 µs, up to 2.4 hours. The wait of `admit` is not in it. Feature
+    /// `metrics`.
+    #[cfg(feature = "metrics")]
     pub queue_wait: DurationHistogram,
-    /// How long steps took: the run of a closure, each poll of a future.
+    /// How long steps took: the run of a closure, each poll of a future. Feature
+    /// `metrics`.
+    #[cfg(feature = "metrics")]
     pub run_time: DurationHistogram,
 }
 
 /// How often something took how long.
-///
-/// Where steps take less than 20 µs, each sixteenth is timed and counts for
-/// sixteen; that is why its [`count`](Self::count) and the counters of [`Metrics`]
-/// differ.
+#[cfg(feature = "metrics")]
 #[derive(Clone)]
-pub struct DurationHistogram(Histogram);
+pub struct DurationHistogram(pub(crate) Histogram);
 
+#[cfg(feature = "metrics")]
 impl DurationHistogram {
     /// How many there were.
     ///
@@ -127,6 +134,7 @@ impl DurationHistogram {
     }
 }
 
+#[cfg(feature = "metrics")]
 impl fmt::Debug for DurationHistogram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DurationHistogram")
@@ -135,39 +143,5 @@ impl fmt::Debug for DurationHistogram {
             .field("p99", &self.quantile(0.99))
             .field("max", &self.quantile(1.0))
             .finish()
-    }
-}
-
-impl Handle {
-    /// A snapshot of the books of this handle's
-    /// [priority](Self::with_priority). Microseconds, two allocations; nobody
-    /// waits for it.
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use twolane::Priority;
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// for priority in [Priority::High, Priority::Normal, Priority::Low] {
-    ///     println!("{priority:?}: {:?}", cpu.handle().with_priority(priority).metrics());
-    /// }
-    /// # }
-    /// ```
-    pub fn metrics(&self) -> Metrics {
-        let counts = self.level().books().read();
-        let timings = self.level().timings();
-        Metrics {
-            submitted: counts.submitted,
-            rejected: counts.rejected,
-            queued: counts.queued,
-            running: counts.running,
-            suspended: counts.suspended,
-            completed: counts.completed,
-            panicked: counts.panicked,
-            cancelled: counts.cancelled,
-            expired: counts.expired,
-            dropped: counts.dropped,
-            queue_wait: DurationHistogram(timings.waits()),
-            run_time: DurationHistogram(timings.steps()),
-        }
     }
 }

@@ -43,7 +43,7 @@ use crate::warden::Order;
 /// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
 /// | a new `spawn_io`, `stream_from_io`, `body_from_io`, `stream_from_cpu` | refused: its task, or its reader, says so | the same | the same |
 /// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
-/// | a wait for a place ([`Handle::admit`]) | told so at once | the same | the same |
+/// | a wait for a permit ([`Handle::admit`]) | told so at once | the same | the same |
 /// | a running future | until its next `.await` that waits, then as a suspended one | the same, counted if it is late | the same, not awaited |
 ///
 /// So await the tasks whose work matters, and then shut down. In a server its
@@ -52,14 +52,14 @@ use crate::warden::Order;
 /// 1. tell the server to stop, and wait for it as long as you like;
 /// 2. `cpu.shutdown_timeout(limit).await`: handlers that wait for a job that
 ///    has not started are told [`JoinError::is_shutdown`], and answer 503; one
-///    that runs and asks [`checkpoint`](crate::checkpoint) returns what *you*
-///    return for [`Cancelled`](crate::Cancelled): make that a 503 too;
+///    that runs and asks [`checkpoint`](crate::JobContext::checkpoint) returns what
+///    *you* return for [`Cancelled`](crate::Cancelled): make that a 503 too;
 /// 3. wait for the server once more, so that those answers get out.
 ///
 /// A job that runs then can start no other, on either lane: what it has to
 /// put down before it ends, it should do so itself. A closure that
 /// never ends keeps `shutdown` from resolving, and its thread; closures learn
-/// of a shutdown by [`checkpoint`](crate::checkpoint). Work of rayon's or
+/// of a shutdown by [`checkpoint`](crate::JobContext::checkpoint). Work of rayon's or
 /// Tokio's own that jobs left behind (`rayon::spawn`, `spawn_blocking`) is
 /// awaited where those libraries await it; tasks that jobs spawned on
 /// [`Backend::Runtime`](crate::Backend::Runtime) with `tokio::spawn` are
@@ -72,7 +72,9 @@ use crate::warden::Order;
 /// [`shutdown_background`]: Self::shutdown_background
 ///
 /// Returning early from `main` ends the process with whatever runs, as with
-/// any thread. With `panic = "abort"` a job's panic ends the process; nothing
+/// any thread. A forked child has none of the threads, neither of this lane nor of
+/// its Tokio runtime: what it awaits there never resolves, as with Tokio itself, so
+/// build both after the fork. With `panic = "abort"` a job's panic ends the process; nothing
 /// here can change that.
 ///
 /// ```
@@ -283,9 +285,7 @@ impl fmt::Debug for CpuRuntime {
 /// Waits for a shutdown: resolves to the number of jobs left running, which is
 /// 0 except for [`CpuRuntime::shutdown_timeout`].
 ///
-/// The shutdown itself goes on without it. In a fork of the lane's process, where
-/// none of the threads is, it resolves at once, to the number of jobs that ran as
-/// the process forked.
+/// The shutdown itself goes on without it.
 #[must_use = "the lane has closed; await this to know when its last job has ended"]
 pub struct Shutdown {
     left: oneshot::Receiver<usize>,
@@ -322,9 +322,6 @@ impl Future for Shutdown {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<usize> {
         match Pin::new(&mut self.left).poll(cx) {
             Poll::Ready(left) => Poll::Ready(left.unwrap_or(0)),
-            Poll::Pending if self.lane.process.is_elsewhere() => {
-                Poll::Ready(self.lane.busy_threads())
-            }
             Poll::Pending => Poll::Pending,
         }
     }

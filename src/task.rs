@@ -2,18 +2,18 @@
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+
+use tokio::task::coop;
 
 use crate::block_on::block_on;
 use crate::context;
-use crate::error::JoinError;
-use crate::job::completion::Completion;
-use crate::job::state::Cause;
+use crate::error::{Cause, JoinError};
 use crate::job::{Cancel, Join};
-use crate::lane::{Lane, Place};
 use crate::trace::warn_of_lost_jobs;
 
 /// A job that was submitted, as the one who waits for it has it: a future of
@@ -21,8 +21,8 @@ use crate::trace::warn_of_lost_jobs;
 ///
 /// **Dropping it cancels the job.** A closure that is still queued never runs;
 /// a future is dropped instead of being polled again, on a thread of its lane;
-/// a closure that runs is not stopped, but [`checkpoint`](crate::checkpoint)
-/// tells it that nobody waits. So a timeout or a `select!` around a task stops
+/// a closure that runs is not stopped, but sees it by
+/// [`JobContext::checkpoint`](crate::JobContext::checkpoint). So a timeout or a `select!` around a task stops
 /// the work too. Call [`detach`](Self::detach) where it shall go on.
 ///
 /// A task does not keep its runtime: after a shutdown it says so
@@ -50,8 +50,8 @@ use crate::trace::warn_of_lost_jobs;
 /// | `detach_all` | `tasks.into_iter().for_each(Task::detach)` |
 ///
 /// A panic is the result of its own task alone. Dropping waits for nothing: what
-/// runs then sees it by [`checkpoint`](crate::checkpoint), and to wait for its
-/// end, cancel and go on to await.
+/// runs then sees it by [`JobContext::checkpoint`](crate::JobContext::checkpoint),
+/// and to wait for its end, cancel and go on to await.
 ///
 /// ```
 /// use futures::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
@@ -79,31 +79,35 @@ use crate::trace::warn_of_lost_jobs;
 /// ```
 #[must_use = "dropping a `Task` cancels its job: await it, or call `detach` to let the job run on"]
 pub struct Task<T> {
-    // `None` once detached: then nothing is to be cancelled on drop.
-    job: Option<Arc<dyn Join<T>>>,
-    /// It has returned its output.
-    is_over: bool,
+    inner: Inner<T>,
 }
 
-impl<T: Send + 'static> Task<T> {
-    pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
-        Self {
-            job: Some(job),
-            is_over: false,
-        }
-    }
-
-    /// The task of a job that was never taken on.
-    pub(crate) fn refused(cause: Cause) -> Self {
-        Self::new(Arc::new(Completion::refused(cause)))
-    }
+enum Inner<T> {
+    Job(Arc<dyn Join<T>>),
+    /// The job was never taken on.
+    Refused(Cause),
+    /// It has returned its output, or was detached.
+    Over,
 }
 
 impl<T> Task<T> {
-    fn job(&self) -> &Arc<dyn Join<T>> {
-        self.job
-            .as_ref()
-            .expect("only `detach`, which consumes the task, takes the job")
+    pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
+        Self {
+            inner: Inner::Job(job),
+        }
+    }
+
+    pub(crate) fn refused(cause: Cause) -> Self {
+        Self {
+            inner: Inner::Refused(cause),
+        }
+    }
+
+    fn as_cancel(&self) -> Option<Arc<dyn Cancel>> {
+        match &self.inner {
+            Inner::Job(job) => Some(job.clone().as_cancel()),
+            Inner::Refused(_) | Inner::Over => None,
+        }
     }
 
     /// Lets the job run on without anyone waiting for it. Its output is
@@ -121,8 +125,10 @@ impl<T> Task<T> {
     /// assert_eq!(finished.recv().unwrap(), 42);
     /// ```
     pub fn detach(mut self) {
-        if let Some(job) = self.job.take().filter(|_| !self.is_over) {
-            job.detach();
+        match mem::replace(&mut self.inner, Inner::Over) {
+            Inner::Job(job) => job.detach(),
+            Inner::Refused(cause) if !cause.was_asked_for() => warn_of_lost_jobs(1),
+            _ => {}
         }
     }
 
@@ -147,7 +153,9 @@ impl<T> Task<T> {
     /// assert!(task.wait().unwrap_err().is_cancelled());
     /// ```
     pub fn cancel(&self) {
-        self.job().clone().as_cancel().cancel();
+        if let Some(job) = self.as_cancel() {
+            job.cancel();
+        }
     }
 
     /// A handle to cancel the job with from elsewhere, while the owner awaits.
@@ -163,7 +171,7 @@ impl<T> Task<T> {
     /// ```
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle {
-            job: self.job().clone().as_cancel(),
+            job: self.as_cancel(),
         }
     }
 
@@ -179,7 +187,7 @@ impl<T> Task<T> {
     /// # }
     /// ```
     pub fn is_finished(&self) -> bool {
-        self.job().clone().as_cancel().has_ended()
+        self.as_cancel().is_none_or(|job| job.has_ended())
     }
 
     /// Waits for the output on a plain thread, which sleeps meanwhile.
@@ -216,7 +224,11 @@ impl<T> Task<T> {
     /// ```
     #[track_caller]
     pub fn wait(self) -> Result<T, JoinError> {
-        if self.job().lane().is_some_and(context::is_worker_of) && !self.is_finished() {
+        let waits_for_own_lane = match &self.inner {
+            Inner::Job(job) => job.lane().is_some_and(context::is_worker_of),
+            _ => false,
+        };
+        if waits_for_own_lane && !self.is_finished() {
             panic!(
                 "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
                  it would wait for itself. Await the task in a future given to `spawn`"
@@ -230,22 +242,21 @@ impl<T> Future for Task<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        assert!(
-            !self.is_over,
-            "a `Task` was polled after it had returned its output"
-        );
-        let polled = self.job().poll(cx);
-        self.is_over = polled.is_ready();
-        polled
+        let budget = ready!(coop::poll_proceed(cx));
+        let output = match &self.inner {
+            Inner::Job(job) => ready!(job.poll(cx)),
+            Inner::Refused(cause) => Err((*cause).into()),
+            Inner::Over => panic!("a `Task` was polled after it had returned its output"),
+        };
+        budget.made_progress();
+        self.inner = Inner::Over;
+        Poll::Ready(output)
     }
 }
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        if self.is_over {
-            return;
-        }
-        if let Some(job) = self.job.take() {
+        if let Inner::Job(job) = mem::replace(&mut self.inner, Inner::Over) {
             job.clone().as_cancel().cancel();
             job.abandon();
         }
@@ -270,7 +281,8 @@ impl<T> fmt::Debug for Task<T> {
 /// It keeps the job's memory, not the job: an output is dropped with its task.
 #[derive(Clone)]
 pub struct AbortHandle {
-    job: Arc<dyn Cancel>,
+    /// None: there was nothing to cancel any more.
+    job: Option<Arc<dyn Cancel>>,
 }
 
 impl AbortHandle {
@@ -286,7 +298,9 @@ impl AbortHandle {
     /// assert!(task.wait().unwrap_err().is_cancelled());
     /// ```
     pub fn abort(&self) {
-        self.job.clone().cancel();
+        if let Some(job) = &self.job {
+            job.clone().cancel();
+        }
     }
 
     /// As [`Task::is_finished`].
@@ -299,7 +313,7 @@ impl AbortHandle {
     /// assert!(!task.abort_handle().is_finished());
     /// ```
     pub fn is_finished(&self) -> bool {
-        self.job.has_ended()
+        self.job.as_ref().is_none_or(|job| job.has_ended())
     }
 }
 
@@ -311,43 +325,5 @@ impl fmt::Debug for AbortHandle {
         f.debug_struct("AbortHandle")
             .field("finished", &self.is_finished())
             .finish_non_exhaustive()
-    }
-}
-
-/// The rest of a task that has no job: it was refused.
-impl<T: Send> Cancel for Completion<T> {
-    fn cancel(self: Arc<Self>) {}
-    fn cancel_is_wanted(&self) -> bool {
-        true
-    }
-    fn has_ended(&self) -> bool {
-        self.state.has_ended()
-    }
-    fn in_span(&self, f: &mut dyn FnMut()) {
-        f();
-    }
-    fn place(&self) -> Option<Place> {
-        None
-    }
-}
-
-impl<T: Send + 'static> Join<T> for Completion<T> {
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        // It has ended: nobody is waited for.
-        Completion::poll(self, cx, || false)
-    }
-    fn abandon(&self) {
-        Completion::abandon(self);
-    }
-    fn detach(&self) {
-        if Completion::detach(self) {
-            warn_of_lost_jobs(1);
-        }
-    }
-    fn lane(&self) -> Option<&Arc<Lane>> {
-        None
-    }
-    fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
-        self
     }
 }

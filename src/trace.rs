@@ -3,6 +3,10 @@
 //! request's are. Nothing is captured, and nothing is paid, as long as no
 //! subscriber was ever set, or without the `tracing` feature.
 
+use std::io;
+
+use crate::priority::Priority;
+
 #[cfg(feature = "tracing")]
 mod imp {
     use tracing::{Dispatch, Span, dispatcher};
@@ -43,49 +47,49 @@ mod imp {
 
 pub(crate) use imp::Origin;
 
+/// Runs `f` where `origin` was captured, if it was.
+pub(crate) fn in_scope<R>(origin: Option<&Origin>, f: impl FnOnce() -> R) -> R {
+    match origin {
+        Some(origin) => origin.in_scope(f),
+        None => f(),
+    }
+}
+
+/// An event of ours, at one of tracing's levels; nothing without the feature.
+macro_rules! log {
+    ($level:ident, $($event:tt)*) => {
+        #[cfg(feature = "tracing")]
+        tracing::$level!(target: "twolane", $($event)*)
+    };
+}
+
 /// A thread of the lane could not be given its weight. Told once per lane.
-#[cfg(feature = "tracing")]
-pub(crate) fn warn_of_refused_nice(nice: i32, error: &std::io::Error) {
-    tracing::warn!(
-        target: "twolane",
-        nice,
-        %error,
+pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &io::Error) {
+    log!(
+        warn, nice = _nice, error = %_error,
         "the CPU lane's threads can't be given their weight: jobs run, but compete more with the \
          I/O lane, and with one another"
     );
 }
-#[cfg(not(feature = "tracing"))]
-pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &std::io::Error) {}
 
 /// A priority's threads did not start; its jobs end with an error.
-#[cfg(feature = "tracing")]
-pub(crate) fn error_no_threads(priority: crate::Priority, error: &std::io::Error) {
-    tracing::error!(target: "twolane", ?priority, %error, "no threads to be had for a priority");
+pub(crate) fn error_no_threads(_priority: Priority, _error: &io::Error) {
+    log!(error, priority = ?_priority, error = %_error, "no threads to be had for a priority");
 }
-#[cfg(not(feature = "tracing"))]
-pub(crate) fn error_no_threads(_priority: crate::Priority, _error: &std::io::Error) {}
 
 /// Jobs that were detached, and then dropped before their end.
-#[cfg(feature = "tracing")]
-pub(crate) fn warn_of_lost_jobs(jobs: usize) {
-    tracing::warn!(
-        target: "twolane",
-        jobs,
+pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
+    log!(
+        warn, jobs = _jobs,
         "detached jobs were dropped before their end: the lane was shut down, its queue is full, \
          its I/O runtime is gone, or there are no threads. Keep the tasks of jobs that matter"
     );
 }
-#[cfg(not(feature = "tracing"))]
-pub(crate) fn warn_of_lost_jobs(_jobs: usize) {}
 
 /// No slice ends until there is a ticker.
-#[cfg(feature = "tracing")]
-pub(crate) fn warn_no_ticker(error: &std::io::Error) {
-    tracing::warn!(
-        target: "twolane",
-        %error,
+pub(crate) fn warn_no_ticker(_error: &io::Error) {
+    log!(
+        warn, error = %_error,
         "no thread to be had for yield_if_due to count time by: nothing gives way, until there is"
     );
 }
-#[cfg(not(feature = "tracing"))]
-pub(crate) fn warn_no_ticker(_error: &std::io::Error) {}

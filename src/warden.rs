@@ -9,12 +9,15 @@
 //!   job), lets go of the backend, has a sweeper drop what they had captured
 //!   (a destructor may block), waits until
 //!   the last lane thread has ended, tells those who wait for that, and ends.
-//! - **Deadlines** of `shutdown_timeout`, and of jobs (`lane/deadlines.rs`): a clock
-//!   of its own, so that they hold on any runtime, without a timer, and while
-//!   Tokio's clock is paused.
+//! - **Deadlines** of `shutdown_timeout`: a clock of its own, so that they hold on
+//!   any runtime, without a timer, and while Tokio's clock is paused.
 //! - **Threads of a priority that is used for the first time**: it has another
 //!   thread start them, which may wait for the user's start hooks.
-//! - **Homeless tickets** of the rayon backend, see `backend/rayon.rs`.
+//! - **What has to be tried again in a moment**: see `backend/rayon.rs`.
+//!
+//! No destructor of the user's runs here, with two exceptions: no thread is to be
+//! had for it, or all the lane's threads have ended and those that waited for that
+//! have been told.
 //!
 //! Its end, against late comers: a push that sees the lane closed sends
 //! [`Order::Sweep`]. The warden drops its mailbox *before* its last sweep, so
@@ -22,6 +25,7 @@
 //! is told that nobody is there and sweeps by itself.
 
 use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -31,7 +35,7 @@ use tokio::sync::oneshot;
 use crate::context;
 use crate::handle::Handle;
 use crate::job::Run;
-use crate::lane::{Lane, Level, Schedule};
+use crate::lane::{Lane, Level};
 use crate::os::starter;
 use crate::panics;
 use crate::priority::Priority;
@@ -42,13 +46,13 @@ pub(crate) enum Order {
     Shutdown,
     /// A job was pushed after the lane was closed.
     Sweep,
-    /// The first job of a priority waits for threads.
+    /// A job of this priority waits for threads.
     Start(Priority),
-    /// A ticket of the rayon backend was taken by a thread that may not use it.
-    Rehome(Priority),
+    /// And what came of it.
+    Started(Priority, io::Result<()>),
     ThreadEnded,
-    /// There is a deadline before the next one.
-    LookAtClock,
+    /// Call this after a while.
+    After(Duration, Box<dyn FnOnce() + Send>),
     /// Tell me when the last thread has ended, or at the deadline, how many
     /// jobs are left running.
     Await {
@@ -57,21 +61,12 @@ pub(crate) enum Order {
     },
 }
 
-/// How long a homeless ticket waits: a moment at first, longer while the same
-/// thread goes on taking it.
-const FIRST_PAUSE: Duration = Duration::from_micros(20);
-const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-
 struct Warden {
     lane: Arc<Lane>,
+    /// The priorities whose threads are on their way.
+    starting: [bool; Priority::ALL.len()],
     waiting: Vec<(Option<Instant>, oneshot::Sender<usize>)>,
-    homeless: [usize; Priority::ALL.len()],
-    pause: Duration,
-    rehome_at: Option<Instant>,
-    last_rehomed: Option<Instant>,
-    /// Of jobs, and of those who wait for a place.
-    schedule: Schedule,
-    next_deadline: Option<Instant>,
+    timers: Vec<(Instant, Box<dyn FnOnce() + Send>)>,
 }
 
 /// Starts the warden of a lane.
@@ -81,13 +76,9 @@ pub(crate) fn start(lane: Arc<Lane>, mailbox: Receiver<Order>) -> io::Result<()>
         as_thread_of(&lane.clone(), || {
             let warden = Warden {
                 lane,
+                starting: Default::default(),
                 waiting: Vec::new(),
-                homeless: Default::default(),
-                pause: FIRST_PAUSE,
-                rehome_at: None,
-                last_rehomed: None,
-                schedule: Schedule::new(),
-                next_deadline: None,
+                timers: Vec::new(),
             };
             warden.run(mailbox);
         });
@@ -106,8 +97,7 @@ fn as_thread_of(lane: &Arc<Lane>, f: impl FnOnce()) {
 }
 
 /// Starts the threads of a priority and tells `done` how it went, both on a
-/// thread of their own: a start hook of the user's may block. What waits for
-/// threads that are not to be had is ended first.
+/// thread of their own: a start hook of the user's may block.
 pub(crate) fn open(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'static) {
     level.lane().thread_started();
     let name = format!("{}-opener", level.lane().settings.name);
@@ -116,13 +106,7 @@ pub(crate) fn open(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'st
         let start = || born.and_then(|()| level.start());
         let started =
             panics::catch(start).unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
-        // It may call wakers.
-        panics::run_hook("what an opener called", || {
-            if started.is_err() {
-                discard_elsewhere(level.lane(), level.give_up());
-            }
-            done(started);
-        });
+        done(started);
         level.lane().thread_ended();
     });
 }
@@ -130,6 +114,9 @@ pub(crate) fn open(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'st
 /// Runs the destructors of closed jobs on a thread of their own, which counts
 /// as one of the lane's: one that blocks must not hold the warden's clock.
 fn discard_elsewhere(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
+    if closed.is_empty() {
+        return;
+    }
     lane.thread_started();
     let name = format!("{}-sweeper", lane.settings.name);
     let lane = lane.clone();
@@ -159,92 +146,97 @@ impl Warden {
         let late: Vec<_> = mailbox.try_iter().collect();
         drop(mailbox);
         for order in late {
-            panics::run_hook("what the warden called", || self.obey(order));
+            if let Order::Await { deadline, reply } = order {
+                self.waiting.push((deadline, reply));
+            }
         }
-        panics::run_hook("what the warden called", || self.lane.sweep_queues());
+        let mut closed = Vec::new();
+        panics::run_hook("what the warden called", || {
+            closed = self.lane.close_queued();
+            self.lane.report_lost();
+        });
         for (_, reply) in self.waiting {
             let _ = reply.send(0);
         }
+        Lane::discard(closed);
     }
 
     fn next(&self, mailbox: &Receiver<Order>) -> Option<Order> {
         let deadlines = self.waiting.iter().filter_map(|(deadline, _)| *deadline);
-        let others = self.rehome_at.into_iter().chain(self.next_deadline);
-        match deadlines.chain(others).min() {
-            None => Some(
-                mailbox
-                    .recv()
-                    .expect("the warden holds its lane, which holds a sender"),
-            ),
-            Some(at) => match mailbox.recv_timeout(at.saturating_duration_since(Instant::now())) {
-                Ok(order) => Some(order),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => {
-                    unreachable!("the warden holds its lane, which holds a sender")
-                }
-            },
+        let timers = self.timers.iter().map(|(at, _)| *at);
+        let received = match deadlines.chain(timers).min() {
+            None => mailbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(at) => mailbox.recv_timeout(at.saturating_duration_since(Instant::now())),
+        };
+        match received {
+            Ok(order) => Some(order),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => {
+                unreachable!("the warden holds its lane, which holds a sender")
+            }
         }
     }
 
     fn obey(&mut self, order: Order) {
         match order {
             Order::Shutdown => {
-                self.lane.close_gates();
+                self.lane.close_limits();
                 let mut closed = self.lane.close_queued();
                 closed.extend(self.lane.close_suspended());
                 self.lane.retire_threads();
                 self.lane.report_lost();
-                if !closed.is_empty() {
-                    discard_elsewhere(&self.lane, closed);
+                discard_elsewhere(&self.lane, closed);
+            }
+            Order::Sweep => {
+                let closed = self.lane.close_queued();
+                self.lane.report_lost();
+                discard_elsewhere(&self.lane, closed);
+            }
+            Order::Start(priority) => {
+                let level = self.level(priority);
+                level.kick_for_all();
+                let is_there = level.threads().is_some() || !level.has_queued();
+                if !is_there && !mem::replace(&mut self.starting[priority.index()], true) {
+                    let lane = self.lane.clone();
+                    open(&level, move |started| {
+                        // An error: the lane is over, and all of it was seen to.
+                        let _ = lane.tell_warden(Order::Started(priority, started));
+                    });
                 }
             }
-            Order::Sweep => self.lane.sweep_queues(),
-            Order::Start(priority) => {
-                let level = Level::new(self.lane.clone(), priority);
-                open(&level, move |started| {
-                    if let Err(error) = started {
-                        trace::error_no_threads(priority, &error);
-                    }
-                });
+            Order::Started(priority, started) => {
+                self.starting[priority.index()] = false;
+                if let Err(error) = started {
+                    trace::error_no_threads(priority, &error);
+                    discard_elsewhere(&self.lane, self.level(priority).give_up());
+                }
             }
-            Order::Rehome(priority) => {
-                let now = Instant::now();
-                self.pause = match self.last_rehomed {
-                    Some(before) if now - before < 4 * self.pause => {
-                        (self.pause * 2).min(LONGEST_PAUSE)
-                    }
-                    _ => FIRST_PAUSE,
-                };
-                self.homeless[priority.index()] += 1;
-                self.rehome_at = Some(now + self.pause);
-            }
-            // The loop looks at the count itself, and at the clock.
-            Order::ThreadEnded | Order::LookAtClock => {}
+            // The loop looks at the count itself.
+            Order::ThreadEnded => {}
+            Order::After(pause, call) => self.timers.push((Instant::now() + pause, call)),
             Order::Await { deadline, reply } => self.waiting.push((deadline, reply)),
         }
     }
 
+    fn level(&self, priority: Priority) -> Level {
+        Level::new(self.lane.clone(), priority)
+    }
+
     fn attend_to_clock(&mut self) {
-        self.next_deadline = self.lane.end_what_is_due(&mut self.schedule);
         let now = Instant::now();
-        if self.rehome_at.is_some_and(|at| at <= now) {
-            self.rehome_at = None;
-            self.last_rehomed = Some(now);
-            for priority in Priority::ALL {
-                let level = Level::new(self.lane.clone(), priority);
-                for _ in 0..std::mem::take(&mut self.homeless[priority.index()]) {
-                    if let Some(threads) = level.threads() {
-                        threads.reissue_ticket(&level);
-                    }
-                }
-            }
+        let timers = mem::take(&mut self.timers).into_iter();
+        let (due, later): (Vec<_>, Vec<_>) = timers.partition(|(at, _)| *at <= now);
+        self.timers = later;
+        for (_, call) in due {
+            panics::run_hook("what the warden called", call);
         }
-        let (due, waiting): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
-            .into_iter()
-            .partition(|(deadline, _)| deadline.is_some_and(|at| at <= now));
-        self.waiting = waiting;
+        let is_due = |deadline: &Option<Instant>| deadline.is_some_and(|at| at <= now);
+        let waiting = mem::take(&mut self.waiting).into_iter();
+        let (due, later): (Vec<_>, Vec<_>) = waiting.partition(|(at, _)| is_due(at));
+        self.waiting = later;
         for (_, reply) in due {
-            let _ = reply.send(self.lane.busy_threads());
+            let running = usize::try_from(self.lane.running()).unwrap_or(usize::MAX);
+            let _ = reply.send(running);
         }
     }
 }

@@ -1,56 +1,45 @@
-//! [`Admit`]: the wait for a place in the queue.
+//! [`Admit`]: the wait for a permit of the queue.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
-use std::time::Instant;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use super::permit::{Permit, earlier};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit};
+use tokio::task::coop;
+
+use super::permit::Permit;
 use crate::block_on::block_on;
-use crate::error::JoinError;
+use crate::error::{Cause, JoinError};
 use crate::handle::Handle;
-use crate::job::state::Cause;
-use crate::lane::{Expire, Outcome, Place, Waiter};
+use crate::lane::Event;
 
-/// Waits for a place in the queue; see [`Handle::admit`].
+type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + Sync;
+
+/// Waits for a permit of the queue; see [`Handle::admit`].
+///
+/// # Panics
+/// Polling it again after it is ready panics.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Admit {
     handle: Handle,
-    deadline: Option<Instant>,
-    /// Since the first poll that found no place, until the last.
-    waiter: Option<Arc<Waiter>>,
+    step: Step,
+}
+
+enum Step {
+    NotPolled,
+    /// Boxed, so that an `Admit` can be moved; most never wait.
+    Waits(Pin<Box<Acquire>>),
+    Done,
 }
 
 impl Admit {
     pub(super) fn new(handle: Handle) -> Self {
         Self {
             handle,
-            deadline: None,
-            waiter: None,
+            step: Step::NotPolled,
         }
-    }
-
-    /// The [deadline](Permit::with_deadline) of the job that the place is for,
-    /// which holds for the wait as well. (One that is set after the first poll
-    /// holds for the job alone.)
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use std::time::{Duration, Instant};
-    /// use twolane::{CpuRuntime, Priority};
-    /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
-    /// let held = cpu.handle().admit().await.unwrap();
-    /// let soon = Instant::now() + Duration::from_millis(5);
-    /// let late = cpu.handle().admit().with_deadline(soon).await;
-    /// assert!(late.unwrap_err().is_expired());
-    /// # drop(held);
-    /// # }
-    /// ```
-    pub fn with_deadline(mut self, deadline: Instant) -> Self {
-        self.deadline = Some(earlier(self.deadline, deadline));
-        self
     }
 
     /// Waits on a plain thread, which sleeps meanwhile; see
@@ -70,20 +59,25 @@ impl Admit {
         block_on(self)
     }
 
-    fn start(&mut self) -> Poll<Result<Permit, Cause>> {
-        let level = self.handle.level();
-        let gate = match (Permit::enter(&self.handle, self.deadline), level.gate()) {
-            (Err(Cause::QueueFull), Some(gate)) => gate,
-            (entered, _) => return Poll::Ready(entered),
-        };
-        let waiter = Waiter::new();
-        if let Some(deadline) = self.deadline {
-            let waiter: Weak<dyn Expire> = Arc::downgrade(&waiter) as _;
-            level.lane().end_at(deadline, waiter);
+    fn poll_enter(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, Cause>> {
+        loop {
+            match &mut self.step {
+                Step::NotPolled => match (Permit::enter(&self.handle), self.handle.level().limit()) {
+                    (Err(Cause::QueueFull), Some(limit)) => {
+                        self.step = Step::Waits(Box::pin(limit.clone().acquire_owned()));
+                    }
+                    (entered, _) => return Poll::Ready(entered),
+                },
+                Step::Waits(acquire) => {
+                    let permit = ready!(acquire.as_mut().poll(cx));
+                    let permit = permit.map_err(|_closed| Cause::ShutDown);
+                    return Poll::Ready(
+                        permit.map(|permit| Permit::new(&self.handle, Some(Arc::new(permit)))),
+                    );
+                }
+                Step::Done => panic!("an `Admit` was polled after it was ready"),
+            }
         }
-        self.waiter = Some(waiter.clone());
-        gate.wait(waiter);
-        Poll::Pending
     }
 }
 
@@ -91,62 +85,23 @@ impl Future for Admit {
     type Output = Result<Permit, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        if this.waiter.is_none() {
-            if let Poll::Ready(entered) = this.start() {
-                return Poll::Ready(this.counted(entered));
-            }
-        }
-        let waiter = this.waiter.as_ref().expect("it was made above");
-        let Poll::Ready(outcome) = waiter.poll(cx) else {
-            if this.handle.level().lane().process.is_elsewhere() {
-                return Poll::Ready(Err(JoinError::forked()));
-            }
-            return Poll::Pending;
-        };
-        let entered = match outcome {
-            Outcome::LetIn => {
-                let place = Place::new(this.handle.level().clone());
-                Ok(Permit::new(&this.handle, Some(place), this.deadline))
-            }
-            Outcome::Closed => Err(Cause::ShutDown),
-            Outcome::Expired => {
-                this.give_up();
-                return Poll::Ready(Err(JoinError::expired()));
-            }
-        };
-        this.waiter = None;
-        Poll::Ready(this.counted(entered))
+        let budget = ready!(coop::poll_proceed(cx));
+        let entered = ready!(self.poll_enter(cx));
+        budget.made_progress();
+        self.step = Step::Done;
+        Poll::Ready(entered.map_err(|cause| {
+            self.handle.level().counters().count(Event::Rejected);
+            cause.into()
+        }))
     }
 }
 
-impl Admit {
-    fn counted(&self, entered: Result<Permit, Cause>) -> Result<Permit, JoinError> {
-        if entered.is_err() {
-            self.handle.level().books().note_rejected();
-        }
-        entered.map_err(JoinError::from)
-    }
-
-    /// It waits no more, and got no place.
-    fn give_up(&mut self) {
-        let level = self.handle.level();
-        if let (Some(waiter), Some(gate)) = (self.waiter.take(), level.gate()) {
-            level.books().note_rejected();
-            gate.give_up(&waiter);
-        }
-    }
-}
-
+/// A wait that is given up is a rejection, too.
 impl Drop for Admit {
     fn drop(&mut self) {
-        self.give_up();
-    }
-}
-
-impl Expire for Waiter {
-    fn expire(self: Arc<Self>) {
-        Waiter::expire(&self);
+        if matches!(self.step, Step::Waits(_)) {
+            self.handle.level().counters().count(Event::Rejected);
+        }
     }
 }
 
@@ -154,8 +109,7 @@ impl fmt::Debug for Admit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Admit")
             .field("priority", &self.handle.priority())
-            .field("deadline", &self.deadline)
-            .field("waits", &self.waiter.is_some())
+            .field("waits", &matches!(self.step, Step::Waits(_)))
             .finish_non_exhaustive()
     }
 }

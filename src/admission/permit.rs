@@ -1,52 +1,52 @@
-//! [`Permit`]: a place in the queue before there is a job for it.
+//! [`Permit`]: the right to submit a job, before there is one.
 
 use std::fmt;
 use std::future::Future;
 use std::time::Instant;
 
+use crate::error::Cause;
 use crate::handle::Handle;
-use crate::job::state::Cause;
-use crate::job::{ClosureWork, FutureWork, Work};
-use crate::lane::Place;
+use crate::inherit;
+use crate::job::{ClosureWork, ContextWork, FutureWork, Work};
+use crate::job_context::JobContext;
 use crate::task::Task;
 
-/// A place in the queue, not yet used. Dropped, it goes to the next.
+/// The right to submit one job, not yet used. Dropped, it goes to the next waiter.
 ///
 /// From [`Handle::admit`] and [`Handle::try_admit`]. It spawns by the handle that
 /// it came from.
-#[must_use = "it is a place in the queue, which nobody else can have: spawn by it"]
+#[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
     handle: Handle,
-    place: Option<Place>,
+    permit: Option<inherit::Permit>,
     deadline: Option<Instant>,
 }
 
 impl Permit {
-    pub(super) fn enter(handle: &Handle, deadline: Option<Instant>) -> Result<Self, Cause> {
-        let place = super::enter(handle.level(), deadline)?;
-        Ok(Self::new(handle, place, deadline))
+    pub(super) fn enter(handle: &Handle) -> Result<Self, Cause> {
+        let permit = super::enter(handle.level())?;
+        Ok(Self::new(handle, permit))
     }
 
-    pub(super) fn new(handle: &Handle, place: Option<Place>, deadline: Option<Instant>) -> Self {
+    pub(super) fn new(handle: &Handle, permit: Option<inherit::Permit>) -> Self {
         Self {
             handle: handle.clone(),
-            place,
-            deadline,
+            permit,
+            deadline: None,
         }
     }
 
-    /// From then on nobody wants the job: if it has not started it never will, and
-    /// its task says so ([`JoinError::is_expired`](crate::JoinError::is_expired)) at the deadline, not when its
-    /// turn comes. One that has started is as if it was
-    /// [cancelled](Task::cancel): a suspended future is dropped, a closure sees it
-    /// by [`checkpoint`](crate::checkpoint).
+    /// A time after which the job is of no use.
     ///
-    /// So a closure that has started keeps its awaiter until it returns. To answer at
-    /// the deadline come what may, put a `timeout` around the task: it drops that,
-    /// which the closure sees as well.
-    ///
-    /// The clock is the lane's own, real time in milliseconds, which needs no timer
-    /// of a runtime. Of two deadlines the earlier holds.
+    /// The lane compares where the job would start, and before each later poll of a
+    /// future: past its deadline it does not run, and its task says
+    /// [`JoinError::is_expired`](crate::JoinError::is_expired) then. A closure that
+    /// runs sees it by [`JobContext::checkpoint`]. There is no timer: the awaiter of
+    /// an expired job hears of it when the job's turn comes (at once, if the deadline
+    /// had passed before it was submitted). To answer at the minute,
+    /// put Tokio's `timeout_at` around the task: that drops it, and so cancels the
+    /// job. Of two deadlines the earlier holds. It is real time, also where Tokio's
+    /// clock is paused.
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -59,11 +59,12 @@ impl Permit {
     /// # }
     /// ```
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
-        self.deadline = Some(earlier(self.deadline, deadline));
+        let earlier = self.deadline.map_or(deadline, |one| one.min(deadline));
+        self.deadline = Some(earlier);
         self
     }
 
-    /// As [`Handle::spawn_cpu`], by this place.
+    /// As [`Handle::spawn_cpu`], by this permit.
     ///
     /// # Errors
     /// None here. The task says what went wrong, a lane that was shut down
@@ -84,7 +85,27 @@ impl Permit {
         self.submit(ClosureWork::new(f))
     }
 
-    /// As [`Handle::spawn`], by this place.
+    /// As [`Handle::spawn_cpu_with`], by this permit.
+    ///
+    /// # Errors
+    /// As [`spawn_cpu`](Self::spawn_cpu).
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let permit = cpu.handle().admit().await.unwrap();
+    /// assert_eq!(permit.spawn_cpu_with(|job| job.checkpoint()).await.unwrap(), Ok(()));
+    /// # }
+    /// ```
+    pub fn spawn_cpu_with<F, T>(self, f: F) -> Task<T>
+    where
+        F: FnOnce(&JobContext) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.submit(ContextWork::new(f))
+    }
+
+    /// As [`Handle::spawn`], by this permit.
     ///
     /// # Errors
     /// As [`spawn_cpu`](Self::spawn_cpu).
@@ -106,15 +127,13 @@ impl Permit {
 
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = self.handle.level();
-        match super::refusal(level, self.deadline) {
-            None => super::take_on(level, self.place, self.deadline, work),
+        let is_late = |deadline: Instant| deadline <= Instant::now();
+        let late = || self.deadline.is_some_and(is_late).then_some(Cause::Expired);
+        match level.lane().refusal().or_else(late) {
+            None => super::take_on(level, self.permit, self.deadline, work),
             Some(cause) => super::refuse(level, cause, work),
         }
     }
-}
-
-pub(super) fn earlier(one: Option<Instant>, other: Instant) -> Instant {
-    one.map_or(other, |one| one.min(other))
 }
 
 impl fmt::Debug for Permit {

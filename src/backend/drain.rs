@@ -16,37 +16,48 @@
 //!   says so ([`Drainers::lend`]), and nobody parks while it lasts.
 //! - What a job leaves behind (`rayon::spawn`) is looked for before a worker
 //!   parks, and then now and again: after [`FIRST_LOOK`], and each time after
-//!   twice as long, up to [`LONGEST_LOOK`]. Work that splits only later may have
-//!   to do with one thread less until the next look.
+//!   twice as long. Work that splits only later may have to do with one thread less
+//!   until the next look. After [`LONGEST_LOOK`] without a job the worker goes back
+//!   to rayon and sleeps there: a lane that is not used makes no thread wake up.
+//!
+//! Between two jobs a drainer gives rayon's own work a turn, so that a lane that is
+//! never empty starves neither `rayon::spawn` nor stolen children. So it does where
+//! futures go on and on, after a slice of 5 to 10 ms (`budget.rs`).
 //!
 //! Where jobs follow each other closely, a worker that finds the queue empty
 //! looks on for [`LINGER`] before it parks, as a wake-up costs more than that;
 //! one worker of the lane at a time, and only if its own last park was as
 //! short. A lane that gets a job now and then burns nothing by it.
 
+use std::cell::Cell;
 use std::hint;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
-use std::task::Waker;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use rayon_core::Yield;
 
 use super::tickets::{Kick, Tickets};
-use crate::job::{After, Run, completion};
+use crate::budget;
+use crate::job::{After, Run};
 use crate::lane::Level;
-use crate::os::coarse_clock;
 
-/// A round trip that finds its awaiting side asleep takes some 10 µs here.
+/// A round trip that finds its awaiter asleep takes some 10 µs here.
 const LINGER: Duration = Duration::from_micros(20);
-/// For how long rayon's own work may have to wait where one job goes on and on,
-/// or searches follow each other.
-const RAYON_WAITS: Duration = Duration::from_millis(5);
-const SHORT_JOBS_PER_TURN: usize = 8;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
+
+thread_local! {
+    static IS_DRAINING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this worker drains the queue, at whatever depth of its stack the caller
+/// is: then it looks at the queue before it sleeps.
+pub(super) fn is_draining() -> bool {
+    IS_DRAINING.get()
+}
 
 pub(super) struct Drainers {
     tickets: Tickets,
@@ -70,10 +81,11 @@ impl Drainers {
         self.obey(self.tickets.kick(), spawn_ticket);
     }
 
-    /// After a push.
-    fn kick_after_push(&self, spawn_ticket: impl Fn()) {
-        fence(SeqCst);
-        self.kick(spawn_ticket);
+    /// A ticket came to a thread that can't use it. `offer` spawns another, for all
+    /// workers to see, if one is still needed.
+    pub(super) fn refuse(&self, level: &Level, offer: impl Fn()) {
+        let kick = self.tickets.retire(true, || !level.has_queued());
+        self.obey(kick, offer);
     }
 
     fn obey(&self, kick: Kick, spawn_ticket: impl Fn()) {
@@ -84,16 +96,6 @@ impl Drainers {
         }
     }
 
-    /// A ticket came to a thread that can't use it: somebody will call
-    /// [`resume`](Self::resume) and spawn it again.
-    pub(super) fn put_off(&self) {
-        self.tickets.put_off();
-    }
-
-    pub(super) fn resume(&self) {
-        self.tickets.resume();
-    }
-
     /// From now on no worker parks here, until the answer is dropped.
     pub(super) fn lend(&self) -> impl Drop {
         struct Lent<'a>(&'a AtomicUsize);
@@ -102,7 +104,8 @@ impl Drainers {
                 self.0.fetch_sub(1, SeqCst);
             }
         }
-        // A worker that parks changes the tickets and then looks here.
+        // `SeqCst` and a fence: a worker that parks changes the tickets, and then
+        // looks here. One of the two sees the other.
         self.borrowers.fetch_add(1, SeqCst);
         fence(SeqCst);
         if let Some(worker) = self.tickets.unpark_any() {
@@ -124,13 +127,12 @@ impl Drainers {
             spawn_ticket,
             searching: true,
             lingers: false,
-            jobs: 0,
-            short: false,
             next: None,
-            rayon_had_its: coarse_clock::now(),
-            rayon_was_last: false,
+            rayon_had_its: budget::ticks(),
         };
+        IS_DRAINING.set(true);
         turn.take();
+        IS_DRAINING.set(false);
     }
 }
 
@@ -143,15 +145,10 @@ struct Turn<'a, S> {
     searching: bool,
     /// Jobs follow each other closely.
     lingers: bool,
-    jobs: usize,
-    /// The last job of which that was asked was short.
-    short: bool,
     /// One that goes on.
     next: Option<Arc<dyn Run>>,
-    /// When rayon's own work had its turn, by the coarse clock; and whether that
-    /// was after the last job.
-    rayon_had_its: Duration,
-    rayon_was_last: bool,
+    /// When rayon's own work had its turn, by the ticker.
+    rayon_had_its: u32,
 }
 
 impl<S: Fn()> Turn<'_, S> {
@@ -165,13 +162,13 @@ impl<S: Fn()> Turn<'_, S> {
                 self.run(job);
                 look_after = FIRST_LOOK;
             }
-            if self.lingers && !self.rayon_is_due() {
+            if self.lingers {
                 self.searching = self.searching || tickets.try_search();
                 if self.searching && linger(self.level) {
                     continue;
                 }
             }
-            if !self.rayon_was_last && self.finds_work() {
+            if self.finds_work() {
                 continue;
             }
             match self.park(look_after) {
@@ -181,11 +178,12 @@ impl<S: Fn()> Turn<'_, S> {
                 }
                 Parked::TimedOut => {
                     self.lingers = false;
-                    look_after = (2 * look_after).min(LONGEST_LOOK);
-                    if !self.finds_work() {
+                    look_after *= 2;
+                    if !self.finds_work() && look_after <= LONGEST_LOOK {
                         continue;
                     }
-                    // Where rayon had some it may have more: back to it.
+                    // Where rayon had some work it may have more; and a lane that is
+                    // not used needs no drainer.
                 }
                 Parked::MayNot => {}
             }
@@ -198,55 +196,26 @@ impl<S: Fn()> Turn<'_, S> {
 
     fn run(&mut self, job: Arc<dyn Run>) {
         self.level.pause_for_quota(&*job);
-        // Some others are timed in any case: see `Timings`.
-        let samples = self.lingers || self.jobs == 0;
-        let (after, took) = self.level.step(job, samples);
-        if let Some(took) = took {
-            self.short = self.level.briskness().sample(took);
+        match self.level.step(job, None) {
+            // Where the queue is empty, rayon's turn comes before this worker parks. A
+            // ticket on its way to another worker would be the first thing that it
+            // finds, and would come to nothing here.
+            After::Nothing => {
+                if self.level.has_queued() && !self.drainers.tickets.has_searcher() {
+                    self.give_rayon_its_turn();
+                }
+            }
+            After::Again { job, gave_way } => self.go_on(job, gave_way),
         }
-        self.jobs = self.jobs.wrapping_add(1);
-        self.rayon_was_last = false;
-        match after {
-            After::Nothing => {}
-            After::Wake(waker) => self.wake(waker),
-            After::Again { job, gave_way } => return self.go_on(job, gave_way),
-        }
-        if !self.searching && self.is_rayons_turn() {
-            self.give_rayon_its_turn();
-        }
-    }
-
-    /// After a job.
-    fn is_rayons_turn(&self) -> bool {
-        // Short jobs share the cost of looking for rayon's.
-        if self.short && self.jobs % SHORT_JOBS_PER_TURN != 0 {
-            return false;
-        }
-        // A ticket on its way to another worker would be the first thing to be
-        // found. It would come to nothing here, and the other would wake in vain.
-        !self.drainers.tickets.is_anybody_searching() || self.rayon_is_due()
-    }
-
-    /// A task that awaited the last job may push the next one before this worker
-    /// has come to look for it, and would wake another worker in vain. So where
-    /// jobs follow each other closely, the search begins before the wake; not
-    /// with wakers of others, which may do anything, since a search is relied
-    /// upon to be short.
-    fn wake(&mut self, waker: Waker) {
-        let io = &self.level.lane().io;
-        if self.lingers && !self.level.has_queued() && !self.rayon_is_due() && io.is_a_tasks(&waker)
-        {
-            self.searching = self.drainers.tickets.try_search();
-        }
-        completion::wake(Some(waker));
     }
 
     /// A job has work to do again after its step.
     fn go_on(&mut self, job: Arc<dyn Run>, gave_way: bool) {
-        if self.rayon_is_due() {
-            // That may take long: another worker shall come for the job.
+        if budget::is_slice_over(self.rayon_had_its) {
+            // Rayon's work may take long: another worker comes for the job.
             self.level.put_back(job, gave_way);
-            self.drainers.kick_after_push(&self.spawn_ticket);
+            fence(SeqCst);
+            self.drainers.kick(&self.spawn_ticket);
             self.give_rayon_its_turn();
         } else if self.level.has_queued() {
             // This worker looks for the next one now: no other need be told.
@@ -257,21 +226,14 @@ impl<S: Fn()> Turn<'_, S> {
         }
     }
 
-    fn rayon_is_due(&self) -> bool {
-        coarse_clock::now().saturating_sub(self.rayon_had_its) >= RAYON_WAITS
-    }
-
     /// Not in a search: others rely on that to be short.
     fn give_rayon_its_turn(&mut self) -> Option<Yield> {
         self.end_search();
-        self.rayon_had_its = coarse_clock::now();
-        self.rayon_was_last = true;
+        self.rayon_had_its = budget::ticks();
         rayon_core::yield_now()
     }
 
-    /// Before this worker parks: whether there is something to do. Rayon has no
-    /// turn if there is a job, since the ticket that brings another worker for
-    /// that would be the first thing to be found.
+    /// Before this worker parks: whether there is something to do.
     fn finds_work(&mut self) -> bool {
         self.end_search();
         self.level.has_queued() || self.give_rayon_its_turn() == Some(Yield::Executed)
@@ -284,7 +246,7 @@ impl<S: Fn()> Turn<'_, S> {
         }
     }
 
-    /// Until somebody unparks this worker, or for so long; it is searching then.
+    /// Until another thread unparks this worker, or for so long; it is searching then.
     fn park(&mut self, timeout: Duration) -> Parked {
         let Drainers { tickets, .. } = self.drainers;
         let shall_stay = || self.level.has_queued() || self.drainers.are_lent();
@@ -293,7 +255,6 @@ impl<S: Fn()> Turn<'_, S> {
         {
             return Parked::MayNot;
         }
-        self.level.briskness().end();
         self.searching = true;
         let start = Instant::now();
         loop {

@@ -5,8 +5,8 @@
 //! this thread is Tokio's to run before the next, and each job finds Tokio's
 //! budget as a task does. If there are more, it waits for another turn; that
 //! costs a trip through Tokio's queue, but no new task. A future that has to wait
-//! it *adopts*: from then on the job's waker wakes this task, so that Tokio
-//! schedules the job as any of its own.
+//! it *adopts*: it is polled with this task's own waker, so that Tokio schedules the
+//! job as any of its own.
 //!
 //! An adopted job that never waits for long is always in Tokio's queues, and
 //! fetchers from outside come in between now and then only. So after each of its
@@ -20,8 +20,8 @@ use std::task::{Context, Poll};
 use tokio::task::unconstrained;
 
 use super::Threads;
-use crate::job::state::Cause;
-use crate::job::{After, Run, completion};
+use crate::error::Cause;
+use crate::job::Run;
 use crate::lane::{LEFT_BEHIND, Lane, Level};
 use crate::panics;
 
@@ -55,7 +55,7 @@ impl Future for Fetcher {
             unreachable!("fetchers are spawned by the runtime backend");
         };
         if let Some(job) = adopted.take() {
-            *adopted = run(level, job, cx);
+            *adopted = run(level, job, false, cx);
             if level.has_queued() {
                 runtime.let_pass(level);
             }
@@ -68,7 +68,7 @@ impl Future for Fetcher {
             if level.has_queued() {
                 runtime.kick(level);
             }
-            *adopted = run(level, job, cx);
+            *adopted = run(level, job, true, cx);
             if adopted.is_none() && *comes_again && level.has_queued() {
                 runtime.relay.wait();
                 cx.waker().wake_by_ref();
@@ -83,23 +83,28 @@ impl Future for Fetcher {
 }
 
 /// One step of a job. The answer is the job, if it has not ended: to be adopted.
-fn run(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) -> Option<Arc<dyn Run>> {
+fn run(
+    level: &Level,
+    job: Arc<dyn Run>,
+    is_new: bool,
+    cx: &mut Context<'_>,
+) -> Option<Arc<dyn Run>> {
     level.pause_for_quota(&*job);
     let Some(link) = job.link() else {
         run_closure(level, job, cx);
         return None;
     };
-    link.driver.register(cx.waker());
-    match level.step(job.clone(), false).0 {
-        After::Nothing => {}
-        After::Wake(waker) => completion::wake(Some(waker)),
-        After::Again { .. } => cx.waker().wake_by_ref(),
+    // A future is woken by this task's own waker, so it never asks to go on.
+    level.step(job.clone(), Some(cx.waker()));
+    if is_new && !job.has_ended() {
+        // For a thread that closes it while it rests.
+        link.driver.register(cx.waker());
     }
     if !job.has_ended() {
         return Some(job);
     }
-    // It may have been closed just now, after its step: whoever did that has
-    // woken this task in vain. What goes with it is foreign.
+    // A thread that has closed it before it found the waker relies on this task.
+    // What goes with the job is foreign code.
     panics::run_hook(LEFT_BEHIND, move || job.discard());
     None
 }
@@ -108,10 +113,8 @@ fn run(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) -> Option<Arc<dyn
 /// up the budget that Tokio gives a task for one poll, it would never get it.
 fn run_closure(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) {
     let mut job = Some(job);
-    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job, false))));
-    if let Poll::Ready(Some((After::Wake(waker), _))) = pin!(unconstrained(step)).poll(cx) {
-        completion::wake(Some(waker));
-    }
+    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job, None))));
+    let _ = pin!(unconstrained(step)).poll(cx);
 }
 
 impl Drop for Fetcher {

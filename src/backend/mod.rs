@@ -43,14 +43,6 @@ impl Threads {
         }
     }
 
-    /// The ticket that the warden was given may try again.
-    pub(crate) fn reissue_ticket(&self, level: &Level) {
-        match self {
-            Self::Rayon(pool) => pool.reissue_ticket(level),
-            Self::Runtime(_) => {}
-        }
-    }
-
     /// Lets the threads go, once they have nothing left to do. It may block for
     /// a moment: not for threads of the I/O lane.
     pub(crate) fn retire(&self) {

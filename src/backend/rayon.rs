@@ -8,45 +8,58 @@
 //!   it has to: `tickets.rs`. What a worker does with its own stands in
 //!   `drain.rs`. A busy lane pays no rayon job for a job, and nor does one that
 //!   gets a job now and then.
-//! - A ticket is used at the bottom of a worker's stack only. A worker that
-//!   waits in `join` or `scope` takes work from the same places as rayon's main
-//!   loop does, and would start a stranger on top of the waiting job. It can't
-//!   keep the ticket, since it can't tell when it stops waiting, and if it put
-//!   it back it would be the first to find it; so it gives it to the warden,
-//!   which issues it again a moment later (`stack.rs` says how it knows).
-//! - Between jobs a drainer gives rayon's own work a turn (after each that was
-//!   not short, and after eight short ones), so that a lane that is never empty
-//!   does not starve `rayon::spawn` or stolen children.
+//! - A ticket is used at the bottom of a worker's stack only (`stack.rs`). A worker
+//!   that waits in `join` or `scope` takes work from the same places as rayon's main
+//!   loop does, and would start a stranger on top of the waiting job.
+//! - Rayon wakes its lowest-numbered sleeper for a ticket, and that may be a worker
+//!   that waits, each time again. So a worker that can't use a ticket gives it back,
+//!   and if it is still needed *offers* it to all: rayon's `spawn_broadcast` puts a
+//!   copy before each worker, and the first that comes by it at the bottom of its
+//!   stack takes it. An idle worker gets it within one wake-up, a busy one when it
+//!   comes back. A worker that waits inside of rayon's own work (a stolen child) has
+//!   no further copy when it becomes idle: for that case the warden offers once more
+//!   after a while.
 
 use std::fmt;
 use std::io;
 use std::mem;
-use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError, Weak};
-use std::thread::{self, Thread};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::Threads;
-use super::drain::Drainers;
+use super::drain::{Drainers, is_draining};
 use crate::context;
 use crate::handle::Handle;
 use crate::lane::Level;
 use crate::panics;
-use crate::stack::{self, Position};
+use crate::stack;
 use crate::warden::Order;
+
+/// Between two offers of the same ticket.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(4);
 
 pub(crate) struct Pool {
     /// Taken by the warden when the lane closes; the workers then end.
     owner: Mutex<Option<Arc<ThreadPool>>>,
     pool: Weak<ThreadPool>,
     drainers: Drainers,
+    /// How deep on its stack a worker comes by a ticket, and by an offer, in rayon's
+    /// main loop.
+    ticket_depth: usize,
+    offer_depth: usize,
 }
 
 impl Pool {
-    /// Starts the workers and waits until each has run its start hook and
-    /// learned what the bottom of its stack is.
+    /// Starts the workers and waits until each has run its start hook.
     pub(super) fn start(level: &Level) -> io::Result<Self> {
         let threads = level.lane().settings.threads;
+        let mut workers = Vec::with_capacity(threads);
         let level = level.clone();
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
@@ -64,28 +77,26 @@ impl Pool {
                 }
                 lane.thread_started();
                 let started = thread.spawn(move || worker_main(&level, worker));
-                started.map(drop).inspect_err(|_| lane.thread_ended())
+                let started = started.inspect_err(|_| lane.thread_ended())?;
+                workers.push(started.thread().clone());
+                Ok(())
             })
             .build()
             .map_err(io::Error::other)?;
         let pool = Arc::new(pool);
-        let lesson = Arc::new(Lesson {
-            everyone: Barrier::new(threads + 1),
-            workers: (0..threads).map(|_| OnceLock::new()).collect(),
-        });
-        for _ in 0..threads {
-            spawn_ticket(&pool, Ticket::Learn(lesson.clone()));
-        }
-        lesson.everyone.wait();
-        lesson.everyone.wait();
-        let workers = lesson.workers.iter().map(|worker| {
-            let worker = worker.get().expect("each has been there");
-            worker.clone()
-        });
+        let (tell, depths) = mpsc::channel();
+        offer_ticket(&pool, Arc::new(Offer::Measure(tell.clone())));
+        // From each worker: so all have run their start hooks.
+        let offer_depths = depths.iter().take(threads);
+        let offer_depth = offer_depths.max().expect("a pool has a worker");
+        spawn_ticket(&pool, Ticket::Measure(tell));
+        let ticket_depth = depths.recv().map_err(io::Error::other)?;
         Ok(Self {
             pool: Arc::downgrade(&pool),
             owner: Mutex::new(Some(pool)),
-            drainers: Drainers::new(workers.collect()),
+            drainers: Drainers::new(workers.into()),
+            ticket_depth,
+            offer_depth,
         })
     }
 
@@ -93,16 +104,40 @@ impl Pool {
         self.drainers.kick(|| self.spawn_ticket(level));
     }
 
-    pub(super) fn reissue_ticket(&self, level: &Level) {
-        self.drainers.resume();
-        self.spawn_ticket(level);
-    }
-
     fn spawn_ticket(&self, level: &Level) {
         // No pool any more: the lane is closed, and the warden sees to the
         // queue.
         if let Some(pool) = self.pool.upgrade() {
             spawn_ticket(&pool, Ticket::Drain(level.clone()));
+        }
+    }
+
+    /// This thread can't use a ticket.
+    fn refuse(&self, level: &Level, pause: Duration) {
+        self.drainers.refuse(level, || {
+            if let Some(pool) = self.pool.upgrade() {
+                let ticket = OfferedTicket {
+                    level: level.clone(),
+                    is_taken: AtomicBool::new(false),
+                    untried: AtomicUsize::new(pool.current_num_threads()),
+                    pause,
+                };
+                offer_ticket(&pool, Arc::new(Offer::Drain(ticket)));
+            }
+        });
+    }
+
+    fn drain(&self, level: &Level) {
+        let worker = rayon_core::current_thread_index();
+        let worker = worker.expect("tickets are used by the pool's workers");
+        self.drainers
+            .drain(worker, level, || self.spawn_ticket(level));
+    }
+
+    fn of(level: &Level) -> &Self {
+        match level.threads() {
+            Some(Threads::Rayon(pool)) => pool,
+            _ => unreachable!("tickets are issued by the rayon backend"),
         }
     }
 
@@ -125,7 +160,7 @@ impl Pool {
         Some(pool.install(f))
     }
 
-    fn owner(&self) -> std::sync::MutexGuard<'_, Option<Arc<ThreadPool>>> {
+    fn owner(&self) -> MutexGuard<'_, Option<Arc<ThreadPool>>> {
         self.owner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,32 +179,37 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     let io = lane.io.handle().clone();
     let _io = io.enter();
     context::enter_worker(Handle::new(level.clone()), worker.index());
-    BELOW_MAIN_LOOP.set(stack::functions_below_main_loop());
     lane.settings.hooks.started();
+    stack::mark_base();
     worker.run();
     lane.settings.hooks.stopping();
     drop(context::leave_worker());
     lane.thread_ended();
 }
 
-thread_local! {
-    static BELOW_MAIN_LOOP: std::cell::RefCell<std::collections::HashSet<usize>> = std::cell::RefCell::default();
-}
-
 enum Ticket {
     Drain(Level),
-    /// The first thing that each worker runs.
-    Learn(Arc<Lesson>),
+    /// The first that is spawned: it tells its depth.
+    Measure(Sender<usize>),
 }
 
-/// What each worker learns, and is learned of it.
-struct Lesson {
-    everyone: Barrier,
-    workers: Box<[OnceLock<Thread>]>,
+/// What each worker gets a copy of.
+enum Offer {
+    Drain(OfferedTicket),
+    Measure(Sender<usize>),
+}
+
+struct OfferedTicket {
+    level: Level,
+    is_taken: AtomicBool,
+    /// Workers that have not refused it for certain to look at the queue later.
+    untried: AtomicUsize,
+    /// Until the next offer, if it comes to that.
+    pause: Duration,
 }
 
 /// The one place that spawns tickets, so that each is called through the same
-/// frames and the depth of its own tells who called.
+/// frames and the depth of its own tells what called it.
 #[inline(never)]
 fn spawn_ticket(pool: &ThreadPool, ticket: Ticket) {
     pool.spawn(move || use_ticket(ticket));
@@ -177,38 +217,73 @@ fn spawn_ticket(pool: &ThreadPool, ticket: Ticket) {
 
 #[inline(never)]
 fn use_ticket(ticket: Ticket) {
-    let position = Position::here();
+    let depth = stack::depth();
     match ticket {
-        Ticket::Learn(lesson) => {
-            let below = BELOW_MAIN_LOOP.take();
-            stack::learn_bottom(position, &below);
-            let _ = lesson.workers[worker_number()].set(thread::current());
-            // No worker gets two of them, and none is free to steal what
-            // follows: each waits here for the others, before and after.
-            lesson.everyone.wait();
-            for look_for_work in [rayon_core::yield_now, rayon_core::yield_local] {
-                let below = below.clone();
-                rayon_core::spawn(move || stack::learn_callers(&below));
-                look_for_work();
-            }
-            lesson.everyone.wait();
-        }
+        Ticket::Measure(tell) => drop(tell.send(depth)),
         Ticket::Drain(level) => {
-            let Some(Threads::Rayon(pool)) = level.threads() else {
-                unreachable!("tickets are issued by the rayon backend");
-            };
-            if stack::is_at_bottom(position) {
-                let spawn_ticket = || pool.spawn_ticket(&level);
-                pool.drainers.drain(worker_number(), &level, spawn_ticket);
+            let pool = Pool::of(&level);
+            if depth == pool.ticket_depth {
+                pool.drain(&level);
             } else {
-                pool.drainers.put_off();
-                // An error means that the lane is closed and the queue seen to.
-                let _ = level.lane().tell_warden(Order::Rehome(level.priority()));
+                pool.refuse(&level, FIRST_PAUSE);
             }
         }
     }
 }
 
-fn worker_number() -> usize {
-    rayon_core::current_thread_index().expect("tickets are used by the pool's workers")
+/// The same for offers.
+#[inline(never)]
+fn offer_ticket(pool: &ThreadPool, offer: Arc<Offer>) {
+    pool.spawn_broadcast(move |_| use_offer(&offer));
+}
+
+#[inline(never)]
+fn use_offer(offer: &Arc<Offer>) {
+    let depth = stack::depth();
+    match &**offer {
+        Offer::Measure(tell) => drop(tell.send(depth)),
+        Offer::Drain(ticket) => ticket.come_by(offer, depth),
+    }
+}
+
+// `SeqCst`: this path is rare, and not worth a proof of less.
+impl OfferedTicket {
+    fn come_by(&self, offer: &Arc<Offer>, depth: usize) {
+        let level = &self.level;
+        let pool = Pool::of(level);
+        if depth == pool.offer_depth {
+            if self.take() {
+                pool.drain(level);
+            }
+        } else if is_draining() {
+            // This worker looks at the queue later. If all are such workers, the
+            // ticket is of no use.
+            if self.untried.fetch_sub(1, SeqCst) == 1 {
+                self.offer_again();
+            }
+        } else if !self.is_taken.load(SeqCst) {
+            let offer = offer.clone();
+            let again = move || {
+                if let Offer::Drain(ticket) = &*offer {
+                    ticket.offer_again();
+                }
+            };
+            // An error means that the lane is closed and the queue seen to.
+            let _ = level
+                .lane()
+                .tell_warden(Order::After(self.pause, Box::new(again)));
+        }
+    }
+
+    /// True for the first that asks.
+    fn take(&self) -> bool {
+        !self.is_taken.swap(true, SeqCst)
+    }
+
+    fn offer_again(&self) {
+        if self.take() {
+            let pause = (2 * self.pause).min(LONGEST_PAUSE);
+            Pool::of(&self.level).refuse(&self.level, pause);
+        }
+    }
 }

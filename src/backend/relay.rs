@@ -22,6 +22,8 @@
 //! Each has a `SeqCst` fence in between, so one of the two sees the other. (Loom
 //! model in `tests/loom`.)
 
+// `untold` is a hint and `Relaxed`. All else is `SeqCst`, for the order that the above
+// rests on.
 use crate::sync::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence, fence_of_loom};
 
 /// Pushes to one nudge, where as many fetchers wait as may.

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -40,6 +40,7 @@ impl CpuTokio {
         let hooks = lane.settings.hooks.clone();
         let (started, all_started) = mpsc::channel();
         let (ready, all_ready) = mpsc::channel();
+        // Relaxed, as `next_name` below: the numbers only have to differ.
         let next_index = AtomicUsize::new(0);
         let stop_hooks = hooks.clone();
         // Weak: Tokio keeps its hooks as long as anyone has a handle of the
@@ -53,7 +54,7 @@ impl CpuTokio {
                 // called: each weighs itself.
                 lane.weigh_thread(priority);
                 let level = Level::new(lane, priority);
-                let index = next_index.fetch_add(1, SeqCst);
+                let index = next_index.fetch_add(1, Relaxed);
                 if index < threads {
                     context::enter_worker(Handle::new(level), index);
                 } else {
@@ -75,7 +76,7 @@ impl CpuTokio {
         let next_name = AtomicUsize::new(0);
         let named_lane = Arc::downgrade(lane);
         let name = move || {
-            let index = next_name.fetch_add(1, SeqCst);
+            let index = next_name.fetch_add(1, Relaxed);
             let lane = named_lane.upgrade();
             lane.map_or_else(String::new, |lane| {
                 lane.settings.thread_name(priority, index)

@@ -6,17 +6,20 @@
 //! nothing to do, and is the only one with a ticket, may keep it and *park*.
 //!
 //! - **A pusher** wakes the parked worker. If none is parked it issues a ticket,
-//!   but only if nobody is searching and not all workers are drainers: it pays
+//!   but only if none is searching and not all workers are drainers: it pays
 //!   for a wake-up when a thread is needed that sleeps, and not for each job.
 //! - **A searcher that finds a job** stops searching, and if more is queued it
-//!   issues the next ticket: the workers wake one another, while the one who
-//!   submitted has long gone on.
+//!   issues the next ticket: the workers wake one another, while the submitter has
+//!   long gone on.
 //!
 //! No job is left without a drainer. A pusher pushes, then looks at the word; a
-//! searcher that stops, with a job or without, and one that parks or goes,
-//! changes the word, then looks at the queue. Each has a `SeqCst` fence in
-//! between, so one of the two sees the other. Who finds another searching may
-//! rely on that one's look. (Loom models in `tests/loom`.)
+//! searcher that stops, with a job or without, and a worker that parks or gives its
+//! ticket back, changes the word, then looks at the queue. Each has a `SeqCst`
+//! fence in between, so one of the two sees the other. A pusher that finds a
+//! searcher may rely on that one's look. (Loom models in `tests/loom`.)
+//!
+//! Orderings: all accesses to the word are `SeqCst`, since what is relied upon is
+//! one order of the word's changes and the queue's.
 
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 
@@ -78,7 +81,7 @@ impl Tickets {
     }
 
     /// A hint.
-    pub(crate) fn is_anybody_searching(&self) -> bool {
+    pub(crate) fn has_searcher(&self) -> bool {
         let word = self.word.load(SeqCst);
         word & PARKED == 0 && word >= SEARCHING
     }
@@ -138,8 +141,8 @@ impl Tickets {
         self.unpark(worker).then_some(worker)
     }
 
-    /// A drainer goes, unless a job came meanwhile that nobody else is sure to
-    /// come for: a ticket that is to be spawned is then the caller's own.
+    /// A worker gives its ticket back, unless a job came meanwhile that no other is
+    /// sure to come for: a ticket that is to be spawned is then the caller's own.
     pub(crate) fn retire(&self, searching: bool, is_empty: impl FnOnce() -> bool) -> Kick {
         self.lower(if searching {
             ISSUED + SEARCHING
@@ -151,17 +154,6 @@ impl Tickets {
         } else {
             self.kick()
         }
-    }
-
-    /// A ticket came to a thread that can't use it and will be spawned again:
-    /// nobody shall rely on it meanwhile.
-    pub(crate) fn put_off(&self) {
-        self.lower(SEARCHING);
-    }
-
-    /// It is spawned again.
-    pub(crate) fn resume(&self) {
-        self.word.fetch_add(SEARCHING, SeqCst);
     }
 
     fn lower(&self, by: usize) {

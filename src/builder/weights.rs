@@ -115,11 +115,12 @@ impl Builder {
     /// quiet second, in a process whose I/O lane has them.
     ///
     /// If it is refused (a sandbox may), a warning says so once, and jobs run
-    /// at nice 19.
+    /// at nice 19. Feature `idle-class`.
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().idle_class_for_low(true);
     /// ```
+    #[cfg(feature = "idle-class")]
     pub fn idle_class_for_low(mut self, idle: bool) -> Self {
         self.idle_class_for_low = idle;
         self
@@ -128,6 +129,7 @@ impl Builder {
     /// By priority, for threads that are born with `birth_nice`.
     pub(super) fn weights(&self, birth_nice: i32) -> [Weight; Priority::ALL.len()] {
         Priority::ALL.map(|priority| match priority {
+            #[cfg(feature = "idle-class")]
             Priority::Low if self.idle_class_for_low => Weight::IDLE,
             _ => Weight::after_raise(birth_nice, self.nice[priority.index()]),
         })

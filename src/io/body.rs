@@ -72,7 +72,7 @@ pub(crate) fn bridge_body<B: Body>(body: B, limit: usize) -> BridgeEnds<B> {
     if body.is_end_stream() {
         return (BridgedBody { frames: None, left }, None);
     }
-    let (writer, reader) = channel(limit, "I/O");
+    let (writer, reader) = channel(limit, "I/O", "bytes");
     let bridged = BridgedBody {
         frames: Some(reader),
         left,
@@ -116,8 +116,8 @@ impl<B: Body> Stream for Frames<B> {
         // if it were whole. This task is dropped next, and tells the cause.
         let is_doubtful = match &polled {
             Poll::Ready(Some(Err(_))) => true,
-            // One of known length can't end too soon.
-            Poll::Ready(None) => body.size_hint().exact() != Some(0),
+            // One of known length can't end too soon, and HTTP/2 has a flag for it.
+            Poll::Ready(None) => !body.is_end_stream() && body.size_hint().exact() != Some(0),
             _ => false,
         };
         if is_doubtful && this_runtime_is_closing() {

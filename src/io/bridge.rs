@@ -17,14 +17,19 @@
 //!   before the end is read before it. Likewise the other way round for
 //!   `buffered` and `reader_gone`. (Loom model in `tests/loom`.)
 //! - Dropping the reader wakes the pump, which drops the stream: a download
-//!   that nobody reads stops.
+//!   without a reader stops.
+//!
+//! Orderings: all accesses are `SeqCst`. Each side changes one word and then reads
+//! the other's, and the `AtomicWaker`s in between give no order of their own where
+//! a waker is not there yet.
 
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
+use tokio::task::coop;
 
 use crate::error::JoinError;
 use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, AtomicWaker, Ordering::SeqCst, Queue};
@@ -46,9 +51,13 @@ struct Shared<T> {
     writer: AtomicWaker,
 }
 
-/// Both ends of a bridge that buffers up to `limit`. The writer calls itself
-/// `lane` when it is lost.
-pub(crate) fn channel<T>(limit: usize, lane: &'static str) -> (Writer<T>, Bridged<T>) {
+/// Both ends of a bridge that buffers up to `limit`, in that `unit`. The writer
+/// calls itself `lane` when it is lost.
+pub(crate) fn channel<T>(
+    limit: usize,
+    lane: &'static str,
+    unit: &'static str,
+) -> (Writer<T>, Bridged<T>) {
     let shared = Arc::new(Shared {
         items: Queue::new(),
         buffered: AtomicUsize::new(0),
@@ -63,6 +72,7 @@ pub(crate) fn channel<T>(limit: usize, lane: &'static str) -> (Writer<T>, Bridge
     let writer = Writer {
         shared: shared.clone(),
         lane,
+        unit,
         sent: 0,
     };
     let reader = Bridged {
@@ -82,6 +92,7 @@ pub(crate) enum Room {
 pub(crate) struct Writer<T> {
     shared: Arc<Shared<T>>,
     lane: &'static str,
+    unit: &'static str,
     sent: usize,
 }
 
@@ -124,6 +135,7 @@ impl<T> Writer<T> {
         let error = BridgeError {
             cause,
             lane: self.lane,
+            unit: self.unit,
             sent: self.sent,
         };
         if self.shared.lost.set(error).is_ok() {
@@ -191,12 +203,17 @@ impl<T> Bridged<T> {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<T, BridgeError>>> {
-        if let Some(next) = self.look() {
-            return Poll::Ready(next);
+        let budget = ready!(coop::poll_proceed(cx));
+        let mut next = self.look();
+        if next.is_none() {
+            self.shared.reader.register(cx.waker());
+            next = self.look();
         }
-        self.shared.reader.register(cx.waker());
-        match self.look() {
-            Some(next) => Poll::Ready(next),
+        match next {
+            Some(next) => {
+                budget.made_progress();
+                Poll::Ready(next)
+            }
             None => Poll::Pending,
         }
     }
@@ -263,6 +280,7 @@ impl<T> fmt::Debug for Bridged<T> {
 pub struct BridgeError {
     cause: Cause,
     lane: &'static str,
+    unit: &'static str,
     sent: usize,
 }
 
@@ -307,8 +325,13 @@ impl BridgeError {
 
 impl fmt::Display for BridgeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cause, lane, sent } = self;
-        write!(f, "the stream is cut short after {sent} bytes: ")?;
+        let Self {
+            cause,
+            lane,
+            unit,
+            sent,
+        } = self;
+        write!(f, "the stream is cut short after {sent} {unit}: ")?;
         match cause {
             Cause::Refused(reason) => write!(f, "it was never begun, since {reason}"),
             Cause::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),

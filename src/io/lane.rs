@@ -1,15 +1,14 @@
 //! The I/O lane: the application's own Tokio runtime, as seen from the CPU lane.
 //!
-//! Tokio does not tell whether a runtime is gone. A task does: it is dropped
-//! when its runtime shuts down. So a sentinel task waits there for ever, and
-//! its end tells.
+//! Tokio has no API to ask whether a runtime has shut down. We keep a sentinel task
+//! on it: the runtime drops the task on shutdown, and the drop sets a flag. (The
+//! flags here are `SeqCst` because they are rare, and not worth a proof of less.)
 
 use std::fmt;
 use std::future::poll_fn;
-use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, OnceLock};
-use std::task::{Poll, RawWakerVTable, Waker};
+use std::sync::Arc;
+use std::task::Poll;
 
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -46,16 +45,13 @@ pub(crate) struct IoLane {
 struct Seen {
     polled: AtomicBool,
     gone: AtomicBool,
-    /// What Tokio's wakers do.
-    wakers: OnceLock<&'static RawWakerVTable>,
 }
 
 impl IoLane {
     pub(crate) fn watch(handle: Handle) -> Self {
         let seen = Arc::new(Seen::default());
         let end = EndOfRuntime(seen.clone());
-        let sentinel = handle.spawn(poll_fn(move |cx| {
-            end.0.wakers.get_or_init(|| cx.waker().vtable());
+        let sentinel = handle.spawn(poll_fn(move |_| {
             end.0.polled.store(true, SeqCst);
             Poll::<()>::Pending
         }));
@@ -72,13 +68,6 @@ impl IoLane {
 
     pub(crate) fn is_gone(&self) -> bool {
         self.seen.gone.load(SeqCst)
-    }
-
-    /// Whether this waker is Tokio's own, of a task: known to be brief, unlike
-    /// what others may have put around it.
-    pub(crate) fn is_a_tasks(&self, waker: &Waker) -> bool {
-        let tokios = self.seen.wakers.get();
-        tokios.is_some_and(|tokios| ptr::eq(*tokios, waker.vtable()))
     }
 
     pub(crate) fn state(&self) -> IoLaneState {

@@ -15,16 +15,15 @@ use pin_project_lite::pin_project;
 use tokio::task::AbortHandle;
 
 use crate::context;
-use crate::error::JoinError;
+use crate::error::{Cause, JoinError};
 use crate::handle::Handle;
+use crate::inherit::{self, Covered};
 use crate::job::completion::Completion;
-use crate::job::state::Cause;
-use crate::job::{Cancel, Extras, Join};
-use crate::job_context::{self, ParentOfIo};
-use crate::lane::{Lane, Place};
-use crate::os::fork::Process;
+use crate::job::{Cancel, Join};
+use crate::lane::Lane;
 use crate::panics;
 use crate::task::Task;
+use crate::trace::{self, Origin};
 
 /// Work that goes on in the same Tokio task after the output was handed over,
 /// and that dropping the task does not cancel any more.
@@ -69,19 +68,15 @@ where
 {
     let job = Arc::new(IoJob {
         completion: Completion::running(),
-        extras: Extras::of_origin(),
+        origin: Origin::capture(),
         abort: OnceLock::new(),
-        process: handle.level().lane().process,
     });
     let runner = Runner {
         head: Some(Box::pin(head)),
         tail: None,
         job: job.clone(),
         handle: handle.clone(),
-        parent: {
-            let lane = handle.level().lane();
-            job_context::parent(lane).for_io(lane)
-        },
+        covered: inherit::covered(handle.level().lane()).for_io(),
     };
     // If the runtime is gone, it drops the runner at once, which tells.
     let spawned = handle.io_handle().spawn(runner);
@@ -92,15 +87,13 @@ where
 
 struct IoJob<T> {
     completion: Completion<T>,
-    extras: Extras,
+    origin: Option<Origin>,
     abort: OnceLock<AbortHandle>,
-    process: Process,
 }
 
 impl<T: Send> Cancel for IoJob<T> {
     fn cancel(self: Arc<Self>) {
         if let Some(audience) = self.completion.state.close_running(Cause::Cancelled) {
-            self.completion.state.want_end(Cause::Cancelled);
             if let Some(abort) = self.abort.get() {
                 abort.abort();
             }
@@ -108,26 +101,14 @@ impl<T: Send> Cancel for IoJob<T> {
         }
     }
 
-    fn cancel_is_wanted(&self) -> bool {
-        self.completion.state.cancel_is_wanted()
-    }
-
     fn has_ended(&self) -> bool {
         self.completion.state.has_ended()
-    }
-
-    fn in_span(&self, f: &mut dyn FnMut()) {
-        self.extras.in_scope(f);
-    }
-
-    fn place(&self) -> Option<Place> {
-        None
     }
 }
 
 impl<T: Send + 'static> Join<T> for IoJob<T> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        self.completion.poll(cx, || self.process.is_elsewhere())
+        self.completion.poll(cx)
     }
 
     fn abandon(&self) {
@@ -154,8 +135,8 @@ struct Runner<F, T> {
     tail: Tail,
     job: Arc<IoJob<T>>,
     handle: Handle,
-    /// The job that has submitted this.
-    parent: ParentOfIo,
+    /// What covers submissions of the future's, by its submitter.
+    covered: Covered,
 }
 
 impl<F, T> Runner<F, T>
@@ -180,8 +161,10 @@ where
 impl<F, T> Runner<F, T> {
     fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let (handle, job) = (self.handle.clone(), self.job.clone());
-        let _part_of = job_context::part_of(self.parent.clone());
-        context::with_entered(&handle, || job.extras.in_scope(|| f(self)))
+        let _covered = inherit::enter(self.covered.clone());
+        context::with_entered(&handle, || {
+            trace::in_scope(job.origin.as_ref(), || f(self))
+        })
     }
 }
 

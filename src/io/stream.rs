@@ -6,6 +6,9 @@ use super::bridge::{Bridged, channel};
 use super::pump::Pump;
 use crate::handle::Handle;
 
+/// The unit of what is sent: the caller's own.
+const WEIGHED: &str = "units of `weigh`";
+
 impl Handle {
     /// Polls `stream` on the I/O lane, and gives its items here, or on
     /// whatever thread reads them.
@@ -41,7 +44,7 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let (writer, reader) = channel(limit, "I/O");
+        let (writer, reader) = channel(limit, "I/O", WEIGHED);
         self.pump_on_io(Pump::new(stream, weigh, writer));
         reader
     }
@@ -71,7 +74,7 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let (writer, reader) = channel(limit, "CPU");
+        let (writer, reader) = channel(limit, "CPU", WEIGHED);
         let pump = Pump::new(stream, weigh, writer);
         match self.try_spawn(pump) {
             Ok(task) => task.detach(),

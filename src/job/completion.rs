@@ -9,23 +9,10 @@ use std::convert::Infallible;
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
-use super::state::{Audience, Cause, Progress, State};
-use crate::error::JoinError;
+use super::state::{Audience, Progress, State};
+use crate::error::{Cause, JoinError};
 use crate::panics::{drop_quietly, run_hook};
-use crate::sync::{AtomicU32, AtomicWaker, Mutex, MutexGuard};
-
-impl From<Cause> for JoinError {
-    fn from(cause: Cause) -> Self {
-        match cause {
-            Cause::Cancelled => Self::cancelled(),
-            Cause::ShutDown => Self::shut_down(),
-            Cause::IoRuntimeGone => Self::io_runtime_gone(),
-            Cause::NoThreads => Self::no_threads(),
-            Cause::QueueFull => Self::queue_full(),
-            Cause::Expired => Self::expired(),
-        }
-    }
-}
+use crate::sync::{AtomicWaker, Mutex, MutexGuard};
 
 /// What of a job is in its memory: first its work, then its output.
 pub(crate) enum Slot<T, W> {
@@ -59,9 +46,10 @@ impl<T, W> Slot<T, W> {
 /// `W`: what computes the output, where that is kept here too.
 pub(crate) struct Completion<T, W = Infallible> {
     pub(crate) state: State,
-    /// When the job was queued, for its level's timings. Here, because beside the
-    /// state there is room for it.
-    pub(crate) queued_at: AtomicU32,
+    /// When the job was queued, for its level's histograms. Here, because beside
+    /// the state there is room for it.
+    #[cfg(feature = "metrics")]
+    pub(crate) queued_at: std::sync::atomic::AtomicU64,
     awaiter: AtomicWaker,
     slot: Mutex<Slot<T, W>>,
 }
@@ -70,7 +58,8 @@ impl<T, W> Completion<T, W> {
     pub(crate) fn new(state: State, slot: Slot<T, W>) -> Self {
         Self {
             state,
-            queued_at: AtomicU32::new(0),
+            #[cfg(feature = "metrics")]
+            queued_at: std::sync::atomic::AtomicU64::new(0),
             awaiter: AtomicWaker::new(),
             slot: Mutex::new(slot),
         }
@@ -117,13 +106,7 @@ impl<T, W> Completion<T, W> {
         audience.is_waiting().then(|| self.awaiter.take()).flatten()
     }
 
-    /// `is_forked`: whether those are elsewhere whom a wait would be for. Asked only
-    /// if it comes to one.
-    pub(crate) fn poll(
-        &self,
-        cx: &mut Context<'_>,
-        is_forked: impl FnOnce() -> bool,
-    ) -> Poll<Result<T, JoinError>> {
+    pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         let progress = match self.state.progress() {
             Progress::NotYet => {
                 self.awaiter.register(cx.waker());
@@ -137,7 +120,6 @@ impl<T, W> Completion<T, W> {
             ended => ended,
         };
         match progress {
-            Progress::NotYet if is_forked() => Poll::Ready(Err(JoinError::forked())),
             Progress::NotYet => Poll::Pending,
             Progress::Finished => {
                 let output = self.slot().take_output();
@@ -194,11 +176,6 @@ impl<T> Completion<T> {
     /// Of work that is elsewhere.
     pub(crate) fn running() -> Self {
         Self::new(State::running(), Slot::Empty)
-    }
-
-    /// Of a job that was never taken on.
-    pub(crate) fn refused(cause: Cause) -> Self {
-        Self::new(State::refused(cause), Slot::Empty)
     }
 }
 

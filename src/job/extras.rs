@@ -1,4 +1,4 @@
-//! What some jobs have beside their work: a span, a place in a limited queue, a
+//! What some jobs have beside their work: a span, a permit of a limited queue, a
 //! deadline. In a box of their own, since most jobs of most programs have none,
 //! and a queued job should be small.
 
@@ -7,59 +7,42 @@ use std::time::Instant;
 
 #[cfg(feature = "test-util")]
 use super::clock_hold::ClockHold;
-use crate::lane::{Lane, Place};
-use crate::trace::Origin;
+use crate::inherit::{self, Covered, Permit};
+use crate::trace::{self, Origin};
 
+#[derive(Default)]
 pub(crate) struct Extras(Option<Box<Inner>>);
 
 #[derive(Default)]
 struct Inner {
     origin: Option<Origin>,
     deadline: Option<Instant>,
+    /// Taken by the thread that ends the job. The lock is held for a few
+    /// instructions, and only by threads that run or discard the job.
+    permit: Mutex<Option<Permit>>,
     #[cfg(feature = "test-util")]
-    clock: Option<ClockHold>,
-    /// Given back by whoever ends the job. Locked for moments, by one thread as
-    /// a rule: the job's own, while it runs.
-    place: Mutex<Option<Place>>,
+    clock: Mutex<Option<ClockHold>>,
 }
 
 impl Extras {
-    /// The span and subscriber of this moment alone.
-    pub(crate) fn of_origin() -> Self {
-        Self(Origin::capture().map(|origin| {
+    /// Of a job that is submitted by this thread.
+    pub(crate) fn new(permit: Option<Permit>, deadline: Option<Instant>) -> Self {
+        let origin = Origin::capture();
+        let is_empty = origin.is_none() && permit.is_none() && deadline.is_none();
+        Self((!is_empty).then(|| {
             Box::new(Inner {
-                origin: Some(origin),
+                origin,
+                deadline,
+                permit: Mutex::new(permit),
                 ..Inner::default()
             })
         }))
     }
 
-    /// And what else a job of `lane` has that is submitted now.
-    pub(crate) fn of_job(lane: &Lane, place: Option<Place>, deadline: Option<Instant>) -> Self {
-        let Self(mut inner) = Self::of_origin();
-        if place.is_some() || deadline.is_some() {
-            let inner = inner.get_or_insert_default();
-            inner.place = Mutex::new(place);
-            inner.deadline = deadline;
-        }
-        #[cfg(feature = "test-util")]
-        if lane.settings.holds_paused_clock {
-            inner.get_or_insert_default().clock = ClockHold::of(lane.io.handle());
-        }
-        #[cfg(not(feature = "test-util"))]
-        let _ = lane;
-        Self(inner)
-    }
-
     /// Runs `f` where its submitter was, for `tracing`.
     pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
-        match self.0.as_deref() {
-            Some(Inner {
-                origin: Some(origin),
-                ..
-            }) => origin.in_scope(f),
-            _ => f(),
-        }
+        let origin = self.0.as_ref().and_then(|inner| inner.origin.as_ref());
+        trace::in_scope(origin, f)
     }
 
     pub(crate) fn is_past_deadline(&self) -> bool {
@@ -67,44 +50,36 @@ impl Extras {
         deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    /// The place, for work that is submitted by the job.
-    pub(crate) fn place(&self) -> Option<Place> {
-        self.with_place(|place| place.clone())
+    /// While the answer lives, what this thread submits is covered by the job's
+    /// permit.
+    pub(crate) fn lend_permit(&self) -> Option<impl Drop> {
+        let permit = self.lock(|inner| &inner.permit, |permit| permit.clone())?;
+        Some(inherit::enter(Covered::By(permit)))
     }
 
-    /// The job has ended.
-    pub(crate) fn give_place_back(&self) {
-        drop(self.with_place(Option::take));
-    }
-
-    /// Before a job that rested is queued again.
-    pub(crate) fn hold_clock(&self) {
-        #[cfg(feature = "test-util")]
-        self.with_clock(ClockHold::take);
-    }
-
-    /// The job rests, or has ended and its awaiting side was woken.
-    pub(crate) fn let_clock_go(&self) {
-        #[cfg(feature = "test-util")]
-        self.with_clock(ClockHold::let_go);
-    }
-
-    pub(crate) fn holds_clock(&self) -> bool {
-        #[cfg(feature = "test-util")]
-        return self.0.as_ref().is_some_and(|inner| inner.clock.is_some());
-        #[cfg(not(feature = "test-util"))]
-        false
+    /// The job has ended, and its captures are gone.
+    pub(crate) fn give_permit_back(&self) {
+        drop(self.lock(|inner| &inner.permit, Option::take));
     }
 
     #[cfg(feature = "test-util")]
-    fn with_clock(&self, f: impl FnOnce(&ClockHold)) {
-        if let Some(clock) = self.0.as_ref().and_then(|inner| inner.clock.as_ref()) {
-            f(clock);
+    pub(crate) fn hold_clock(&mut self, io: &tokio::runtime::Handle) {
+        if let Some(hold) = ClockHold::new(io) {
+            self.0.get_or_insert_default().clock = Mutex::new(Some(hold));
         }
     }
 
-    fn with_place(&self, f: impl FnOnce(&mut Option<Place>) -> Option<Place>) -> Option<Place> {
-        let inner = self.0.as_ref()?;
-        f(&mut inner.place.lock().unwrap_or_else(PoisonError::into_inner))
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take_clock(&self) -> Option<ClockHold> {
+        self.lock(|inner| &inner.clock, Option::take)
+    }
+
+    fn lock<T>(
+        &self,
+        field: impl FnOnce(&Inner) -> &Mutex<Option<T>>,
+        f: impl FnOnce(&mut Option<T>) -> Option<T>,
+    ) -> Option<T> {
+        let field = field(self.0.as_ref()?);
+        f(&mut field.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -22,36 +22,37 @@ use std::task::{Context, Poll, Waker};
 use futures_task::ArcWake;
 
 use crate::budget;
-use crate::error::JoinError;
-use crate::job_context;
-use crate::lane::{Expire, Lane, Level, Place, Step};
+use crate::error::{Cause, JoinError};
+use crate::lane::{Event, Lane, Level};
 use crate::panics::{catch, run_hook};
 use crate::sync::Ordering::Relaxed;
 use crate::trace::warn_of_lost_jobs;
-use completion::{Completion, Slot};
+use completion::{Completion, Slot, wake};
 pub(crate) use extras::Extras;
-use state::{Audience, Cause, Close, Paused, Progress, Start, State};
+use state::{Audience, Close, Paused, Progress, Start, State};
 use work::AsLink;
-pub(crate) use work::{ClosureWork, FutureWork, Link, Work};
+pub(crate) use work::{ClosureWork, ContextWork, FutureWork, Link, Work};
 
 /// What anyone who holds a job may do, whatever its type.
 pub(crate) trait Cancel: Send + Sync {
     /// Asks the job to end; returns at once.
     fn cancel(self: Arc<Self>);
-    fn cancel_is_wanted(&self) -> bool;
     fn has_ended(&self) -> bool;
+}
+
+/// What a job's own code asks of it, by a [`JobContext`](crate::JobContext).
+pub(crate) trait Ask: Send + Sync {
+    fn cancel_is_wanted(&self) -> bool;
     /// Runs `f` inside the span that the job was submitted in.
     fn in_span(&self, f: &mut dyn FnMut());
-    /// What the job came in by, for what it submits.
-    fn place(&self) -> Option<Place>;
 }
 
 /// What the [`Task`](crate::Task) of a job may do.
 pub(crate) trait Join<T>: Cancel {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
-    /// Nobody will ask for the output.
+    /// The task was dropped: the output will not be asked for.
     fn abandon(&self);
-    /// Nor for this one, which is to run all the same.
+    /// Nor will this one, and the job is to run all the same.
     fn detach(&self);
     /// The lane that has to run for the job to end; none for work that is
     /// elsewhere.
@@ -63,8 +64,6 @@ pub(crate) trait Join<T>: Cancel {
 /// What a step leaves to be done.
 pub(crate) enum After {
     Nothing,
-    /// It was the last one: this awaiting side is to be woken.
-    Wake(Waker),
     /// The job was woken in its own step, and belongs back in the queue.
     Again {
         job: Arc<dyn Run>,
@@ -76,8 +75,10 @@ pub(crate) enum After {
 /// What the lane and its backends may do with a job.
 pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed in the queue.
+    /// `tokio`: the waker of the Tokio task that runs it, if one does; else a
+    /// future gets a waker of the job's own, which puts it into the lane's queue.
     #[must_use]
-    fn run(self: Arc<Self>) -> After;
+    fn run(self: Arc<Self>, tokio: Option<&Waker>) -> After;
     /// Closes a job that isn't running, and tells its awaiter at once. The caller
     /// then sees to [`discard`](Self::discard).
     fn close(&self, cause: Cause);
@@ -106,9 +107,13 @@ impl<W: Work> Job<W> {
 
     /// Before it is queued, for the first time.
     pub(crate) fn submitted(&self) {
-        self.level.books().note_submitted();
-        let now = self.level.timings().queued();
-        self.completion.queued_at.store(now, Relaxed);
+        self.level.counters().count(Event::Submitted);
+        self.note_queued();
+    }
+
+    fn note_queued(&self) {
+        #[cfg(feature = "metrics")]
+        crate::lane::Timings::queued(&self.completion.queued_at);
     }
 
     fn state(&self) -> &State {
@@ -130,38 +135,34 @@ impl<W: Work> Job<W> {
     /// The step is over and there is no output.
     fn pause(self: Arc<Self>) -> After {
         self.enter_registry();
-        self.level.books().note(Step::Rested);
+        let counters = self.level.counters();
+        counters.count_in_step(Event::Rested);
         match self.state().pause(|| self.lane().is_closed()) {
-            Paused::Rest => {
-                self.extras.let_clock_go();
-                After::Nothing
-            }
+            Paused::Rest => After::Nothing,
             Paused::Requeue => {
-                self.level.books().note(Step::Woken);
+                counters.count_in_step(Event::Woken);
                 After::Again {
                     job: self,
                     gave_way: budget::gave_way(),
                 }
             }
-            Paused::Discard(cause, audience) => {
-                self.tell_closed(cause, audience, true);
-                self.extras.let_clock_go();
+            Paused::Discard {
+                cause,
+                audience,
+                was_queued,
+            } => {
+                self.tell_closed(cause, audience, !was_queued);
                 self.discard();
                 After::Nothing
             }
         }
     }
 
-    /// The job was closed just now: by this thread. (One that was suspended does not
-    /// hold the clock.)
+    /// The job was closed just now, by this thread.
     fn tell_closed(&self, cause: Cause, audience: Audience, was_suspended: bool) {
-        self.level.books().note_closed(cause, was_suspended);
-        self.extras.give_place_back();
+        self.level.counters().count_closed(cause, was_suspended);
         if self.completion.closed(cause, audience) {
             self.lane().note_lost();
-        }
-        if !was_suspended {
-            self.extras.let_clock_go();
         }
     }
 
@@ -169,8 +170,10 @@ impl<W: Work> Job<W> {
         let Some(link) = self.link.as_link() else {
             return;
         };
+        // Relaxed: only the thread that runs or discards the job touches the key,
+        // and the state hands the job from one to the next.
         if link.registry_key.load(Relaxed) == 0 {
-            let key = self.lane().suspended.insert(self.clone());
+            let key = self.level.suspended().insert(self.clone());
             link.registry_key.store(key + 1, Relaxed);
         }
     }
@@ -180,34 +183,44 @@ impl<W: Work> Job<W> {
             return;
         };
         if link.registry_key.load(Relaxed) != 0 {
+            // Two may discard a closed job: the swap lets one of them remove it.
             if let Some(key) = link.registry_key.swap(0, Relaxed).checked_sub(1) {
-                self.lane().suspended.remove(key);
+                self.level.suspended().remove(key);
             }
         }
     }
 }
 
 impl<W: Work> Run for Job<W> {
-    fn run(self: Arc<Self>) -> After {
+    fn run(self: Arc<Self>, tokio: Option<&Waker>) -> After {
         if self.extras.is_past_deadline() {
-            self.clone().end(Cause::Expired);
+            self.close(Cause::Expired);
         }
-        match self.state().start() {
-            Start::Run => {}
-            Start::Discard => {
-                self.discard();
-                return After::Nothing;
-            }
-            Start::NotQueued => return After::Nothing,
+        let Start::Run { was_idle } = self.state().start() else {
+            self.discard();
+            return After::Nothing;
+        };
+        let counters = self.level.counters();
+        if was_idle {
+            counters.count_in_step(Event::Woken);
         }
-        self.level.books().note(Step::Begun);
-        self.level.timings().begins(&self.completion.queued_at);
-        let waker = W::waker(&self);
-        let mut cx = Context::from_waker(waker.as_deref().unwrap_or(Waker::noop()));
+        counters.count_in_step(Event::Begun);
+        #[cfg(feature = "metrics")]
+        let begun = self.level.timings().begin(&self.completion.queued_at);
+        // Held until the awaiter has been woken.
+        #[cfg(feature = "test-util")]
+        let _clock = self.extras.take_clock();
+        let own = W::waker(&self);
+        let waker = tokio.or(own.as_deref()).unwrap_or(Waker::noop());
+        let mut cx = Context::from_waker(waker);
         let mut slot = self.completion.slot();
-        let step = job_context::in_job(&self, || {
-            catch(|| self.extras.in_scope(|| W::step(&mut slot, &mut cx)))
-        });
+        let step = {
+            let _permit = self.extras.lend_permit();
+            let _step = budget::begin_step();
+            catch(|| self.extras.in_scope(|| W::step(&self, &mut slot, &mut cx)))
+        };
+        #[cfg(feature = "metrics")]
+        self.level.timings().end(begun);
         let output = match step {
             Ok(Poll::Pending) => {
                 drop(slot);
@@ -217,37 +230,31 @@ impl<W: Work> Run for Job<W> {
             Err(payload) => Err(JoinError::panicked(payload)),
         };
         self.leave_registry();
-        // Before the output is told of, as Tokio does: whoever awaits may rely
-        // on the captures being gone.
+        // Drop the captures before publishing the output, as Tokio does, so that
+        // an awaiter never observes them alive.
         if let Some(work) = slot.take_work() {
             self.drop_work(work);
         }
         let panicked = output.is_err();
         *slot = Slot::Output(output);
         drop(slot);
-        // Whoever awaits may rely on these, too.
-        let ending = if panicked {
-            Step::Panicked
+        // An awaiter may rely on these, too.
+        counters.count_in_step(if panicked {
+            Event::Panicked
         } else {
-            Step::Completed
-        };
-        self.level.books().note(ending);
-        self.extras.give_place_back();
-        let mut waker = None;
+            Event::Completed
+        });
+        self.extras.give_permit_back();
         if panicked {
             // The log may hear of it. The span's scope is foreign code.
             run_hook("a job's span", || {
-                self.extras.in_scope(|| waker = self.completion.finish());
+                self.extras.in_scope(|| wake(self.completion.finish()));
             });
         }
         if !self.has_ended() {
-            waker = self.completion.finish();
+            wake(self.completion.finish());
         }
-        if self.extras.holds_clock() {
-            completion::wake(waker.take());
-            self.extras.let_clock_go();
-        }
-        waker.map_or(After::Nothing, After::Wake)
+        After::Nothing
     }
 
     fn close(&self, cause: Cause) {
@@ -261,7 +268,7 @@ impl<W: Work> Run for Job<W> {
     fn discard(&self) {
         self.leave_registry();
         if self.state().progress() == Progress::Finished {
-            // The slot is the awaiting side's.
+            // The slot is the awaiter's.
             return;
         }
         // Two may discard the same closed job; the loser has nothing to do.
@@ -271,6 +278,10 @@ impl<W: Work> Run for Job<W> {
             .and_then(|mut slot| slot.take_work());
         if let Some(work) = work {
             self.drop_work(work);
+            // Not before: a limit bounds what waiting jobs hold in memory.
+            self.extras.give_permit_back();
+            #[cfg(feature = "test-util")]
+            drop(self.extras.take_clock());
         }
     }
 
@@ -287,73 +298,49 @@ where
     F::Output: Send + 'static,
 {
     fn wake_by_ref(job: &Arc<Self>) {
-        // Before anybody can run it.
-        job.extras.hold_clock();
         if job.state().wake() {
-            job.level.books().note_woken();
-            job.level.reschedule(job.clone());
-        } else {
-            job.extras.let_clock_go();
+            job.level.counters().count(Event::Woken);
+            job.note_queued();
+            job.level.enqueue(job.clone());
         }
-    }
-}
-
-impl<W: Work> Job<W> {
-    /// From outside, while the lane goes on: a cancel, a deadline.
-    fn end(self: Arc<Self>, cause: Cause) {
-        if self.has_ended() {
-            // What it left behind may hold its context still, and was not
-            // cancelled.
-            return;
-        }
-        self.state().want_end(cause);
-        match self.state().close(cause) {
-            Close::WasQueued(audience) => self.tell_closed(cause, audience, false),
-            Close::WasIdle(audience) => {
-                self.tell_closed(cause, audience, true);
-                // Its destructors belong on the lane, not on the canceller's
-                // thread: it goes there as a closed job, to be discarded.
-                let level = self.level.clone();
-                level.reschedule(self);
-            }
-            Close::No => {}
-        }
-    }
-}
-
-impl<W: Work> Expire for Job<W> {
-    fn expire(self: Arc<Self>) {
-        self.end(Cause::Expired);
     }
 }
 
 impl<W: Work> Cancel for Job<W> {
     fn cancel(self: Arc<Self>) {
-        self.end(Cause::Cancelled);
-    }
-
-    fn cancel_is_wanted(&self) -> bool {
-        self.state().cancel_is_wanted() || (!self.state().has_ended() && self.lane().is_closed())
+        self.state().want_cancel();
+        match self.state().close(Cause::Cancelled) {
+            Close::WasQueued(audience) => self.tell_closed(Cause::Cancelled, audience, false),
+            Close::WasIdle(audience) => {
+                self.tell_closed(Cause::Cancelled, audience, true);
+                // Its destructors belong on the lane, not on the canceller's
+                // thread: it goes there as a closed job, to be discarded.
+                let level = self.level.clone();
+                level.send_closed(self);
+            }
+            Close::No => {}
+        }
     }
 
     fn has_ended(&self) -> bool {
         self.state().has_ended()
     }
+}
+
+impl<W: Work> Ask for Job<W> {
+    fn cancel_is_wanted(&self) -> bool {
+        let is_over = || self.lane().is_closed() || self.extras.is_past_deadline();
+        self.state().cancel_is_wanted() || (!self.has_ended() && is_over())
+    }
 
     fn in_span(&self, f: &mut dyn FnMut()) {
         self.extras.in_scope(f);
-    }
-
-    fn place(&self) -> Option<Place> {
-        self.extras.place()
     }
 }
 
 impl<W: Work> Join<W::Output> for Job<W> {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<W::Output, JoinError>> {
-        self.level.briskness().wait_for(self.state());
-        self.completion
-            .poll(cx, || self.lane().process.is_elsewhere())
+        self.completion.poll(cx)
     }
 
     fn abandon(&self) {

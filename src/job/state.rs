@@ -43,6 +43,7 @@
 
 use std::ops::ControlFlow;
 
+use crate::error::Cause;
 use crate::sync::{AtomicU32, Ordering::SeqCst, fence_of_loom};
 
 // `finish` is one `fetch_or`, from both that count as running.
@@ -51,66 +52,50 @@ const RUNNING: u32 = 1;
 const IDLE: u32 = 2;
 const WOKEN: u32 = 3;
 const FINISHED: u32 = 7;
-const CANCELLED: u32 = 8;
-const SHUT_DOWN: u32 = 9;
-const IO_GONE: u32 = 10;
-const NO_THREADS: u32 = 11;
-const QUEUE_FULL: u32 = 12;
-const EXPIRED: u32 = 13;
+/// And the cause: its place in [`Cause::ALL`].
+const CLOSED: u32 = 8;
 const PHASE: u32 = 15;
 
 const AWAITED: u32 = 1 << 4;
 const CANCEL_WANTED: u32 = 1 << 5;
 const DROPPED: u32 = 1 << 6;
 const DETACHED: u32 = 1 << 7;
-/// Beside `CANCEL_WANTED`: it is the deadline that wants it.
-const PAST_DEADLINE: u32 = 1 << 8;
 
-/// Why a job was closed without an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
-    Cancelled = CANCELLED as isize,
-    ShutDown = SHUT_DOWN as isize,
-    IoRuntimeGone = IO_GONE as isize,
-    NoThreads = NO_THREADS as isize,
-    QueueFull = QUEUE_FULL as isize,
-    Expired = EXPIRED as isize,
+fn closed(cause: Cause) -> u32 {
+    CLOSED + cause as u32
 }
 
-impl Cause {
-    /// By the program itself: a cancel, a deadline.
-    pub(crate) fn was_asked_for(self) -> bool {
-        matches!(self, Self::Cancelled | Self::Expired)
-    }
-}
-
-/// What a thread that took the job out of a queue shall do.
+/// What a thread has to do with a job that it took out of a queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// Run it: the slot is yours.
-    Run,
+    /// Run it: the slot belongs to this thread. `was_idle`: it rested, and the
+    /// Tokio task that has it was polled.
+    Run { was_idle: bool },
     /// It was closed while it was queued: drop the work.
     Discard,
-    /// It is not queued (a spurious poll of a Tokio task): leave it alone.
-    NotQueued,
 }
 
-/// What the runner of a step without an output shall do.
+/// What the runner of a step without an output has to do.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Paused {
-    /// Nothing: the job rests until it is woken, or somebody else has it.
+    /// Nothing: the job rests until it is woken, or another thread has it.
     Rest,
     /// Put it into the queue: it was woken while it ran.
     Requeue,
-    /// Drop the work and tell the awaiting side: it is closed. (If a waker came
-    /// first, a reference in the queue will find nothing left to do.)
-    Discard(Cause, Audience),
+    /// Drop the work and tell the awaiter: the job is closed.
+    Discard {
+        cause: Cause,
+        audience: Audience,
+        /// A waker put it into the queue before it was closed, and has counted
+        /// that. (Its reference in the queue finds nothing left to do.)
+        was_queued: bool,
+    },
 }
 
 /// What a call of [`State::close`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Close {
-    /// Closed; its reference in the queue will come to a lane thread.
+    /// Closed; its reference in the queue comes to a lane thread.
     WasQueued(Audience),
     /// Closed; the work is the caller's to drop (or to have dropped).
     WasIdle(Audience),
@@ -160,10 +145,6 @@ impl State {
         Self(AtomicU32::new(RUNNING))
     }
 
-    pub(crate) fn refused(cause: Cause) -> Self {
-        Self(AtomicU32::new(cause as u32))
-    }
-
     /// Steps from one phase to another, keeping the flags. `step` gets phase
     /// and word, and breaks with the answer where there is no step to take.
     /// Else the answer is the word before.
@@ -183,39 +164,57 @@ impl State {
 
     pub(crate) fn start(&self) -> Start {
         let started = self.step(|phase, _| match phase {
-            QUEUED => ControlFlow::Continue(RUNNING),
-            CANCELLED.. => ControlFlow::Break(Start::Discard),
-            _ => ControlFlow::Break(Start::NotQueued),
+            QUEUED | IDLE => ControlFlow::Continue(RUNNING),
+            CLOSED.. => ControlFlow::Break(Start::Discard),
+            _ => unreachable!("one reference to the job is queued, and no other runs it"),
         });
-        started.map_or_else(|otherwise| otherwise, |_| Start::Run)
+        started.map_or_else(
+            |otherwise| otherwise,
+            |before| Start::Run {
+                was_idle: before & PHASE == IDLE,
+            },
+        )
     }
 
     /// The runner's, after a step without an output. The work must be back in
-    /// its place before. `lane_is_closed`: whoever closed it could not close a
-    /// job that ran, and may have looked before it rested.
+    /// its place before. `lane_is_closed`: the thread that closed the lane could
+    /// not close a job that ran, and may have looked before the job rested.
     pub(crate) fn pause(&self, lane_is_closed: impl FnOnce() -> bool) -> Paused {
         let before = self.step::<()>(|phase, word| {
             ControlFlow::Continue(match phase {
-                _ if word & CANCEL_WANTED != 0 => Self::wanted_cause(word) as u32,
+                _ if word & CANCEL_WANTED != 0 => closed(Cause::Cancelled),
                 WOKEN => QUEUED,
                 _ => IDLE,
             })
         });
         let before = before.expect("there is always a step to take");
+        let was_woken = before & PHASE == WOKEN;
         if before & CANCEL_WANTED != 0 {
-            return Paused::Discard(Self::wanted_cause(before), Audience(before));
+            return Paused::Discard {
+                cause: Cause::Cancelled,
+                audience: Audience(before),
+                was_queued: false,
+            };
         }
         fence_of_loom();
         if lane_is_closed() {
-            if let Close::WasIdle(audience) | Close::WasQueued(audience) =
-                self.close(Cause::ShutDown)
-            {
-                return Paused::Discard(Cause::ShutDown, audience);
-            }
+            // Out of WOKEN the job is queued by this very call, which has not
+            // counted that; out of IDLE, by a waker, which has.
+            let (audience, was_queued) = match self.close(Cause::ShutDown) {
+                Close::WasIdle(audience) => (audience, false),
+                Close::WasQueued(audience) => (audience, !was_woken),
+                Close::No => return Paused::Rest,
+            };
+            return Paused::Discard {
+                cause: Cause::ShutDown,
+                audience,
+                was_queued,
+            };
         }
-        match before & PHASE {
-            WOKEN => Paused::Requeue,
-            _ => Paused::Rest,
+        if was_woken {
+            Paused::Requeue
+        } else {
+            Paused::Rest
         }
     }
 
@@ -233,7 +232,7 @@ impl State {
     /// The runner's (or, for work outside our queues, anyone's): no output
     /// will come. None if somebody else has ended it.
     pub(crate) fn close_running(&self, cause: Cause) -> Option<Audience> {
-        self.leave_running(cause as u32)
+        self.leave_running(closed(cause))
     }
 
     fn leave_running(&self, to: u32) -> Option<Audience> {
@@ -257,7 +256,7 @@ impl State {
     /// Closes the job from outside, unless it runs or has ended.
     pub(crate) fn close(&self, cause: Cause) -> Close {
         let closed = self.step(|phase, _| match phase {
-            QUEUED | IDLE => ControlFlow::Continue(cause as u32),
+            QUEUED | IDLE => ControlFlow::Continue(closed(cause)),
             _ => ControlFlow::Break(Close::No),
         });
         match closed {
@@ -267,23 +266,12 @@ impl State {
         }
     }
 
-    /// A running job can't be closed from outside: its runner looks.
-    /// Of a cancel and a deadline the first is the cause.
-    pub(crate) fn want_end(&self, cause: Cause) {
-        let flags = match cause {
-            Cause::Expired => CANCEL_WANTED | PAST_DEADLINE,
-            _ => CANCEL_WANTED,
-        };
-        let first = |word| (word & CANCEL_WANTED == 0).then_some(word | flags);
-        // An error means that somebody was first.
-        let _ = self.0.fetch_update(SeqCst, SeqCst, first);
-    }
-
-    fn wanted_cause(word: u32) -> Cause {
-        match word & PAST_DEADLINE {
-            0 => Cause::Cancelled,
-            _ => Cause::Expired,
-        }
+    /// A running job can't be closed from outside: its runner looks. One that has
+    /// ended is not marked: what it left behind would take itself for cancelled.
+    pub(crate) fn want_cancel(&self) {
+        let mark = |word| (word & PHASE < FINISHED).then_some(word | CANCEL_WANTED);
+        // An error means that the job has ended.
+        let _ = self.0.fetch_update(SeqCst, SeqCst, mark);
     }
 
     pub(crate) fn cancel_is_wanted(&self) -> bool {
@@ -297,21 +285,9 @@ impl State {
     fn progress_of(word: u32) -> Progress {
         match word & PHASE {
             FINISHED => Progress::Finished,
-            CANCELLED => Progress::Closed(Cause::Cancelled),
-            SHUT_DOWN => Progress::Closed(Cause::ShutDown),
-            IO_GONE => Progress::Closed(Cause::IoRuntimeGone),
-            NO_THREADS => Progress::Closed(Cause::NoThreads),
-            QUEUE_FULL => Progress::Closed(Cause::QueueFull),
-            EXPIRED => Progress::Closed(Cause::Expired),
+            phase @ CLOSED.. => Progress::Closed(Cause::ALL[(phase - CLOSED) as usize]),
             _ => Progress::NotYet,
         }
-    }
-
-    /// Whether the first to ask for the output might have it in a moment: the
-    /// job has not ended, does not rest, and was not asked before.
-    pub(crate) fn may_end_soon(&self) -> bool {
-        let word = self.0.load(SeqCst);
-        word & AWAITED == 0 && matches!(word & PHASE, QUEUED | RUNNING | WOKEN)
     }
 
     /// The awaiting side's, after it has left a waker: whoever ends the job

@@ -9,6 +9,7 @@ use futures_task::{WakerRef, waker_ref};
 
 use super::Job;
 use super::completion::Slot;
+use crate::job_context::JobContext;
 use crate::sync::{AtomicUsize, AtomicWaker};
 
 /// What a job computes: a closure in one step, a future in several.
@@ -16,10 +17,19 @@ pub(crate) trait Work: Send + Sized + 'static {
     type Output: Send + 'static;
     /// Its places in the books; a closure, which never rests, has none.
     type Link: AsLink + Default + Send + Sync;
+    /// Whether one step is all of it.
+    #[cfg(feature = "test-util")]
+    const IS_CLOSURE: bool = true;
     /// Runs one step, in place; work that is used up is taken out.
-    fn step(slot: &mut Slot<Self::Output, Self>, cx: &mut Context<'_>) -> Poll<Self::Output>;
-    /// For the context of a step.
-    fn waker(job: &Arc<Job<Self>>) -> Option<WakerRef<'_>>;
+    fn step(
+        job: &Arc<Job<Self>>,
+        slot: &mut Slot<Self::Output, Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Output>;
+    /// For the context of a step; a closure has none.
+    fn waker(_job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
+        None
+    }
 }
 
 pub(crate) struct ClosureWork<F>(F);
@@ -42,13 +52,36 @@ where
     type Output = T;
     type Link = ();
 
-    fn step(slot: &mut Slot<T, Self>, _cx: &mut Context<'_>) -> Poll<T> {
+    fn step(_: &Arc<Job<Self>>, slot: &mut Slot<T, Self>, _: &mut Context<'_>) -> Poll<T> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
         Poll::Ready(closure())
     }
+}
 
-    fn waker(_job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
-        None
+/// A closure that is handed the context of its job.
+pub(crate) struct ContextWork<F>(F);
+
+impl<F> ContextWork<F> {
+    pub(crate) fn new<T>(closure: F) -> Self
+    where
+        F: FnOnce(&JobContext) -> T,
+    {
+        warn_of_unpolled_future::<T>();
+        Self(closure)
+    }
+}
+
+impl<F, T> Work for ContextWork<F>
+where
+    F: FnOnce(&JobContext) -> T + Send + 'static,
+    T: Send + 'static,
+{
+    type Output = T;
+    type Link = ();
+
+    fn step(job: &Arc<Job<Self>>, slot: &mut Slot<T, Self>, _: &mut Context<'_>) -> Poll<T> {
+        let Self(closure) = slot.take_work().expect("a closure has one step");
+        Poll::Ready(closure(&JobContext::new(job.clone())))
     }
 }
 
@@ -67,8 +100,14 @@ where
 {
     type Output = F::Output;
     type Link = Link;
+    #[cfg(feature = "test-util")]
+    const IS_CLOSURE: bool = false;
 
-    fn step(slot: &mut Slot<F::Output, Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    fn step(
+        _: &Arc<Job<Self>>,
+        slot: &mut Slot<F::Output, Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<F::Output> {
         let Slot::Work(Self(future)) = slot else {
             unreachable!("a future stays where it is until it is ready");
         };
@@ -83,7 +122,8 @@ where
 /// A future's places in the lane's and the backend's books.
 #[derive(Default)]
 pub(crate) struct Link {
-    /// Wakes the Tokio task that adopted the job (`Backend::Runtime` only).
+    /// Wakes the Tokio task that adopted the job (`Backend::Runtime` only), for a
+    /// thread that closes it.
     pub(crate) driver: AtomicWaker,
     /// Key in the registry of suspended jobs, plus one; 0 = not in it. Written
     /// by the thread that runs or discards the job.

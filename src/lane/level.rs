@@ -3,36 +3,40 @@
 //! The path of a job: [`Level::enqueue`] pushes it and gives the threads a
 //! kick; one of them takes it out and calls [`Level::run`]. A future that is not
 //! ready rests in no queue; the lane's registry of suspended jobs knows it, so
-//! that a shutdown finds it. Its waker calls [`Level::reschedule`].
+//! that a shutdown finds it. Its waker calls [`Level::enqueue`] again.
 //!
-//! The threads start with the first job: `opening.rs`.
+//! **The threads start with the first job.** A submitter must not wait for threads
+//! to start, since it may be an I/O worker. It pushes the job, finds no threads and
+//! tells the warden; the warden has them started and, when they are there, sees that
+//! one comes for each job in the queue. If there are none to be had, it closes what
+//! is queued. A push that either misses is followed by a message of its own, which
+//! the warden reads later. So all of it happens in the order of the warden's
+//! mailbox, and no job is forgotten.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Waker;
+
+use tokio::sync::Semaphore;
 
 use super::Lane;
-use super::books::Books;
-use super::brisk::Briskness;
-use super::gate::Gate;
-use super::opening::{Opening, Pushed};
+use super::counters::Counters;
 use super::queue::RunQueue;
-use super::timings::Timings;
-use crate::backend::{Backend, Threads};
-use crate::job::state::Cause;
+use super::suspended::Suspended;
+use crate::backend::Threads;
+use crate::error::Cause;
 use crate::job::{After, Run};
 use crate::panics;
 use crate::priority::Priority;
+use crate::sync::{Ordering::SeqCst, fence};
 use crate::warden::Order;
 
 pub(super) struct State {
     queue: RunQueue,
-    /// If the queue has a limit.
-    gate: Option<Gate>,
-    books: Books,
-    timings: Timings,
-    briskness: Briskness,
-    opening: Opening,
+    suspended: Suspended,
+    /// The permits of a queue that has a limit.
+    limit: Option<Arc<Semaphore>>,
+    counters: Counters,
     starting: Mutex<()>,
     threads: OnceLock<Threads>,
 }
@@ -41,22 +45,20 @@ impl State {
     pub(super) fn new(threads: usize, queue_limit: Option<usize>) -> Self {
         Self {
             queue: RunQueue::new(),
-            gate: queue_limit.map(Gate::new),
-            books: Books::new(threads),
-            timings: Timings::new(),
-            briskness: Briskness::new(),
-            opening: Opening::new(),
+            suspended: Suspended::default(),
+            limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
+            counters: Counters::new(threads),
             starting: Mutex::new(()),
             threads: OnceLock::new(),
         }
     }
 
-    pub(super) fn busy_threads(&self) -> usize {
-        self.books.busy_threads()
+    pub(super) fn limit(&self) -> Option<&Arc<Semaphore>> {
+        self.limit.as_ref()
     }
 
-    pub(super) fn gate(&self) -> Option<&Gate> {
-        self.gate.as_ref()
+    pub(super) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     pub(super) fn threads(&self) -> Option<&Threads> {
@@ -65,6 +67,10 @@ impl State {
 
     pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
         self.queue.pop()
+    }
+
+    pub(super) fn suspended(&self) -> &Suspended {
+        &self.suspended
     }
 }
 
@@ -92,21 +98,22 @@ impl Level {
         self.lane.state_of(self.priority)
     }
 
-    pub(crate) fn briskness(&self) -> &Briskness {
-        &self.state().briskness
-    }
-
     /// None if the queue has no limit.
-    pub(crate) fn gate(&self) -> Option<&Gate> {
-        self.state().gate()
+    pub(crate) fn limit(&self) -> Option<&Arc<Semaphore>> {
+        self.state().limit()
     }
 
-    pub(crate) fn books(&self) -> &Books {
-        &self.state().books
+    pub(crate) fn counters(&self) -> &Counters {
+        self.state().counters()
     }
 
-    pub(crate) fn timings(&self) -> &Timings {
-        &self.state().timings
+    #[cfg(feature = "metrics")]
+    pub(crate) fn timings(&self) -> &super::Timings {
+        &self.state().counters.timings
+    }
+
+    pub(crate) fn suspended(&self) -> &Suspended {
+        self.state().suspended()
     }
 
     /// None before the first use.
@@ -116,23 +123,14 @@ impl Level {
 
     pub(crate) fn enqueue(&self, job: Arc<dyn Run>) {
         self.state().queue.push(job);
-        self.pushed();
-    }
-
-    fn pushed(&self) {
-        match self.state().opening.pushed() {
-            Pushed::Kick => {
-                let threads = self.threads();
-                threads.expect("they are set before it says so").kick(self);
-            }
-            Pushed::Ask => {
-                // An error means that the lane is closed: see below.
-                let _ = self.lane.tell_warden(Order::Start(self.priority));
-            }
-            Pushed::Rest => {}
+        // Against a worker that goes idle, the start of the threads, and
+        // `Lane::close`: each changes its own word and then looks at the queue.
+        fence(SeqCst);
+        match self.threads() {
+            Some(threads) => threads.kick(self),
+            // An error means that the lane is closed: see below.
+            None => drop(self.lane.tell_warden(Order::Start(self.priority))),
         }
-        // Against `Lane::close` (see there); `Opening::pushed` had the fence that
-        // it takes.
         if self.lane.is_closed() && self.lane.tell_warden(Order::Sweep).is_err() {
             // The warden has closed everything and gone; what is in the queue
             // now came after its last look.
@@ -140,17 +138,11 @@ impl Level {
         }
     }
 
-    /// A suspended job has work to do again (or is to be discarded).
-    pub(crate) fn reschedule(&self, job: Arc<dyn Run>) {
-        match self.lane.settings.backend {
-            Backend::Runtime => Self::wake_driver(&*job),
-            Backend::Rayon => self.enqueue(job),
-        }
-    }
-
-    fn wake_driver(job: &dyn Run) {
-        if let Some(link) = job.link() {
-            link.driver.wake();
+    /// A suspended job was closed: it goes to the lane's threads, to be discarded.
+    pub(crate) fn send_closed(&self, job: Arc<dyn Run>) {
+        match job.link().and_then(|link| link.driver.take()) {
+            Some(tokio_task) => tokio_task.wake(),
+            None => self.enqueue(job),
         }
     }
 
@@ -163,8 +155,8 @@ impl Level {
     }
 
     /// Queues a job that was woken in its own step; if it gave way, behind those
-    /// that have not run yet. Nobody is told: the caller looks for the next job
-    /// itself, or sees to it. (Nor does it look whether the lane is closed: a
+    /// that have not run yet. It notifies no worker: the caller looks for the next
+    /// job itself, or sees to it. (Nor does it look whether the lane is closed: a
     /// drainer goes on until it has found the queue empty.)
     pub(crate) fn put_back(&self, job: Arc<dyn Run>, gave_way: bool) {
         if gave_way {
@@ -186,9 +178,8 @@ impl Level {
     }
 
     /// Runs one step of a job that came out of a queue. What that leaves to be
-    /// done is the caller's to do, and soon. The answer is also how long it took,
-    /// if that was measured.
-    pub(crate) fn step(&self, job: Arc<dyn Run>, times: bool) -> (After, Option<Duration>) {
+    /// done is the caller's to do, and soon.
+    pub(crate) fn step(&self, job: Arc<dyn Run>, tokio: Option<&Waker>) -> After {
         // The job catches what its work panics with. This is for the rest: the
         // subscriber, and what goes with its last reference.
         let step = || {
@@ -197,32 +188,26 @@ impl Level {
                 job.discard();
                 After::Nothing
             } else {
-                job.run()
+                job.run(tokio)
             }
         };
-        let State { books, timings, .. } = self.state();
-        let timed = || timings.step(times, || panics::call_logged(super::LEFT_BEHIND, step));
-        let (after, took) = books.busy(timed);
-        (after.unwrap_or(After::Nothing), took)
+        panics::call_logged(super::LEFT_BEHIND, step).unwrap_or(After::Nothing)
     }
 
     /// Starts the threads, if they are not there and the lane is not closed,
     /// and waits until they are ready. The new ones inherit the weight of the
     /// calling one.
     pub(crate) fn start(&self) -> io::Result<()> {
-        let _one_at_a_time = self.state().starting.lock();
+        let starting = self.state().starting.lock();
+        let _one_at_a_time = starting.unwrap_or_else(PoisonError::into_inner);
         if self.lane.is_closed() || self.threads().is_some() {
             return Ok(());
         }
-        let opening = &self.state().opening;
-        // A start hook may submit a job, which need not ask.
-        opening.mark_asked();
         let threads = Threads::start(self)?;
         let threads = self.state().threads.get_or_init(|| threads);
-        opening.opened();
-        for _ in 0..self.state().queue.len() {
-            threads.kick(self);
-        }
+        // Against `enqueue`.
+        fence(SeqCst);
+        self.kick_for_all();
         if self.lane.is_closed() {
             // The warden may have looked before they were there.
             threads.retire();
@@ -230,10 +215,18 @@ impl Level {
         Ok(())
     }
 
-    /// There are no threads to be had: ends what waits for them. Its
+    /// Sees that a worker comes for each job in the queue.
+    pub(crate) fn kick_for_all(&self) {
+        if let Some(threads) = self.threads() {
+            for _ in 0..self.state().queue.len() {
+                threads.kick(self);
+            }
+        }
+    }
+
+    /// There are no threads to be had: closes what waits for them. Its
     /// destructors are still to run.
     pub(crate) fn give_up(&self) -> Vec<Arc<dyn Run>> {
-        self.state().opening.failed();
         let jobs: Vec<_> = std::iter::from_fn(|| self.pop()).collect();
         for job in &jobs {
             job.close(Cause::NoThreads);

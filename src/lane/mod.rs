@@ -2,61 +2,50 @@
 //! it closes.
 //!
 //! How a lane closes, and why no job falls between: `close` sets `closed`, and
-//! the warden (see `warden.rs`) then resolves every queued and suspended job.
-//! Whoever pushes looks at `closed` *after* the push: either the warden's sweep
-//! sees the job, or the pusher sees `closed` and asks for another sweep. (Not a
-//! drainer that puts back what it has run: it goes on to take it out again.) A
-//! runner looks at `closed` after it has paused a job (see `Job::pause`). A
-//! running closure is nobody's to stop: its own end resolves it.
+//! the warden (see `warden.rs`) then resolves every queued and suspended job. A
+//! pusher looks at `closed` *after* the push: either the warden's sweep sees the
+//! job, or the pusher sees `closed` and asks for another sweep. (Not a drainer that
+//! puts back what it has run: it goes on to take it out again.) A runner looks at
+//! `closed` after it has paused a job (see `Job::pause`). A running closure cannot
+//! be stopped; its task resolves when it returns.
+//!
+//! Orderings: `closed` is `SeqCst` with a fence on either side, since the above
+//! rests on one order of the flag's change and the pushes. `alive` and `lost` are
+//! `SeqCst` because they are rare, and not worth a proof of less.
 
-mod books;
-mod brisk;
-mod deadlines;
-mod gate;
+mod counters;
 mod level;
-mod opening;
-mod place;
 mod queue;
 mod suspended;
+#[cfg(feature = "metrics")]
 mod timings;
 
 use std::io;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, OnceLock};
+
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::backend::ThreadSettings;
+use crate::error::Cause;
 use crate::io::lane::IoLane;
 use crate::job::Run;
-use crate::job::state::Cause;
-use crate::os::fork::Process;
 use crate::os::pacer::Pacer;
 use crate::os::weight;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::warden::Order;
-pub(crate) use books::Step;
-pub(crate) use deadlines::{Expire, Millis, Schedule};
-pub(crate) use gate::{Outcome, Waiter};
+pub(crate) use counters::Event;
 pub(crate) use level::Level;
-pub(crate) use place::{Place, WeakPlace};
-
-use deadlines::Deadlines;
-use suspended::Suspended;
+#[cfg(feature = "metrics")]
+pub(crate) use timings::Timings;
 
 pub(crate) const LEFT_BEHIND: &str = "what a job left behind";
 
 pub(crate) struct Lane {
     levels: [level::State; Priority::ALL.len()],
-    /// Whether any of them has a limit.
-    pub(crate) has_gates: bool,
-    pub(crate) suspended: Suspended,
     pub(crate) settings: ThreadSettings,
-    deadlines: Deadlines,
-    pub(crate) process: Process,
-    /// Of the deadlines' clock.
-    epoch: Instant,
     closed: AtomicBool,
     /// Threads that have started (or are about to) and not yet ended.
     alive: AtomicUsize,
@@ -79,12 +68,7 @@ impl Lane {
         warden: Sender<Order>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            has_gates: queue_limits.iter().any(Option::is_some),
             levels: queue_limits.map(|limit| level::State::new(settings.threads, limit)),
-            suspended: Suspended::default(),
-            deadlines: Deadlines::new(),
-            process: Process::this(),
-            epoch: Instant::now(),
             settings,
             closed: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
@@ -117,39 +101,26 @@ impl Lane {
         }
     }
 
-    /// How many threads run a job, or drop what one left behind.
-    pub(crate) fn busy_threads(&self) -> usize {
-        self.levels.iter().map(level::State::busy_threads).sum()
+    /// How many jobs run.
+    pub(crate) fn running(&self) -> u64 {
+        let running = |level: &level::State| level.counters().running();
+        self.levels.iter().map(running).sum()
     }
 
-    /// Sees to it that `whose` is ended at that time, if it is there still. (Times
-    /// beyond what a clock can express never come.)
-    pub(crate) fn end_at(&self, at: Instant, whose: Weak<dyn Expire>) {
-        let millis = at
-            .saturating_duration_since(self.epoch)
-            .as_nanos()
-            .div_ceil(1_000_000);
-        let millis = Millis::try_from(millis).unwrap_or(Millis::MAX);
-        if self.deadlines.leave(millis, whose) {
-            // An error means that the lane is closed and over.
-            let _ = self.tell_warden(Order::LookAtClock);
-        }
+    /// Whether any priority has a limit.
+    pub(crate) fn has_limits(&self) -> bool {
+        self.levels.iter().any(|level| level.limit().is_some())
     }
 
-    /// The warden's: ends what is due, and says when to look again.
-    pub(crate) fn end_what_is_due(&self, schedule: &mut Schedule) -> Option<Instant> {
-        let now = Millis::try_from(self.epoch.elapsed().as_millis()).unwrap_or(Millis::MAX);
-        let (due, next) = schedule.look(&self.deadlines, now);
-        for whose in due.iter().filter_map(Weak::upgrade) {
-            panics::run_hook("what a deadline called", || whose.expire());
-        }
-        next.and_then(|next| self.epoch.checked_add(Duration::from_millis(next)))
+    pub(crate) fn has_issued(&self, permit: &OwnedSemaphorePermit) -> bool {
+        let mut limits = self.levels.iter().filter_map(level::State::limit);
+        limits.any(|limit| Arc::ptr_eq(limit, permit.semaphore()))
     }
 
-    /// Those who wait for a place learn that there will be none.
-    pub(crate) fn close_gates(&self) {
-        for gate in self.levels.iter().filter_map(level::State::gate) {
-            gate.close();
+    /// Those that wait for a permit learn that there will be none.
+    pub(crate) fn close_limits(&self) {
+        for limit in self.levels.iter().filter_map(level::State::limit) {
+            limit.close();
         }
     }
 
@@ -187,7 +158,8 @@ impl Lane {
     /// The same for the suspended ones. A job in the registry may rest in the
     /// queue just as well: its waker may have been called.
     pub(crate) fn close_suspended(&self) -> Vec<Arc<dyn Run>> {
-        let jobs = self.suspended.all();
+        let suspended = self.levels.iter().map(|level| level.suspended().all());
+        let jobs: Vec<_> = suspended.flatten().collect();
         for job in &jobs {
             job.close(Cause::ShutDown);
         }
@@ -208,7 +180,7 @@ impl Lane {
         self.lost.fetch_add(1, SeqCst);
     }
 
-    /// Tells the log what nobody else was told, in one line for many jobs.
+    /// Logs the jobs that were detached and closed, in one line for many.
     pub(crate) fn report_lost(&self) {
         let jobs = self.lost.swap(0, SeqCst);
         if jobs > 0 {
@@ -278,23 +250,6 @@ impl Lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Each has an hour's time from its submission, and ends at once: the first of
-    /// them does not keep the memory of the others for an hour.
-    #[test]
-    fn deadlines_of_jobs_that_have_ended_are_thrown_out() {
-        struct Ended;
-        impl Expire for Ended {
-            fn expire(self: Arc<Self>) {}
-        }
-        let (deadlines, mut schedule) = (Deadlines::new(), Schedule::new());
-        for n in 0..100_000 {
-            if deadlines.leave(3_600_000 + n, Weak::<Ended>::new()) {
-                schedule.look(&deadlines, 0);
-            }
-            assert!(schedule.all(&deadlines) < 5_000);
-        }
-    }
 
     /// Raising a nice value is refused in sandboxes only, so this pretends.
     #[test]

@@ -7,8 +7,10 @@ use slab::Slab;
 
 use crate::job::Run;
 
-/// The futures that have been suspended at least once and have not ended. Only
-/// threads of the CPU lane and the warden lock it, never an I/O thread.
+/// The futures of one priority that have been suspended at least once and have not
+/// ended. Each priority has its own, so that no thread waits for a lock that one of
+/// less weight holds: only the priority's own threads lock it, and the warden. (And
+/// a submitter that meets a shutdown, for its own job.)
 #[derive(Default)]
 pub(crate) struct Suspended(Mutex<Slab<Arc<dyn Run>>>);
 

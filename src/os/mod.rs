@@ -1,8 +1,6 @@
 //! What is asked of the operating system: weights, threads, quotas.
 
-pub(crate) mod coarse_clock;
 pub(crate) mod cpu_clock;
-pub(crate) mod fork;
 pub(crate) mod pacer;
 pub(crate) mod quota;
 pub(crate) mod sizing;

@@ -17,10 +17,12 @@ pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
 pub(crate) struct Weight {
     pub(crate) nice: i32,
     /// `SCHED_IDLE`.
+    #[cfg(feature = "idle-class")]
     pub(crate) idle: bool,
 }
 
 impl Weight {
+    #[cfg(feature = "idle-class")]
     pub(crate) const IDLE: Self = Self {
         nice: MAX_NICE as i32,
         idle: true,
@@ -30,6 +32,7 @@ impl Weight {
     pub(crate) fn after_raise(birth_nice: i32, by: u8) -> Self {
         Self {
             nice: (birth_nice + i32::from(by)).min(MAX_NICE.into()),
+            #[cfg(feature = "idle-class")]
             idle: false,
         }
     }
@@ -45,19 +48,22 @@ pub(crate) fn current_nice() -> i32 {
 /// Gives this thread that weight; never a greater one than it has.
 #[cfg(target_os = "linux")]
 pub(crate) fn take_on(weight: Weight) -> io::Result<()> {
+    #[cfg(feature = "idle-class")]
     // Before the nice value: thread-priority sets that to 0, or tries to.
     let class = if weight.idle {
         join_idle_class()
     } else {
         Ok(())
     };
+    #[cfg(not(feature = "idle-class"))]
+    let class = Ok(());
     if current_nice() < weight.nice {
         rustix::process::setpriority_process(None, weight.nice)?;
     }
     class
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "idle-class"))]
 fn join_idle_class() -> io::Result<()> {
     use thread_priority::NormalThreadSchedulePolicy::Idle;
     use thread_priority::{

@@ -1,0 +1,159 @@
+//! How many jobs of one priority came, and what became of them.
+//!
+//! Only counters that grow are kept, one for each kind of [`Event`]; how many jobs
+//! are queued, running and suspended is a difference of these. An event is counted
+//! before others can rely on it: a rest and an end before the job's state says so,
+//! a submission before the job is queued. So once nothing is under way they are
+//! exact: an awaiter that has the output finds the job in the counters. A reader
+//! that comes in between reads what is subtracted first, so that it finds rather
+//! too many than too few; no difference is below zero.
+//!
+//! (A wake and a close are counted after they were won, by the thread that won
+//! them: another that looks at that very job in that moment may know of it before
+//! the counters do.)
+//!
+//! The counters lie on pages. A worker has a page of its own for what happens in a
+//! job's step, and adds to it with plain stores; all other events go to one of
+//! [`SHARED`] pages, by thread. So no worker waits for a cache line of another.
+//!
+//! Orderings: an increment is `Release` and a read `Acquire`, so that a reader that
+//! sees an event sees those that led to it. A page's own worker is the only one
+//! that writes it, so its load may be `Relaxed`.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use crossbeam_utils::CachePadded;
+
+use crate::context;
+use crate::error::Cause;
+use crate::metrics::Metrics;
+
+/// What is counted.
+#[derive(Clone, Copy)]
+pub(crate) enum Event {
+    Submitted,
+    Rejected,
+    /// A step began.
+    Begun,
+    /// A step ended without an output, and the job is about to rest.
+    Rested,
+    /// A job that rested, or was about to, is to be queued.
+    Woken,
+    Completed,
+    Panicked,
+    Cancelled,
+    Expired,
+    /// Closed by the lane itself.
+    Dropped,
+    /// The last three again, by where the job was.
+    ClosedQueued,
+    ClosedSuspended,
+}
+
+const EVENTS: usize = Event::ClosedSuspended as usize + 1;
+/// More than most machines have I/O workers.
+const SHARED: usize = 16;
+
+pub(crate) struct Counters {
+    /// By worker; then one for threads that are not workers of their own number
+    /// (Tokio makes some where a job blocks in place); then the shared ones.
+    pages: Box<[CachePadded<[AtomicU64; EVENTS]>]>,
+    workers: usize,
+    #[cfg(feature = "metrics")]
+    pub(super) timings: super::timings::Timings,
+}
+
+impl Counters {
+    pub(super) fn new(workers: usize) -> Self {
+        let pages = workers + 1 + SHARED;
+        Self {
+            pages: (0..pages).map(|_| CachePadded::default()).collect(),
+            workers,
+            #[cfg(feature = "metrics")]
+            timings: super::timings::Timings::new(),
+        }
+    }
+
+    /// Only for a thread of the level, in a step of a job.
+    pub(crate) fn count_in_step(&self, event: Event) {
+        match context::worker_index() {
+            Some(worker) if worker < self.workers => {
+                let own = &self.pages[worker][event as usize];
+                own.store(own.load(Relaxed) + 1, Release);
+            }
+            _ => self.add(self.workers, event),
+        }
+    }
+
+    pub(crate) fn count(&self, event: Event) {
+        thread_local! {
+            static MINE: Cell<usize> = const { Cell::new(usize::MAX) };
+        }
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let mine = MINE.try_with(|mine| {
+            if mine.get() == usize::MAX {
+                // Relaxed: threads only have to be spread over the pages.
+                mine.set(NEXT.fetch_add(1, Relaxed) % SHARED);
+            }
+            mine.get()
+        });
+        // A destructor that runs while its thread ends may submit, too.
+        self.add(self.workers + 1 + mine.unwrap_or(0), event);
+    }
+
+    fn add(&self, page: usize, event: Event) {
+        self.pages[page][event as usize].fetch_add(1, Release);
+    }
+
+    pub(crate) fn count_closed(&self, cause: Cause, was_suspended: bool) {
+        self.count(match cause {
+            Cause::Cancelled => Event::Cancelled,
+            Cause::Expired => Event::Expired,
+            _ => Event::Dropped,
+        });
+        self.count(if was_suspended {
+            Event::ClosedSuspended
+        } else {
+            Event::ClosedQueued
+        });
+    }
+
+    fn sum(&self, event: Event) -> u64 {
+        let counts = self.pages.iter().map(|page| &page[event as usize]);
+        counts.map(|count| count.load(Acquire)).sum()
+    }
+
+    /// How many jobs a thread runs now. What is subtracted is read before.
+    pub(crate) fn running(&self) -> u64 {
+        let ended = [Event::Completed, Event::Panicked, Event::Rested];
+        let ended: u64 = ended.map(|event| self.sum(event)).iter().sum();
+        self.sum(Event::Begun).saturating_sub(ended)
+    }
+
+    pub(crate) fn read(&self) -> Metrics {
+        let closed_queued = self.sum(Event::ClosedQueued);
+        let no_longer_suspended = self.sum(Event::Woken) + self.sum(Event::ClosedSuspended);
+        let suspended = self.sum(Event::Rested).saturating_sub(no_longer_suspended);
+        let running = self.running();
+        let no_longer_queued = self.sum(Event::Begun) + closed_queued;
+        let became_queued = self.sum(Event::Submitted) + self.sum(Event::Woken);
+        Metrics {
+            submitted: self.sum(Event::Submitted),
+            rejected: self.sum(Event::Rejected),
+            completed: self.sum(Event::Completed),
+            panicked: self.sum(Event::Panicked),
+            cancelled: self.sum(Event::Cancelled),
+            expired: self.sum(Event::Expired),
+            dropped: self.sum(Event::Dropped),
+            queued: became_queued.saturating_sub(no_longer_queued),
+            running,
+            suspended,
+            #[cfg(feature = "metrics")]
+            queue_wait: self.timings.waits(),
+            #[cfg(feature = "metrics")]
+            run_time: self.timings.steps(),
+        }
+    }
+}
