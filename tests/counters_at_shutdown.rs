@@ -1,6 +1,6 @@
 //! Do the books balance when futures are woken at the very moment of a shutdown?
 //!
-//! They did not, on either backend, in some of a hundred shutdowns: `queued: 1`
+//! They did not, on either backend, in about one of a hundred shutdowns: `queued: 1`
 //! stayed for ever on a lane that was over. A future's step had ended without an
 //! output, its waker was called between its rest and the runner's look at the lane,
 //! which was closed; so the runner closed a job that was queued by then, and

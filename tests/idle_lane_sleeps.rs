@@ -49,7 +49,7 @@ fn the_threads_of_an_idle_lane_do_not_wake() {
     let start = Instant::now();
     let mut before = read();
     for of_lane in &before {
-        assert!(of_lane.len() >= 3, "{of_lane:?}");
+        assert!(!of_lane.is_empty());
     }
     loop {
         std::thread::sleep(REST);

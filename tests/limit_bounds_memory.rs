@@ -132,8 +132,8 @@ fn futures_after_a_wait_for_a_place_stay_within_the_limit() {
 }
 
 /// The awaiter does not wait for the place: it learns of the cancel while no thread
-/// is there to take the entry out of the queue. Who asks for a place is told that
-/// the queue is full until that has happened.
+/// is there to take the entry out of the queue. A client that asks for a place is told
+/// that the queue is full until that has happened.
 #[test]
 fn an_awaiter_is_told_of_a_cancel_before_the_place_is_free() {
     let _limit = time_limit();
