@@ -5,9 +5,9 @@
 //! took each ticket (what brings a worker to the lane's queue), could not use it on
 //! top of its own job, and gave it to the control thread, which issued it again: to
 //! the same worker, over and over, with a pause in between. Each job that came while
-//! the `join` lasted paid for several such trips, hundreds on a busy
-//! machine, and waited for as many pauses, although another worker was idle. Tickets that go to rayon at large while a worker of the
-//! lane waits in a job bring that back.
+//! the `join` lasted paid for several such trips, hundreds on a busy machine, and
+//! waited for as many pauses, although another worker was idle. Tickets that go to
+//! rayon at large while a worker of the lane waits in a job bring that back.
 
 #![cfg(target_os = "linux")]
 
@@ -22,7 +22,7 @@ use support::{Lanes, Stuck, lanes_with, thread_name, time_limit};
 use twolane::{Backend, Task};
 
 const SMALL_JOBS: u64 = 200;
-/// One for four jobs. It was four at least for each.
+/// One for four jobs. It was three or more for each.
 const MOST_TRIPS: u64 = SMALL_JOBS / 4;
 
 /// How often the control thread of the lane of that name went to sleep.
@@ -135,8 +135,7 @@ fn jobs_beside_a_join_with_two_workers_left_do_not_go_by_the_control_thread() {
     small_jobs_beside_a_join("four", 4);
 }
 
-/// Where no worker is left, a job waits for the end of the `join`: the lane sleeps
-/// meanwhile, and the job runs then.
+/// Where no worker is left, a job waits for the end of the `join`, and runs then.
 #[test]
 fn a_job_that_no_worker_is_left_for_runs_after_the_join() {
     let _limit = time_limit();
