@@ -24,7 +24,7 @@ fn spawn_with<T: Send + 'static>(
     cpu: &Handle,
     f: impl FnOnce(&JobContext) -> T + Send + 'static,
 ) -> Task<T> {
-    cpu.spawn_cpu(move || f(&twolane::current_job().unwrap()))
+    cpu.spawn_cpu_with(f)
 }
 
 /// The cancel comes after the end, and after the output was taken or not.
