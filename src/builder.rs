@@ -186,9 +186,11 @@ impl Builder {
     /// [`install`](crate::Handle::install), Tokio tasks of
     /// [`Backend::Runtime`]), and not other processes of the same group; though
     /// the former are counted. A pause is the thread's: on `Backend::Runtime`
-    /// that runtime's timers and tasks wait with it. Each job takes a lock and
-    /// reads a clock for it, and two more at most every 250 µs; nothing where
-    /// there is no such quota. `Debug` of a handle shows the quota.
+    /// that runtime's timers and tasks wait with it. Each job reads a clock for
+    /// it, and at most every 250 µs its thread reads two more, under a lock that
+    /// no thread waits for; nothing where there is no such quota. `Debug` of a
+    /// handle shows the quota. It is looked for below `/sys/fs/cgroup`, where
+    /// systemd and container runtimes mount the cgroups.
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().pace_to_quota(false);

@@ -2,38 +2,45 @@
 //! as well.
 //!
 //! A cgroup with a quota of one core may compute for 100 ms in each period of
-//! 100 ms, all threads together; then the kernel stops every one of them until
-//! the period ends. Weights don't help: they share what there is, and there is
-//! nothing left. Nor do fewer threads, where the quota is one core, or where
-//! another priority computes beside.
+//! 100 ms, all threads together; then the kernel throttles it: every thread
+//! stops until the period ends. Weights don't help, as they share what there is
+//! and nothing is left. Nor do fewer threads, where the quota is one core, or
+//! where another priority computes beside.
 //!
-//! So the lane's threads keep accounts between two jobs, and one that finds no
-//! credit sleeps until there is some:
+//! So the lane's threads pay for what they compute out of two token buckets,
+//! and between two jobs a thread sleeps while its bucket is empty. Each bucket
+//! has an income of nine tenths of the quota:
 //!
-//! - **The shared account** is credited with nine tenths of the quota as time
-//!   passes, and debited with the CPU time of the *process*: what the I/O lane
-//!   takes is thus taken from the CPU lane. Normal lives on it, and so does Low,
-//!   which leaves the last half of the credit to Normal.
-//! - **High's own account** has the same income and is debited with what
-//!   High's threads have used. A High job is there because somebody waits: it
-//!   shall not pay for what Low did before.
-//! - **Normal's and Low's own accounts** are for bad times: once the shared one
-//!   had nothing for them for as long as a period, each has a tenth of the
-//!   quota until it has again. An I/O lane that needs all of the quota slows
-//!   the CPU lane down, but does not stop it.
+//! - **All** pays for the CPU time of the *process*: what the I/O lane takes is
+//!   thus taken from the CPU lane. Normal and Low wait for it, and Low leaves
+//!   the last half of the credit to Normal.
+//! - **High** pays for what High's threads compute, and only High waits for it:
+//!   a High job does not pay for what Low did before.
 //!
-//! Credit is kept up to a tenth of a period's quota: a burst after a rest, and
-//! a full income for the period after it, are together one quota. Debt is kept
-//! up to a period's quota.
+//! A bucket holds a tenth of a period's quota: a burst after a rest, and a full
+//! income for the period after it, are together one quota. It goes into debt by
+//! a period's quota at most.
+//!
+//! An I/O lane that needs all of the quota slows the CPU lane down, but does not
+//! stop it. This floor has no bucket: a pause ends, whatever the credit, after
+//! nine times the time that its thread has computed before it. So a lane of one
+//! thread has a tenth of a quota of one core, with small jobs and large ones
+//! alike. The pause is longer by the number of threads that pause at once, and
+//! shorter by the cores of the quota: the floor is a tenth of the quota, however
+//! many threads share it.
 //!
 //! A job is not interrupted: one that runs for longer than the quota lasts is
 //! stopped by the kernel, and all others with it. Futures that
 //! [`yield_if_due`](crate::yield_if_due) have such a pause at each turn.
 //!
-//! Only threads of the CPU lane lock the accounts.
+//! Only threads of the CPU lane use the buckets, and none waits for their lock:
+//! a thread of Low may hold it while the kernel runs others. A thread that finds
+//! it taken goes on without a pause. All clocks count up, so the next look pays
+//! for this one too.
 
 use std::cell::Cell;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -41,97 +48,54 @@ use super::cpu_clock;
 use super::quota::Quota;
 use crate::priority::Priority;
 
-/// Of the quota, for all that computes. The rest is for jobs that run a little
-/// over.
+/// Of the quota, a bucket's income. The rest is for jobs that run a little over.
 const SHARE: f64 = 0.9;
-/// Of the quota, for a priority that would get nothing. It is the same tenth,
-/// so that an account that was closed has its credit back after a period.
-const FLOOR: f64 = 1.0 - SHARE;
+/// Of the quota, what the lane computes even if there is no credit.
+const FLOOR: f64 = 0.1;
+/// Of a full bucket, what Low leaves to Normal.
+const LEFT_TO_NORMAL: f64 = 0.5;
 
-/// A sleep is cut in pieces of this, so that a thread sees its lane close.
+/// A pause is cut in pieces of this, so that a thread sees its lane close.
 const NAP: Duration = Duration::from_millis(5);
 
-const SHORTEST_WAIT: Duration = Duration::from_micros(1);
-
-/// As long as there is credit, the books are not looked at more often.
+/// A thread does not look at its bucket more often: two of the clocks are system
+/// calls, and dear for small jobs.
 const LOOK_AGAIN: Duration = Duration::from_micros(250);
 
 pub(crate) struct Pacer {
     pub(crate) quota: Quota,
-    books: Mutex<Books>,
+    buckets: Mutex<Buckets>,
+    /// Threads in a pause. `Relaxed`: it is a number that orders nothing else,
+    /// and an old one makes a pause a little longer or shorter.
+    pausing: AtomicUsize,
 }
 
-struct Books {
+/// Credits are in seconds of CPU time; negative: in debt.
+struct Buckets {
+    all: f64,
+    high: f64,
+    /// They have the income until `at`, and have paid for this CPU time of the
+    /// process.
     at: Instant,
     process: Duration,
-    shared: Account,
-    own: [Account; Priority::ALL.len()],
 }
 
-/// In seconds of CPU time; negative: overdrawn.
-struct Account {
-    credit: f64,
-    /// Per second.
-    income: f64,
-    most_credit: f64,
-    most_debt: f64,
-}
-
-impl Account {
-    fn new(quota: Quota, share: f64) -> Self {
-        let of_a_period = quota.cores * quota.period.as_secs_f64();
-        let most_credit = of_a_period * (1.0 - SHARE);
-        Self {
-            credit: most_credit,
-            income: quota.cores * share,
-            most_credit,
-            most_debt: of_a_period,
-        }
-    }
-
-    /// Has to wait for a period from now.
-    fn close(&mut self) {
-        self.credit = -self.most_credit;
-    }
-
-    fn book(&mut self, passed: Duration, spent: Duration) {
-        let credit = self.credit + passed.as_secs_f64() * self.income - spent.as_secs_f64();
-        self.credit = credit.clamp(-self.most_debt, self.most_credit);
-    }
-
-    /// How long until there is more than `reserve`, a share of the most that
-    /// there can be; none if it is there.
-    fn wait_for(&self, reserve: f64) -> Option<Duration> {
-        let missing = reserve * self.most_credit - self.credit;
-        let wait = || Duration::from_secs_f64(missing / self.income);
-        // Rounded up, so that it is there then.
-        (missing > 0.0).then(|| wait() + SHORTEST_WAIT)
-    }
-}
-
-/// What a thread knows of itself since its last look into the books.
-#[derive(Clone, Copy, Default)]
-struct Visit {
-    thread: Option<Duration>,
-    /// It computed by the floor's right.
-    on_floor: bool,
+/// What a look finds if there is no credit.
+struct Shortage {
+    now: Instant,
+    /// Until there is some, if nothing is spent.
+    wait: Duration,
+    /// What the thread has computed since its last look.
+    computed: Duration,
 }
 
 thread_local! {
-    static LAST_VISIT: Cell<Visit> = const { Cell::new(Visit { thread: None, on_floor: false }) };
+    /// When, and this thread's CPU time then.
+    static LAST_LOOK: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
-/// The clocks, and the sleep, that a test may want to set.
+/// A test sets its own.
 trait Clocks {
-    fn now(&self) -> Instant;
-    fn of_process(&self) -> Option<Duration>;
-    fn of_thread(&self) -> Option<Duration>;
-    fn sleep(&self, time: Duration);
-}
-
-struct RealClocks;
-
-impl Clocks for RealClocks {
     fn now(&self) -> Instant {
         Instant::now()
     }
@@ -146,30 +110,28 @@ impl Clocks for RealClocks {
     }
 }
 
+struct RealClocks;
+
+impl Clocks for RealClocks {}
+
 impl Pacer {
     /// None if there is no quota to keep, or no clock to keep it by.
     pub(crate) fn for_this_process() -> Option<Self> {
-        let used = cpu_clock::of_process()?;
-        Some(Self::new(Quota::below_cores()?, Instant::now(), used))
+        let process = cpu_clock::of_process()?;
+        Some(Self::new(Quota::below_cores()?, Instant::now(), process))
     }
 
     fn new(quota: Quota, at: Instant, process: Duration) -> Self {
-        let own = |priority| match priority {
-            Priority::High => Account::new(quota, SHARE),
-            Priority::Normal | Priority::Low => {
-                let mut own = Account::new(quota, FLOOR);
-                own.close();
-                own
-            }
-        };
+        let full = quota.of_a_period() * (1.0 - SHARE);
         Self {
             quota,
-            books: Mutex::new(Books {
+            buckets: Mutex::new(Buckets {
+                all: full,
+                high: full,
                 at,
                 process,
-                shared: Account::new(quota, SHARE),
-                own: Priority::ALL.map(own),
             }),
+            pausing: AtomicUsize::new(0),
         }
     }
 
@@ -180,58 +142,69 @@ impl Pacer {
     }
 
     fn pause_by(&self, clocks: &impl Clocks, priority: Priority, is_over: impl Fn() -> bool) {
-        while let Some(wait) = self.must_wait(clocks, priority) {
-            if is_over() {
-                return;
+        let mut shortage = self.look(clocks, priority);
+        let Some(Shortage { now, computed, .. }) = shortage else {
+            return;
+        };
+        let pausing = self.pausing.fetch_add(1, Ordering::Relaxed) + 1;
+        let end = now + self.longest_pause(computed, pausing);
+        while let Some(Shortage { now, wait, .. }) = shortage {
+            let left = end.saturating_duration_since(now);
+            if left.is_zero() || is_over() {
+                break;
             }
-            clocks.sleep(wait.min(NAP));
+            clocks.sleep(wait.min(left).min(NAP));
+            shortage = self.look(clocks, priority);
         }
+        self.pausing.fetch_sub(1, Ordering::Relaxed);
     }
 
-    fn must_wait(&self, clocks: &impl Clocks, priority: Priority) -> Option<Duration> {
-        let last = LAST_VISIT.get();
+    /// The floor. A job that ran for several periods counts as one of them.
+    fn longest_pause(&self, computed: Duration, pausing: usize) -> Duration {
+        let threads_per_core = pausing as f64 / self.quota.cores;
+        let times = (1.0 - FLOOR) / FLOOR * threads_per_core;
+        computed.min(self.quota.period).mul_f64(times)
+    }
+
+    /// None if the thread may go on: there is credit, or it is too early to
+    /// look, or another thread does.
+    fn look(&self, clocks: &impl Clocks, priority: Priority) -> Option<Shortage> {
         let now = clocks.now();
-        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
-        let passed = now.saturating_duration_since(books.at);
-        let has_credit = books.wait(priority).is_none();
-        if has_credit && passed < LOOK_AGAIN && !last.on_floor && last.thread.is_some() {
+        let last = LAST_LOOK.get();
+        if last.is_some_and(|(at, _)| now.saturating_duration_since(at) < LOOK_AGAIN) {
             return None;
         }
-        let thread = clocks.of_thread()?;
-        let process = clocks.of_process()?;
-        let spent = thread.saturating_sub(last.thread.unwrap_or(thread));
-        let process_spent = process.saturating_sub(books.process);
-        books.shared.book(passed, process_spent);
-        for of in Priority::ALL {
-            let is_mine = of == priority && (of == Priority::High || last.on_floor);
-            let spent = if is_mine { spent } else { Duration::ZERO };
-            books.own[of.index()].book(passed, spent);
-            if of != Priority::High && books.wait(of).is_none() {
-                books.own[of.index()].close();
-            }
-        }
-        books.at = books.at.max(now);
-        books.process = process;
-        let wait = books.wait(priority);
-        let floor = books.own[priority.index()].wait_for(0.0);
-        let on_floor = wait.is_some() && floor.is_none();
-        LAST_VISIT.set(Visit {
-            thread: Some(thread),
-            on_floor,
-        });
-        // Who waits, waits for whatever comes first.
-        Some(wait?.min(floor?))
-    }
-}
+        let mut buckets = self.buckets.try_lock().ok()?;
+        let (thread, process) = (clocks.of_thread()?, clocks.of_process()?);
+        LAST_LOOK.set(Some((now, thread)));
+        let computed = last.map_or(Duration::ZERO, |(_, before)| thread.saturating_sub(before));
 
-impl Books {
-    /// For a priority's ordinary right to compute.
-    fn wait(&self, priority: Priority) -> Option<Duration> {
-        match priority {
-            Priority::High => self.own[priority.index()].wait_for(0.0),
-            Priority::Normal => self.shared.wait_for(0.0),
-            Priority::Low => self.shared.wait_for(0.5),
-        }
+        let is_high = priority == Priority::High;
+        let of_a_period = self.quota.of_a_period();
+        let full = of_a_period * (1.0 - SHARE);
+        let income = self.quota.cores * SHARE;
+        let received = now.saturating_duration_since(buckets.at).as_secs_f64() * income;
+        let book = |credit: f64, spent: Duration| {
+            (credit + received - spent.as_secs_f64()).clamp(-of_a_period, full)
+        };
+        buckets.all = book(buckets.all, process.saturating_sub(buckets.process));
+        buckets.high = book(
+            buckets.high,
+            if is_high { computed } else { Duration::ZERO },
+        );
+        buckets.at = buckets.at.max(now);
+        buckets.process = process;
+
+        let missing = match priority {
+            Priority::High => -buckets.high,
+            Priority::Normal => -buckets.all,
+            Priority::Low => full * LEFT_TO_NORMAL - buckets.all,
+        };
+        (missing > 0.0).then(|| Shortage {
+            now,
+            wait: Duration::from_secs_f64(missing / income),
+            computed,
+        })
     }
 }
 

@@ -2,15 +2,14 @@
 //! `cpu.cfs_quota_us` in version 1.
 //!
 //! A cgroup is bound by its own quota and by those of all above it, so the
-//! tightest of them counts. Which folder is ours: `/proc/self/cgroup` names the
-//! group, `/proc/self/mountinfo` where the hierarchy is mounted, and which part
-//! of it. In a container it is often the container's own group that is mounted,
-//! while the name begins elsewhere; so a mount in which our group can't be found
-//! is believed to be that, but only if there is no other: some programs mount
-//! the groups of strangers.
+//! tightest of them counts. `/proc/self/cgroup` names the group, and the
+//! hierarchies are looked for where systemd and container runtimes mount them,
+//! below `/sys/fs/cgroup`. In a container it is often the container's own group
+//! that is mounted there, while the name begins elsewhere: folders that do not
+//! exist are skipped, and the mount's own counts.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,42 +24,61 @@ impl Quota {
     /// another can't be used up.
     pub(crate) fn below_cores() -> Option<Self> {
         let cores = cores()? as f64;
-        Self::of_this_process().filter(|quota| quota.cores < cores)
-    }
-
-    /// None where there is none, or none that can be read (also: not Linux).
-    fn of_this_process() -> Option<Self> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-        Self::tightest(&groups, &mounts)
+        Self::tightest(Path::new("/sys/fs/cgroup"), &groups).filter(|quota| quota.cores < cores)
     }
 
-    fn tightest(groups: &str, mounts: &str) -> Option<Self> {
-        let mounts: Vec<_> = mounts.lines().filter_map(Mount::parse).collect();
-        let of_version = |is_v2| {
-            let mounts = mounts.iter().filter(|mount| mount.is_v2 == is_v2);
-            let (ours, strange): (Vec<_>, Vec<_>) = mounts
-                .filter_map(|mount| Some((mount, mount.group_of(groups)?)))
-                .partition(|(mount, group)| Path::new(group).starts_with(&mount.root));
-            if ours.is_empty() { strange } else { ours }
+    /// In seconds of CPU time.
+    pub(crate) fn of_a_period(self) -> f64 {
+        self.cores * self.period.as_secs_f64()
+    }
+
+    /// Of lines "ID:CONTROLLERS:/PATH", where version 2 has no controllers.
+    fn tightest(top: &Path, groups: &str) -> Option<Self> {
+        let of_line = |line: &str| {
+            let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+            let mounts: &[&str] = match controllers {
+                "" => &[""],
+                list if list.split(',').any(|name| name == "cpu") => &["cpu,cpuacct", "cpu"],
+                _ => &[],
+            };
+            let of_mount = |mount: &&str| Self::of_group(&top.join(mount), group);
+            mounts.iter().filter_map(of_mount).min_by(Self::by_cores)
         };
-        [true, false]
-            .into_iter()
-            .flat_map(of_version)
-            .filter_map(|(mount, group)| mount.tightest_quota(group))
-            .min_by(|a, b| a.cores.total_cmp(&b.cores))
+        groups.lines().filter_map(of_line).min_by(Self::by_cores)
     }
 
-    /// "100000 100000" or "max 100000".
-    fn from_v2(cpu_max: &str) -> Option<Self> {
-        let (quota, period) = cpu_max.trim().split_once(' ')?;
-        Self::new(quota.parse().ok()?, period.parse().ok()?)
+    fn of_group(mount: &Path, group: &str) -> Option<Self> {
+        mount
+            .join(group.trim_start_matches('/'))
+            .ancestors()
+            .take_while(|folder| folder.starts_with(mount))
+            .filter_map(Self::of_folder)
+            .min_by(Self::by_cores)
     }
 
-    fn new(quota_us: u64, period_us: u64) -> Option<Self> {
-        (quota_us > 0 && period_us > 0).then(|| Self {
-            cores: quota_us as f64 / period_us as f64,
-            period: Duration::from_micros(period_us),
+    fn by_cores(a: &Self, b: &Self) -> std::cmp::Ordering {
+        a.cores.total_cmp(&b.cores)
+    }
+
+    fn of_folder(folder: &Path) -> Option<Self> {
+        let text = |file| fs::read_to_string(folder.join(file)).ok();
+        // "100000 100000" or "max 100000".
+        if let Some(both) = text("cpu.max") {
+            let (quota, period) = both.split_once(' ')?;
+            return Self::parse(quota, period);
+        }
+        // -1 is no quota.
+        Self::parse(&text("cpu.cfs_quota_us")?, &text("cpu.cfs_period_us")?)
+    }
+
+    /// Both in microseconds. None if that is no quota.
+    fn parse(quota: &str, period: &str) -> Option<Self> {
+        let quota: u32 = quota.trim().parse().ok()?;
+        let period: u32 = period.trim().parse().ok()?;
+        (quota > 0 && period > 0).then(|| Self {
+            cores: f64::from(quota) / f64::from(period),
+            period: Duration::from_micros(period.into()),
         })
     }
 }
@@ -77,219 +95,91 @@ fn cores() -> Option<u32> {
     None
 }
 
-/// A mounted hierarchy with the CPU controller.
-#[derive(Debug, PartialEq)]
-struct Mount {
-    is_v2: bool,
-    /// What of the hierarchy is mounted, and where.
-    root: PathBuf,
-    point: PathBuf,
-}
-
-impl Mount {
-    /// A line of mountinfo: "ID PARENT DEV ROOT POINT OPTIONS [FIELDS] - TYPE
-    /// SOURCE SUPER_OPTIONS".
-    fn parse(line: &str) -> Option<Self> {
-        let (mount, filesystem) = line.split_once(" - ")?;
-        let mut filesystem = filesystem.split(' ');
-        let kind = filesystem.next()?;
-        let has_cpu = || filesystem.nth(1)?.split(',').find(|o| *o == "cpu");
-        let is_v2 = match kind {
-            "cgroup2" => true,
-            "cgroup" if { has_cpu }().is_some() => false,
-            _ => return None,
-        };
-        let mut mount = mount.split(' ').skip(3);
-        Some(Self {
-            is_v2,
-            root: unescaped(mount.next()?),
-            point: unescaped(mount.next()?),
-        })
-    }
-
-    /// The group of this process in this hierarchy, from lines
-    /// "ID:CONTROLLERS:/PATH", where version 2 has "0::/PATH".
-    fn group_of<'g>(&self, groups: &'g str) -> Option<&'g str> {
-        groups.lines().find_map(|line| {
-            let (id, rest) = line.split_once(':')?;
-            let (controllers, path) = rest.split_once(':')?;
-            let is_ours = if self.is_v2 {
-                id == "0" && controllers.is_empty()
-            } else {
-                controllers.split(',').any(|c| c == "cpu")
-            };
-            is_ours.then_some(path)
-        })
-    }
-
-    fn tightest_quota(&self, group: &str) -> Option<Quota> {
-        self.folders(group)
-            .iter()
-            .filter_map(|folder| self.read(folder))
-            .min_by(|a, b| a.cores.total_cmp(&b.cores))
-    }
-
-    /// The group's folder and those above it, up to the mount's.
-    fn folders(&self, group: &str) -> Vec<PathBuf> {
-        let inside = Path::new(group)
-            .strip_prefix(&self.root)
-            .unwrap_or(Path::new(""));
-        let mut folders: Vec<_> = inside
-            .ancestors()
-            .map(|part| self.point.join(part))
-            .collect();
-        // The last is the mount's own, with or without a slash at its end.
-        folders.dedup();
-        folders
-    }
-
-    fn read(&self, folder: &Path) -> Option<Quota> {
-        let text = |file| fs::read_to_string(folder.join(file)).ok();
-        if self.is_v2 {
-            return Quota::from_v2(&text("cpu.max")?);
-        }
-        // -1 is no quota.
-        let quota = text("cpu.cfs_quota_us")?.trim().parse().ok()?;
-        let period = text("cpu.cfs_period_us")?.trim().parse().ok()?;
-        Quota::new(quota, period)
-    }
-}
-
-/// In mountinfo a space is `\040`, a tab `\011`, a newline `\012` and a
-/// backslash `\134`.
-fn unescaped(path: &str) -> PathBuf {
-    let mut parts = path.split('\\');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let code = part.get(..3).and_then(|n| u8::from_str_radix(n, 8).ok());
-        match code {
-            Some(code) => {
-                text.push(code.into());
-                text.push_str(&part[3..]);
-            }
-            None => {
-                text.push('\\');
-                text.push_str(part);
-            }
-        }
-    }
-    text.into()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
-    const V1: &str =
-        "31 24 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - cgroup cgroup rw,cpu,cpuacct";
-    const V2: &str = "30 23 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup2 rw";
+    /// A folder like `/sys/fs/cgroup`; gone with this.
+    struct Top(PathBuf);
 
-    #[test]
-    fn lines_of_both_versions_are_read() {
-        let v1 = Mount::parse(V1).unwrap();
-        assert_eq!(v1, mount(false, "/", "/sys/fs/cgroup/cpu,cpuacct"));
-        let v2 = Mount::parse(V2).unwrap();
-        assert_eq!(v2, mount(true, "/docker/abc", "/sys/fs/cgroup"));
-        let spaced = V1.replace("/sys/fs", r"/my\040mounts\134x");
-        let v1_elsewhere = mount(false, "/", r"/my mounts\x/cgroup/cpu,cpuacct");
-        assert_eq!(Mount::parse(&spaced), Some(v1_elsewhere));
-        let others = [
-            "32 24 0:28 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset",
-            "33 24 0:29 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755",
-            "",
-        ];
-        for other in others {
-            assert_eq!(Mount::parse(other), None, "{other}");
-        }
-        let groups = "4:memory:/m\n3:cpuacct,cpu:/a/b\n0::/docker/abc/job\n";
-        assert_eq!(v1.group_of(groups), Some("/a/b"));
-        assert_eq!(v2.group_of(groups), Some("/docker/abc/job"));
-        assert_eq!(v1.group_of("0::/x\n"), None);
-    }
-
-    #[test]
-    fn the_folders_end_where_the_mount_does() {
-        let of = |line, group| -> Vec<String> {
-            let folders = Mount::parse(line).unwrap().folders(group);
-            let text = |p: &PathBuf| p.to_str().unwrap().trim_end_matches('/').to_owned();
-            folders.iter().map(text).collect()
-        };
-        assert_eq!(
-            of(V1, "/a/b"),
-            [
-                "/sys/fs/cgroup/cpu,cpuacct/a/b",
-                "/sys/fs/cgroup/cpu,cpuacct/a",
-                "/sys/fs/cgroup/cpu,cpuacct"
-            ]
-        );
-        assert_eq!(
-            of(V2, "/docker/abc/job"),
-            ["/sys/fs/cgroup/job", "/sys/fs/cgroup"]
-        );
-        assert_eq!(of(V2, "/elsewhere"), ["/sys/fs/cgroup"]);
-    }
-
-    fn mount(is_v2: bool, root: &str, point: impl Into<PathBuf>) -> Mount {
-        let (root, point) = (root.into(), point.into());
-        Mount { is_v2, root, point }
-    }
-
-    /// A hierarchy of files, with a limit of 1.5 cores at its top (version 2),
-    /// and 0.5 in `inner` (version 1); gone with this.
-    struct Hierarchy(PathBuf);
-
-    impl Hierarchy {
+    impl Top {
         fn new(name: &str) -> Self {
             let process = std::process::id();
-            let top = std::env::temp_dir().join(format!("twolane-quota-{name}-{process}"));
-            let inner = top.join("inner");
-            fs::create_dir_all(&inner).unwrap();
-            fs::write(top.join("cpu.max"), "150000 100000\n").unwrap();
-            fs::write(inner.join("cpu.max"), "max 100000\n").unwrap();
-            fs::write(top.join("cpu.cfs_quota_us"), "-1\n").unwrap();
-            fs::write(inner.join("cpu.cfs_quota_us"), "50000\n").unwrap();
-            fs::write(inner.join("cpu.cfs_period_us"), "100000\n").unwrap();
-            Self(top)
+            Self(std::env::temp_dir().join(format!("twolane-quota-{name}-{process}")))
+        }
+
+        fn v2(&self, folder: &str, cpu_max: &str) -> &Self {
+            let folder = self.0.join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("cpu.max"), format!("{cpu_max}\n")).unwrap();
+            self
+        }
+
+        fn v1(&self, folder: &str, quota: &str) -> &Self {
+            let folder = self.0.join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("cpu.cfs_quota_us"), format!("{quota}\n")).unwrap();
+            fs::write(folder.join("cpu.cfs_period_us"), "100000\n").unwrap();
+            self
+        }
+
+        fn cores(&self, groups: &str) -> Option<f64> {
+            Quota::tightest(&self.0, groups).map(|quota| quota.cores)
         }
     }
 
-    impl Drop for Hierarchy {
+    impl Drop for Top {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
     }
 
     #[test]
-    fn the_tightest_quota_of_a_real_folder_counts() {
-        let top = Hierarchy::new("real");
-        let cores = |is_v2| {
-            let mount = mount(is_v2, "/", &top.0);
-            mount.tightest_quota("/inner").unwrap().cores
-        };
-        assert_eq!((cores(true), cores(false)), (1.5, 0.5));
+    fn the_tightest_of_a_group_and_all_above_counts_in_version_2() {
+        let top = Top::new("v2");
+        top.v2("a", "150000 100000").v2("a/b", "200000 100000");
+        top.v2("a/b/c", "max 100000").v2("x", "10000 100000");
+        assert_eq!(top.cores("0::/a/b/c\n"), Some(1.5));
+        top.v2("a/b/c", "25000 50000");
+        assert_eq!(top.cores("0::/a/b/c\n"), Some(0.5));
+        let quota = Quota::tightest(&top.0, "0::/a/b/c\n").unwrap();
+        assert_eq!(quota.period, Duration::from_millis(50));
     }
 
-    /// Where several are mounted, ours is the one that has our group.
     #[test]
-    fn a_stranger_s_group_is_not_ours() {
-        let (ours, strange) = (Hierarchy::new("ours"), Hierarchy::new("strange"));
-        let ours_has_none = ours.0.join("cpu.max");
-        fs::write(ours_has_none, "max 100000\n").unwrap();
-        let line = |root: &str, top: &Hierarchy| {
-            let point = top.0.display();
-            format!("30 23 0:26 {root} {point} ro - cgroup2 cgroup2 rw\n")
-        };
-        let cores = |mounts: &str| Quota::tightest("0::/\n", mounts).map(|quota| quota.cores);
-        let strange = line("/other", &strange);
-        assert_eq!(cores(&(line("/", &ours) + &strange)), None);
-        // In a container it may be all that there is.
-        assert_eq!(cores(&strange), Some(1.5));
+    fn the_tightest_of_a_group_and_all_above_counts_in_version_1() {
+        for (mount, controllers) in [("cpu", "cpu"), ("cpu,cpuacct", "cpuacct,cpu")] {
+            let top = Top::new(mount);
+            let folder = |group| format!("{mount}{group}");
+            top.v1(mount, "-1").v1(&folder("/a"), "150000");
+            top.v1(&folder("/a/b"), "-1").v1(&folder("/x"), "10000");
+            let groups = format!("9:name=systemd:/x\n4:cpuset:/x\n1:{controllers}:/a/b\n0::/x\n");
+            assert_eq!(top.cores(&groups), Some(1.5));
+            top.v1(&folder("/a/b"), "50000");
+            assert_eq!(top.cores(&groups), Some(0.5));
+        }
+    }
+
+    /// As a container sees it, where its own group is all that is mounted.
+    #[test]
+    fn a_mount_counts_where_the_group_is_not_found_in_it() {
+        let top = Top::new("container");
+        top.v2("", "150000 100000").v1("cpu", "50000");
+        assert_eq!(top.cores("0::/docker/abc\n"), Some(1.5));
+        assert_eq!(top.cores("1:cpu:/docker/abc\n"), Some(0.5));
+        assert_eq!(top.cores("1:cpu:/docker/abc\n0::/docker/abc\n"), Some(0.5));
     }
 
     #[test]
     fn no_quota_is_none() {
-        assert_eq!(Quota::from_v2("max 100000"), None);
-        assert_eq!(Quota::from_v2("0 100000"), None);
-        assert_eq!(Quota::from_v2(""), None);
+        let top = Top::new("none");
+        assert_eq!(top.cores("1:cpu:/a\n0::/a\n"), None);
+        assert_eq!(top.cores("nonsense"), None);
+        for none in ["max 100000", "0 100000", "100000 0", "100000", ""] {
+            top.v2("a", none);
+            assert_eq!(top.cores("0::/a\n"), None, "{none}");
+        }
     }
 }

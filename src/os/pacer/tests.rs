@@ -41,7 +41,7 @@ impl Machine {
     }
 
     fn beside(others: f64) -> Self {
-        LAST_VISIT.take();
+        LAST_LOOK.take();
         let quota = Quota {
             cores: 1.0,
             period: ms(100.0),
@@ -94,8 +94,9 @@ fn is_about(found: f64, expected: f64) {
 #[test]
 fn each_priority_has_nine_tenths() {
     for priority in Priority::ALL {
-        is_about(Machine::new().share_of_jobs(priority, 5.0), 0.9);
-        is_about(Machine::new().share_of_jobs(priority, 60.0), 0.9);
+        for computes in [0.05, 5.0, 60.0] {
+            is_about(Machine::new().share_of_jobs(priority, computes), 0.9);
+        }
     }
 }
 
@@ -118,13 +119,23 @@ fn a_tenth_is_left_whatever_others_use() {
     }
 }
 
-/// It comes late, when Low has overdrawn the shared account.
+/// Each of these threads has its part of the tenth.
+#[test]
+fn a_tenth_is_left_to_all_threads_together() {
+    let machine = Machine::beside(1.0);
+    machine.pacer.pausing.store(7, Ordering::Relaxed);
+    let share = machine.share_of_jobs(Normal, 5.0);
+    is_about(8.0 * share, 0.1);
+    assert_eq!(machine.pacer.pausing.load(Ordering::Relaxed), 7);
+}
+
+/// It comes late, when Low has brought the process's bucket into debt.
 #[test]
 fn high_does_not_pay_for_low() {
     let machine = Machine::new();
     machine.share_of_jobs(Low, 60.0);
     machine.others_use(ms(60.0));
-    LAST_VISIT.take();
+    LAST_LOOK.take();
     assert_eq!(machine.job(High, 1.0), 0.0);
     assert!(machine.job(Low, 1.0) > 0.0);
 }
@@ -136,7 +147,7 @@ fn low_leaves_the_last_credit_to_normal() {
     machine.pacer.pause_by(&machine, Normal, || false);
     machine.pass(ms(1.0), Duration::ZERO);
     machine.others_use(ms(7.9));
-    assert_eq!(machine.job(Normal, 0.0), 0.0);
+    assert_eq!(machine.job(Normal, 1.0), 0.0);
     assert!(machine.job(Low, 0.0) > 0.0);
 }
 
@@ -152,6 +163,7 @@ fn a_rest_is_not_saved_up_beyond_a_burst() {
 #[test]
 fn a_pause_ends_when_it_no_longer_matters() {
     let machine = Machine::new();
+    machine.job(Normal, 10.0);
     machine.others_use(ms(10_000.0));
     let asked = Cell::new(0);
     let is_over = || asked.replace(asked.get() + 1) == 3;
@@ -160,17 +172,17 @@ fn a_pause_ends_when_it_no_longer_matters() {
 }
 
 #[test]
-fn the_books_are_not_looked_at_for_each_job() {
+fn the_clocks_are_not_read_for_each_job() {
     struct NoCpuClock<'a>(&'a Machine);
     impl Clocks for NoCpuClock<'_> {
         fn now(&self) -> Instant {
             self.0.now()
         }
         fn of_process(&self) -> Option<Duration> {
-            unreachable!("it looked")
+            unreachable!("it was read")
         }
         fn of_thread(&self) -> Option<Duration> {
-            unreachable!("it looked")
+            unreachable!("it was read")
         }
         fn sleep(&self, _: Duration) {}
     }
@@ -178,4 +190,16 @@ fn the_books_are_not_looked_at_for_each_job() {
     assert_eq!(machine.job(Normal, 0.1), 0.0);
     let pacer = &machine.pacer;
     pacer.pause_by(&NoCpuClock(&machine), Normal, || false);
+}
+
+#[test]
+fn a_taken_lock_is_not_waited_for_and_nothing_is_lost() {
+    let machine = Machine::new();
+    machine.job(High, 100.0);
+    let taken = machine.pacer.buckets.lock().unwrap();
+    assert_eq!(machine.job(High, 5.0), 0.0);
+    assert_eq!(machine.job(High, 5.0), 0.0);
+    drop(taken);
+    // 10 ms of credit and 99 of income, for 110.
+    is_about(machine.job(High, 0.0), 1.0 / 0.9);
 }
