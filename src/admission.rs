@@ -70,10 +70,9 @@ fn take_on<W: Work>(
         extras.hold_clock(level.lane().io.handle());
     }
     let job = Job::new(level.clone(), work, extras);
-    let task = Task::new(job.clone());
     job.submitted();
-    level.enqueue(job);
-    task
+    let tokio = level.submit(job.clone());
+    Task::new(job, tokio)
 }
 
 impl Handle {

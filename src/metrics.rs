@@ -68,9 +68,8 @@ pub struct Metrics {
     pub dropped: u64,
     /// How long jobs waited in the queue before a step of theirs: from their
     /// submission, and from each wake-up of a future (not on
-    /// [`Backend::Runtime`](crate::Backend::Runtime), where Tokio queues it); in
-    /// units of 10 µs, up to 2.4 hours. The wait of `admit` is not in it. Feature
-    /// `metrics`.
+    /// [`Backend::Runtime`](crate::Backend::Runtime), where Tokio queues it); up to
+    /// 2.4 hours. The wait of `admit` is not in it. Feature `metrics`.
     #[cfg(feature = "metrics")]
     pub queue_wait: DurationHistogram,
     /// How long steps took: the run of a closure, each poll of a future. Feature

@@ -8,12 +8,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::task::coop;
+use tokio::task::{JoinHandle, coop};
 
 use crate::block_on::block_on;
 use crate::context;
 use crate::error::{Cause, JoinError};
 use crate::job::{Cancel, Join};
+use crate::lane::AwaitedKey;
 use crate::trace::warn_of_lost_jobs;
 
 /// A job that was submitted, as the one who waits for it has it: a future of
@@ -80,6 +81,11 @@ use crate::trace::warn_of_lost_jobs;
 #[must_use = "dropping a `Task` cancels its job: await it, or call `detach` to let the job run on"]
 pub struct Task<T> {
     inner: Inner<T>,
+    /// Since it first had to wait, on `Backend::Runtime`.
+    awaited: Option<AwaitedKey>,
+    /// The job's Tokio task, if it is one. Only kept: Tokio frees a task's memory more
+    /// cheaply here than on the worker that has run it.
+    _tokio: Option<JoinHandle<()>>,
 }
 
 enum Inner<T> {
@@ -91,16 +97,30 @@ enum Inner<T> {
 }
 
 impl<T> Task<T> {
-    pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
+    pub(crate) fn new(job: Arc<dyn Join<T>>, tokio: Option<JoinHandle<()>>) -> Self {
         Self {
             inner: Inner::Job(job),
+            awaited: None,
+            _tokio: tokio,
         }
     }
 
     pub(crate) fn refused(cause: Cause) -> Self {
         Self {
             inner: Inner::Refused(cause),
+            awaited: None,
+            _tokio: None,
         }
+    }
+
+    fn take_job(&mut self) -> Inner<T> {
+        let inner = mem::replace(&mut self.inner, Inner::Over);
+        if let (Inner::Job(job), Some(key)) = (&inner, self.awaited.take()) {
+            if let Some(awaited) = job.lane().and_then(|lane| lane.awaited.as_ref()) {
+                awaited.leave(key);
+            }
+        }
+        inner
     }
 
     fn as_cancel(&self) -> Option<Arc<dyn Cancel>> {
@@ -125,7 +145,7 @@ impl<T> Task<T> {
     /// assert_eq!(finished.recv().unwrap(), 42);
     /// ```
     pub fn detach(mut self) {
-        match mem::replace(&mut self.inner, Inner::Over) {
+        match self.take_job() {
             Inner::Job(job) => job.detach(),
             Inner::Refused(cause) if !cause.was_asked_for() => warn_of_lost_jobs(1),
             _ => {}
@@ -243,20 +263,29 @@ impl<T> Future for Task<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let budget = ready!(coop::poll_proceed(cx));
-        let output = match &self.inner {
-            Inner::Job(job) => ready!(job.poll(cx)),
+        let this = &mut *self;
+        let output = match &this.inner {
+            Inner::Job(job) => match job.poll(cx) {
+                Poll::Ready(output) => output,
+                Poll::Pending if this.awaited.is_none() && job.wants_register() => {
+                    this.awaited = job.clone().enter_awaited();
+                    // The lane may have closed before the job was in its register.
+                    ready!(job.poll(cx))
+                }
+                Poll::Pending => return Poll::Pending,
+            },
             Inner::Refused(cause) => Err((*cause).into()),
             Inner::Over => panic!("a `Task` was polled after it had returned its output"),
         };
         budget.made_progress();
-        self.inner = Inner::Over;
+        self.take_job();
         Poll::Ready(output)
     }
 }
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        if let Inner::Job(job) = mem::replace(&mut self.inner, Inner::Over) {
+        if let Inner::Job(job) = self.take_job() {
             job.clone().as_cancel().cancel();
             job.abandon();
         }

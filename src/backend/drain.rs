@@ -200,7 +200,7 @@ impl<S: Fn()> Turn<'_, S> {
             // Where the queue is empty, rayon's turn comes before this worker parks. A
             // ticket on its way to another worker would be the first thing that it
             // finds, and would come to nothing here.
-            After::Nothing => {
+            After::Ended | After::Rests(_) => {
                 if self.level.has_queued() && !self.drainers.tickets.has_searcher() {
                     self.give_rayon_its_turn();
                 }

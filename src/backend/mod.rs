@@ -1,14 +1,12 @@
 //! The two sets of threads that a level of a CPU lane can run on.
 //!
-//! The queue, tasks, cancellation and shutdown are the same above both. What
-//! the threads do is: come and fetch a job when they are kicked.
+//! Tasks, cancellation and shutdown are the same above both. Rayon's workers fetch
+//! jobs from the lane's queue; on a runtime each job is a Tokio task.
 
 mod drain;
-mod fetcher;
 mod hooks;
 mod kind;
 pub(crate) mod rayon;
-mod relay;
 pub(crate) mod runtime;
 mod tickets;
 
@@ -35,11 +33,15 @@ impl Threads {
         }
     }
 
-    /// A job was pushed: see that a thread comes for it.
+    /// A job was pushed, and a fence followed: see that a thread comes for it.
     pub(crate) fn kick(&self, level: &Level) {
         match self {
             Self::Rayon(pool) => pool.kick(level),
-            Self::Runtime(runtime) => runtime.kick(level),
+            Self::Runtime(runtime) => {
+                if let Some(job) = level.pop() {
+                    drop(runtime.spawn(level, job));
+                }
+            }
         }
     }
 

@@ -2,23 +2,39 @@
 //! I/O driver, for futures that call `tokio::spawn` on CPU-heavy parts of
 //! themselves.
 //!
-//! What its tasks do with the lane's queue stands in `fetcher.rs`.
+//! A job is one Tokio task with the job inside, and a wake-up of a future is Tokio's
+//! own. So the order of jobs is Tokio's, and so is what jobs `tokio::spawn`. The
+//! lane's queue holds only what was submitted before the threads were there.
+//!
+//! **Shutdown.** Tokio drops the tasks when the runtime shuts down, each on a worker;
+//! so where all workers are stuck in jobs, none is dropped. Their awaiters must be
+//! told at once all the same. The lane does not know the jobs (a registry of all would
+//! cost each more than the rest of its way), but those that are awaited: a
+//! [`Task`](crate::Task) that has to wait enters the job into the lane's register of
+//! awaited jobs, and then looks whether the lane is closed. The warden closes the lane
+//! and then what is in the register; one of the two sees the other. A job that is not
+//! awaited yet is closed by its awaiter, which finds the lane closed. What a closed job
+//! has captured is dropped with its Tokio task.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
+use std::mem;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
-use tokio::runtime::{Builder, Runtime, RuntimeMetrics};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinHandle, unconstrained};
 
-use super::fetcher::Fetcher;
-use super::relay::{Call, Relay};
 use crate::context;
+use crate::error::Cause;
 use crate::handle::Handle;
-use crate::lane::Level;
+use crate::job::{After, Run};
+use crate::lane::{Lane, Level};
 use crate::panics;
 
 /// How long a thread may take to start.
@@ -28,8 +44,6 @@ pub(crate) struct CpuTokio {
     /// Taken by the warden when the lane closes.
     owner: Mutex<Option<Runtime>>,
     handle: tokio::runtime::Handle,
-    metrics: RuntimeMetrics,
-    pub(super) relay: Relay,
 }
 
 impl CpuTokio {
@@ -111,43 +125,25 @@ impl CpuTokio {
         }
         Ok(Self {
             handle: runtime.handle().clone(),
-            metrics: runtime.metrics(),
             owner: Mutex::new(Some(runtime)),
-            relay: Relay::new(threads),
         })
     }
 
-    /// There is a job; if a pusher calls, after its fence.
-    pub(super) fn kick(&self, level: &Level) {
-        match self.relay.call(|| self.metrics.num_alive_tasks()) {
-            Call::Nothing => {}
-            Call::Spawn => {
-                self.spawn(Fetcher::new(level.clone(), true));
-                // Not by Tokio's current handle: whoever has entered another
-                // runtime is on this one's worker still.
-                if context::is_thread_of(level) {
-                    // A worker keeps its own latest task to itself (Tokio's LIFO
-                    // slot), and this one may compute for long: so that is not
-                    // the latest.
-                    self.spawn(async {});
-                }
-            }
-            Call::Nudge => self.spawn(async {}),
+    /// After a shutdown Tokio drops the task at once, and so closes the job.
+    pub(crate) fn spawn(&self, level: &Level, job: Arc<dyn Run>) -> JoinHandle<()> {
+        let task = self.handle.spawn(JobTask {
+            level: level.clone(),
+            job: Some(job),
+            is_new: true,
+        });
+        // Not by Tokio's current handle: code that has entered another runtime is
+        // on this one's worker still.
+        if context::is_thread_of(level) {
+            // A worker keeps its own latest task to itself (Tokio's LIFO slot), and
+            // this one may compute for long: so that is not the latest.
+            drop(self.handle.spawn(async {}));
         }
-    }
-
-    /// After a shutdown Tokio drops it at once, which is as well: the warden sees
-    /// to the queue.
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        drop(self.handle.spawn(task));
-    }
-
-    /// By a task that does nothing more in this poll, while there are jobs: a
-    /// fetcher goes before it, for one turn. It comes from the LIFO slot, next as a
-    /// rule, and with the rest of this task's budget.
-    pub(super) fn let_pass(&self, level: &Level) {
-        self.relay.wait();
-        self.spawn(Fetcher::new(level.clone(), false));
+        task
     }
 
     pub(super) fn retire(&self) {
@@ -172,11 +168,73 @@ impl fmt::Debug for CpuTokio {
     }
 }
 
+/// A job as a task of the runtime.
+struct JobTask {
+    level: Level,
+    /// None once it has ended.
+    job: Option<Arc<dyn Run>>,
+    /// It has not rested yet.
+    is_new: bool,
+}
+
+impl Future for JobTask {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(job) = self.job.take() else {
+            return Poll::Ready(());
+        };
+        let level = &self.level;
+        level.pause_for_quota(&*job);
+        let job = match job.link() {
+            Some(_) => level.step(job, Some(cx.waker())),
+            None => step_of_closure(level, job, cx),
+        };
+        let After::Rests(job) = job else {
+            return Poll::Ready(());
+        };
+        if mem::take(&mut self.is_new) {
+            if let Some(link) = job.link() {
+                // For a thread that closes the job while it rests. If one was faster,
+                // it has found no waker.
+                link.driver.register(cx.waker());
+                if job.has_ended() {
+                    cx.waker().wake_by_ref();
+                }
+            }
+        }
+        self.job = Some(job);
+        Poll::Pending
+    }
+}
+
+/// A closure can't give way: if it blocks on one of Tokio's resources, and has used
+/// up the budget that Tokio gives a task for one poll, it would never get it.
+fn step_of_closure(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) -> After {
+    let mut job = Some(job);
+    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job, None))));
+    match pin!(unconstrained(step)).poll(cx) {
+        Poll::Ready(Some(after)) => after,
+        _ => After::Ended,
+    }
+}
+
+impl Drop for JobTask {
+    /// The runtime shuts down.
+    fn drop(&mut self) {
+        if let Some(job) = self.job.take() {
+            panics::run_hook("a waker", || job.close(Cause::ShutDown));
+            Lane::discard(vec![job]);
+        }
+    }
+}
+
 /// Whether so many threads are to be had, and one for good measure.
 ///
 /// A Tokio runtime that is built where they are not panics (1.54), and if it
-/// got some of its workers, it waits for them for ever while it unwinds. So it
-/// is asked before. Others may take them between; that is left to chance.
+/// got some of its workers, it waits for them for ever while it unwinds: with three
+/// of four threads to be had, `build` hangs. So it is asked before. Other programs may
+/// take the threads in between; that is left to chance.
 fn try_threads(n: usize) -> io::Result<()> {
     let gate = Mutex::new(());
     thread::scope(|scope| {

@@ -20,7 +20,7 @@ use crate::handle::Handle;
 use crate::inherit::{self, Covered};
 use crate::job::completion::Completion;
 use crate::job::{Cancel, Join};
-use crate::lane::Lane;
+use crate::lane::{AwaitedKey, Lane};
 use crate::panics;
 use crate::task::Task;
 use crate::trace::{self, Origin};
@@ -82,7 +82,7 @@ where
     let spawned = handle.io_handle().spawn(runner);
     // Nobody can have cancelled it yet: the task is made below.
     job.abort.get_or_init(|| spawned.abort_handle());
-    Task::new(job)
+    Task::new(job, None)
 }
 
 struct IoJob<T> {
@@ -120,6 +120,10 @@ impl<T: Send + 'static> Join<T> for IoJob<T> {
     }
 
     fn lane(&self) -> Option<&Arc<Lane>> {
+        None
+    }
+
+    fn enter_awaited(self: Arc<Self>) -> Option<AwaitedKey> {
         None
     }
 

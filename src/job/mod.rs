@@ -23,7 +23,7 @@ use futures_task::ArcWake;
 
 use crate::budget;
 use crate::error::{Cause, JoinError};
-use crate::lane::{Event, Lane, Level};
+use crate::lane::{AwaitedKey, Event, Lane, Level};
 use crate::panics::{catch, run_hook};
 use crate::sync::Ordering::Relaxed;
 use crate::trace::warn_of_lost_jobs;
@@ -57,13 +57,22 @@ pub(crate) trait Join<T>: Cancel {
     /// The lane that has to run for the job to end; none for work that is
     /// elsewhere.
     fn lane(&self) -> Option<&Arc<Lane>>;
+    /// Whether the lane has a register of awaited jobs.
+    fn wants_register(&self) -> bool {
+        self.lane().is_some_and(|lane| lane.awaited.is_some())
+    }
+    /// Enters the job into it.
+    fn enter_awaited(self: Arc<Self>) -> Option<AwaitedKey>;
     // Trait upcasting is newer than the MSRV.
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }
 
 /// What a step leaves to be done.
 pub(crate) enum After {
-    Nothing,
+    /// Nothing: the job has ended, or was closed.
+    Ended,
+    /// Nothing, until it is woken.
+    Rests(Arc<dyn Run>),
     /// The job was woken in its own step, and belongs back in the queue.
     Again {
         job: Arc<dyn Run>,
@@ -138,7 +147,7 @@ impl<W: Work> Job<W> {
         let counters = self.level.counters();
         counters.count_in_step(Event::Rested);
         match self.state().pause(|| self.lane().is_closed()) {
-            Paused::Rest => After::Nothing,
+            Paused::Rest => After::Rests(self),
             Paused::Requeue => {
                 counters.count_in_step(Event::Woken);
                 After::Again {
@@ -153,7 +162,7 @@ impl<W: Work> Job<W> {
             } => {
                 self.tell_closed(cause, audience, !was_queued);
                 self.discard();
-                After::Nothing
+                After::Ended
             }
         }
     }
@@ -167,25 +176,25 @@ impl<W: Work> Job<W> {
     }
 
     fn enter_registry(self: &Arc<Self>) {
-        let Some(link) = self.link.as_link() else {
+        let (Some(link), Some(suspended)) = (self.link.as_link(), self.level.suspended()) else {
             return;
         };
         // Relaxed: only the thread that runs or discards the job touches the key,
         // and the state hands the job from one to the next.
         if link.registry_key.load(Relaxed) == 0 {
-            let key = self.level.suspended().insert(self.clone());
+            let key = suspended.insert(self.clone());
             link.registry_key.store(key + 1, Relaxed);
         }
     }
 
     fn leave_registry(&self) {
-        let Some(link) = self.link.as_link() else {
+        let (Some(link), Some(suspended)) = (self.link.as_link(), self.level.suspended()) else {
             return;
         };
         if link.registry_key.load(Relaxed) != 0 {
             // Two may discard a closed job: the swap lets one of them remove it.
             if let Some(key) = link.registry_key.swap(0, Relaxed).checked_sub(1) {
-                self.level.suspended().remove(key);
+                suspended.remove(key);
             }
         }
     }
@@ -198,7 +207,7 @@ impl<W: Work> Run for Job<W> {
         }
         let Start::Run { was_idle } = self.state().start() else {
             self.discard();
-            return After::Nothing;
+            return After::Ended;
         };
         let counters = self.level.counters();
         if was_idle {
@@ -254,7 +263,7 @@ impl<W: Work> Run for Job<W> {
         if !self.has_ended() {
             wake(self.completion.finish());
         }
-        After::Nothing
+        After::Ended
     }
 
     fn close(&self, cause: Cause) {
@@ -355,6 +364,16 @@ impl<W: Work> Join<W::Output> for Job<W> {
 
     fn lane(&self) -> Option<&Arc<Lane>> {
         Some(self.level.lane())
+    }
+
+    fn enter_awaited(self: Arc<Self>) -> Option<AwaitedKey> {
+        let level = self.level.clone();
+        let key = level.lane().awaited.as_ref()?.enter(self.clone());
+        // Against the warden, which looks into the register after the close.
+        if level.lane().is_closed() {
+            self.close(Cause::ShutDown);
+        }
+        Some(key)
     }
 
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {

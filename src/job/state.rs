@@ -203,6 +203,9 @@ impl State {
             let (audience, was_queued) = match self.close(Cause::ShutDown) {
                 Close::WasIdle(audience) => (audience, false),
                 Close::WasQueued(audience) => (audience, !was_woken),
+                // Another thread closed it meanwhile and relies on its reference in the
+                // queue, which is still in the hands of this one.
+                Close::No if was_woken => return Paused::Requeue,
                 Close::No => return Paused::Rest,
             };
             return Paused::Discard {

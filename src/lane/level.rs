@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use super::Lane;
 use super::counters::Counters;
@@ -112,13 +113,24 @@ impl Level {
         &self.state().counters.timings
     }
 
-    pub(crate) fn suspended(&self) -> &Suspended {
-        self.state().suspended()
+    /// None on `Backend::Runtime`, where Tokio has them.
+    pub(crate) fn suspended(&self) -> Option<&Suspended> {
+        let is_tokios = self.lane.awaited.is_some();
+        (!is_tokios).then(|| self.state().suspended())
     }
 
     /// None before the first use.
     pub(crate) fn threads(&self) -> Option<&Threads> {
         self.state().threads()
+    }
+
+    /// The answer is the job's Tokio task, if it is one.
+    pub(crate) fn submit(&self, job: Arc<dyn Run>) -> Option<JoinHandle<()>> {
+        if let Some(Threads::Runtime(runtime)) = self.threads() {
+            return Some(runtime.spawn(self, job));
+        }
+        self.enqueue(job);
+        None
     }
 
     pub(crate) fn enqueue(&self, job: Arc<dyn Run>) {
@@ -140,9 +152,9 @@ impl Level {
 
     /// A suspended job was closed: it goes to the lane's threads, to be discarded.
     pub(crate) fn send_closed(&self, job: Arc<dyn Run>) {
-        match job.link().and_then(|link| link.driver.take()) {
-            Some(tokio_task) => tokio_task.wake(),
-            None => self.enqueue(job),
+        match (&self.lane.awaited, job.link()) {
+            (Some(_), Some(link)) => link.driver.wake(),
+            _ => self.enqueue(job),
         }
     }
 
@@ -186,12 +198,12 @@ impl Level {
             if self.lane.is_closed() {
                 job.close(Cause::ShutDown);
                 job.discard();
-                After::Nothing
+                After::Ended
             } else {
                 job.run(tokio)
             }
         };
-        panics::call_logged(super::LEFT_BEHIND, step).unwrap_or(After::Nothing)
+        panics::call_logged(super::LEFT_BEHIND, step).unwrap_or(After::Ended)
     }
 
     /// Starts the threads, if they are not there and the lane is not closed,

@@ -13,6 +13,7 @@
 //! rests on one order of the flag's change and the pushes. `alive` and `lost` are
 //! `SeqCst` because they are rare, and not worth a proof of less.
 
+mod awaited;
 mod counters;
 mod level;
 mod queue;
@@ -26,7 +27,7 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::backend::ThreadSettings;
+use crate::backend::{Backend, ThreadSettings};
 use crate::error::Cause;
 use crate::io::lane::IoLane;
 use crate::job::Run;
@@ -36,6 +37,7 @@ use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::warden::Order;
+pub(crate) use awaited::{Awaited, AwaitedKey};
 pub(crate) use counters::Event;
 pub(crate) use level::Level;
 #[cfg(feature = "metrics")]
@@ -45,6 +47,8 @@ pub(crate) const LEFT_BEHIND: &str = "what a job left behind";
 
 pub(crate) struct Lane {
     levels: [level::State; Priority::ALL.len()],
+    /// On `Backend::Runtime`.
+    pub(crate) awaited: Option<Awaited>,
     pub(crate) settings: ThreadSettings,
     closed: AtomicBool,
     /// Threads that have started (or are about to) and not yet ended.
@@ -69,6 +73,7 @@ impl Lane {
     ) -> Arc<Self> {
         Arc::new(Self {
             levels: queue_limits.map(|limit| level::State::new(settings.threads, limit)),
+            awaited: (settings.backend == Backend::Runtime).then(Awaited::default),
             settings,
             closed: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
@@ -155,11 +160,16 @@ impl Lane {
         jobs
     }
 
-    /// The same for the suspended ones. A job in the registry may rest in the
-    /// queue just as well: its waker may have been called.
+    /// The same for the suspended ones, or the awaited ones. A job in the registry
+    /// may rest in the queue just as well: its waker may have been called.
     pub(crate) fn close_suspended(&self) -> Vec<Arc<dyn Run>> {
-        let suspended = self.levels.iter().map(|level| level.suspended().all());
-        let jobs: Vec<_> = suspended.flatten().collect();
+        let jobs: Vec<_> = match &self.awaited {
+            Some(awaited) => awaited.all(),
+            None => {
+                let suspended = self.levels.iter().map(|level| level.suspended().all());
+                suspended.flatten().collect()
+            }
+        };
         for job in &jobs {
             job.close(Cause::ShutDown);
         }

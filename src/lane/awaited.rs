@@ -1,0 +1,53 @@
+//! The jobs of a lane on [`Backend::Runtime`](crate::Backend::Runtime) that are
+//! awaited, so that a shutdown can tell their awaiters; see `backend/runtime.rs`.
+//!
+//! It is cut in shards, by thread, so that awaiters seldom meet at a lock. One is held
+//! for a few instructions.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use slab::Slab;
+
+use crate::job::Run;
+
+const SHARDS: usize = 16;
+
+#[derive(Default)]
+pub(crate) struct Awaited([Mutex<Slab<Arc<dyn Run>>>; SHARDS]);
+
+/// Where a job is in the register.
+#[derive(Clone, Copy)]
+pub(crate) struct AwaitedKey(usize);
+
+impl Awaited {
+    pub(crate) fn enter(&self, job: Arc<dyn Run>) -> AwaitedKey {
+        thread_local! {
+            static SHARD: usize = {
+                static NEXT: AtomicUsize = AtomicUsize::new(0);
+                // Relaxed: threads only have to be spread over the shards.
+                NEXT.fetch_add(1, Relaxed) % SHARDS
+            };
+        }
+        let shard = SHARD.try_with(|shard| *shard).unwrap_or(0);
+        AwaitedKey(self.lock(shard).insert(job) * SHARDS + shard)
+    }
+
+    pub(crate) fn leave(&self, AwaitedKey(key): AwaitedKey) {
+        let job = self.lock(key % SHARDS).try_remove(key / SHARDS);
+        // Outside the lock: it may be the last reference.
+        drop(job);
+    }
+
+    pub(super) fn all(&self) -> Vec<Arc<dyn Run>> {
+        let of_shard = |shard| {
+            let jobs = self.lock(shard);
+            jobs.iter().map(|(_, job)| job.clone()).collect::<Vec<_>>()
+        };
+        (0..SHARDS).flat_map(of_shard).collect()
+    }
+
+    fn lock(&self, shard: usize) -> MutexGuard<'_, Slab<Arc<dyn Run>>> {
+        self.0[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
