@@ -16,10 +16,10 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::task::{Context, Poll};
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::os::starter;
 
@@ -27,12 +27,10 @@ const TICK: Duration = Duration::from_millis(5);
 const TICKS_OF_A_SLICE: u32 = 2;
 /// How many ticks pass unasked before the ticker parks.
 const PATIENCE: u32 = 40;
-/// A ticker that could not be started is not tried again for so long.
-const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 /// Ticks, and in the lowest bits whether they are asked for: one word, since a call
 /// has to look at both.
-static CLOCK: AtomicU32 = AtomicU32::new(PARKED);
+static CLOCK: AtomicU32 = AtomicU32::new(NOT_ASKED);
 const DEMAND: u32 = 3;
 const PARKED: u32 = 0;
 const NOT_ASKED: u32 = 1;
@@ -114,57 +112,35 @@ fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Result<u32, u32> {
 
 #[cold]
 fn ask() {
-    if set_demand(|_| true, ASKED) == Ok(PARKED) && !wake_ticker() {
-        // The next call tries anew.
-        let _ = set_demand(|_| true, PARKED);
+    if set_demand(|_| true, ASKED) == Ok(PARKED) {
+        // A thread that holds the lock sees the demand, or has the ticker started.
+        if let Some((_, ticker)) = TICKER.try_lock().ok().as_deref().and_then(Option::as_ref) {
+            ticker.unpark();
+        }
     }
 }
 
-enum Ticker {
-    /// No thread was to be had so far; when it was tried last.
-    Missing(Option<Instant>),
-    Started(Thread),
-}
+/// The process that has the ticker, and the ticker: it is started with the first lane.
+static TICKER: Mutex<Option<(u32, Thread)>> = Mutex::new(None);
 
-/// Wakes the ticker, or starts it. False if it can't be started: until it can,
-/// no slice ends.
-fn wake_ticker() -> bool {
-    static TICKER: Mutex<Ticker> = Mutex::new(Ticker::Missing(None));
-    let Ok(mut ticker) = TICKER.try_lock() else {
-        // Another thread is at it.
-        return true;
-    };
-    match &*ticker {
-        Ticker::Started(thread) => thread.unpark(),
-        Ticker::Missing(Some(tried)) if tried.elapsed() < TRY_AGAIN => return false,
-        Ticker::Missing(_) => match start_ticker() {
-            Ok(thread) => *ticker = Ticker::Started(thread),
-            Err(error) => {
-                *ticker = Ticker::Missing(Some(Instant::now()));
-                // The log is foreign code, which may panic.
-                drop(ticker);
-                crate::trace::warn_no_ticker(&error);
-                return false;
-            }
-        },
+/// Starts the ticker, if this process has none.
+pub(crate) fn start_ticker() -> io::Result<()> {
+    let mut ticker = TICKER.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    if ticker.as_ref().is_none_or(|(owner, _)| *owner != process) {
+        let (me, started) = mpsc::channel();
+        starter::spawn("twolane-ticker".to_owned(), move || {
+            let _ = me.send(thread::current());
+            tick();
+        })?;
+        *ticker = Some((process, started.recv().map_err(io::Error::other)?));
     }
-    true
-}
-
-fn start_ticker() -> io::Result<Thread> {
-    let (me, ticker) = mpsc::channel();
-    starter::spawn("twolane-ticker".to_owned(), move || {
-        let _ = me.send(thread::current());
-        tick();
-    })?;
-    ticker.recv().map_err(io::Error::other)
+    Ok(())
 }
 
 fn tick() {
     let mut unasked = 0;
     loop {
-        thread::sleep(TICK);
-        CLOCK.fetch_add(ONE_TICK, Relaxed);
         match set_demand(|demand| demand == ASKED, NOT_ASKED) {
             Ok(_) => unasked = 0,
             Err(_) => unasked += 1,
@@ -175,6 +151,8 @@ fn tick() {
             }
             unasked = 0;
         }
+        thread::sleep(TICK);
+        CLOCK.fetch_add(ONE_TICK, Relaxed);
     }
 }
 
@@ -186,12 +164,11 @@ fn tick() {
 /// gives way goes behind all that has not run yet, also what comes later, so
 /// that a small job waits for one slice and not for one of each long job; and
 /// when eight others in a row have gone before those that gave way, it is their
-/// turn. On `Backend::Runtime` one that has not run yet goes before it each time,
-/// and else the order is Tokio's. It is also where such a future sees its
-/// cancellation and a shutdown.
+/// turn. On `Backend::Runtime` the order is Tokio's. It is also where such a future
+/// sees its cancellation and a shutdown.
 ///
 /// A closure can't give way; see [`JobContext`](crate::JobContext). Outside a
-/// CPU job it yields like [`tokio::task::yield_now`], by the same clock.
+/// CPU job, in a process that has a lane, it yields like [`tokio::task::yield_now`], by the same clock.
 ///
 /// # Cancel safety
 /// It holds nothing.

@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use tokio::sync::Semaphore;
 
 use crate::backend::{Backend, ThreadHooks, ThreadSettings};
+use crate::budget;
 use crate::build_error::BuildError;
 use crate::io::lane::IoLane;
 use crate::lane::{Lane, Level};
@@ -90,9 +91,9 @@ impl Builder {
 
     /// What the threads are called: `NAME-0`, `NAME-1`, ..., those of the other
     /// priorities `NAME-high-0` and `NAME-low-0`, and `NAME-warden`. Default:
-    /// `twolane`. Linux shows the first 15 bytes. (`twolane-starter`, and
-    /// `twolane-ticker` once a job called `yield_if_due`, belong to the process
-    /// and not to a lane. They sleep, as does the warden.)
+    /// `twolane`. Linux shows the first 15 bytes. (`twolane-starter`
+    /// and `twolane-ticker` belong to the process and not to a lane. They sleep, as
+    /// does the warden; the ticker while no job asks `yield_if_due`.)
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().thread_name("query");
@@ -157,7 +158,7 @@ impl Builder {
     /// With n threads a limit of n leaves no queue at all, and the threads idle
     /// between an end and the next submission. For load that shall be shed:
     /// threads x (longest wait that is of use / time a job takes). A limited
-    /// queue costs each job two small allocations.
+    /// queue costs each job two small allocations, and the semaphore's short lock.
     ///
     /// ```
     /// use twolane::{CpuRuntime, Priority};
@@ -283,6 +284,7 @@ impl Builder {
             return Err(BuildError::IoRuntimeGone);
         }
 
+        budget::start_ticker().map_err(BuildError::Spawn)?;
         let birth_nice = starter::birth_nice().map_err(BuildError::Spawn)?;
         let weights = self.weights(birth_nice);
         let settings = ThreadSettings {

@@ -45,11 +45,11 @@
 //! | a small job that must not wait for a queue of large ones | [`with_priority`](Handle::with_priority)[`(Priority::High)`](Priority) |
 //! | bulk work that may wait: compactions, re-indexing | `with_priority(Priority::Low)` |
 //! | more load than the lane can serve | [`Builder::queue_limit`]: [`try_spawn_cpu`](Handle::try_spawn_cpu) sheds it, [`admit`](Handle::admit) holds it back |
-//! | work that nobody wants after a while | [`Permit::with_deadline`], or a timeout around its [`Task`] |
+//! | work that is of no use after a while | a timeout around its [`Task`], or [`Permit::with_deadline`] |
 //! | many tasks | [what joins futures](Task#many-tasks) |
 //! | a long loop in a future | [`yield_if_due`] |
 //! | a good moment in a future to let others go first | [`yield_now`] |
-//! | a long loop in a closure | [`checkpoint`] |
+//! | a long loop in a closure | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
 //! | a wait for any of it on a plain thread | [`Task::wait`] |
 //! | what became of all the jobs | [`Handle::metrics`] |
 //! | a test with Tokio's paused clock | `Builder::hold_paused_clock` (feature `test-util`) |
@@ -62,14 +62,15 @@
 //! # What holds
 //!
 //! - A [`Task`] that is dropped cancels its job: queued, it never runs.
-//! - A queue with a [limit](Builder::queue_limit) takes on no more than that from
-//!   outside, gives its places in the order of asking, and loses none; and no job
-//!   waits for a place that it holds itself.
-//! - The [books](Metrics) balance: what was submitted is there, or has ended in one
-//!   way.
-//! - A forked child that waits for a task, a place or a shutdown gets an error
-//!   instead ([`JoinError::is_forked`]).
-//! - A panic reaches the one who awaits, payload intact, and nobody else.
+//! - A queue with a [limit](Builder::queue_limit) holds no more jobs from outside
+//!   than that, whatever their callers do, so it bounds memory; it serves waiters in
+//!   FIFO order; and no job waits for a permit that it holds itself.
+//! - The [counters](Metrics) balance: what was submitted is there, or has ended in
+//!   one way.
+//! - Awaiting what is ready spends Tokio's [cooperative budget](tokio::task::coop), as
+//!   Tokio's own types do: a loop over finished tasks, or over a buffered stream, lets
+//!   other tasks have their turns.
+//! - A panic reaches the awaiter, payload intact, and goes no further.
 //! - A body or stream that is cut short is an error, never an end.
 //! - A shutdown, in any form, from anywhere, hangs nothing and loses nothing in
 //!   silence: a job that never runs is told to its task, or to the log if it was
@@ -91,11 +92,12 @@
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
 //! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`; implies `http-body` |
 //! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
+//! | `metrics` | no | histograms of queue wait and run time in [`Metrics`]; two to four readings of the clock for each job |
+//! | `idle-class` | no | `Builder::idle_class_for_low`, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
 //! Linux is where it is tested. For Windows and macOS it is compiled, not run:
-//! there it should work, without weights and quotas; on Apple's systems
-//! [`current_job`] in a stolen child may be less sure of its answer.
+//! there it should work, without weights and quotas.
 //!
 //! # Public dependencies
 //!
@@ -115,6 +117,9 @@
     not(all(feature = "reqwest", feature = "tower", feature = "object_store_0_14")),
     allow(rustdoc::broken_intra_doc_links)
 )]
+
+#[macro_use]
+mod opaque;
 
 mod admission;
 mod backend;

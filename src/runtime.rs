@@ -327,8 +327,4 @@ impl Future for Shutdown {
     }
 }
 
-impl fmt::Debug for Shutdown {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shutdown").finish_non_exhaustive()
-    }
-}
+debug_by_name!(Shutdown);

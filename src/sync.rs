@@ -4,9 +4,7 @@
 //! The files that hold a protocol import from here only. `tests/loom`
 //! compiles those very files with loom's stand-ins in the place of this one.
 
-pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence,
-};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 pub(crate) use atomic_waker::AtomicWaker;

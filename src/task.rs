@@ -50,6 +50,11 @@ use crate::trace::warn_of_lost_jobs;
 /// | `abort_all` | `tasks.iter().for_each(Task::cancel)`; or `clear`, or a drop, if nobody wants the results |
 /// | `detach_all` | `tasks.into_iter().for_each(Task::detach)` |
 ///
+/// Awaiting spends Tokio's cooperative budget: a future that finds more than 128
+/// finished tasks in one poll is polled again for the rest. With a `join_all` over
+/// many thousands of tasks that adds up, as it does with Tokio's own join handles;
+/// await them in a loop, or put `tokio::task::coop::unconstrained` around it.
+///
 /// A panic is the result of its own task alone. Dropping waits for nothing: what
 /// runs then sees it by [`JobContext::checkpoint`](crate::JobContext::checkpoint),
 /// and to wait for its end, cancel and go on to await.
@@ -225,7 +230,7 @@ impl<T> Task<T> {
     ///
     /// The same goes for [`Admit::wait`](crate::Admit::wait), but that on a thread
     /// of the lane it does not wait at all: there, what is submitted goes in by the
-    /// job's own place. What is not seen: a closure that waits for a `spawn_io`
+    /// job's own permit. What is not seen: a closure that waits for a `spawn_io`
     /// whose future awaits a job of the lane. With a free thread that works; on a
     /// lane whose threads all wait like that it hangs. Let the closure be a future.
     ///

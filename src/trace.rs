@@ -80,16 +80,9 @@ pub(crate) fn error_no_threads(_priority: Priority, _error: &io::Error) {
 /// Jobs that were detached, and then dropped before their end.
 pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
     log!(
-        warn, jobs = _jobs,
+        warn,
+        jobs = _jobs,
         "detached jobs were dropped before their end: the lane was shut down, its queue is full, \
          its I/O runtime is gone, or there are no threads. Keep the tasks of jobs that matter"
-    );
-}
-
-/// No slice ends until there is a ticker.
-pub(crate) fn warn_no_ticker(_error: &io::Error) {
-    log!(
-        warn, error = %_error,
-        "no thread to be had for yield_if_due to count time by: nothing gives way, until there is"
     );
 }

@@ -62,7 +62,8 @@ impl Admit {
     fn poll_enter(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, Cause>> {
         loop {
             match &mut self.step {
-                Step::NotPolled => match (Permit::enter(&self.handle), self.handle.level().limit()) {
+                Step::NotPolled => match (Permit::enter(&self.handle), self.handle.level().limit())
+                {
                     (Err(Cause::QueueFull), Some(limit)) => {
                         self.step = Step::Waits(Box::pin(limit.clone().acquire_owned()));
                     }

@@ -46,6 +46,8 @@ use crate::lane::Level;
 
 /// A round trip that finds its awaiter asleep takes some 10 µs here.
 const LINGER: Duration = Duration::from_micros(20);
+/// Jobs without a turn of rayon's between them.
+const MOST_JOBS: usize = 64;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
@@ -129,6 +131,7 @@ impl Drainers {
             lingers: false,
             next: None,
             rayon_had_its: budget::ticks(),
+            jobs: 0,
         };
         IS_DRAINING.set(true);
         turn.take();
@@ -147,8 +150,9 @@ struct Turn<'a, S> {
     lingers: bool,
     /// One that goes on.
     next: Option<Arc<dyn Run>>,
-    /// When rayon's own work had its turn, by the ticker.
+    /// When rayon's own work had its turn, by the ticker, and the jobs since then.
     rayon_had_its: u32,
+    jobs: usize,
 }
 
 impl<S: Fn()> Turn<'_, S> {
@@ -197,16 +201,22 @@ impl<S: Fn()> Turn<'_, S> {
     fn run(&mut self, job: Arc<dyn Run>) {
         self.level.pause_for_quota(&*job);
         match self.level.step(job, None) {
-            // Where the queue is empty, rayon's turn comes before this worker parks. A
-            // ticket on its way to another worker would be the first thing that it
-            // finds, and would come to nothing here.
             After::Ended | After::Rests(_) => {
-                if self.level.has_queued() && !self.drainers.tickets.has_searcher() {
+                self.jobs += 1;
+                if self.is_rayons_turn() {
                     self.give_rayon_its_turn();
                 }
             }
             After::Again { job, gave_way } => self.go_on(job, gave_way),
         }
+    }
+
+    /// After a job. Where the queue is empty, rayon's turn comes before this worker
+    /// parks. A ticket on its way to another worker would be the first thing that it
+    /// finds, and would come to nothing here. Neither is put off for long.
+    fn is_rayons_turn(&self) -> bool {
+        let is_good = || self.level.has_queued() && !self.drainers.tickets.has_searcher();
+        self.jobs >= MOST_JOBS || is_good()
     }
 
     /// A job has work to do again after its step.
@@ -230,6 +240,7 @@ impl<S: Fn()> Turn<'_, S> {
     fn give_rayon_its_turn(&mut self) -> Option<Yield> {
         self.end_search();
         self.rayon_had_its = budget::ticks();
+        self.jobs = 0;
         rayon_core::yield_now()
     }
 

@@ -9,10 +9,13 @@
 /// | `tokio::spawn` inside a job | **on the I/O lane**: use [`spawn`](crate::Handle::spawn) for what computes | on the CPU lane |
 /// | a socket opened directly inside a job | belongs to the I/O lane | panics (see below) |
 /// | a Tokio timer inside a job | the I/O lane's | the CPU runtime's own |
+/// | `Runtime::block_on`, `Handle::block_on` inside a closure | works, and keeps the thread | **panics**: *"Cannot start a runtime from within a runtime"*; `block_in_place` around it works |
 /// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not see its cancel | as in any Tokio task; none for closures |
-/// | `tokio::task::id()` inside a job | none | of the Tokio task that runs it: closures and short futures share one |
+/// | the order of jobs | that of submission; a future that gives way goes behind those that have not run | Tokio's |
+/// | a future that was woken counts in [`Metrics`](crate::Metrics) as | queued | suspended, until it is polled: Tokio queues it |
+/// | what a queued job has captured, at a shutdown while every thread is stuck | is dropped at once | is dropped when a thread is free, unless the job is awaited |
+/// | `tokio::task::id()` inside a job | none | its own |
 /// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |
-/// | [`current_job`](crate::current_job) costs | microseconds | nanoseconds |
 ///
 /// The panic of a socket in a job on `Backend::Runtime` reads *"A Tokio 1.x
 /// context was found, but IO is disabled"*. It means: this future does I/O

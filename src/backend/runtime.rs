@@ -16,7 +16,6 @@
 //! awaited yet is closed by its awaiter, which finds the lane closed. What a closed job
 //! has captured is dropped with its Tokio task.
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::mem;
@@ -162,11 +161,7 @@ impl CpuTokio {
     }
 }
 
-impl fmt::Debug for CpuTokio {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CpuTokio").finish_non_exhaustive()
-    }
-}
+debug_by_name!(CpuTokio);
 
 /// A job as a task of the runtime.
 struct JobTask {

@@ -1,6 +1,5 @@
 //! [`InIoContext`]: a future inside the I/O runtime's context.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -63,8 +62,4 @@ impl<F: Future> Future for InIoContext<F> {
     }
 }
 
-impl<F> fmt::Debug for InIoContext<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InIoContext").finish_non_exhaustive()
-    }
-}
+debug_by_name!(InIoContext<F>);

@@ -20,7 +20,7 @@ use crate::handle::Handle;
 use crate::inherit::{self, Covered};
 use crate::job::completion::Completion;
 use crate::job::{Cancel, Join};
-use crate::lane::{AwaitedKey, Lane};
+use crate::lane::Lane;
 use crate::panics;
 use crate::task::Task;
 use crate::trace::{self, Origin};
@@ -123,10 +123,6 @@ impl<T: Send + 'static> Join<T> for IoJob<T> {
         None
     }
 
-    fn enter_awaited(self: Arc<Self>) -> Option<AwaitedKey> {
-        None
-    }
-
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
         self
     }
@@ -166,9 +162,7 @@ impl<F, T> Runner<F, T> {
     fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let (handle, job) = (self.handle.clone(), self.job.clone());
         let _covered = inherit::enter(self.covered.clone());
-        context::with_entered(&handle, || {
-            trace::in_scope(job.origin.as_ref(), || f(self))
-        })
+        context::with_entered(&handle, || trace::in_scope(job.origin.as_ref(), || f(self)))
     }
 }
 

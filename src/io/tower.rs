@@ -1,7 +1,6 @@
 //! [`IoLayer`]: any HTTP client that is a tower service, on the I/O lane.
 
 use std::error::Error;
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -172,11 +171,7 @@ impl<D, E, F: Into<BoxError>> Future for IoResponse<D, E, F> {
     }
 }
 
-impl<D, E, F> fmt::Debug for IoResponse<D, E, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IoResponse").finish_non_exhaustive()
-    }
-}
+debug_by_name!(IoResponse<D, E, F>);
 
 /// The body of an [`IoService`]'s response: read on the I/O lane, with the
 /// service's own errors, boxed.

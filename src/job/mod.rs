@@ -62,7 +62,9 @@ pub(crate) trait Join<T>: Cancel {
         self.lane().is_some_and(|lane| lane.awaited.is_some())
     }
     /// Enters the job into it.
-    fn enter_awaited(self: Arc<Self>) -> Option<AwaitedKey>;
+    fn enter_awaited(self: Arc<Self>) -> Option<AwaitedKey> {
+        None
+    }
     // Trait upcasting is newer than the MSRV.
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }

@@ -33,13 +33,14 @@ use crate::sync::{Ordering::SeqCst, fence};
 use crate::warden::Order;
 
 pub(super) struct State {
-    queue: RunQueue,
-    suspended: Suspended,
+    pub(super) queue: RunQueue,
+    pub(super) suspended: Suspended,
     /// The permits of a queue that has a limit.
-    limit: Option<Arc<Semaphore>>,
-    counters: Counters,
+    pub(super) limit: Option<Arc<Semaphore>>,
+    pub(super) counters: Counters,
     starting: Mutex<()>,
-    threads: OnceLock<Threads>,
+    /// None before the first use.
+    pub(super) threads: OnceLock<Threads>,
 }
 
 impl State {
@@ -52,26 +53,6 @@ impl State {
             starting: Mutex::new(()),
             threads: OnceLock::new(),
         }
-    }
-
-    pub(super) fn limit(&self) -> Option<&Arc<Semaphore>> {
-        self.limit.as_ref()
-    }
-
-    pub(super) fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    pub(super) fn threads(&self) -> Option<&Threads> {
-        self.threads.get()
-    }
-
-    pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
-        self.queue.pop()
-    }
-
-    pub(super) fn suspended(&self) -> &Suspended {
-        &self.suspended
     }
 }
 
@@ -101,11 +82,11 @@ impl Level {
 
     /// None if the queue has no limit.
     pub(crate) fn limit(&self) -> Option<&Arc<Semaphore>> {
-        self.state().limit()
+        self.state().limit.as_ref()
     }
 
     pub(crate) fn counters(&self) -> &Counters {
-        self.state().counters()
+        &self.state().counters
     }
 
     #[cfg(feature = "metrics")]
@@ -116,12 +97,12 @@ impl Level {
     /// None on `Backend::Runtime`, where Tokio has them.
     pub(crate) fn suspended(&self) -> Option<&Suspended> {
         let is_tokios = self.lane.awaited.is_some();
-        (!is_tokios).then(|| self.state().suspended())
+        (!is_tokios).then(|| &self.state().suspended)
     }
 
     /// None before the first use.
     pub(crate) fn threads(&self) -> Option<&Threads> {
-        self.state().threads()
+        self.state().threads.get()
     }
 
     /// The answer is the job's Tokio task, if it is one.
@@ -163,7 +144,7 @@ impl Level {
     }
 
     pub(crate) fn pop(&self) -> Option<Arc<dyn Run>> {
-        self.state().pop()
+        self.state().queue.pop()
     }
 
     /// Queues a job that was woken in its own step; if it gave way, behind those

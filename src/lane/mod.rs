@@ -25,9 +25,9 @@ use std::io;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::backend::{Backend, ThreadSettings};
+use crate::backend::{Backend, ThreadSettings, Threads};
 use crate::error::Cause;
 use crate::io::lane::IoLane;
 use crate::job::Run;
@@ -91,7 +91,7 @@ impl Lane {
 
     /// The priorities that have threads.
     pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
-        let is_started = |p: &Priority| self.state_of(*p).threads().is_some();
+        let is_started = |p: &Priority| self.state_of(*p).threads.get().is_some();
         Priority::ALL.into_iter().filter(is_started)
     }
 
@@ -108,25 +108,29 @@ impl Lane {
 
     /// How many jobs run.
     pub(crate) fn running(&self) -> u64 {
-        let running = |level: &level::State| level.counters().running();
-        self.levels.iter().map(running).sum()
+        self.levels
+            .iter()
+            .map(|level| level.counters.running())
+            .sum()
     }
 
     /// Whether any priority has a limit.
     pub(crate) fn has_limits(&self) -> bool {
-        self.levels.iter().any(|level| level.limit().is_some())
+        self.limits().next().is_some()
     }
 
     pub(crate) fn has_issued(&self, permit: &OwnedSemaphorePermit) -> bool {
-        let mut limits = self.levels.iter().filter_map(level::State::limit);
-        limits.any(|limit| Arc::ptr_eq(limit, permit.semaphore()))
+        self.limits()
+            .any(|limit| Arc::ptr_eq(limit, permit.semaphore()))
     }
 
     /// Those that wait for a permit learn that there will be none.
     pub(crate) fn close_limits(&self) {
-        for limit in self.levels.iter().filter_map(level::State::limit) {
-            limit.close();
-        }
+        self.limits().for_each(|limit| limit.close());
+    }
+
+    fn limits(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
+        self.levels.iter().filter_map(|level| level.limit.as_ref())
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -152,8 +156,10 @@ impl Lane {
     /// Closes all that is queued and tells the awaiters. The destructors of the
     /// user's are still to run ([`discard`](Self::discard)): one may block.
     pub(crate) fn close_queued(&self) -> Vec<Arc<dyn Run>> {
-        let queued = |level| std::iter::from_fn(move || level::State::pop(level));
-        let jobs: Vec<_> = self.levels.iter().flat_map(queued).collect();
+        let queues = self.levels.iter().map(|level| &level.queue);
+        let jobs: Vec<_> = queues
+            .flat_map(|queue| std::iter::from_fn(|| queue.pop()))
+            .collect();
         for job in &jobs {
             job.close(Cause::ShutDown);
         }
@@ -166,7 +172,7 @@ impl Lane {
         let jobs: Vec<_> = match &self.awaited {
             Some(awaited) => awaited.all(),
             None => {
-                let suspended = self.levels.iter().map(|level| level.suspended().all());
+                let suspended = self.levels.iter().map(|level| level.suspended.all());
                 suspended.flatten().collect()
             }
         };
@@ -205,9 +211,8 @@ impl Lane {
 
     /// Lets the threads go. Only the warden calls it: it may block for a moment.
     pub(crate) fn retire_threads(&self) {
-        for threads in self.levels.iter().filter_map(level::State::threads) {
-            threads.retire();
-        }
+        let threads = self.levels.iter().filter_map(|level| level.threads.get());
+        threads.for_each(Threads::retire);
     }
 
     /// Counted from before the thread is spawned.
@@ -223,7 +228,7 @@ impl Lane {
 
     /// Whether it is closed and its last thread has ended.
     pub(crate) fn is_over(&self) -> bool {
-        let retired = |level: &level::State| level.threads().is_none_or(|t| t.is_retired());
+        let retired = |level: &level::State| level.threads.get().is_none_or(Threads::is_retired);
         self.is_closed() && self.levels.iter().all(retired) && self.alive.load(SeqCst) == 0
     }
 
