@@ -117,10 +117,10 @@ fn a_running_closure_sees_its_cancel() {
         for by_drop in [false, true] {
             let (started, running) = mpsc::channel();
             let (ended, end) = mpsc::channel();
-            let task = lanes.cpu.spawn_cpu(move || {
-                assert!(twolane::checkpoint().is_ok());
+            let task = lanes.cpu.handle().spawn_cpu_with(move |job| {
+                assert!(job.checkpoint().is_ok());
                 started.send(()).unwrap();
-                while twolane::checkpoint().is_ok() {
+                while job.checkpoint().is_ok() {
                     std::thread::yield_now();
                 }
                 ended.send(()).unwrap();
@@ -146,8 +146,7 @@ fn rayon_children_see_the_cancel_through_their_context() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 2);
     let (started, running) = mpsc::channel();
-    let task = lanes.cpu.spawn_cpu(move || {
-        let job = twolane::current_job().unwrap();
+    let task = lanes.cpu.handle().spawn_cpu_with(move |job| {
         let spin = || {
             while job.checkpoint().is_ok() {
                 std::thread::yield_now();
@@ -280,9 +279,9 @@ fn a_timeout_stops_the_work() {
         let lanes = lanes(backend, 1);
         let (ended, end) = mpsc::channel();
         let (started, running) = mpsc::channel();
-        let task = lanes.cpu.spawn_cpu(move || {
+        let task = lanes.cpu.handle().spawn_cpu_with(move |job| {
             started.send(()).unwrap();
-            while twolane::checkpoint().is_ok() {
+            while job.checkpoint().is_ok() {
                 std::thread::yield_now();
             }
             ended.send(()).unwrap();

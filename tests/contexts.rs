@@ -12,7 +12,7 @@ use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
-use twolane::Backend;
+use twolane::{Backend, JobContext};
 
 /// `span: message` of each event, or `target: message` outside any span.
 #[derive(Clone, Default)]
@@ -133,8 +133,7 @@ fn a_rayon_child_takes_the_span_from_its_job_context() {
         let Lanes { cpu, io: _io } = lanes(backend, 2);
         let ((), lines) = Log::during(|| {
             let _span = tracing::info_span!("request").entered();
-            let job = cpu.spawn_cpu(move || {
-                let job = twolane::current_job().unwrap();
+            let job = cpu.handle().spawn_cpu_with(move |job| {
                 // A thread that knows nothing of the job or the lanes.
                 std::thread::scope(|scope| {
                     let stranger = scope.spawn(|| {
@@ -203,10 +202,16 @@ fn a_job_that_ended_well_is_not_cancelled() {
     let _limit = support::time_limit();
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
-        let job = cpu.spawn_cpu(|| twolane::current_job().unwrap());
-        assert_eq!(job.wait().unwrap().checkpoint(), Ok(()), "{backend:?}");
-        let job = cpu.spawn(async { twolane::current_job().unwrap() });
-        assert_eq!(job.wait().unwrap().checkpoint(), Ok(()), "{backend:?}");
+        let task = cpu.handle().spawn_cpu_with(JobContext::clone);
+        let abort = task.abort_handle();
+        let job = task.wait().unwrap();
+        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
+        // Nor is a cancel that comes too late.
+        abort.abort();
+        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
+        // Nor a shutdown.
+        cpu.shutdown().wait();
+        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
     }
 }
 
@@ -217,12 +222,14 @@ fn without_a_subscriber_everything_works() {
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let job = cpu.spawn(async {
-            let job = twolane::current_job().unwrap();
             let span = tracing::info_span!("unheard");
             let nested = span.in_scope(|| twolane::spawn_io(two_polls()));
             nested.await.unwrap();
-            job.in_span(|| tracing::Span::current().is_disabled())
+            tracing::Span::current().is_disabled()
         });
+        assert!(job.wait().unwrap(), "{backend:?}");
+        let in_span = |job: &JobContext| job.in_span(|| tracing::Span::current().is_disabled());
+        let job = cpu.handle().spawn_cpu_with(in_span);
         assert!(job.wait().unwrap(), "{backend:?}");
     }
 }

@@ -31,9 +31,9 @@ impl Spinning {
         let (started, running) = mpsc::channel();
         let (sees, seen) = mpsc::channel();
         let (let_go, wait) = mpsc::channel();
-        let task = cpu.spawn_cpu(move || {
+        let task = cpu.spawn_cpu_with(move |job| {
             started.send(()).unwrap();
-            while twolane::checkpoint().is_ok() {
+            while job.checkpoint().is_ok() {
                 std::thread::yield_now();
             }
             sees.send(()).unwrap();

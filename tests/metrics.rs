@@ -4,11 +4,10 @@
 mod support;
 
 use std::sync::mpsc;
-use std::time::Duration;
 
 use support::{BOTH, Stuck, lanes, time_limit};
 use tokio::sync::oneshot;
-use twolane::Priority;
+use twolane::{Backend, Priority};
 
 #[test]
 fn a_snapshot_tells_where_each_job_is() {
@@ -36,13 +35,16 @@ fn a_snapshot_tells_where_each_job_is() {
         );
         assert_eq!(cpu.with_priority(Priority::High).metrics().submitted, 0);
 
-        // One that was woken is queued again.
+        // One that was woken is queued again, by the lane or, out of its sight, by
+        // Tokio.
         let_go.send(()).unwrap();
         let metrics = cpu.metrics();
-        assert_eq!(
-            (metrics.queued, metrics.running, metrics.suspended),
-            (2, 1, 0)
-        );
+        let expected = match backend {
+            Backend::Rayon => (2, 1, 0),
+            Backend::Runtime => (1, 1, 1),
+        };
+        let found = (metrics.queued, metrics.running, metrics.suspended);
+        assert_eq!(found, expected);
         end.send(()).unwrap();
         running.wait().unwrap();
         queued.wait().unwrap();
@@ -95,10 +97,12 @@ fn what_a_shutdown_drops_is_in_the_books() {
     }
 }
 
-/// Each wait, as long as steps are not short. A job that waits while this thread
-/// counts 3 ms is in the books with as much, and so is the step that it waits for.
+/// Each of them. A job that waits while this thread counts 3 ms is in the books with
+/// as much, and so is the step that it waits for.
+#[cfg(feature = "metrics")]
 #[test]
 fn waits_and_steps_are_timed() {
+    use std::time::Duration;
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = lanes(backend, 1);
@@ -120,7 +124,46 @@ fn waits_and_steps_are_timed() {
         assert!(longest >= Duration::from_millis(3), "{metrics:?}");
         let slowest = metrics.run_time.quantile(1.0).unwrap();
         assert!(slowest >= Duration::from_millis(3), "{metrics:?}");
+        assert_eq!(metrics.run_time.count(), 2);
         let counts = metrics.run_time.buckets().map(|(_, count)| count);
         assert_eq!(counts.sum::<u64>(), metrics.run_time.count());
+    }
+}
+
+/// However short and many the jobs: none is left out. A future that is woken waits
+/// in the queue once more, and its second poll is a step of its own; on
+/// `Backend::Runtime` it waits in Tokio's queue.
+#[cfg(feature = "metrics")]
+#[test]
+fn every_wait_and_step_is_counted() {
+    const EACH: u64 = 100;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        for _ in 0..EACH {
+            cpu.spawn_cpu(|| ()).wait().unwrap();
+        }
+        assert_eq!(cpu.metrics().queue_wait.count(), EACH);
+        assert_eq!(cpu.metrics().run_time.count(), EACH);
+        for _ in 0..EACH {
+            let (waits, is_waiting) = mpsc::channel();
+            let (wake, woken) = oneshot::channel::<()>();
+            let future = cpu.spawn(async move {
+                waits.send(()).unwrap();
+                woken.await.unwrap();
+            });
+            is_waiting.recv().unwrap();
+            // After its first step.
+            cpu.spawn_cpu(|| ()).wait().unwrap();
+            wake.send(()).unwrap();
+            future.wait().unwrap();
+        }
+        assert_eq!(cpu.metrics().run_time.count(), 4 * EACH);
+        let waits = match backend {
+            Backend::Rayon => 4 * EACH,
+            Backend::Runtime => 3 * EACH,
+        };
+        assert_eq!(cpu.metrics().queue_wait.count(), waits);
     }
 }

@@ -61,7 +61,7 @@ assert_impl_all!(InIoContext<Pending<()>>: Future, Debug, Send, Sync, Unpin);
 assert_not_impl_any!(InIoContext<Rc<u8>>: Send, Sync);
 assert_not_impl_any!(InIoContext<std::marker::PhantomPinned>: Unpin);
 assert_impl_all!(SendIo: Future, Debug, Send, Unpin);
-assert_impl_all!(YieldIfDue: Future, Debug, Send, Sync, Unpin);
+assert_impl_all!(Yield: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(Backend: Copy, Debug, Eq, std::hash::Hash, Default, Send, Sync);
 assert_impl_all!(IoLaneState: Copy, Debug, Eq, std::hash::Hash, Send, Sync);
 
@@ -146,8 +146,8 @@ fn debug_tells_the_state() {
         assert!(io.block_on(&mut task).unwrap_err().is_cancelled());
         shows(&task, &["finished: true"]);
         shows(&abort, &["finished: true"]);
-        let inside = || shows(&current_job().unwrap(), &["JobContext", "cancelled: false"]);
-        cpu.spawn_cpu(inside).wait().unwrap();
+        let inside = |job: &JobContext| shows(job, &["JobContext", "cancelled: false"]);
+        handle.spawn_cpu_with(inside).wait().unwrap();
         shows(&handle.in_io_context(pending::<()>), &["InIoContext"]);
         let bridged = handle.stream_from_io(stream::pending::<u8>(), 77, |_| 1);
         shows(&bridged, &["Bridged", "buffered: 0", "limit: 77"]);
@@ -157,7 +157,7 @@ fn debug_tells_the_state() {
         let shutdown = cpu.shutdown();
         shows(&shutdown, &["Shutdown"]);
         shutdown.wait();
-        shows(&handle, &[&name, "closed: true", "busy_threads: 0"]);
+        shows(&handle, &[&name, "closed: true", "running: 0"]);
         drop(io);
         shows(&handle, &["io_lane: Gone"]);
     }
@@ -165,7 +165,8 @@ fn debug_tells_the_state() {
     shows(&settings, &["Builder", "Rayon", "3", "query"]);
     let request = reqwest::Client::new().get("http://127.0.0.1:1/").send_io();
     shows(&request.body_limit(77), &["SendIo", "body_limit: 77"]);
-    shows(&yield_if_due(), &["YieldIfDue"]);
+    shows(&yield_if_due(), &["Yield"]);
+    shows(&yield_now(), &["Yield"]);
 }
 
 /// `unwrap` prints `Debug`: it must tell what happened.

@@ -23,25 +23,15 @@ mod job {
 }
 #[path = "../../src/io/bridge.rs"]
 mod bridge;
-#[path = "../../src/lane/deadlines.rs"]
-mod deadlines;
-#[path = "../../src/lane/gate.rs"]
-mod gate;
-#[path = "../../src/lane/opening.rs"]
-mod opening;
 #[path = "../../src/backend/relay.rs"]
 mod relay;
 #[path = "../../src/backend/tickets.rs"]
 mod tickets;
 
-mod length;
 mod of_bridges;
-mod of_deadlines;
 mod of_drainers;
 mod of_fetchers;
-mod of_gates;
 mod of_jobs;
-mod of_openings;
 
 /// Every interleaving with at most three preemptions: the bound under which
 /// the longest model ends in seconds. `LOOM_MAX_PREEMPTIONS=5` looks further.

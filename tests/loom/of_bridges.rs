@@ -13,7 +13,7 @@ use crate::{bridge, model};
 #[test]
 fn the_bridge_carries_all_and_its_end() {
     model(|| {
-        let (mut writer, mut reader) = bridge::channel::<u8>(1, "I/O");
+        let (mut writer, mut reader) = bridge::channel::<u8>(1, "I/O", "bytes");
         let pump = thread::spawn(move || {
             for item in 1..=2 {
                 let room = block_on(poll_fn(|cx| writer.poll_room(cx)));
@@ -34,7 +34,7 @@ fn the_bridge_carries_all_and_its_end() {
 #[test]
 fn a_lost_writer_is_no_end() {
     model(|| {
-        let (mut writer, mut reader) = bridge::channel::<u8>(8, "I/O");
+        let (mut writer, mut reader) = bridge::channel::<u8>(8, "I/O", "bytes");
         let pump = thread::spawn(move || {
             writer.send(1, 1);
             drop(writer);
@@ -50,7 +50,7 @@ fn a_lost_writer_is_no_end() {
 #[test]
 fn a_gone_reader_frees_the_writer() {
     model(|| {
-        let (mut writer, reader) = bridge::channel::<u8>(1, "I/O");
+        let (mut writer, reader) = bridge::channel::<u8>(1, "I/O", "bytes");
         writer.send(1, 1);
         let other = thread::spawn(move || drop(reader));
         let room = block_on(poll_fn(|cx| match writer.poll_room(cx) {

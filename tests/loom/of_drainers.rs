@@ -1,21 +1,23 @@
 //! The rayon backend's workers at the queue.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use loom::sync::Notify;
 use loom::sync::atomic::Ordering::SeqCst;
-use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
 
-use crate::length::Length;
 use crate::model;
+use crate::sync::Queue;
 use crate::tickets::{Kick, Tickets};
 
 /// A lane of the rayon backend, as in `backend/rayon.rs`. A ticket's worker is the
 /// thread that spawns it.
 struct Drained {
-    queue: Length,
+    queue: Queue<()>,
     tickets: Tickets,
+    /// Counted outside of the model, so that it orders nothing there. The next too.
     ran: AtomicUsize,
     /// Tickets spawned by a drainer that goes on with its own job.
     spawned: AtomicUsize,
@@ -27,7 +29,7 @@ struct Drained {
 impl Drained {
     fn with_workers(workers: usize) -> Arc<Self> {
         Arc::new(Self {
-            queue: Length::new(),
+            queue: Queue::new(),
             tickets: Tickets::new(workers),
             ran: AtomicUsize::new(0),
             spawned: AtomicUsize::new(0),
@@ -41,7 +43,8 @@ impl Drained {
     }
 
     fn push(&self) -> Kick {
-        self.queue.push();
+        self.queue.push(());
+        fence(SeqCst);
         self.tickets.kick()
     }
 
@@ -63,7 +66,7 @@ impl Drained {
         }
     }
 
-    /// Nobody parks from now on.
+    /// No worker parks from now on.
     fn lend(&self) {
         self.lent.store(true, SeqCst);
         fence(SeqCst);
@@ -75,7 +78,7 @@ impl Drained {
     fn drain(&self, worker: usize, then: Idle) {
         let mut searching = true;
         loop {
-            while self.queue.pop() {
+            while self.queue.pop().is_some() {
                 if std::mem::take(&mut searching) {
                     self.obey(self.tickets.found(|| self.is_empty()));
                 }
@@ -109,10 +112,22 @@ impl Drained {
         }
     }
 
+    /// As `Drainers::refuse`: the caller can't use the ticket that it has. One that
+    /// it offers to all is spawned, as far as the model goes.
+    fn refuse(&self) {
+        self.obey(self.tickets.retire(true, || self.is_empty()));
+    }
+
+    /// Whether there was one.
+    fn take_spawned(&self) -> bool {
+        let one_less = |spawned: usize| spawned.checked_sub(1);
+        let taken = self.spawned.fetch_update(SeqCst, SeqCst, one_less);
+        taken.is_ok()
+    }
+
     /// The tickets that were spawned come to their workers, one by one.
     fn use_spawned(&self) {
-        while self.spawned.load(SeqCst) > 0 {
-            self.spawned.fetch_sub(1, SeqCst);
+        while self.take_spawned() {
             self.drain(0, Idle::Goes);
         }
     }
@@ -134,8 +149,8 @@ enum Idle {
     Looks,
 }
 
-/// Two push, and whoever gets a ticket drains: when all have gone, the queue is
-/// empty.
+/// Two threads push, and each that gets a ticket drains: when all have gone, the
+/// queue is empty.
 fn no_job_is_left_without_a_drainer(workers: usize, [mine, others]: [Idle; 2]) {
     model(move || {
         let lane = Drained::with_workers(workers);
@@ -180,7 +195,7 @@ fn no_job_is_left_by_a_drainer_that_looks_for_other_work() {
     no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Looks]);
 }
 
-/// Of two who want a parked worker, one gets it, or it is gone already.
+/// Of two threads that want a parked worker, one gets it, or it is gone already.
 #[test]
 fn a_parked_worker_is_woken_once() {
     model(|| {
@@ -198,20 +213,46 @@ fn a_parked_worker_is_woken_once() {
     });
 }
 
-/// One pushes while another's ticket comes to a thread that can't use it, and
-/// is spawned again later.
+/// A ticket comes to a worker that can't use it, while another thread pushes: the
+/// worker gives it back and, if it is still needed, offers it to all. Another takes
+/// the offer, or it comes to such a worker once more.
 #[test]
-fn no_job_is_left_while_a_ticket_is_put_off() {
+fn no_job_is_left_by_a_ticket_that_is_refused() {
+    for refusals in [1, 2] {
+        for workers in [1, 2] {
+            model(move || {
+                let lane = Drained::with_workers(workers);
+                assert_eq!(lane.push(), Kick::Spawn);
+                let other = thread::spawn({
+                    let lane = lane.clone();
+                    move || lane.push_and_drain(Idle::Goes)
+                });
+                lane.spawned.fetch_add(1, SeqCst);
+                for _ in 0..refusals {
+                    if lane.take_spawned() {
+                        lane.refuse();
+                    }
+                }
+                other.join().unwrap();
+                lane.use_spawned();
+                lane.check(2);
+            });
+        }
+    }
+}
+
+/// The same while the other one parks with its own: it is woken for the job.
+#[test]
+fn a_ticket_that_is_refused_wakes_the_parked_worker() {
     model(|| {
         let lane = Drained::with_workers(2);
         assert_eq!(lane.push(), Kick::Spawn);
         let other = thread::spawn({
             let lane = lane.clone();
-            move || lane.push_and_drain(Idle::Goes)
+            move || lane.push_and_drain(Idle::Parks)
         });
-        lane.tickets.put_off();
-        lane.tickets.resume();
-        lane.drain(0, Idle::Goes);
+        lane.refuse();
+        lane.lend();
         other.join().unwrap();
         lane.use_spawned();
         lane.check(2);

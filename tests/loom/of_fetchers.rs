@@ -1,19 +1,21 @@
 //! The dedicated runtime's fetchers at the queue.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
-use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use loom::sync::atomic::{Ordering::SeqCst, fence};
 use loom::thread;
 
-use crate::length::Length;
 use crate::model;
 use crate::relay::{Call, Relay};
+use crate::sync::Queue;
 
-/// A lane of the runtime backend, as in `backend/fetcher.rs`. A fetcher runs on the thread that spawns it, when that has done
-/// what it was at.
+/// A lane of the runtime backend, as in `backend/fetcher.rs`. A fetcher runs on the
+/// thread that spawns it, when that has done what it was at.
 struct Fetched {
-    queue: Length,
+    queue: Queue<()>,
     relay: Relay,
+    /// Counted outside of the model, so that it orders nothing there.
     ran: AtomicUsize,
 }
 
@@ -27,7 +29,8 @@ enum Then {
 
 impl Fetched {
     fn push(&self) -> bool {
-        self.queue.push();
+        self.queue.push(());
+        fence(SeqCst);
         self.calls()
     }
 
@@ -46,7 +49,7 @@ impl Fetched {
     /// How many fetchers wait after that on this thread's account.
     fn take_turn(&self, then: Then) -> usize {
         self.relay.begin_turn();
-        if !self.queue.pop() {
+        if self.queue.pop().is_none() {
             return 0;
         }
         let spawned = usize::from(!self.queue.is_empty() && self.calls());
@@ -63,7 +66,7 @@ fn no_job_is_left(threads: usize, mine: Then, others: Then) {
     const JOBS_OF_MINE: usize = 2;
     model(move || {
         let lane = Arc::new(Fetched {
-            queue: Length::new(),
+            queue: Queue::new(),
             relay: Relay::new(threads),
             ran: AtomicUsize::new(0),
         });
@@ -76,7 +79,7 @@ fn no_job_is_left(threads: usize, mine: Then, others: Then) {
         }
         other.join().unwrap();
         assert_eq!(lane.ran.load(SeqCst), JOBS_OF_MINE + 1);
-        // And nobody is said to wait who does not.
+        // And no fetcher is said to wait that does not.
         for _ in 0..threads {
             assert!(lane.push());
         }

@@ -2,16 +2,67 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
 
 use loom::future::block_on;
 use loom::sync::atomic::Ordering::SeqCst;
-use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
+use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
 
+use crate::error::{self, Cause};
 use crate::job::completion::{Completion, Slot, wake};
-use crate::job::state::{Audience, Cause, Close, Paused, Start, State};
+use crate::job::state::{Audience, Close, Paused, Start, State};
+use crate::model;
 use crate::sync::Queue;
-use crate::{error, model};
+
+/// Counted outside of the model, so that it orders nothing there.
+#[derive(Default)]
+struct Count(AtomicI32);
+
+impl Count {
+    fn add(&self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+
+    fn get(&self) -> i32 {
+        self.0.load(SeqCst)
+    }
+}
+
+/// As `lane/counters.rs`.
+#[derive(Default)]
+struct Counters {
+    submitted: Count,
+    begun: Count,
+    rested: Count,
+    woken: Count,
+    completed: Count,
+    /// Cancelled, expired, dropped.
+    closed: Count,
+    closed_queued: Count,
+    closed_suspended: Count,
+}
+
+impl Counters {
+    fn queued(&self) -> i32 {
+        self.submitted.get() + self.woken.get() - self.begun.get() - self.closed_queued.get()
+    }
+
+    fn running(&self) -> i32 {
+        self.begun.get() - self.rested.get() - self.completed.get()
+    }
+
+    fn suspended(&self) -> i32 {
+        self.rested.get() - self.woken.get() - self.closed_suspended.get()
+    }
+
+    fn ended(&self) -> i32 {
+        self.completed.get() + self.closed.get()
+    }
+}
+
+/// The steps of a future here: the second has the output.
+const STEPS: i32 = 2;
 
 /// The lane and a future on it, as in `job/mod.rs`, with counters where the
 /// work would be.
@@ -19,16 +70,19 @@ struct Model {
     completion: Completion<u8>,
     queue: Queue<()>,
     closed: AtomicBool,
-    work_is_there: AtomicBool,
-    work_dropped: AtomicUsize,
-    steps: AtomicUsize,
-    /// As in the books.
-    endings: AtomicUsize,
+    counters: Counters,
+    steps: Count,
+    work_dropped: Count,
+    /// It is in the registry of suspended jobs. (The lock of that one orders more.)
+    registered: Count,
+    /// Its deadline has passed. (The clock orders nothing.)
+    expired: Count,
 }
 
 impl Model {
     fn new() -> Arc<Self> {
         let model = Self::unsubmitted();
+        model.counters.submitted.add();
         model.queue.push(());
         model
     }
@@ -38,116 +92,178 @@ impl Model {
             completion: Completion::new(State::queued(), Slot::Empty),
             queue: Queue::new(),
             closed: AtomicBool::new(false),
-            work_is_there: AtomicBool::new(true),
-            work_dropped: AtomicUsize::new(0),
-            steps: AtomicUsize::new(0),
-            endings: AtomicUsize::new(0),
+            counters: Counters::default(),
+            steps: Count::default(),
+            work_dropped: Count::default(),
+            registered: Count::default(),
+            expired: Count::default(),
         })
-    }
-
-    fn tell_closed(&self, cause: Cause, audience: Audience) {
-        self.endings.fetch_add(1, SeqCst);
-        self.completion.closed(cause, audience);
     }
 
     fn state(&self) -> &State {
         &self.completion.state
     }
 
-    /// Takes the work, if it is still there.
-    fn discard(&self) {
-        if self.work_is_there.swap(false, SeqCst) {
-            self.work_dropped.fetch_add(1, SeqCst);
+    fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
+    }
+
+    /// `was_suspended`: by the counters, until now.
+    fn tell_closed(&self, cause: Cause, audience: Audience, was_suspended: bool) {
+        self.counters.closed.add();
+        if was_suspended {
+            self.counters.closed_suspended.add();
+        } else {
+            self.counters.closed_queued.add();
+        }
+        self.completion.closed(cause, audience);
+    }
+
+    fn close(&self, cause: Cause) {
+        match self.state().close(cause) {
+            Close::WasQueued(audience) => self.tell_closed(cause, audience, false),
+            Close::WasIdle(audience) => self.tell_closed(cause, audience, true),
+            Close::No => {}
         }
     }
 
-    /// Takes the job out of the queue, if it is there, for one step; it ends
-    /// in the second.
+    /// Takes the work, if it is still there. (It may be called by several: the
+    /// slot's lock lets one of them have it.)
+    fn discard(&self) {
+        if self.work_dropped.get() == 0 {
+            self.work_dropped.add();
+        }
+    }
+
+    /// Takes the job out of the queue, if it is there, for one step.
     fn run_next(&self) -> bool {
         if self.queue.pop().is_none() {
             return false;
         }
-        match self.state().start() {
-            Start::Run => {}
-            Start::Discard => {
-                self.discard();
-                return true;
-            }
-            Start::NotQueued => unreachable!("it came out of the queue"),
-        }
-        assert!(self.work_is_there.load(SeqCst), "run without its work");
-        if self.steps.fetch_add(1, SeqCst) == 1 {
+        if self.is_closed() {
+            self.close(Cause::ShutDown);
             self.discard();
-            self.endings.fetch_add(1, SeqCst);
-            *self.completion.slot() = Slot::Output(Ok(7));
-            wake(self.completion.finish());
             return true;
         }
-        match self.state().pause(|| self.closed.load(SeqCst)) {
-            Paused::Rest => {}
-            Paused::Requeue => self.queue.push(()),
-            Paused::Discard(cause, audience) => {
-                self.tell_closed(cause, audience);
-                self.discard();
-            }
+        if self.expired.get() > 0 {
+            self.close(Cause::Expired);
+        }
+        let Start::Run { was_idle } = self.state().start() else {
+            self.discard();
+            return true;
+        };
+        assert!(!was_idle, "it came out of the queue");
+        self.counters.begun.add();
+        assert_eq!(self.work_dropped.get(), 0, "run without its work");
+        self.steps.add();
+        if self.steps.get() == STEPS {
+            self.discard();
+            *self.completion.slot() = Slot::Output(Ok(7));
+            self.counters.completed.add();
+            wake(self.completion.finish());
+        } else {
+            self.pause();
         }
         true
     }
 
-    fn wake(&self) {
-        if self.state().wake() {
-            self.queue.push(());
+    fn pause(&self) {
+        if self.registered.get() == 0 {
+            self.registered.add();
+        }
+        self.counters.rested.add();
+        match self.state().pause(|| self.is_closed()) {
+            Paused::Rest => {}
+            Paused::Requeue => {
+                self.counters.woken.add();
+                self.queue.push(());
+            }
+            Paused::Discard {
+                cause,
+                audience,
+                was_queued,
+            } => {
+                self.tell_closed(cause, audience, !was_queued);
+                self.discard();
+            }
         }
     }
 
-    /// A cancel, a deadline.
-    fn end(&self, cause: Cause) {
-        self.state().want_end(cause);
-        match self.state().close(cause) {
-            Close::WasQueued(audience) => self.tell_closed(cause, audience),
+    fn wake(&self) {
+        if self.state().wake() {
+            self.counters.woken.add();
+            self.enqueue();
+        }
+    }
+
+    fn cancel(&self) {
+        self.state().want_cancel();
+        match self.state().close(Cause::Cancelled) {
+            Close::WasQueued(audience) => self.tell_closed(Cause::Cancelled, audience, false),
             Close::WasIdle(audience) => {
-                self.tell_closed(cause, audience);
-                self.queue.push(());
+                self.tell_closed(Cause::Cancelled, audience, true);
+                self.enqueue();
             }
             Close::No => {}
         }
     }
 
-    /// As the lane does: whoever pushes looks afterwards.
     fn submit(&self) {
+        self.counters.submitted.add();
+        self.enqueue();
+    }
+
+    /// As the lane does: a thread that pushes looks afterwards. The warden has gone
+    /// already.
+    fn enqueue(&self) {
         self.queue.push(());
         fence(SeqCst);
-        if self.closed.load(SeqCst) {
+        if self.is_closed() {
             self.sweep();
         }
     }
 
     fn sweep(&self) {
         while self.queue.pop().is_some() {
-            if let Close::WasQueued(audience) = self.state().close(Cause::ShutDown) {
-                self.tell_closed(Cause::ShutDown, audience);
+            self.close(Cause::ShutDown);
+            if self.state().has_ended() {
+                self.discard();
             }
-            self.discard();
         }
     }
 
-    /// What the warden does for a suspended job.
+    /// What the lane's closing and its warden do.
     fn shut_down(&self) {
         self.closed.store(true, SeqCst);
         fence(SeqCst);
-        match self.state().close(Cause::ShutDown) {
-            Close::No => {}
-            Close::WasIdle(audience) => {
-                self.tell_closed(Cause::ShutDown, audience);
+        self.sweep();
+        if self.registered.get() > 0 {
+            self.close(Cause::ShutDown);
+            if self.state().has_ended() {
                 self.discard();
             }
-            Close::WasQueued(audience) => self.tell_closed(Cause::ShutDown, audience),
         }
     }
 
     fn join(&self) -> Result<u8, error::JoinError> {
-        block_on(poll_fn(|cx| self.completion.poll(cx, || false)))
+        block_on(poll_fn(|cx| self.completion.poll(cx)))
     }
+
+    /// It has ended, once, and the counters say so.
+    #[track_caller]
+    fn check_end(&self) {
+        assert_eq!(self.work_dropped.get(), 1);
+        assert_eq!(self.counters.ended(), 1);
+        assert_eq!(self.counters.queued(), 0, "queued");
+        assert_eq!(self.counters.running(), 0, "running");
+        assert_eq!(self.counters.suspended(), 0, "suspended");
+    }
+}
+
+/// Runs `call` on a thread of its own.
+fn on_thread(job: &Arc<Model>, call: fn(&Model)) -> thread::JoinHandle<()> {
+    let job = job.clone();
+    thread::spawn(move || call(&job))
 }
 
 /// Woken and cancelled while it runs: the awaiter is told, the work is dropped
@@ -156,14 +272,8 @@ impl Model {
 fn wake_and_cancel_against_a_step() {
     model(|| {
         let job = Model::new();
-        let waker = thread::spawn({
-            let job = job.clone();
-            move || job.wake()
-        });
-        let canceller = thread::spawn({
-            let job = job.clone();
-            move || job.end(Cause::Cancelled)
-        });
+        let waker = on_thread(&job, Model::wake);
+        let canceller = on_thread(&job, Model::cancel);
         job.run_next();
         waker.join().unwrap();
         canceller.join().unwrap();
@@ -174,8 +284,7 @@ fn wake_and_cancel_against_a_step() {
             Ok(output) => assert_eq!(output, 7),
             Err(error) => assert!(error.is_cancelled()),
         }
-        assert_eq!(job.work_dropped.load(SeqCst), 1);
-        assert_eq!(job.endings.load(SeqCst), 1);
+        job.check_end();
     });
 }
 
@@ -184,87 +293,122 @@ fn wake_and_cancel_against_a_step() {
 fn cancel_and_deadline_against_a_step() {
     model(|| {
         let job = Model::new();
-        let [canceller, warden] = [Cause::Cancelled, Cause::Expired].map(|cause| {
-            let job = job.clone();
-            thread::spawn(move || job.end(cause))
-        });
+        let canceller = on_thread(&job, Model::cancel);
+        let clock = on_thread(&job, |job| job.expired.add());
         job.run_next();
+        job.wake();
+        clock.join().unwrap();
+        while job.run_next() {}
         canceller.join().unwrap();
-        warden.join().unwrap();
         while job.run_next() {}
         let error = job.join().unwrap_err();
         assert!(error.is_cancelled() || error.is_expired());
-        assert_eq!(job.work_dropped.load(SeqCst), 1);
-        assert_eq!(job.endings.load(SeqCst), 1);
+        job.check_end();
     });
 }
 
-/// Submitted as the lane closes, with nobody to run it: it is told, once.
+/// Submitted as the lane closes, with no worker to run it: it is told, once.
 #[test]
 fn a_submission_against_a_shutdown() {
     model(|| {
         let job = Model::unsubmitted();
-        let warden = thread::spawn({
-            let job = job.clone();
-            move || {
-                job.closed.store(true, SeqCst);
-                fence(SeqCst);
-                job.sweep();
-            }
-        });
+        let warden = on_thread(&job, Model::shut_down);
         job.submit();
         warden.join().unwrap();
         if job.queue.pop().is_some() {
             panic!("it is forgotten in the queue");
         }
         assert!(job.join().unwrap_err().is_shutdown());
-        assert_eq!(job.work_dropped.load(SeqCst), 1);
-        assert_eq!(job.endings.load(SeqCst), 1);
+        job.check_end();
     });
 }
 
-/// The same with a lane that closes: nothing rests for ever.
+/// The same with a lane that closes: nothing rests for ever, and no counter is off.
 #[test]
 fn wake_and_shutdown_against_a_step() {
     model(|| {
         let job = Model::new();
-        let waker = thread::spawn({
-            let job = job.clone();
-            move || job.wake()
-        });
-        let warden = thread::spawn({
-            let job = job.clone();
-            move || job.shut_down()
-        });
+        let waker = on_thread(&job, Model::wake);
+        let warden = on_thread(&job, Model::shut_down);
         job.run_next();
         waker.join().unwrap();
         warden.join().unwrap();
         while job.run_next() {}
-        assert!(job.join().is_ok_and(|output| output == 7) || job.closed.load(SeqCst));
-        assert_eq!(job.work_dropped.load(SeqCst), 1);
+        match job.join() {
+            Ok(output) => assert_eq!(output, 7),
+            Err(error) => assert!(error.is_shutdown()),
+        }
+        job.check_end();
     });
 }
 
-/// A resting job is woken, and nobody loses that.
+/// And with a cancel besides: of the two reasons one counts.
+#[test]
+fn cancel_and_shutdown_against_a_step_that_is_woken() {
+    model(|| {
+        let job = Model::new();
+        let canceller = on_thread(&job, Model::cancel);
+        let warden = on_thread(&job, Model::shut_down);
+        let waker = on_thread(&job, Model::wake);
+        job.run_next();
+        waker.join().unwrap();
+        canceller.join().unwrap();
+        warden.join().unwrap();
+        while job.run_next() {}
+        let result = job.join();
+        assert!(result.is_ok_and(|output| output == 7) || job.counters.closed.get() == 1);
+        job.check_end();
+    });
+}
+
+/// What a job left behind asks its context: a cancel that comes after the end is
+/// not for it.
+#[test]
+fn a_cancel_against_the_end() {
+    model(|| {
+        let job = Model::new();
+        // One step is left.
+        job.steps.add();
+        let canceller = thread::spawn({
+            let job = job.clone();
+            move || {
+                let came_after = job.state().has_ended();
+                job.cancel();
+                came_after
+            }
+        });
+        job.run_next();
+        let is_wanted = job.state().cancel_is_wanted();
+        let came_after = canceller.join().unwrap();
+        assert!(!(came_after && job.state().cancel_is_wanted()));
+        // It came before the end, or never: a look after that finds the same.
+        assert_eq!(job.state().cancel_is_wanted(), is_wanted);
+        job.cancel();
+        assert_eq!(job.state().cancel_is_wanted(), is_wanted);
+        match job.join() {
+            Ok(output) => assert_eq!(output, 7),
+            // In the queue.
+            Err(error) => assert!(error.is_cancelled() && is_wanted),
+        }
+        job.check_end();
+    });
+}
+
+/// A resting job is woken, and that is not lost.
 #[test]
 fn a_wake_is_not_lost() {
     model(|| {
         let job = Model::new();
-        let asked = Arc::new(AtomicBool::new(false));
-        let runner = thread::spawn({
-            let job = job.clone();
-            let asked = asked.clone();
-            move || {
-                // The step registers its waker, which is then called.
-                asked.store(true, SeqCst);
-                job.run_next();
-            }
+        let runner = on_thread(&job, |job| {
+            // The step registers its waker, which is then called.
+            job.run_next();
         });
         job.wake();
         runner.join().unwrap();
         job.wake();
         while job.run_next() {}
         assert_eq!(job.join().unwrap(), 7);
+        job.check_end();
     });
 }
 
@@ -274,7 +418,7 @@ fn finish<T>(completion: &Completion<T>, output: T) {
     wake(completion.finish());
 }
 
-/// The output goes to the awaiter, who sleeps or doesn't.
+/// The output goes to the awaiter, which sleeps or doesn't.
 #[test]
 fn finish_against_await() {
     model(|| {
@@ -283,7 +427,7 @@ fn finish_against_await() {
             let completion = completion.clone();
             move || finish(&completion, vec![1])
         });
-        let output = block_on(poll_fn(|cx| completion.poll(cx, || false)));
+        let output = block_on(poll_fn(|cx| completion.poll(cx)));
         assert_eq!(output.unwrap(), [1]);
         runner.join().unwrap();
     });
@@ -320,7 +464,7 @@ fn try_finish_against_cancel() {
         if let Some(audience) = audience {
             completion.closed(Cause::Cancelled, audience);
         }
-        match block_on(poll_fn(|cx| completion.poll(cx, || false))) {
+        match block_on(poll_fn(|cx| completion.poll(cx))) {
             Ok(output) => assert!(!cancelled && output == 5),
             Err(error) => assert!(cancelled && error.is_cancelled()),
         }

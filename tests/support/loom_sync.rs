@@ -1,10 +1,12 @@
 //! `src/sync.rs` as `tests/loom` has it: loom's.
 
-use std::collections::VecDeque;
+use std::array;
 use std::task::Waker;
 
+use loom::thread;
+
 pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence,
 };
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 
@@ -31,23 +33,76 @@ impl Default for AtomicWaker {
     }
 }
 
-pub(crate) struct Queue<T>(loom::sync::Mutex<VecDeque<T>>);
+/// More than any model pushes.
+const SLOTS: usize = 8;
+
+/// As crossbeam's `SegQueue`, in one segment that is used up once. It orders what
+/// that orders, and no more: a pusher and a popper each claim a slot by a
+/// compare-exchange of their own index; what goes before a push is seen by the
+/// popper of that very slot. (`SegQueue` has some `SeqCst` fences besides. They are
+/// not in its documentation, so no protocol may rest on them.)
+pub(crate) struct Queue<T> {
+    head: AtomicUsize,
+    tail: AtomicUsize,
+    slots: [Slot<T>; SLOTS],
+}
+
+struct Slot<T> {
+    is_written: AtomicBool,
+    /// The standard library's, of which loom knows nothing: it orders nothing in a
+    /// model. It is locked by one at a time, since the indices give each slot to
+    /// one pusher and one popper.
+    value: std::sync::Mutex<Option<T>>,
+}
 
 impl<T> Queue<T> {
     pub(crate) fn new() -> Self {
-        Self(loom::sync::Mutex::new(VecDeque::new()))
+        Self {
+            head: AtomicUsize::new(0),
+            tail: AtomicUsize::new(0),
+            slots: array::from_fn(|_| Slot {
+                is_written: AtomicBool::new(false),
+                value: std::sync::Mutex::new(None),
+            }),
+        }
     }
+
     pub(crate) fn push(&self, item: T) {
-        self.0.lock().unwrap().push_back(item);
+        let one_more = |tail: usize| Some(tail + 1);
+        let claimed = self
+            .tail
+            .fetch_update(Ordering::SeqCst, Ordering::Acquire, one_more);
+        let slot = &self.slots[claimed.expect("there is always one more")];
+        *slot.value.try_lock().expect("its pusher is alone") = Some(item);
+        slot.is_written.store(true, Ordering::Release);
     }
+
     pub(crate) fn pop(&self) -> Option<T> {
-        self.0.lock().unwrap().pop_front()
+        let mut head = self.head.load(Ordering::Acquire);
+        loop {
+            // Relaxed, as there: an old tail makes the queue look empty.
+            if head == self.tail.load(Ordering::Relaxed) {
+                return None;
+            }
+            let next = head + 1;
+            let claimed =
+                self.head
+                    .compare_exchange(head, next, Ordering::SeqCst, Ordering::Acquire);
+            match claimed {
+                Ok(_) => break,
+                Err(now) => head = now,
+            }
+        }
+        let slot = &self.slots[head];
+        while !slot.is_written.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+        let item = slot.value.try_lock().expect("its popper is alone").take();
+        Some(item.expect("a written slot has a value"))
     }
+
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.lock().unwrap().is_empty()
-    }
-    pub(crate) fn len(&self) -> usize {
-        self.0.lock().unwrap().len()
+        self.head.load(Ordering::SeqCst) == self.tail.load(Ordering::SeqCst)
     }
 }
 
