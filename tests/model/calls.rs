@@ -47,9 +47,6 @@ pub(crate) enum Call {
     TryAdmit,
     /// Polled once.
     Admit,
-    AdmitTooLate,
-    /// Awaited until its deadline, if the queue is full.
-    AdmitInVain,
     PollAdmit(Which),
     DropAdmit(Which),
     SetDeadline {
@@ -57,7 +54,7 @@ pub(crate) enum Call {
         has_passed: bool,
     },
     SpawnByPermit(Which, Kind, Option<Tell>),
-    /// With a deadline that comes in a moment, and is waited for.
+    /// With a deadline that comes in a moment, and is let pass.
     SpawnUntilSoon(Which, Kind),
     DropPermit(Which),
     Tell(Which, Tell),
@@ -102,8 +99,6 @@ fn calls() -> impl Strategy<Value = Call> {
         2 => (kinds(), first()).prop_map(|(kind, first)| SpawnChild(kind, first)),
         4 => Just(TryAdmit),
         4 => Just(Admit),
-        1 => Just(AdmitTooLate),
-        1 => Just(AdmitInVain),
         4 => which().prop_map(PollAdmit),
         2 => which().prop_map(DropAdmit),
         1 => deadline,

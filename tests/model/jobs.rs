@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{StreamExt, executor};
-use twolane::{AbortHandle, Handle, JoinError, Permit, Task};
+use twolane::{AbortHandle, Handle, JobContext, JoinError, Permit, Task};
 
 use crate::calls::{Kind, Tell};
 use crate::model::End;
@@ -24,14 +24,16 @@ pub(crate) struct Real {
     gate: UnboundedSender<Order>,
     /// How often what it had captured was dropped.
     pub(crate) drops: Arc<AtomicUsize>,
+    /// Whether it is a closure that was handed its context.
+    pub(crate) has_context: bool,
     /// Its task was polled with this.
     pub(crate) waker: Option<Arc<Flag>>,
 }
 
 enum Order {
     Tell(Tell),
-    /// Only for one that keeps its thread.
-    Do(Box<dyn FnOnce() + Send>),
+    /// Only for one that keeps its thread. A closure may have a context.
+    Do(Box<dyn FnOnce(Option<&JobContext>) + Send>),
 }
 
 impl Real {
@@ -49,6 +51,7 @@ impl Real {
             abort: None,
             gate,
             drops: drops.clone(),
+            has_context: false,
             waker: None,
         };
         if let Some(first) = first {
@@ -71,10 +74,11 @@ impl Real {
     /// Has the job, which keeps its thread, call `f`.
     pub(crate) fn call<R: Send + 'static>(
         &self,
-        f: impl FnOnce() -> R + Send + 'static,
+        f: impl FnOnce(Option<&JobContext>) -> R + Send + 'static,
     ) -> mpsc::Receiver<R> {
         let (reply, answer) = mpsc::channel();
-        self.order(Order::Do(Box::new(move || drop(reply.send(f())))));
+        let call = move |job: Option<&JobContext>| drop(reply.send(f(job)));
+        self.order(Order::Do(Box::new(call)));
         answer
     }
 
@@ -117,12 +121,16 @@ impl Work {
     pub(crate) fn submit(self, way: Way<'_>) -> Result<Task<usize>, End> {
         let is_closure = self.kind == Kind::Closure;
         match way {
-            Way::Spawn(handle) if is_closure => Ok(handle.spawn_cpu(self.into_closure())),
+            Way::Spawn(handle) if is_closure => {
+                Ok(handle.spawn_cpu_with(|job| self.run_as_closure(Some(job))))
+            }
             Way::Spawn(handle) => Ok(handle.spawn(self.into_future())),
-            Way::By(permit) if is_closure => Ok(permit.spawn_cpu(self.into_closure())),
+            Way::By(permit) if is_closure => {
+                Ok(permit.spawn_cpu_with(|job| self.run_as_closure(Some(job))))
+            }
             Way::By(permit) => Ok(permit.spawn(self.into_future())),
             Way::TrySpawn(handle) if is_closure => {
-                let task = handle.try_spawn_cpu(self.into_closure());
+                let task = handle.try_spawn_cpu(|| self.run_as_closure(None));
                 task.map_err(|rejected| end_of(rejected.cause()))
             }
             Way::TrySpawn(handle) => {
@@ -132,14 +140,12 @@ impl Work {
         }
     }
 
-    fn into_closure(mut self) -> impl FnOnce() -> usize + Send + 'static {
-        move || {
-            // Nobody listens once a case has failed.
-            let _ = self.steps.send(self.job);
-            loop {
-                if let After::End = self.wait() {
-                    return self.job;
-                }
+    fn run_as_closure(mut self, context: Option<&JobContext>) -> usize {
+        // The test does not listen any more once a case has failed.
+        let _ = self.steps.send(self.job);
+        loop {
+            if let After::End = self.wait(context) {
+                return self.job;
             }
         }
     }
@@ -154,10 +160,10 @@ impl Work {
         let mut blocks = self.kind == Kind::Busy;
         loop {
             let after = if blocks {
-                self.wait()
+                self.wait(None)
             } else {
                 let order = self.orders.next().await;
-                self.obey(order)
+                self.obey(order, None)
             };
             match after {
                 After::End => return self.job,
@@ -169,19 +175,19 @@ impl Work {
     }
 
     /// On the thread, which it keeps.
-    fn wait(&mut self) -> After {
+    fn wait(&mut self, context: Option<&JobContext>) -> After {
         let order = executor::block_on(self.orders.next());
-        self.obey(order)
+        self.obey(order, context)
     }
 
-    fn obey(&mut self, order: Option<Order>) -> After {
+    fn obey(&mut self, order: Option<Order>, context: Option<&JobContext>) -> After {
         match order {
             Some(Order::Tell(Tell::End)) => After::End,
             // Without a word: that of the panic hook would be in the way.
             Some(Order::Tell(Tell::Panic)) => std::panic::resume_unwind(Box::new(self.job)),
             Some(Order::Tell(tell)) => After::Told(tell),
             Some(Order::Do(call)) => {
-                call();
+                call(context);
                 After::Done
             }
             // The case has failed, and is over.
@@ -207,7 +213,7 @@ impl<F: Future> Future for Stepped<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        // Nobody listens once a case has failed.
+        // The test does not listen any more once a case has failed.
         let _ = self.steps.send(self.job);
         self.future.as_mut().poll(cx)
     }
@@ -228,7 +234,7 @@ pub(crate) fn end_of(error: &JoinError) -> End {
     end
 }
 
-/// As whoever awaits sees it; both outputs and panics carry the job's number.
+/// As the awaiter sees it; both outputs and panics carry the job's number.
 pub(crate) fn end_of_task(job: usize, result: Result<usize, JoinError>) -> End {
     match result {
         Ok(number) => {

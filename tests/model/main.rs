@@ -1,8 +1,8 @@
 //! Random calls of the public interface against a model of it (`model.rs`): one
 //! thread, a limited queue or an unlimited one, either backend. After each call
 //! the lane is at rest, which is waited for by events, and then all that can be
-//! seen of it from outside is what the model says: results, who has ended, who
-//! runs, the order of the starts, wake-ups, and each figure of the metrics.
+//! seen of it from outside is what the model says: results, which jobs have
+//! ended, which runs, the order of the starts, wake-ups, and each figure of the metrics.
 //!
 //! `PROPTEST_CASES` sets how many cases there are, `PROPTEST_RNG_SEED` which.
 

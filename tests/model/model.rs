@@ -30,11 +30,16 @@ pub(crate) struct Job {
     kind: Kind,
     pub(crate) phase: Phase,
     gate: VecDeque<Tell>,
+    has_started: bool,
     /// Of a future: it keeps its thread.
     blocks: bool,
-    /// It runs, and somebody (or its deadline) wants it to end.
-    wanted: Option<End>,
+    /// It runs, and a cancel wants it to end.
+    is_cancelled: bool,
+    deadline_has_passed: bool,
+    /// It is held until what the job has captured is dropped.
     place: Option<Place>,
+    /// By the lane's thread; of a job that was closed.
+    pub(crate) is_discarded: bool,
     /// It was never taken on.
     pub(crate) was_refused: bool,
 }
@@ -46,11 +51,13 @@ type Place = usize;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permit(Option<Place>);
 
-/// One who has called `admit`, and has not looked at the answer.
+/// One call of `admit` whose answer has not been looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
     Waits,
     LetIn,
+    /// It was let in before a shutdown: which of the two counts is left open.
+    LetInOrClosed,
     Closed,
     Gone,
 }
@@ -81,9 +88,13 @@ pub(crate) struct Model {
     waiting: VecDeque<usize>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) jobs: Vec<Job>,
+    /// With those that were closed meanwhile: the thread drops them in their turn.
     queue: VecDeque<usize>,
     pub(crate) running: Option<usize>,
     pub(crate) is_closed: bool,
+    /// The last place that was given back is free a moment after the job's captures
+    /// are dropped.
+    pub(crate) lags_behind: bool,
     ended: Counts,
 }
 
@@ -99,21 +110,24 @@ impl Model {
             queue: VecDeque::new(),
             running: None,
             is_closed: false,
+            lags_behind: false,
             ended: Counts::default(),
         }
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        let how_many = |is: fn(&Phase) -> bool| {
-            let jobs = self.jobs.iter().filter(|job| is(&job.phase));
-            jobs.count() as u64
-        };
-        Counts {
-            queued: how_many(|phase| matches!(phase, Phase::Queued { .. })),
-            running: how_many(|phase| *phase == Phase::Running),
-            suspended: how_many(|phase| *phase == Phase::Suspended),
-            ..self.ended
+        let mut counts = self.ended;
+        for job in &self.jobs {
+            *match job.phase {
+                // Tokio's queue is not the lane's.
+                Phase::Queued { has_started: true } if !self.is_fifo => &mut counts.suspended,
+                Phase::Queued { .. } => &mut counts.queued,
+                Phase::Running => &mut counts.running,
+                Phase::Suspended => &mut counts.suspended,
+                Phase::Ended(_) => continue,
+            } += 1;
         }
+        counts
     }
 
     // The way in.
@@ -123,12 +137,12 @@ impl Model {
         shut_down.or(is_late.then_some(End::Expired))
     }
 
-    pub(crate) fn enter(&mut self, is_late: bool) -> Result<Permit, End> {
-        let entered = match (self.refusal(is_late), &mut self.free) {
+    pub(crate) fn enter(&mut self) -> Result<Permit, End> {
+        let entered = match (self.refusal(false), &mut self.free) {
             (Some(refusal), _) => Err(refusal),
             (None, None) => Ok(Permit(None)),
             (None, Some(0)) => Err(End::QueueFull),
-            // Nobody waits where a place is free.
+            // No call waits where a place is free.
             (None, Some(free)) => {
                 *free -= 1;
                 Ok(self.new_place())
@@ -138,11 +152,11 @@ impl Model {
         entered
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        !self.is_closed && self.free == Some(0)
+    /// If there is a limit, and the lane is open.
+    pub(crate) fn free_places(&self) -> Option<usize> {
+        self.free.filter(|_| !self.is_closed)
     }
 
-    /// Of one who waited in vain until his deadline.
     pub(crate) fn count_refusal(&mut self) {
         self.ended.rejected += 1;
     }
@@ -157,22 +171,27 @@ impl Model {
     }
 
     /// None: it waits, as the last of [`waiters`](Self::waiters).
-    pub(crate) fn admit(&mut self, is_late: bool) -> Option<Result<Permit, End>> {
-        if !is_late && self.is_full() {
+    pub(crate) fn admit(&mut self) -> Option<Result<Permit, End>> {
+        if self.free_places() == Some(0) {
             self.waiting.push_back(self.waiters.len());
             self.waiters.push(Waiter::Waits);
             return None;
         }
-        Some(self.enter(is_late))
+        Some(self.enter())
     }
 
-    /// None: it waits still.
-    pub(crate) fn poll_waiter(&mut self, waiter: usize) -> Option<Result<Permit, End>> {
+    /// None: it waits still. `is_let_in`: what counts where that is left open.
+    pub(crate) fn poll_waiter(
+        &mut self,
+        waiter: usize,
+        is_let_in: bool,
+    ) -> Option<Result<Permit, End>> {
         let entered = match self.waiters[waiter] {
             Waiter::Waits => return None,
-            Waiter::LetIn => Ok(self.new_place()),
+            Waiter::LetInOrClosed if !is_let_in => Err(End::ShutDown),
+            Waiter::LetIn | Waiter::LetInOrClosed => Ok(self.new_place()),
             Waiter::Closed => Err(End::ShutDown),
-            Waiter::Gone => unreachable!("it is asked no more"),
+            Waiter::Gone => unreachable!("it is polled no more"),
         };
         self.waiters[waiter] = Waiter::Gone;
         self.count_refused(&entered);
@@ -183,7 +202,7 @@ impl Model {
         self.ended.rejected += 1;
         self.waiting.retain(|waits| *waits != waiter);
         let before = std::mem::replace(&mut self.waiters[waiter], Waiter::Gone);
-        if before == Waiter::LetIn {
+        if matches!(before, Waiter::LetIn | Waiter::LetInOrClosed) {
             self.place_is_free();
         }
     }
@@ -229,9 +248,12 @@ impl Model {
             kind,
             phase,
             gate: gate.into_iter().collect(),
+            has_started: false,
             blocks: kind != Kind::Sleepy,
-            wanted: None,
+            is_cancelled: false,
+            deadline_has_passed: false,
             place,
+            is_discarded: false,
             was_refused: by.is_err(),
         });
         job
@@ -274,23 +296,75 @@ impl Model {
         if self.running.is_some() {
             return Vec::new();
         }
+        let mut queue = self.queue.iter().copied().filter(|job| self.may_run(*job));
         if self.is_fifo {
-            return self.queue.front().copied().into_iter().collect();
+            return queue.next().into_iter().collect();
         }
-        let is_new = |job: &&usize| {
-            let phase = self.jobs[**job].phase;
-            phase == Phase::Queued { has_started: false }
-        };
-        let (new, woken): (Vec<_>, Vec<_>) = self.queue.iter().partition(is_new);
+        let (new, woken): (Vec<_>, Vec<_>) = queue.partition(|job| self.is_new(*job));
         woken.into_iter().chain(new.into_iter().take(1)).collect()
     }
 
-    /// The thread has taken it.
-    pub(crate) fn begin(&mut self, job: usize) {
+    /// It is in the queue, and there will be a step.
+    fn may_run(&self, job: usize) -> bool {
+        let job = &self.jobs[job];
+        matches!(job.phase, Phase::Queued { .. }) && !job.deadline_has_passed
+    }
+
+    /// It waits, or did when it was closed, in the lane's own queue.
+    fn is_new(&self, job: usize) -> bool {
+        self.is_fifo || !self.jobs[job].has_started
+    }
+
+    /// The thread has taken it; and before, what had its turn before. On
+    /// `Backend::Runtime` that is Tokio's choice: `has_had_its_turn` tells of those
+    /// that have no step any more.
+    pub(crate) fn begin(&mut self, job: usize, has_had_its_turn: impl Fn(usize) -> bool) {
+        let queue = self.queue.clone();
+        let place = queue.iter().position(|queued| *queued == job);
+        let place = place.expect("it is one of `next`");
+        for (other_place, other) in queue.into_iter().enumerate() {
+            let had_its_turn = if self.is_new(job) && self.is_new(other) {
+                other_place < place
+            } else {
+                !self.may_run(other) && has_had_its_turn(other)
+            };
+            if had_its_turn && other != job {
+                self.end_without_step(other);
+            }
+        }
         self.queue.retain(|queued| *queued != job);
         self.jobs[job].phase = Phase::Running;
+        self.jobs[job].has_started = true;
         self.running = Some(job);
         self.go_on(job);
+    }
+
+    /// The thread has nothing else to do: it comes to those that have no step any
+    /// more. Whether there were some.
+    pub(crate) fn end_all_without_step(&mut self) -> bool {
+        let queue = self.queue.clone();
+        for job in &queue {
+            self.end_without_step(*job);
+        }
+        !queue.is_empty()
+    }
+
+    fn end_without_step(&mut self, job: usize) {
+        assert!(!self.may_run(job));
+        self.queue.retain(|queued| *queued != job);
+        if self.end_of(job).is_none() {
+            self.end(job, End::Expired);
+        }
+        self.discard(job);
+    }
+
+    fn discard(&mut self, job: usize) {
+        self.jobs[job].is_discarded = true;
+        if !matches!(self.end_of(job), Some(End::Output | End::Panicked)) {
+            self.lags_behind |= self.jobs[job].place.is_some();
+        }
+        let place = self.jobs[job].place.take();
+        self.give_back(place);
     }
 
     pub(crate) fn tell(&mut self, job: usize, tell: Tell) {
@@ -316,20 +390,22 @@ impl Model {
                 Some(Tell::Suspend) => this.blocks = false,
                 Some(Tell::Block) => this.blocks = true,
                 None if this.blocks => return,
-                None if this.wanted.is_some() => break this.wanted,
+                None if this.is_cancelled => break Some(End::Cancelled),
                 None if self.is_closed => break Some(End::ShutDown),
                 None => break None,
             }
         };
         self.running = None;
         match end {
-            Some(end) => self.end(job, end),
+            Some(end) => {
+                self.end(job, end);
+                self.discard(job);
+            }
             None => this.phase = Phase::Suspended,
         }
     }
 
     fn end(&mut self, job: usize, end: End) {
-        self.queue.retain(|queued| *queued != job);
         self.jobs[job].phase = Phase::Ended(end);
         *match end {
             End::Output => &mut self.ended.completed,
@@ -339,26 +415,29 @@ impl Model {
             End::ShutDown => &mut self.ended.dropped,
             End::QueueFull => unreachable!("it is in"),
         } += 1;
-        let place = self.jobs[job].place.take();
-        self.give_back(place);
     }
 
-    /// By a cancel, or by its deadline.
-    pub(crate) fn want_end(&mut self, job: usize, cause: End) {
+    pub(crate) fn cancel(&mut self, job: usize) {
         match self.jobs[job].phase {
-            Phase::Queued { .. } | Phase::Suspended => self.end(job, cause),
-            // Of two reasons the deadline counts; the documentation is silent.
-            // The first of them is the cause.
-            Phase::Running => {
-                self.jobs[job].wanted.get_or_insert(cause);
+            Phase::Queued { .. } => self.end(job, End::Cancelled),
+            Phase::Suspended => {
+                self.end(job, End::Cancelled);
+                // To be dropped there.
+                self.queue.push_back(job);
             }
+            Phase::Running => self.jobs[job].is_cancelled = true,
             Phase::Ended(_) => {}
         }
     }
 
-    /// What its `checkpoint` says.
+    pub(crate) fn let_deadline_pass(&mut self, job: usize) {
+        self.jobs[job].deadline_has_passed = true;
+    }
+
+    /// What the `checkpoint` of its context says.
     pub(crate) fn is_to_end(&self, job: usize) -> bool {
-        self.is_closed || self.jobs[job].wanted.is_some()
+        let job = &self.jobs[job];
+        self.is_closed || job.is_cancelled || job.deadline_has_passed
     }
 
     pub(crate) fn end_of(&self, job: usize) -> Option<End> {
@@ -373,6 +452,13 @@ impl Model {
         for waiter in self.waiting.drain(..) {
             self.waiters[waiter] = Waiter::Closed;
         }
+        for waiter in &mut self.waiters {
+            if *waiter == Waiter::LetIn {
+                *waiter = Waiter::LetInOrClosed;
+            }
+        }
+        // The warden empties it.
+        self.queue.clear();
         for job in 0..self.jobs.len() {
             if matches!(
                 self.jobs[job].phase,

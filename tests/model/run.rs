@@ -32,10 +32,6 @@ fn run_once(case: &Case) -> Checked {
     run.finish()
 }
 
-fn soon() -> Instant {
-    Instant::now() + Duration::from_millis(1)
-}
-
 struct Permit {
     real: twolane::Permit,
     model: model::Permit,
@@ -86,34 +82,22 @@ impl Run {
         self.lane_is_at_it = false;
         match call {
             Call::Spawn(kind, first) => {
-                let by = self.model.enter(false);
+                let by = self.model.enter();
                 let job = self.model.spawn(by, kind, first);
                 self.submit(job, kind, first, Way::Spawn(&self.handle.clone()))
             }
             Call::TrySpawn(kind, first) => {
-                let by = self.model.enter(false);
+                let by = self.model.enter();
                 let job = self.model.spawn(by, kind, first);
                 self.submit(job, kind, first, Way::TrySpawn(&self.handle.clone()))
             }
             Call::SpawnChild(kind, first) => self.spawn_child(kind, first),
             Call::TryAdmit => {
-                let by = self.model.enter(false);
+                let by = self.model.enter();
                 let permit = self.handle.try_admit();
                 self.admitted(permit, by)
             }
-            Call::Admit => self.admit(self.handle.admit(), false),
-            Call::AdmitTooLate => {
-                let late = self.handle.admit().with_deadline(Instant::now());
-                self.admit(late, true)
-            }
-            Call::AdmitInVain if self.model.is_full() => {
-                let in_vain = self.handle.admit().with_deadline(soon());
-                self.model.count_refusal();
-                let refusal = self.await_it("its deadline", in_vain)?;
-                prop_assert_eq!(end_of(&refusal.unwrap_err()), End::Expired);
-                Ok(())
-            }
-            Call::AdmitInVain => Ok(()),
+            Call::Admit => self.admit(),
             Call::PollAdmit(which) => self.poll_admit(which),
             Call::DropAdmit(which) => {
                 if let Some(n) = self.index(which, self.admits.len()) {
@@ -166,21 +150,21 @@ impl Run {
             Call::TellAndAwait(tell) => self.tell_and_await(tell),
             Call::Cancel(which) => {
                 if let Some(job) = which.of(&self.with_task()) {
-                    self.model.want_end(job, End::Cancelled);
+                    self.model.cancel(job);
                     self.jobs[job].task.as_ref().unwrap().cancel();
                 }
                 Ok(())
             }
             Call::Abort(which) => {
                 if let Some(job) = which.of(&self.taken_on()) {
-                    self.model.want_end(job, End::Cancelled);
+                    self.model.cancel(job);
                     self.jobs[job].abort.as_ref().unwrap().abort();
                 }
                 Ok(())
             }
             Call::Drop(which) => {
                 if let Some(job) = which.of(&self.with_task()) {
-                    self.model.want_end(job, End::Cancelled);
+                    self.model.cancel(job);
                     self.jobs[job].waker = None;
                     drop(self.jobs[job].task.take());
                 }
@@ -244,6 +228,7 @@ impl Run {
     fn submit(&mut self, job: usize, kind: Kind, first: Option<Tell>, way: Way<'_>) -> Checked {
         let gives_back = matches!(way, Way::TrySpawn(_));
         let (mut real, work) = Real::new(job, kind, first, self.step.clone());
+        real.has_context = kind == Kind::Closure && !gives_back;
         match work.submit(way) {
             Ok(task) => {
                 let refused = self.model.jobs[job].was_refused;
@@ -265,8 +250,9 @@ impl Run {
         };
         let job = self.model.spawn_child(parent, kind, first);
         let (mut real, work) = Real::new(job, kind, first, self.step.clone());
+        real.has_context = kind == Kind::Closure;
         let handle = self.handle.clone();
-        let spawned = self.jobs[parent].call(move || work.submit(Way::Spawn(&handle)));
+        let spawned = self.jobs[parent].call(move |_| work.submit(Way::Spawn(&handle)));
         let spawned = spawned.recv_timeout(patience());
         prop_assert!(spawned.is_ok(), "job {} spawned nothing", parent);
         let task = spawned.unwrap();
@@ -281,8 +267,9 @@ impl Run {
         let before = self.handle.metrics().rejected;
         let job = self.jobs.len();
         let (mut real, work) = Real::new(job, kind, None, self.step.clone());
-        let until_soon = permit.real.with_deadline(soon());
-        let task = work.submit(Way::By(until_soon));
+        real.has_context = kind == Kind::Closure;
+        let deadline = Instant::now() + Duration::from_millis(1);
+        let task = work.submit(Way::By(permit.real.with_deadline(deadline)));
         real.submitted(task.expect("a permit gives nothing back"));
         self.jobs.push(real);
         let is_late = permit.is_late || self.handle.metrics().rejected > before;
@@ -291,11 +278,11 @@ impl Run {
             return Ok(());
         }
         self.lane_is_at_it = true;
-        let has_ended = |run: &Self| run.jobs[job].abort.as_ref().unwrap().is_finished();
         if self.model.running.is_none() {
-            // It tells of its start before anybody hears of its end.
+            let abort = self.jobs[job].abort.as_ref().unwrap();
+            // It tells of its start before its end can be seen.
             let started = wait_for("a start, or an end", || {
-                let has_ended = has_ended(self);
+                let has_ended = abort.is_finished();
                 match self.steps.try_recv() {
                     Ok(step) => Some(Some(step)),
                     Err(_) => has_ended.then_some(None),
@@ -303,17 +290,13 @@ impl Run {
             })?;
             if let Some(step) = started {
                 prop_assert_eq!(step, job);
-                self.model.begin(job);
+                self.model.begin(job, |_| false);
             }
         }
-        if self.model.running == Some(job) {
-            wait_for("the deadline, by `checkpoint`", || {
-                self.checkpoint(job).ok().filter(|is_to_end| *is_to_end)
-            })?;
-        } else {
-            wait_for("the deadline", || has_ended(self).then_some(()))?;
+        while Instant::now() < deadline {
+            std::thread::yield_now();
         }
-        self.model.want_end(job, End::Expired);
+        self.model.let_deadline_pass(job);
         Ok(())
     }
 
@@ -336,10 +319,11 @@ impl Run {
         Ok(())
     }
 
-    fn admit(&mut self, mut admit: Admit, is_late: bool) -> Checked {
+    fn admit(&mut self) -> Checked {
+        let mut admit = self.handle.admit();
         let flag = Arc::new(Flag::default());
         let polled = poll_once(&mut admit, &flag);
-        match (polled, self.model.admit(is_late)) {
+        match (polled, self.model.admit()) {
             (Poll::Ready(real), Some(model)) => self.admitted(real, model),
             (Poll::Pending, None) => {
                 let number = self.model.waiters.len() - 1;
@@ -359,7 +343,9 @@ impl Run {
         };
         let (number, mut admit, _) = self.admits.remove(n);
         let flag = Arc::new(Flag::default());
-        match (poll_once(&mut admit, &flag), self.model.poll_waiter(number)) {
+        let polled = poll_once(&mut admit, &flag);
+        let is_let_in = matches!(polled, Poll::Ready(Ok(_)));
+        match (polled, self.model.poll_waiter(number, is_let_in)) {
             (Poll::Ready(real), Some(model)) => self.admitted(real, model)?,
             (Poll::Pending, None) => self.admits.push((number, admit, flag)),
             (polled, model) => prop_assert!(false, "{polled:?}, not {model:?}"),
@@ -382,7 +368,7 @@ impl Run {
         Ok(())
     }
 
-    /// Whoever has awaited a task finds it in the books at once.
+    /// An awaiter that has the output finds the job in the counters at once.
     fn tell_and_await(&mut self, tell: Tell) -> Checked {
         let Some(job) = self.model.running else {
             return Ok(());
