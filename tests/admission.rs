@@ -1,4 +1,4 @@
-//! Who comes into a queue with a limit, in which order, and when is a place free
+//! What comes into a queue with a limit, in which order, and when is a place free
 //! again?
 
 mod support;
@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::task::noop_waker;
-use support::{BOTH, Stuck, lanes_with, time_limit};
+use support::{BOTH, Dropped, Stuck, lanes_with, time_limit};
 use tokio::sync::oneshot;
-use twolane::{Admit, Backend, Handle, Permit, Priority};
+use twolane::{Admit, Backend, BuildError, Handle, Permit, Priority};
 
 /// One thread, and room for so many jobs at Normal.
 fn limited(backend: Backend, limit: usize) -> support::Lanes {
@@ -151,24 +151,43 @@ fn a_waiter_is_woken_by_an_end_of_any_kind() {
     }
 }
 
-/// A queued job's place is free as soon as its task is dropped; a running
-/// closure's, when it returns.
+/// A running closure's place is free when it returns; that of a job which is
+/// cancelled in the queue or while it rests, when the lane has dropped what it had
+/// captured.
 #[test]
-fn a_permit_is_held_until_the_closure_really_ends() {
+fn a_permit_is_held_until_the_job_is_really_gone() {
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = limited(backend, 2);
+        let lanes = limited(backend, 3);
         let cpu = lanes.cpu.handle();
+        let (dropped, drops) = mpsc::channel();
+        let [in_queue, at_rest] = [(); 2].map(|()| Dropped(dropped.clone()));
+        let (started, is_suspended) = mpsc::channel();
+        let suspended = cpu.spawn(async move {
+            let _captured = at_rest;
+            started.send(()).unwrap();
+            std::future::pending::<()>().await;
+        });
+        is_suspended.recv().unwrap();
+        // It starts after the step of that one.
         let (running, let_go) = Stuck::start(&cpu).split();
-        let queued = cpu.spawn_cpu(|| ());
+        let queued = cpu.spawn_cpu(move || drop(in_queue));
         assert!(is_full(&cpu));
-        drop(queued);
-        assert!(!is_full(&cpu));
-        let second = cpu.spawn_cpu(|| ());
+        queued.cancel();
+        assert!(queued.wait().unwrap_err().is_cancelled());
+        drop(suspended);
         drop(running);
         assert!(is_full(&cpu));
+        let mut waiting = [(); 3].map(|()| cpu.admit());
+        for admit in &mut waiting {
+            assert!(look(admit).is_pending());
+        }
+        assert!(drops.try_recv().is_err());
         let_go.send(()).unwrap();
-        second.wait().unwrap();
+        // All three, and not before what the two had captured was dropped.
+        let permits = waiting.map(|admit| lanes.io.block_on(admit).unwrap());
+        assert_eq!(drops.try_iter().count(), 2);
+        drop(permits);
         assert!(!is_full(&cpu));
     }
 }
@@ -401,5 +420,15 @@ fn a_limit_of_nothing_is_refused_by_name() {
     let settings = twolane::CpuRuntime::builder().io_handle(io.handle().clone());
     let error = settings.queue_limit(Priority::Low, 0).build().unwrap_err();
     let text = error.to_string();
-    assert!(text.starts_with("Builder::queue_limit(Low, 0): "), "{text}");
+    let expected = "Builder::queue_limit(Low, 0): a limit is 1 to ";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(text.ends_with(" jobs; leave it out for none"), "{text}");
+    assert!(matches!(
+        error,
+        BuildError::QueueLimit {
+            priority: Priority::Low,
+            asked: 0,
+            ..
+        }
+    ));
 }

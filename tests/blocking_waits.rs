@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::mpsc;
 
-use support::{BOTH, Lanes, lanes, time_limit};
+use support::{BOTH, Lanes, Stuck, lanes, time_limit};
 use twolane::{Backend, Handle, JoinError};
 
 /// A panic's text, of a job that had to panic.
@@ -94,11 +94,15 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
         let closure = refusal(cpu.spawn_cpu(wait).wait());
         let future = refusal(cpu.spawn(async move { wait() }).wait());
         let urgent = cpu.handle().with_priority(twolane::Priority::High);
+        // Else it may have ended before it is waited for.
+        let (stuck, let_go) = Stuck::start(&urgent).split();
         let other_priority = refusal(cpu.spawn_cpu(move || urgent.spawn_cpu(|| ()).wait()).wait());
         for text in [closure, future, other_priority] {
             assert!(text.contains("it would wait for itself"), "{text}");
             assert!(text.contains("Await the task"), "{text}");
         }
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
         if backend == Backend::Rayon {
             let child = cpu.spawn_cpu(move || rayon::join(wait, || ()).0);
             assert!(refusal(child.wait()).contains("it would wait for itself"));

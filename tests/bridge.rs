@@ -94,7 +94,7 @@ fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
         assert!(!lost.is_panic());
         assert_eq!(lost.sent(), 5);
         let text = lost.to_string();
-        assert!(text.contains("cut short after 5 bytes"), "{text}");
+        assert!(text.contains("cut short after 5 bytes: "), "{text}");
         assert!(text.contains("the I/O lane stopped"), "{text}");
         // After the error, not instead of it.
         assert!(wait(body.frame()).is_none());
@@ -113,7 +113,11 @@ fn what_came_before_the_stop_is_read_before_the_error() {
     drop(lanes.io);
     let read: Vec<_> = wait(bridged.by_ref().take(3).try_collect()).unwrap();
     assert_eq!(read, [0, 1, 2]);
-    assert_eq!(wait(bridged.next()).unwrap().unwrap_err().sent(), 3);
+    let lost = wait(bridged.next()).unwrap().unwrap_err();
+    assert_eq!(lost.sent(), 3);
+    let text = lost.to_string();
+    let expected = "cut short after 3 units of `weigh`: ";
+    assert!(text.contains(expected), "{text}");
     assert!(wait(bridged.next()).is_none());
 }
 

@@ -6,6 +6,7 @@ mod support;
 
 use std::fs;
 use std::process::Command;
+use std::sync::{Arc, Barrier};
 
 use support::{BOTH, Lanes, cpu_lane, lanes, time_limit};
 use twolane::{Backend, BuildError, Builder, CpuRuntime, Handle, Priority};
@@ -145,6 +146,7 @@ fn start_hooks_run_with_it() {
 }
 
 /// The kernel treats a core that runs only such threads as free.
+#[cfg(feature = "idle-class")]
 #[test]
 fn low_is_of_the_idle_class_if_asked_for() {
     let _limit = support::time_limit();
@@ -217,6 +219,16 @@ fn blocking_threads_made_by_spawn_io_are_not_niced() {
     }
 }
 
+/// Tokio's workers come out of the blocking pool. One that has not started yet might
+/// take the task that a test gives to that pool, and leave it its own place.
+fn until_both_workers_run(io: &tokio::runtime::Runtime) {
+    let both = Arc::new(Barrier::new(2));
+    let meet = [both.clone(), both].map(|both| io.spawn(async move { both.wait() }));
+    for worker in meet {
+        io.block_on(worker).unwrap();
+    }
+}
+
 /// The documented residue (at `Builder::nice`): called plainly in a job on the
 /// rayon backend, `spawn_blocking` makes a thread of the I/O runtime that has
 /// the job's weight until Tokio lets it go. If this fails, the docs can be
@@ -227,6 +239,7 @@ fn blocking_threads_made_plainly_in_a_job_inherit() {
     let base = my_nice();
     for backend in BOTH {
         let Lanes { cpu, io } = lanes(backend, 1);
+        until_both_workers_run(&io);
         let low = cpu.handle().with_priority(Priority::Low);
         let below = low.spawn(nice_of_blocking_thread()).wait().unwrap();
         assert_eq!(below, 19, "{backend:?}");
