@@ -23,14 +23,11 @@ mod job {
 }
 #[path = "../../src/io/bridge.rs"]
 mod bridge;
-#[path = "../../src/backend/relay.rs"]
-mod relay;
 #[path = "../../src/backend/tickets.rs"]
 mod tickets;
 
 mod of_bridges;
 mod of_drainers;
-mod of_fetchers;
 mod of_jobs;
 
 /// Every interleaving with at most three preemptions: the bound under which

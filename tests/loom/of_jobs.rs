@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
+use std::task::Poll;
 
 use loom::future::block_on;
 use loom::sync::atomic::Ordering::SeqCst;
@@ -13,7 +14,7 @@ use crate::error::{self, Cause};
 use crate::job::completion::{Completion, Slot, wake};
 use crate::job::state::{Audience, Close, Paused, Start, State};
 use crate::model;
-use crate::sync::Queue;
+use crate::sync::{Mutex, Queue};
 
 /// Counted outside of the model, so that it orders nothing there.
 #[derive(Default)]
@@ -75,6 +76,8 @@ struct Model {
     work_dropped: Count,
     /// It is in the registry of suspended jobs. (The lock of that one orders more.)
     registered: Count,
+    /// It is in the register of awaited jobs, on `Backend::Runtime`.
+    awaited: Mutex<bool>,
     /// Its deadline has passed. (The clock orders nothing.)
     expired: Count,
 }
@@ -96,6 +99,7 @@ impl Model {
             steps: Count::default(),
             work_dropped: Count::default(),
             registered: Count::default(),
+            awaited: Mutex::new(false),
             expired: Count::default(),
         })
     }
@@ -245,6 +249,40 @@ impl Model {
         }
     }
 
+    /// As `Task::poll` on `Backend::Runtime`.
+    fn join_on_runtime(&self) -> Result<u8, error::JoinError> {
+        let mut is_entered = false;
+        block_on(poll_fn(|cx| match self.completion.poll(cx) {
+            Poll::Pending if !std::mem::replace(&mut is_entered, true) => {
+                *self.awaited.lock().unwrap() = true;
+                if self.is_closed() {
+                    self.close(Cause::ShutDown);
+                }
+                self.completion.poll(cx)
+            }
+            polled => polled,
+        }))
+    }
+
+    /// What the lane's closing and its warden do there.
+    fn shut_down_runtime(&self) {
+        self.closed.store(true, SeqCst);
+        fence(SeqCst);
+        let is_awaited = *self.awaited.lock().unwrap();
+        if is_awaited {
+            self.close(Cause::ShutDown);
+            if self.state().has_ended() {
+                self.discard();
+            }
+        }
+    }
+
+    /// As the job's Tokio task does.
+    fn drop_task(&self) {
+        self.close(Cause::ShutDown);
+        self.discard();
+    }
+
     fn join(&self) -> Result<u8, error::JoinError> {
         block_on(poll_fn(|cx| self.completion.poll(cx)))
     }
@@ -357,6 +395,38 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
         while job.run_next() {}
         let result = job.join();
         assert!(result.is_ok_and(|output| output == 7) || job.counters.closed.get() == 1);
+        job.check_end();
+    });
+}
+
+/// On `Backend::Runtime`, while all workers are stuck: the job's own Tokio task is not
+/// dropped, and its awaiter is told all the same.
+#[test]
+fn an_awaiter_against_a_shutdown() {
+    model(|| {
+        let job = Model::new();
+        let warden = on_thread(&job, Model::shut_down_runtime);
+        assert!(job.join_on_runtime().unwrap_err().is_shutdown());
+        warden.join().unwrap();
+        // The workers are free again.
+        job.drop_task();
+        job.check_end();
+    });
+}
+
+/// The same while a worker runs its step; then that one is stuck elsewhere.
+#[test]
+fn an_awaiter_against_a_shutdown_and_a_step() {
+    model(|| {
+        let job = Model::new();
+        let warden = on_thread(&job, Model::shut_down_runtime);
+        let worker = on_thread(&job, |job| {
+            assert!(job.run_next());
+        });
+        assert!(job.join_on_runtime().unwrap_err().is_shutdown());
+        warden.join().unwrap();
+        worker.join().unwrap();
+        job.drop_task();
         job.check_end();
     });
 }

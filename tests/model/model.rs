@@ -30,7 +30,8 @@ pub(crate) struct Job {
     kind: Kind,
     pub(crate) phase: Phase,
     gate: VecDeque<Tell>,
-    has_started: bool,
+    /// Its task has been polled, and is not ready.
+    is_awaited: bool,
     /// Of a future: it keeps its thread.
     blocks: bool,
     /// It runs, and a cancel wants it to end.
@@ -79,7 +80,7 @@ pub(crate) struct Counts {
 
 pub(crate) struct Model {
     /// Also for futures that were woken: they go through the same queue. On
-    /// `Backend::Runtime` Tokio decides about those.
+    /// `Backend::Runtime` the order is Tokio's.
     is_fifo: bool,
     /// Free places, if there is a limit.
     free: Option<usize>,
@@ -248,7 +249,7 @@ impl Model {
             kind,
             phase,
             gate: gate.into_iter().collect(),
-            has_started: false,
+            is_awaited: false,
             blocks: kind != Kind::Sleepy,
             is_cancelled: false,
             deadline_has_passed: false,
@@ -296,23 +297,16 @@ impl Model {
         if self.running.is_some() {
             return Vec::new();
         }
-        let mut queue = self.queue.iter().copied().filter(|job| self.may_run(*job));
-        if self.is_fifo {
-            return queue.next().into_iter().collect();
-        }
-        let (new, woken): (Vec<_>, Vec<_>) = queue.partition(|job| self.is_new(*job));
-        woken.into_iter().chain(new.into_iter().take(1)).collect()
+        let queue = self.queue.iter().copied().filter(|job| self.may_run(*job));
+        queue
+            .take(if self.is_fifo { 1 } else { usize::MAX })
+            .collect()
     }
 
     /// It is in the queue, and there will be a step.
     fn may_run(&self, job: usize) -> bool {
         let job = &self.jobs[job];
         matches!(job.phase, Phase::Queued { .. }) && !job.deadline_has_passed
-    }
-
-    /// It waits, or did when it was closed, in the lane's own queue.
-    fn is_new(&self, job: usize) -> bool {
-        self.is_fifo || !self.jobs[job].has_started
     }
 
     /// The thread has taken it; and before, what had its turn before. On
@@ -323,7 +317,7 @@ impl Model {
         let place = queue.iter().position(|queued| *queued == job);
         let place = place.expect("it is one of `next`");
         for (other_place, other) in queue.into_iter().enumerate() {
-            let had_its_turn = if self.is_new(job) && self.is_new(other) {
+            let had_its_turn = if self.is_fifo {
                 other_place < place
             } else {
                 !self.may_run(other) && has_had_its_turn(other)
@@ -334,7 +328,6 @@ impl Model {
         }
         self.queue.retain(|queued| *queued != job);
         self.jobs[job].phase = Phase::Running;
-        self.jobs[job].has_started = true;
         self.running = Some(job);
         self.go_on(job);
     }
@@ -403,6 +396,9 @@ impl Model {
             }
             None => this.phase = Phase::Suspended,
         }
+        if self.is_closed {
+            self.drop_the_rest();
+        }
     }
 
     fn end(&mut self, job: usize, end: End) {
@@ -457,15 +453,41 @@ impl Model {
                 *waiter = Waiter::LetInOrClosed;
             }
         }
-        // The warden empties it.
-        self.queue.clear();
-        for job in 0..self.jobs.len() {
-            if matches!(
-                self.jobs[job].phase,
-                Phase::Queued { .. } | Phase::Suspended
-            ) {
-                self.end(job, End::ShutDown);
+        if self.is_fifo || self.running.is_none() {
+            self.drop_the_rest();
+        } else {
+            // Tokio drops its tasks when the thread is free.
+            for job in 0..self.jobs.len() {
+                if self.jobs[job].is_awaited {
+                    self.drop_unless_it_runs(job);
+                }
             }
         }
+    }
+
+    fn drop_the_rest(&mut self) {
+        self.queue.clear();
+        for job in 0..self.jobs.len() {
+            self.drop_unless_it_runs(job);
+        }
+    }
+
+    fn drop_unless_it_runs(&mut self, job: usize) {
+        let phase = self.jobs[job].phase;
+        if matches!(phase, Phase::Queued { .. } | Phase::Suspended) {
+            self.end(job, End::ShutDown);
+        }
+    }
+
+    /// Its task is polled.
+    pub(crate) fn poll(&mut self, job: usize) {
+        self.jobs[job].is_awaited = true;
+        if self.is_closed {
+            self.drop_unless_it_runs(job);
+        }
+    }
+
+    pub(crate) fn detach(&mut self, job: usize) {
+        self.jobs[job].is_awaited = false;
     }
 }

@@ -172,6 +172,7 @@ impl Run {
             }
             Call::Detach(which) => {
                 if let Some(job) = which.of(&self.with_task()) {
+                    self.model.detach(job);
                     self.jobs[job].waker = None;
                     self.jobs[job].task.take().unwrap().detach();
                 }
@@ -356,6 +357,7 @@ impl Run {
     // Awaiting.
 
     fn poll(&mut self, job: usize) -> Checked {
+        self.model.poll(job);
         let flag = Arc::new(Flag::default());
         let task = self.jobs[job].task.as_mut().unwrap();
         let polled = poll_once(task, &flag).map(|result| end_of_task(job, result));

@@ -1,18 +1,17 @@
-//! The tasks of the dedicated runtime that fetch the lane's jobs
-//! (`src/backend/fetcher.rs`): is there one whenever a thread could run a job?
+//! On `Backend::Runtime` a job is a Tokio task beside those that jobs spawn with
+//! Tokio's own means: does each get a thread when there is one?
 
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::mpsc;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, mpsc};
 use std::task::Poll;
 
 use support::{lanes, time_limit};
 use twolane::{Backend, Handle};
 
-/// Tokio keeps the latest task of a worker's own for that worker: a fetcher must
-/// not be that one.
+/// Tokio keeps the latest task of a worker's own for that worker: a job must not be
+/// that one.
 #[test]
 fn a_job_of_a_job_that_computes_gets_the_other_thread() {
     gets_the_other_thread(|spawn| spawn());
@@ -64,7 +63,7 @@ fn gets_the_other_thread(within: fn(&dyn Fn())) {
     assert!(gets_it > 80, "{gets_it} of 100");
 }
 
-/// Tokio brings another thread for the only one: with a fetcher for it.
+/// Tokio brings another thread for the only one, which gets jobs as well.
 #[test]
 fn a_job_may_wait_in_place_for_a_later_one() {
     let _limit = time_limit();
@@ -143,62 +142,6 @@ fn closures_that_block_on_tokios_resources_do_not_run_out_of_budget() {
     }
 }
 
-/// Futures that give way are always in Tokio's queues, each with a place of its
-/// own, and what comes from outside gets in between seldom: what has not run yet
-/// goes before them all the same.
-#[test]
-fn what_has_not_run_passes_futures_that_give_way() {
-    const FUTURES: usize = 50;
-    let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
-    let (over, turns) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicUsize::new(0)),
-    );
-    let (started, is_running) = mpsc::channel();
-    let futures: Vec<_> = (0..FUTURES)
-        .map(|_| {
-            let (over, turns, started) = (over.clone(), turns.clone(), started.clone());
-            lanes.cpu.spawn(async move {
-                started.send(()).unwrap();
-                while !over.load(SeqCst) {
-                    turns.fetch_add(1, SeqCst);
-                    twolane::yield_now().await;
-                }
-            })
-        })
-        .collect();
-    for _ in 0..FUTURES {
-        is_running.recv().unwrap();
-    }
-    // All are queued before the first runs.
-    let gate = Arc::new(Barrier::new(2));
-    let first = lanes.cpu.spawn_cpu({
-        let gate = gate.clone();
-        move || {
-            gate.wait();
-        }
-    });
-    let closures: Vec<_> = (0..FUTURES)
-        .map(|_| {
-            let turns = turns.clone();
-            lanes.cpu.spawn_cpu(move || turns.load(SeqCst))
-        })
-        .collect();
-    gate.wait();
-    first.wait().unwrap();
-    let ran_at: Vec<_> = closures.into_iter().map(|c| c.wait().unwrap()).collect();
-    over.store(true, SeqCst);
-    let between = ran_at[FUTURES - 1] - ran_at[0];
-    assert!(
-        between <= 2 * FUTURES,
-        "{between} turns of the futures between {FUTURES} closures"
-    );
-    for future in futures {
-        future.wait().unwrap();
-    }
-}
-
 /// Ready again at once. (Tokio's `yield_now` lets all others go first.)
 async fn at_the_back_of_the_queue() {
     let mut has_been = false;
@@ -212,10 +155,10 @@ async fn at_the_back_of_the_queue() {
     .await;
 }
 
-/// So do tasks that are not the lane's own: many that are always ready do not keep
-/// a queue waiting for many laps.
+/// A job is a task among many: others that are always ready do not keep jobs waiting
+/// for many laps.
 #[test]
-fn a_queue_has_as_many_places_as_tokios_own_tasks() {
+fn jobs_have_as_many_places_as_tokios_own_tasks() {
     const TASKS: usize = 200;
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
