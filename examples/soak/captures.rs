@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use twolane::JobContext;
+
 use super::held::Held;
 use super::ledger::{End, Ledger, Record};
 
@@ -33,6 +35,22 @@ impl Captures {
 
     pub fn record(&self) -> &Record {
         self.ledger.record(self.id)
+    }
+
+    /// What the job's context says, if it was handed one. That it is unwanted has
+    /// to have a reason.
+    pub fn is_wanted(&self, context: Option<&JobContext>) -> bool {
+        let wanted = context.is_none_or(|job| job.checkpoint().is_ok());
+        let record = self.record();
+        let has_reason = record.asked.load(SeqCst)
+            || record.what().may_expire
+            || self.ledger.endings.has_begun();
+        if !wanted && !has_reason {
+            let id = self.id;
+            self.ledger
+                .fail(format!("job {id}: its context says that it is unwanted"));
+        }
+        wanted
     }
 
     /// The work starts. The answer lives as long as it runs.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use twolane::JobContext;
 
 use super::captures::{Answer, Captures};
 use super::held::Held;
@@ -25,9 +26,10 @@ pub struct Job {
 pub type Boxed = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 impl Job {
-    pub fn run(mut self) -> Answer {
+    /// `context`: of a job that was handed one.
+    pub fn run(mut self, context: Option<&JobContext>) -> Answer {
         let mut running = self.captures.begin();
-        let child = self.compute();
+        let child = self.compute(context);
         running.finished();
         drop(self);
         running.answer(child)
@@ -48,7 +50,7 @@ impl Job {
         std::mem::replace(&mut self.extra, Extra::None)
     }
 
-    fn compute(&mut self) -> Option<Held> {
+    fn compute(&mut self, context: Option<&JobContext>) -> Option<Held> {
         let id = self.captures.id;
         match self.kind {
             Kind::Compute => {
@@ -57,7 +59,7 @@ impl Job {
             Kind::Panics(payload) => panic_with(payload, id),
             Kind::Checkpoint => {
                 for _ in 0..self.rng.u16(..2_000) {
-                    if twolane::checkpoint().is_err() {
+                    if !self.captures.is_wanted(context) {
                         break;
                     }
                     std::hint::spin_loop();
@@ -70,7 +72,7 @@ impl Job {
             }
             Kind::WaitsForIo => self.wait_for_io(),
             Kind::BlocksInPlace => tokio::task::block_in_place(std::thread::yield_now),
-            Kind::Rayon => self.use_rayon(),
+            Kind::Rayon => self.use_rayon(context),
             Kind::RayonPanics => {
                 let panics = || panic_with(super::kinds::Payload::Value, id);
                 rayon::join(|| rayon::join(|| black_box(1), panics), || black_box(2));
@@ -108,17 +110,20 @@ impl Job {
         }
     }
 
-    fn use_rayon(&mut self) {
-        let id = self.captures.id;
-        let job = twolane::current_job().expect("inside a job");
+    fn use_rayon(&mut self, context: Option<&JobContext>) {
         let n = self.rng.u64(1..64);
+        let captures = &self.captures;
         let sum = (0..n).into_par_iter().map(|n| {
-            let _ = job.checkpoint();
+            captures.is_wanted(context);
             n
         });
-        let (sum, (one, two)) = rayon::join(|| sum.sum::<u64>(), || rayon::join(|| id, || id));
+        let (sum, (one, two)) = rayon::join(
+            || sum.sum::<u64>(),
+            || rayon::join(|| captures.id, || captures.id),
+        );
         if sum != n * (n - 1) / 2 || one != two {
-            self.captures
+            let id = captures.id;
+            captures
                 .ledger
                 .fail(format!("job {id}: rayon computed {sum} for {n}"));
         }

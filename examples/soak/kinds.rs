@@ -20,7 +20,7 @@ pub enum Kind {
     Panics(Payload),
     /// The destructor of what it has captured panics.
     CapturesPanic,
-    /// Asks `checkpoint()`, up to so often.
+    /// Asks its context, if it was handed one, up to so often.
     Checkpoint,
     /// Runs until its submitter lets it go.
     Hold,

@@ -32,7 +32,7 @@ pub enum Extra {
     Ending(OfRound),
 }
 
-/// Of a job's permit, or of the wait for one.
+/// Of a job's permit; of the wait for one, as a timeout around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deadline {
     None,
@@ -142,6 +142,7 @@ pub fn submit(
     let What { kind, level, .. } = record.what();
     let handle = &ledger.handles[level];
     let was_done = ledger.endings.is_done();
+    let with_context = rng.bool();
     let job = Job {
         rng: rng.fork(),
         captures,
@@ -157,15 +158,21 @@ pub fn submit(
     };
     // What is handed back is dropped in here as well.
     let task = submitting(id, || match (way, kind.is_future()) {
-        (Way::Direct, false) => Ok(handle.spawn_cpu(move || job.run())),
+        (Way::Direct, false) if with_context => {
+            Ok(handle.spawn_cpu_with(move |context| job.run(Some(context))))
+        }
+        (Way::Direct, false) => Ok(handle.spawn_cpu(move || job.run(None))),
         (Way::Direct, true) => Ok(handle.spawn(job.future())),
         (Way::Try, false) => handle
-            .try_spawn_cpu(move || job.run())
+            .try_spawn_cpu(move || job.run(None))
             .map_err(|back| rejected(back.cause())),
         (Way::Try, true) => handle
             .try_spawn(job.future())
             .map_err(|back| rejected(back.cause())),
-        (Way::Permit(permit), false) => Ok(permit.spawn_cpu(move || job.run())),
+        (Way::Permit(permit), false) if with_context => {
+            Ok(permit.spawn_cpu_with(move |context| job.run(Some(context))))
+        }
+        (Way::Permit(permit), false) => Ok(permit.spawn_cpu(move || job.run(None))),
         (Way::Permit(permit), true) => Ok(permit.spawn(job.future())),
     });
     let entry = match &task {

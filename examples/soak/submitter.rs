@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::task::Poll;
+use std::time::Instant;
 
 use fastrand::Rng;
 use futures::poll;
+use tokio::task::unconstrained;
 use twolane::{Admit, JoinError, Permit};
 
 use super::held::Held;
@@ -86,28 +88,33 @@ impl Submitter {
             5 | 6 => return Some((Way::Try, Deadline::None)),
             7 => handle.try_admit(),
             _ => {
-                let deadline = Deadline::draw(&mut self.rng);
-                let mut admit = handle.admit();
-                if let Some(instant) = deadline.instant() {
-                    admit = admit.with_deadline(instant);
-                }
+                let admit = handle.admit();
                 if self.rng.u8(..8) == 0 {
-                    self.leave_half_way(level, admit, deadline).await;
+                    self.leave_half_way(level, admit).await;
                     return None;
                 }
+                let deadline = Deadline::draw(&mut self.rng);
+                let instant = deadline.instant();
                 let waiting = &self.ledger.levels[level].waiting;
                 waiting.fetch_add(1, SeqCst);
-                let entered = if self.may_wait && self.rng.bool() {
-                    admit.wait()
-                } else {
-                    admit.await
+                let entered = match instant {
+                    Some(instant) => self.wait_until(instant, admit).await,
+                    None if self.may_wait && self.rng.bool() => Some(admit.wait()),
+                    None => Some(unconstrained(admit).await),
                 };
                 waiting.fetch_sub(1, SeqCst);
-                let permit = self.entered(level, entered, deadline)?;
+                let Some(entered) = entered else {
+                    self.gave_up(level);
+                    return None;
+                };
+                let mut permit = self.entered(level, entered)?;
+                if let Some(instant) = instant {
+                    permit = permit.with_deadline(instant);
+                }
                 return Some((Way::Permit(permit), deadline));
             }
         };
-        let permit = self.entered(level, entered, Deadline::None)?;
+        let permit = self.entered(level, entered)?;
         let deadline = Deadline::draw(&mut self.rng);
         match deadline.instant() {
             Some(instant) => Some((Way::Permit(permit.with_deadline(instant)), deadline)),
@@ -116,54 +123,69 @@ impl Submitter {
         }
     }
 
+    // Unconstrained, here and elsewhere: the lane's books have each wait that is given
+    // up, but not one that Tokio's budget kept from its first poll.
+
+    /// None: it was too late, and the wait was given up.
+    async fn wait_until(
+        &self,
+        instant: Instant,
+        admit: Admit,
+    ) -> Option<Result<Permit, JoinError>> {
+        // A timer of the runtime that outlives the round, also on a plain thread.
+        let timed = {
+            let _io = self.ledger.io.enter();
+            tokio::time::timeout_at(instant.into(), unconstrained(admit))
+        };
+        timed.await.ok()
+    }
+
     /// Waits for a moment, and gives up its turn.
-    async fn leave_half_way(&mut self, level: usize, admit: Admit, deadline: Deadline) {
+    async fn leave_half_way(&mut self, level: usize, admit: Admit) {
         let counts = &self.ledger.levels[level];
         counts.waiting.fetch_add(1, SeqCst);
-        let mut admit = Box::pin(admit);
+        let mut admit = Box::pin(unconstrained(admit));
         for _ in 0..self.rng.u8(1..4) {
             if let Poll::Ready(entered) = poll!(&mut admit) {
                 // Its place goes to the next.
                 counts.waiting.fetch_sub(1, SeqCst);
-                drop(self.entered(level, entered, deadline));
+                drop(self.entered(level, entered));
                 return;
             }
             tokio::task::yield_now().await;
         }
         drop(admit);
-        counts.failed_admissions.fetch_add(1, SeqCst);
         counts.waiting.fetch_sub(1, SeqCst);
+        self.gave_up(level);
+    }
+
+    fn gave_up(&self, level: usize) {
+        let counts = &self.ledger.levels[level];
+        counts.failed_admissions.fetch_add(1, SeqCst);
         self.ledger.half_admissions.fetch_add(1, SeqCst);
     }
 
-    fn entered(
-        &self,
-        level: usize,
-        entered: Result<Permit, JoinError>,
-        deadline: Deadline,
-    ) -> Option<Permit> {
+    fn entered(&self, level: usize, entered: Result<Permit, JoinError>) -> Option<Permit> {
         match entered {
             Ok(permit) => Some(permit),
             Err(error) => {
-                self.refused(level, &error, deadline);
+                self.refused(level, &error);
                 None
             }
         }
     }
 
-    fn refused(&self, level: usize, error: &JoinError, deadline: Deadline) {
+    fn refused(&self, level: usize, error: &JoinError) {
         let Ledger { plan, endings, .. } = &*self.ledger;
         self.ledger.levels[level]
             .failed_admissions
             .fetch_add(1, SeqCst);
         let is_true = (error.is_queue_full() && plan.is_limited(level))
             || (error.is_shutdown() && endings.has_begun())
-            || (error.is_io_runtime_gone() && endings.io_dies())
-            || (error.is_expired() && deadline.may_come());
+            || (error.is_io_runtime_gone() && endings.io_dies());
         if !is_true {
-            self.ledger.fail(format!(
-                "no place in level {level} with {deadline:?}: {error}"
-            ));
+            self.ledger
+                .fail(format!("no place in level {level}: {error}"));
         }
     }
 
