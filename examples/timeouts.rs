@@ -105,13 +105,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .build()?;
         let start = now();
         let found = io.block_on(all(requests, || async {
-            let work = cpu
-                .spawn_cpu(move || compute(|| if asks { twolane::checkpoint() } else { Ok(()) }));
+            let lane = cpu.handle();
+            let work = if asks {
+                lane.spawn_cpu_with(|job| compute(|| job.checkpoint()))
+            } else {
+                lane.spawn_cpu(|| compute(|| Ok(())))
+            };
             work.await.is_ok_and(|output| output.is_ok())
         }));
         cpu.shutdown().wait();
         let contender = if asks {
-            "twolane, the closure asks `checkpoint`"
+            "twolane, the closure asks its `JobContext`"
         } else {
             "twolane, the closure does not ask"
         };

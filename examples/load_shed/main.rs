@@ -37,9 +37,9 @@
 //! # How to run it
 //!
 //! ```text
-//! cargo run --release --example load_shed --features tower              # a minute and a half
-//! cargo run --release --example load_shed --features tower -- --quick   # 20 seconds
-//! cargo run --release --example load_shed --features tower -- --serve twolane --port 8080
+//! cargo run --release --example load_shed --features tower,metrics              # a minute and a half
+//! cargo run --release --example load_shed --features tower,metrics -- --quick   # 20 seconds
+//! cargo run --release --example load_shed --features tower,metrics -- --serve twolane --port 8080
 //! ```
 
 // In a program `pub` is no promise to anybody.

@@ -48,7 +48,7 @@ async fn with_permit(admitted: Admitted, work: Work) -> Response {
     let permit = permit.with_deadline(Instant::now() + PATIENCE);
     // When the client goes away this future is dropped, and the task with it:
     // its closure never runs, or finds that out at its next slice.
-    let task = permit.spawn_cpu(move || work.run(twolane::checkpoint));
+    let task = permit.spawn_cpu_with(move |job| work.run(|| job.checkpoint()));
     match task.await {
         Ok(Ok(hash)) => hash.into_response(),
         // The lane shuts down: whoever is still there may try elsewhere.
@@ -60,7 +60,8 @@ async fn with_permit(admitted: Admitted, work: Work) -> Response {
 /// The same without layers: a task that found the queue full says so. (Whoever
 /// would rather have the closure back takes `try_spawn_cpu`.)
 async fn without_tower(lane: Handle, work: Work) -> Response {
-    match lane.spawn_cpu(move || work.run(twolane::checkpoint)).await {
+    let task = lane.spawn_cpu_with(move |job| work.run(|| job.checkpoint()));
+    match task.await {
         Ok(Ok(hash)) => hash.into_response(),
         // The lane shuts down: whoever is still there may try elsewhere.
         Ok(Err(cancelled)) => unavailable(&cancelled),
