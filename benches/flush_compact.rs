@@ -13,7 +13,8 @@
 //! "twolane" in the ratios' names is `Backend::Runtime`, which suits futures
 //! that wait a lot; the rayon backend has names of its own. Both have High at
 //! nice 1 and Low in the idle class (`Builder::nice`, `idle_class_for_low`),
-//! which are not the defaults: `engine/contender.rs` says why.
+//! which are not the defaults: `engine/contender.rs` says why. Without the
+//! feature `idle-class` Low is at nice 19, as with `--without-idle-class`.
 //!
 //! What it is not: a measure of S3. The server shares this machine's cores with
 //! the contenders, at nice 0. So a contender that gets more compactions done has
@@ -91,6 +92,9 @@ fn main() -> Result<(), Error> {
     let quick = args.quick || args.test;
     let rounds = args.rounds.unwrap_or(if quick { 1 } else { 5 });
     let seconds = args.seconds.unwrap_or(if quick { 1.0 } else { 5.0 });
+    if !cfg!(feature = "idle-class") {
+        println!("Without the feature `idle-class`: twolane's compactions are at nice 19");
+    }
     let mut report = Report::new("flush_compact");
     for (latency_ms, contenders) in SETTINGS {
         let wanted = args.latency_ms.as_ref();

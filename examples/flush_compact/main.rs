@@ -21,7 +21,8 @@
 //!   on the flushes' runtime,
 //! - twolane, on each backend: one CPU lane, flushes at `High` and compactions
 //!   at `Low`, and the requests on the I/O lane by `IoConnector`. (Not with the
-//!   default weights: High at nice 1, Low in the kernel's idle class.)
+//!   default weights: High at nice 1, Low in the kernel's idle class, for which
+//!   the feature `idle-class` has to be on.)
 //!
 //! All that was written is read back and compared: not a row lost or doubled.
 //!
@@ -34,8 +35,8 @@
 //! # How to run it
 //!
 //! ```text
-//! cargo run --release --example flush_compact --features object_store_0_14              # three minutes
-//! cargo run --release --example flush_compact --features object_store_0_14 -- --quick   # half a minute
+//! cargo run --release --example flush_compact --features object_store_0_14,idle-class              # three minutes
+//! cargo run --release --example flush_compact --features object_store_0_14,idle-class -- --quick   # half a minute
 //! ```
 //!
 //! `TWOLANE_S3_ENDPOINT`, `TWOLANE_S3_BUCKET` and the usual `AWS_*` variables
@@ -97,6 +98,9 @@ fn main() -> Result<(), Error> {
             args.latency_ms
         ),
         None => println!("The S3 server: {}", access.endpoint),
+    }
+    if !cfg!(feature = "idle-class") {
+        println!("Without the feature `idle-class`: twolane's compactions are at nice 19");
     }
     let bench = Bench::new(access, true)?;
     let turns = Contender::ALL.map(|one| [(one, Load::Alone), (one, Load::Busy)]);

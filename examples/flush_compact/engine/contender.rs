@@ -8,7 +8,7 @@ use object_store_0_14::ObjectStore;
 use object_store_0_14::aws::AmazonS3Builder;
 use object_store_0_14::client::{ReqwestConnector, SpawnedReqwestConnector};
 use tokio::runtime::Runtime;
-use twolane::{Backend, CpuRuntime, IoConnector, Priority};
+use twolane::{Backend, Builder, CpuRuntime, IoConnector, Priority};
 
 use super::cpu::Cpu;
 use super::lsm::Error;
@@ -90,7 +90,7 @@ impl Lane {
 }
 
 impl World {
-    /// `idle_class` is for twolane's compactions.
+    /// `idle_class` is for twolane's compactions, and needs the feature.
     pub fn new(contender: Contender, access: &Access, idle_class: bool) -> Result<Self, Error> {
         let first = runtime("first")?;
         let on_first = || Lane::Tokio(first.handle().clone());
@@ -123,9 +123,10 @@ impl World {
                 let io = first.handle().clone();
                 // Somebody waits for a flush, and it is short: as urgent as
                 // I/O. A compaction can wait for a quiet second.
-                let settings = CpuRuntime::builder()
-                    .nice(Priority::High, 1)
-                    .idle_class_for_low(idle_class);
+                let mut settings = CpuRuntime::builder().nice(Priority::High, 1);
+                if idle_class {
+                    settings = in_idle_class(settings);
+                }
                 let lane = lane.insert(settings.backend(backend).io_handle(io).build()?);
                 let handle = lane.handle();
                 let connector = IoConnector::new(ReqwestConnector::default(), &handle);
@@ -164,6 +165,13 @@ impl Drop for World {
             runtime.shutdown_timeout(Duration::from_secs(5));
         }
     }
+}
+
+/// Where the feature for it is on; else Low is at nice 19.
+fn in_idle_class(settings: Builder) -> Builder {
+    #[cfg(feature = "idle-class")]
+    let settings = settings.idle_class_for_low(true);
+    settings
 }
 
 fn runtime(name: &str) -> std::io::Result<Runtime> {
