@@ -8,9 +8,12 @@
 //!   each is a process of its own, in alternation.
 //! - **spawn_io**: from inside a job, a future of nothing on the I/O lane, and
 //!   back, one after the other; on both backends.
-//! - **current_job** and **checkpoint**, from inside a job.
+//! - **spawn_cpu_with**: the same batch, without a subscriber, of closures that
+//!   are handed their `JobContext`.
+//! - **checkpoint**: `JobContext::checkpoint` from inside a closure, one after the
+//!   other, without a deadline and with one that is far.
 //!
-//! A span's figure is the best of twenty batches in each process. The figure
+//! A batch's figure is the best of twenty in each process. The figure
 //! printed is the median of the rounds, the spread their quartiles, the ratio
 //! the median of the rounds' own ratios.
 //!
@@ -25,11 +28,11 @@ mod support;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use support::{Ratio, Report, has_flag, in_turn, is_quick, quantile};
-use twolane::{Backend, CpuRuntime, Handle};
+use twolane::{Backend, CpuRuntime, Handle, Permit, Task};
 
 const PLAIN: &str = "--inside-plain";
 const TRACED: &str = "--inside-traced";
@@ -78,14 +81,20 @@ fn outside() {
         report.row(name, "time", "ns", median, values.len());
     }
     let values = |name: &str| figures[name].iter().copied();
-    let ratio = Ratio::of_rounds(values(IN_SPAN), values(NO_SUBSCRIBER));
-    println!("span_over_none: {ratio}");
-    report.ratio("span_over_none", ratio.median);
+    for (name, over) in [
+        ("span_over_none", IN_SPAN),
+        ("context_over_none", WITH_CONTEXT),
+    ] {
+        let ratio = Ratio::of_rounds(values(over), values(NO_SUBSCRIBER));
+        println!("{name}: {ratio}");
+        report.ratio(name, ratio.median);
+    }
     report.write();
 }
 
 const NO_SUBSCRIBER: &str = "batch, no subscriber";
 const IN_SPAN: &str = "batch, in a span";
+const WITH_CONTEXT: &str = "batch of spawn_cpu_with";
 
 /// The figures of one process, ns.
 fn inside(span: Option<tracing::Span>) -> Value {
@@ -103,39 +112,48 @@ fn inside(span: Option<tracing::Span>) -> Value {
     let is_traced = span.is_some();
     let batches = {
         let handle = rayon.handle();
-        let submit = move |_: usize| {
-            let _in_span = span.as_ref().map(tracing::Span::enter);
-            handle.spawn_cpu(|| black_box(1))
-        };
         async move {
-            let mut best = f64::INFINITY;
+            let [mut plain, mut with_context] = [f64::INFINITY; 2];
             for _ in 0..20 {
-                let start = Instant::now();
-                let tasks: Vec<_> = (0..times).map(&submit).collect();
-                for task in tasks {
-                    task.await.unwrap();
+                let submit = || {
+                    let _in_span = span.as_ref().map(tracing::Span::enter);
+                    handle.spawn_cpu(|| black_box(1))
+                };
+                plain = plain.min(batch(times, submit).await);
+                if !is_traced {
+                    let submit = || handle.spawn_cpu_with(|_| black_box(1));
+                    with_context = with_context.min(batch(times, submit).await);
                 }
-                best = best.min(start.elapsed().as_nanos() as f64 / times as f64);
             }
-            best
+            [plain, with_context]
         }
     };
-    let batch = io.block_on(io.spawn(batches)).unwrap();
+    let [plain, with_context] = io.block_on(io.spawn(batches)).unwrap();
     if is_traced {
-        return json!({ IN_SPAN: batch });
+        return json!({ IN_SPAN: plain });
     }
     let runtime = lane(Backend::Runtime);
+    let far = Instant::now() + Duration::from_secs(3_600);
+    let checkpoints = |permit: Permit| checkpoints(permit, times);
+    let permit = || rayon.handle().try_admit().unwrap();
     json!({
-        NO_SUBSCRIBER: batch,
+        NO_SUBSCRIBER: plain,
+        WITH_CONTEXT: with_context,
         "spawn_io in a job, Rayon": hops(&rayon.handle(), times),
         "spawn_io in a job, Runtime": hops(&runtime.handle(), times),
-        "current_job in a job, Rayon": in_job(&rayon.handle(), times, || {
-            black_box(twolane::current_job());
-        }),
-        "checkpoint in a job, Rayon": in_job(&rayon.handle(), times, || {
-            black_box(twolane::checkpoint()).unwrap();
-        }),
+        "checkpoint, no deadline": checkpoints(permit()),
+        "checkpoint, a deadline": checkpoints(permit().with_deadline(far)),
     })
+}
+
+/// Submits so many, awaits them all; ns each.
+async fn batch(times: usize, submit: impl Fn() -> Task<u8>) -> f64 {
+    let start = Instant::now();
+    let tasks: Vec<_> = (0..times).map(|_| submit()).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    start.elapsed().as_nanos() as f64 / times as f64
 }
 
 fn hops(handle: &Handle, times: usize) -> f64 {
@@ -149,11 +167,11 @@ fn hops(handle: &Handle, times: usize) -> f64 {
     job.wait().unwrap()
 }
 
-fn in_job(handle: &Handle, times: usize, question: fn()) -> f64 {
-    let job = handle.spawn_cpu(move || {
+fn checkpoints(permit: Permit, times: usize) -> f64 {
+    let job = permit.spawn_cpu_with(move |job| {
         let start = Instant::now();
         for _ in 0..times {
-            question();
+            black_box(job.checkpoint()).unwrap();
         }
         start.elapsed().as_nanos() as f64 / times as f64
     });
