@@ -11,6 +11,9 @@ pub enum Case {
     Start,
     Start1000,
     SpawnCpu,
+    SelfWake,
+    PingPong,
+    WakeBatch,
     YieldIfDueRaw,
     EmptyLoop,
     YieldIfDue,
@@ -21,15 +24,22 @@ pub type Figures = BTreeMap<Case, f64>;
 
 /// How many are started before the first is joined.
 pub const BATCH: u32 = 1_000;
+/// How many that wake themselves are started before the first is joined.
+pub const WAKE_BATCH: u32 = 10_000;
+/// How often each of them does.
+pub const WAKES: u32 = 3;
 
 impl Case {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::SwitchAlone,
         Self::SwitchTwo,
         Self::Switch100,
         Self::Start,
         Self::Start1000,
         Self::SpawnCpu,
+        Self::SelfWake,
+        Self::PingPong,
+        Self::WakeBatch,
         Self::YieldIfDueRaw,
         Self::EmptyLoop,
         Self::YieldIfDue,
@@ -51,6 +61,9 @@ impl Case {
             Self::Start => "start",
             Self::Start1000 => "start_1000",
             Self::SpawnCpu => "spawn_cpu",
+            Self::SelfWake => "self_wake",
+            Self::PingPong => "ping_pong",
+            Self::WakeBatch => "wake_batch",
             Self::YieldIfDueRaw => "yield_if_due_raw",
             Self::EmptyLoop => "empty_loop",
             Self::YieldIfDue => "yield_if_due",
@@ -66,6 +79,9 @@ impl Case {
             Self::Start => "one at a time",
             Self::Start1000 => "1,000, then joined",
             Self::SpawnCpu => "spawn_cpu",
+            Self::SelfWake => "one wakes itself",
+            Self::PingPong => "two, by turns",
+            Self::WakeBatch => "10,000, 3 times each",
             Self::YieldIfDueRaw => "raw",
             Self::EmptyLoop => "empty loop",
             Self::YieldIfDue => "net",

@@ -1,4 +1,5 @@
-//! What does it cost to switch from one future to another, and to start one?
+//! What does it cost to switch from one future to another, to wake one, and to
+//! start one?
 //!
 //! Where goroutines are cheap, futures of a lane should be: a loop that gives
 //! way after each item, or that starts a job for each, pays this each time.
@@ -19,6 +20,14 @@
 //!   `tokio::spawn` in a task; in Go a goroutine that sends on a channel, and
 //!   1,000 that leave their result in a slice, and a `WaitGroup`. And
 //!   `spawn_cpu(|| 1)` awaited at once, which has no counterpart in them.
+//! - *wake*, without any yield of a library: a future that calls
+//!   `cx.waker().wake_by_ref()` and returns `Poll::Pending`, over and over, alone
+//!   in its lane; two futures that hand a turn to each other, each by waking the
+//!   other's waker (an `AtomicWaker`) and then waiting for its own, per turn; and
+//!   10,000 futures that wake themselves 3 times each, started and then awaited,
+//!   per future. They are what a lane does not know for a yield: what a channel,
+//!   a `select!` or a `FuturesUnordered` does to a job. On several threads the two
+//!   may each have a thread, and a turn is then a wake-up from another thread.
 //! - `yield_if_due().await` that is not due, called as users do: in the loop of
 //!   an `async` block in a job. *Empty loop* is the same without the call, with
 //!   its counter as opaque to the compiler; *net* is the difference. What an
@@ -44,15 +53,15 @@
 //! # What it does not measure
 //!
 //! A future with state to speak of: here all of it is in the cache. Switches
-//! under a load that computes (see `late_job`), wake-ups from other threads,
-//! the way from the I/O lane and back (see `hop`). A lane at a nice value: it
+//! under a load that computes (see `late_job`), wake-ups from threads outside the
+//! lane, the way from the I/O lane and back (see `hop`). A lane at a nice value: it
 //! has none here, or it would yield the cores to whoever else uses the machine
 //! while its peers would not. The line about others says how much that was.
 //!
 //! # How to run it
 //!
 //! ```text
-//! cargo bench --bench switch                # two minutes
+//! cargo bench --bench switch                # two to three minutes
 //! cargo bench --bench switch -- --quick     # some seconds, figures that mean little
 //! ```
 //!

@@ -3,13 +3,16 @@
 //! bench's sake.
 
 use std::fmt::Debug;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::task::Poll;
 use std::time::Instant;
 
-use crate::case::{BATCH, Case, Figures};
+use futures::task::AtomicWaker;
+
+use crate::case::{BATCH, Case, Figures, WAKE_BATCH, WAKES};
 use crate::plan::Plan;
 
 /// How a contender starts a future, and how one gives way there.
@@ -38,6 +41,12 @@ pub async fn figures<S: Spawn>(spawn: &S, plan: &Plan) -> Figures {
     }
     figures.insert(Case::Start, start(spawn, plan.starts).await);
     figures.insert(Case::Start1000, start_1000(spawn, plan.batches).await);
+    let wakes = self_wake(spawn, plan.switches).await;
+    figures.insert(Case::SelfWake, wakes);
+    let hand_overs = ping_pong(spawn, plan.hand_overs).await;
+    figures.insert(Case::PingPong, hand_overs);
+    let batches = wake_batch(spawn, plan.wake_batches).await;
+    figures.insert(Case::WakeBatch, batches);
     figures
 }
 
@@ -87,4 +96,80 @@ async fn start_1000<S: Spawn>(spawn: &S, batches: u32) -> f64 {
         }
     }
     each(begun, batches * BATCH)
+}
+
+/// Wakes the future that awaits it so often, and each time leaves its thread.
+fn wake_self(mut times: u32) -> impl Future<Output = ()> + Send {
+    poll_fn(move |cx| {
+        if times == 0 {
+            return Poll::Ready(());
+        }
+        times -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+}
+
+async fn self_wake<S: Spawn>(spawn: &S, wakes: u32) -> f64 {
+    let alone = spawn.spawn(async move {
+        let begun = Instant::now();
+        wake_self(wakes).await;
+        each(begun, wakes)
+    });
+    alone.await.unwrap()
+}
+
+/// Two futures, one of which has its turn.
+#[derive(Default)]
+struct Table {
+    turn: AtomicU32,
+    players: [AtomicWaker; 2],
+}
+
+impl Table {
+    /// Hands over when it has its turn, wakes the other one and waits to be woken:
+    /// a poll for each turn, also where the other one answers at once.
+    async fn play(&self, me: usize, turns: u32) {
+        poll_fn(|cx| {
+            self.players[me].register(cx.waker());
+            let turn = self.turn.load(SeqCst);
+            if turn < turns && turn as usize % 2 == me {
+                self.turn.store(turn + 1, SeqCst);
+                self.players[1 - me].wake();
+                return Poll::Pending;
+            }
+            // The one who had the last turn is woken once more, by the other.
+            if turn >= turns {
+                self.players[1 - me].wake();
+                return Poll::Ready(());
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+async fn ping_pong<S: Spawn>(spawn: &S, turns: u32) -> f64 {
+    let table = Arc::new(Table::default());
+    let begun = Instant::now();
+    let players = [0, 1].map(|me| {
+        let table = table.clone();
+        spawn.spawn(async move { table.play(me, turns).await })
+    });
+    for player in players {
+        player.await.unwrap();
+    }
+    each(begun, turns)
+}
+
+async fn wake_batch<S: Spawn>(spawn: &S, batches: u32) -> f64 {
+    let mut started = Vec::with_capacity(WAKE_BATCH as usize);
+    let begun = Instant::now();
+    for _ in 0..batches {
+        started.extend((0..WAKE_BATCH).map(|_| spawn.spawn(wake_self(WAKES))));
+        for one in started.drain(..) {
+            one.await.unwrap();
+        }
+    }
+    each(begun, batches * WAKE_BATCH)
 }

@@ -9,6 +9,10 @@ pub struct Plan {
     pub rounds: usize,
     /// Of all futures of a case together.
     pub switches: u32,
+    /// Of two futures to each other, both ways together.
+    pub hand_overs: u32,
+    /// How many times 10,000 that wake themselves are started and joined.
+    pub wake_batches: u32,
     /// Started and joined one at a time.
     pub starts: u32,
     /// How many times 1,000 are started and joined.
@@ -29,6 +33,8 @@ impl Plan {
             Self {
                 rounds: 3,
                 switches: 20_000,
+                hand_overs: 4_000,
+                wake_batches: 1,
                 starts: 2_000,
                 batches: 3,
                 calls: 200_000,
@@ -39,6 +45,8 @@ impl Plan {
             Self {
                 rounds: 31,
                 switches: 200_000,
+                hand_overs: 40_000,
+                wake_batches: 4,
                 starts: 20_000,
                 batches: 20,
                 calls: 1_000_000,
@@ -52,6 +60,8 @@ impl Plan {
     pub fn warm_up(&self) -> Self {
         Self {
             switches: self.switches / 10,
+            hand_overs: self.hand_overs / 10,
+            wake_batches: 1,
             starts: self.starts / 10,
             batches: 1,
             calls: self.calls / 10,

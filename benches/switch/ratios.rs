@@ -13,7 +13,9 @@ pub struct Line {
 }
 
 pub fn of(found: &Found) -> Vec<Line> {
-    use Case::{Start, Start1000, Switch100, SwitchAlone, SwitchTwo};
+    use Case::{
+        PingPong, SelfWake, Start, Start1000, Switch100, SwitchAlone, SwitchTwo, WakeBatch,
+    };
     use Width::{Cores, One};
 
     // Without a suffix: one alone, as the switches of others are quoted. With
@@ -45,6 +47,19 @@ pub fn of(found: &Found) -> Vec<Line> {
         for (start, suffix, over, case) in starts {
             let name = format!("{start}_over_{peer}{suffix}");
             lines.push(ratio(found, name, over, under, One, case));
+        }
+    }
+    let wakes = [
+        ("self_wake", SelfWake),
+        ("ping_pong", PingPong),
+        ("wake_batch", WakeBatch),
+    ];
+    for (name, case) in wakes {
+        for (backend, over) in [("rayon", RAYON), ("runtime", RUNTIME)] {
+            for (suffix, width) in [("", One), ("_cores", Cores)] {
+                let name = format!("{name}_{backend}{suffix}");
+                lines.push(ratio(found, name, over, TOKIO, width, case));
+            }
         }
     }
     for (suffix, contender) in [("", RAYON), ("_runtime", RUNTIME)] {

@@ -6,7 +6,7 @@ use crate::found::Found;
 use crate::ratios::Line;
 use crate::support::{Report, median, quantile};
 
-const TABLES: [(&str, [Case; 3]); 3] = [
+const TABLES: [(&str, [Case; 3]); 4] = [
     (
         "switch",
         [Case::SwitchAlone, Case::SwitchTwo, Case::Switch100],
@@ -14,6 +14,10 @@ const TABLES: [(&str, [Case; 3]); 3] = [
     (
         "start and join",
         [Case::Start, Case::Start1000, Case::SpawnCpu],
+    ),
+    (
+        "wake themselves, and each other",
+        [Case::SelfWake, Case::PingPong, Case::WakeBatch],
     ),
     (
         "yield_if_due, not due",
