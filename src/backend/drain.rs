@@ -200,8 +200,8 @@ impl<S: Fn()> Turn<'_, S> {
 
     fn run(&mut self, job: Arc<dyn Run>) {
         self.level.pause_for_quota(&*job);
-        match self.level.step(job, None) {
-            After::Ended | After::Rests(_) => {
+        match Level::step(job, None) {
+            After::Ended | After::Rests { .. } => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {
                     self.give_rayon_its_turn();

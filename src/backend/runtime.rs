@@ -18,7 +18,6 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
-use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -130,11 +129,7 @@ impl CpuTokio {
 
     /// After a shutdown Tokio drops the task at once, and so closes the job.
     pub(crate) fn spawn(&self, level: &Level, job: Arc<dyn Run>) -> JoinHandle<()> {
-        let task = self.handle.spawn(JobTask {
-            level: level.clone(),
-            job: Some(job),
-            is_new: true,
-        });
+        let task = self.handle.spawn(JobTask(Some(job)));
         // Not by Tokio's current handle: code that has entered another runtime is
         // on this one's worker still.
         if context::is_thread_of(level) {
@@ -163,51 +158,43 @@ impl CpuTokio {
 
 debug_by_name!(CpuTokio);
 
-/// A job as a task of the runtime.
-struct JobTask {
-    level: Level,
-    /// None once it has ended.
-    job: Option<Arc<dyn Run>>,
-    /// It has not rested yet.
-    is_new: bool,
-}
+/// A job as a task of the runtime; none once it has ended. Of this size, Tokio's task
+/// takes 128 bytes.
+struct JobTask(Option<Arc<dyn Run>>);
 
 impl Future for JobTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(job) = self.job.take() else {
+        let Some(job) = self.0.take() else {
             return Poll::Ready(());
         };
-        let level = &self.level;
-        level.pause_for_quota(&*job);
-        let job = match job.link() {
-            Some(_) => level.step(job, Some(cx.waker())),
-            None => step_of_closure(level, job, cx),
+        job.level().pause_for_quota(&*job);
+        let after = match job.link() {
+            Some(_) => Level::step(job, Some(cx.waker())),
+            None => step_of_closure(job, cx),
         };
-        let After::Rests(job) = job else {
+        let After::Rests { job, is_first } = after else {
             return Poll::Ready(());
         };
-        if mem::take(&mut self.is_new) {
-            if let Some(link) = job.link() {
-                // For a thread that closes the job while it rests. If one was faster,
-                // it has found no waker.
-                link.driver.register(cx.waker());
-                if job.has_ended() {
-                    cx.waker().wake_by_ref();
-                }
+        if let Some(link) = job.link().filter(|_| is_first) {
+            // For a thread that closes the job while it rests. If one was faster, it
+            // has found no waker.
+            link.driver.register(cx.waker());
+            if job.has_ended() {
+                cx.waker().wake_by_ref();
             }
         }
-        self.job = Some(job);
+        self.0 = Some(job);
         Poll::Pending
     }
 }
 
 /// A closure can't give way: if it blocks on one of Tokio's resources, and has used
 /// up the budget that Tokio gives a task for one poll, it would never get it.
-fn step_of_closure(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) -> After {
+fn step_of_closure(job: Arc<dyn Run>, cx: &mut Context<'_>) -> After {
     let mut job = Some(job);
-    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| level.step(job, None))));
+    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| Level::step(job, None))));
     match pin!(unconstrained(step)).poll(cx) {
         Poll::Ready(Some(after)) => after,
         _ => After::Ended,
@@ -217,7 +204,7 @@ fn step_of_closure(level: &Level, job: Arc<dyn Run>, cx: &mut Context<'_>) -> Af
 impl Drop for JobTask {
     /// The runtime shuts down.
     fn drop(&mut self) {
-        if let Some(job) = self.job.take() {
+        if let Some(job) = self.0.take() {
             panics::run_hook("a waker", || job.close(Cause::ShutDown));
             Lane::discard(vec![job]);
         }

@@ -74,7 +74,7 @@ pub(crate) enum After {
     /// Nothing: the job has ended, or was closed.
     Ended,
     /// Nothing, until it is woken.
-    Rests(Arc<dyn Run>),
+    Rests { job: Arc<dyn Run>, is_first: bool },
     /// The job was woken in its own step, and belongs back in the queue.
     Again {
         job: Arc<dyn Run>,
@@ -97,6 +97,7 @@ pub(crate) trait Run: Cancel {
     fn discard(&self);
     /// None for a closure: it ends with its first step.
     fn link(&self) -> Option<&Link>;
+    fn level(&self) -> &Level;
 }
 
 pub(crate) struct Job<W: Work> {
@@ -144,12 +145,15 @@ impl<W: Work> Job<W> {
     }
 
     /// The step is over and there is no output.
-    fn pause(self: Arc<Self>) -> After {
+    fn pause(self: Arc<Self>, is_first: bool) -> After {
         self.enter_registry();
         let counters = self.level.counters();
         counters.count_in_step(Event::Rested);
         match self.state().pause(|| self.lane().is_closed()) {
-            Paused::Rest => After::Rests(self),
+            Paused::Rest => After::Rests {
+                job: self,
+                is_first,
+            },
             Paused::Requeue => {
                 counters.count_in_step(Event::Woken);
                 After::Again {
@@ -235,7 +239,7 @@ impl<W: Work> Run for Job<W> {
         let output = match step {
             Ok(Poll::Pending) => {
                 drop(slot);
-                return self.pause();
+                return self.pause(!was_idle);
             }
             Ok(Poll::Ready(output)) => Ok(output),
             Err(payload) => Err(JoinError::panicked(payload)),
@@ -298,6 +302,10 @@ impl<W: Work> Run for Job<W> {
 
     fn link(&self) -> Option<&Link> {
         self.link.as_link()
+    }
+
+    fn level(&self) -> &Level {
+        &self.level
     }
 }
 

@@ -172,11 +172,11 @@ impl Level {
 
     /// Runs one step of a job that came out of a queue. What that leaves to be
     /// done is the caller's to do, and soon.
-    pub(crate) fn step(&self, job: Arc<dyn Run>, tokio: Option<&Waker>) -> After {
+    pub(crate) fn step(job: Arc<dyn Run>, tokio: Option<&Waker>) -> After {
         // The job catches what its work panics with. This is for the rest: the
         // subscriber, and what goes with its last reference.
         let step = || {
-            if self.lane.is_closed() {
+            if job.level().lane.is_closed() {
                 job.close(Cause::ShutDown);
                 job.discard();
                 After::Ended
