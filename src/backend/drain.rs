@@ -22,7 +22,7 @@
 //!
 //! Between two jobs a drainer gives rayon's own work a turn, so that a lane that is
 //! never empty starves neither `rayon::spawn` nor stolen children. So it does where
-//! futures go on and on, after a slice of 5 to 10 ms (`budget.rs`).
+//! futures run, after a slice of 5 to 10 ms (`budget.rs`).
 //!
 //! Where jobs follow each other closely, a worker that finds the queue empty
 //! looks on for [`LINGER`] before it parks, as a wake-up costs more than that;
@@ -199,11 +199,15 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        self.level.pause_for_quota(&*job);
-        match Level::step(job, None) {
-            After::Ended | After::Rests { .. } => {
+        match job.run(None) {
+            After::Ended => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {
+                    self.give_rayon_its_turn();
+                }
+            }
+            After::Rests(_) => {
+                if budget::is_slice_over(self.rayon_had_its) {
                     self.give_rayon_its_turn();
                 }
             }

@@ -16,9 +16,9 @@
 //! awaited yet is closed by its awaiter, which finds the lane closed. What a closed job
 //! has captured is dropped with its Tokio task.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::task::{Context, Poll};
@@ -26,7 +26,7 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::{JoinHandle, unconstrained};
+use tokio::task::JoinHandle;
 
 use crate::context;
 use crate::error::Cause;
@@ -166,38 +166,14 @@ impl Future for JobTask {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(job) = self.0.take() else {
-            return Poll::Ready(());
-        };
-        job.level().pause_for_quota(&*job);
-        let after = match job.link() {
-            Some(_) => Level::step(job, Some(cx.waker())),
-            None => step_of_closure(job, cx),
-        };
-        let After::Rests { job, is_first } = after else {
-            return Poll::Ready(());
-        };
-        if let Some(link) = job.link().filter(|_| is_first) {
-            // For a thread that closes the job while it rests. If one was faster, it
-            // has found no waker.
-            link.driver.register(cx.waker());
-            if job.has_ended() {
-                cx.waker().wake_by_ref();
+        let job = self.0.take();
+        match job.map(|job| job.run(Some(cx))) {
+            Some(After::Rests(job)) => {
+                self.0 = Some(job);
+                Poll::Pending
             }
+            _ => Poll::Ready(()),
         }
-        self.0 = Some(job);
-        Poll::Pending
-    }
-}
-
-/// A closure can't give way: if it blocks on one of Tokio's resources, and has used
-/// up the budget that Tokio gives a task for one poll, it would never get it.
-fn step_of_closure(job: Arc<dyn Run>, cx: &mut Context<'_>) -> After {
-    let mut job = Some(job);
-    let step = poll_fn(|_| Poll::Ready(job.take().map(|job| Level::step(job, None))));
-    match pin!(unconstrained(step)).poll(cx) {
-        Poll::Ready(Some(after)) => after,
-        _ => After::Ended,
     }
 }
 

@@ -23,14 +23,14 @@ use futures_task::ArcWake;
 
 use crate::budget;
 use crate::error::{Cause, JoinError};
-use crate::lane::{AwaitedKey, Event, Lane, Level};
-use crate::panics::{catch, run_hook};
+use crate::lane::{AwaitedKey, Event, LEFT_BEHIND, Lane, Level};
+use crate::panics::{call_logged, catch, run_hook};
 use crate::sync::Ordering::Relaxed;
 use crate::trace::warn_of_lost_jobs;
 use completion::{Completion, Slot, wake};
 pub(crate) use extras::Extras;
 use state::{Audience, Close, Paused, Progress, Start, State};
-use work::AsLink;
+use work::{AsLink, unconstrained};
 pub(crate) use work::{ClosureWork, ContextWork, FutureWork, Link, Work};
 
 /// What anyone who holds a job may do, whatever its type.
@@ -74,7 +74,7 @@ pub(crate) enum After {
     /// Nothing: the job has ended, or was closed.
     Ended,
     /// Nothing, until it is woken.
-    Rests { job: Arc<dyn Run>, is_first: bool },
+    Rests(Arc<dyn Run>),
     /// The job was woken in its own step, and belongs back in the queue.
     Again {
         job: Arc<dyn Run>,
@@ -83,13 +83,22 @@ pub(crate) enum After {
     },
 }
 
+/// The same, as a step tells it. It holds no reference, since moving one through
+/// each caller costs a step more than the rest of its bookkeeping.
+#[derive(Clone, Copy)]
+enum End {
+    Ended,
+    Rests,
+    Again { gave_way: bool },
+}
+
 /// What the lane and its backends may do with a job.
 pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed in the queue.
-    /// `tokio`: the waker of the Tokio task that runs it, if one does; else a
+    /// `tokio`: the context of the Tokio task that runs it, if one does; else a
     /// future gets a waker of the job's own, which puts it into the lane's queue.
     #[must_use]
-    fn run(self: Arc<Self>, tokio: Option<&Waker>) -> After;
+    fn run(self: Arc<Self>, tokio: Option<&mut Context<'_>>) -> After;
     /// Closes a job that isn't running, and tells its awaiter at once. The caller
     /// then sees to [`discard`](Self::discard).
     fn close(&self, cause: Cause);
@@ -97,7 +106,6 @@ pub(crate) trait Run: Cancel {
     fn discard(&self);
     /// None for a closure: it ends with its first step.
     fn link(&self) -> Option<&Link>;
-    fn level(&self) -> &Level;
 }
 
 pub(crate) struct Job<W: Work> {
@@ -144,20 +152,88 @@ impl<W: Work> Job<W> {
         });
     }
 
-    /// The step is over and there is no output.
-    fn pause(self: Arc<Self>, is_first: bool) -> After {
+    /// Inside of what catches panics.
+    fn step(self: &Arc<Self>, tokio: Option<&Waker>) -> End {
+        if self.lane().is_closed() {
+            self.close(Cause::ShutDown);
+            self.discard();
+            return End::Ended;
+        }
+        if self.extras.is_past_deadline() {
+            self.close(Cause::Expired);
+        }
+        let Start::Run { was_idle } = self.state().start() else {
+            self.discard();
+            return End::Ended;
+        };
+        let counters = self.level.counters();
+        counters.count_begun(was_idle);
+        #[cfg(feature = "metrics")]
+        let begun = self.level.timings().begin(&self.completion.queued_at);
+        // Held until the awaiter has been woken.
+        #[cfg(feature = "test-util")]
+        let _clock = self.extras.take_clock();
+        let own = W::waker(self);
+        let waker = tokio.or(own.as_deref()).unwrap_or(Waker::noop());
+        let mut cx = Context::from_waker(waker);
+        let mut slot = self.completion.slot();
+        let step = {
+            let _permit = self.extras.lend_permit();
+            let _step = budget::begin_step();
+            catch(|| self.extras.in_scope(|| W::step(self, &mut slot, &mut cx)))
+        };
+        #[cfg(feature = "metrics")]
+        self.level.timings().end(begun);
+        let output = match step {
+            Ok(Poll::Pending) => {
+                drop(slot);
+                return self.pause(tokio.filter(|_| !was_idle));
+            }
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(payload) => Err(JoinError::panicked(payload)),
+        };
+        self.leave_registry();
+        // Drop the captures before publishing the output, as Tokio does, so that
+        // an awaiter never observes them alive.
+        if let Some(work) = slot.take_work() {
+            self.drop_work(work);
+        }
+        let panicked = output.is_err();
+        *slot = Slot::Output(output);
+        drop(slot);
+        // An awaiter may rely on these, too.
+        counters.count_in_step(if panicked {
+            Event::Panicked
+        } else {
+            Event::Completed
+        });
+        self.extras.give_permit_back();
+        if panicked {
+            // The log may hear of it. The span's scope is foreign code.
+            run_hook("a job's span", || {
+                self.extras.in_scope(|| wake(self.completion.finish()));
+            });
+        }
+        if !self.has_ended() {
+            wake(self.completion.finish());
+        }
+        End::Ended
+    }
+
+    /// The step is over and there is no output. `tokio`: of the first such step.
+    fn pause(self: &Arc<Self>, tokio: Option<&Waker>) -> End {
         self.enter_registry();
+        if let (Some(tokio), Some(link)) = (tokio, self.link.as_link()) {
+            // For a thread that closes the job while it rests.
+            link.driver.register(tokio);
+        }
         let counters = self.level.counters();
         counters.count_in_step(Event::Rested);
         match self.state().pause(|| self.lane().is_closed()) {
-            Paused::Rest => After::Rests {
-                job: self,
-                is_first,
-            },
+            Paused::Rest => End::Rests,
             Paused::Requeue => {
                 counters.count_in_step(Event::Woken);
-                After::Again {
-                    job: self,
+                End::Again {
                     gave_way: budget::gave_way(),
                 }
             }
@@ -168,7 +244,7 @@ impl<W: Work> Job<W> {
             } => {
                 self.tell_closed(cause, audience, !was_queued);
                 self.discard();
-                After::Ended
+                End::Ended
             }
         }
     }
@@ -207,69 +283,26 @@ impl<W: Work> Job<W> {
 }
 
 impl<W: Work> Run for Job<W> {
-    fn run(self: Arc<Self>, tokio: Option<&Waker>) -> After {
-        if self.extras.is_past_deadline() {
-            self.close(Cause::Expired);
-        }
-        let Start::Run { was_idle } = self.state().start() else {
-            self.discard();
-            return After::Ended;
+    fn run(self: Arc<Self>, tokio: Option<&mut Context<'_>>) -> After {
+        self.level.pause_for_quota(&*self);
+        let step = || match tokio {
+            Some(cx) if W::IS_CLOSURE => unconstrained(cx, |cx| self.step(Some(cx.waker()))),
+            Some(cx) => self.step(Some(cx.waker())),
+            None => self.step(None),
         };
-        let counters = self.level.counters();
-        if was_idle {
-            counters.count_in_step(Event::Woken);
-        }
-        counters.count_in_step(Event::Begun);
-        #[cfg(feature = "metrics")]
-        let begun = self.level.timings().begin(&self.completion.queued_at);
-        // Held until the awaiter has been woken.
-        #[cfg(feature = "test-util")]
-        let _clock = self.extras.take_clock();
-        let own = W::waker(&self);
-        let waker = tokio.or(own.as_deref()).unwrap_or(Waker::noop());
-        let mut cx = Context::from_waker(waker);
-        let mut slot = self.completion.slot();
-        let step = {
-            let _permit = self.extras.lend_permit();
-            let _step = budget::begin_step();
-            catch(|| self.extras.in_scope(|| W::step(&self, &mut slot, &mut cx)))
-        };
-        #[cfg(feature = "metrics")]
-        self.level.timings().end(begun);
-        let output = match step {
-            Ok(Poll::Pending) => {
-                drop(slot);
-                return self.pause(!was_idle);
+        // The step catches what the work panics with. This is for the rest: the
+        // subscriber, and what goes with the job's last reference.
+        match call_logged(LEFT_BEHIND, step).unwrap_or(End::Ended) {
+            End::Ended => {
+                run_hook(LEFT_BEHIND, || drop(self));
+                After::Ended
             }
-            Ok(Poll::Ready(output)) => Ok(output),
-            Err(payload) => Err(JoinError::panicked(payload)),
-        };
-        self.leave_registry();
-        // Drop the captures before publishing the output, as Tokio does, so that
-        // an awaiter never observes them alive.
-        if let Some(work) = slot.take_work() {
-            self.drop_work(work);
+            End::Rests => After::Rests(self),
+            End::Again { gave_way } => After::Again {
+                job: self,
+                gave_way,
+            },
         }
-        let panicked = output.is_err();
-        *slot = Slot::Output(output);
-        drop(slot);
-        // An awaiter may rely on these, too.
-        counters.count_in_step(if panicked {
-            Event::Panicked
-        } else {
-            Event::Completed
-        });
-        self.extras.give_permit_back();
-        if panicked {
-            // The log may hear of it. The span's scope is foreign code.
-            run_hook("a job's span", || {
-                self.extras.in_scope(|| wake(self.completion.finish()));
-            });
-        }
-        if !self.has_ended() {
-            wake(self.completion.finish());
-        }
-        After::Ended
     }
 
     fn close(&self, cause: Cause) {
@@ -302,10 +335,6 @@ impl<W: Work> Run for Job<W> {
 
     fn link(&self) -> Option<&Link> {
         self.link.as_link()
-    }
-
-    fn level(&self) -> &Level {
-        &self.level
     }
 }
 

@@ -1,11 +1,12 @@
 //! What a job computes: a closure or a future, and what each needs besides.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_task::{WakerRef, waker_ref};
+use tokio::task::coop;
 
 use super::Job;
 use super::completion::Slot;
@@ -18,7 +19,6 @@ pub(crate) trait Work: Send + Sized + 'static {
     /// Its places in the books; a closure, which never rests, has none.
     type Link: AsLink + Default + Send + Sync;
     /// Whether one step is all of it.
-    #[cfg(feature = "test-util")]
     const IS_CLOSURE: bool = true;
     /// Runs one step, in place; work that is used up is taken out.
     fn step(
@@ -100,7 +100,6 @@ where
 {
     type Output = F::Output;
     type Link = Link;
-    #[cfg(feature = "test-util")]
     const IS_CLOSURE: bool = false;
 
     fn step(
@@ -116,6 +115,18 @@ where
 
     fn waker(job: &Arc<Job<Self>>) -> Option<WakerRef<'_>> {
         Some(waker_ref(job))
+    }
+}
+
+/// Runs a closure in the poll of a Tokio task. A closure can't give way: if it blocks
+/// on one of Tokio's resources, and has used up the budget that Tokio gives a task for
+/// one poll, it would never get it.
+pub(super) fn unconstrained<R>(cx: &mut Context<'_>, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
+    let mut f = Some(f);
+    let once = poll_fn(|cx| f.take().map_or(Poll::Pending, |f| Poll::Ready(f(cx))));
+    match pin!(coop::unconstrained(once)).poll(cx) {
+        Poll::Ready(result) => result,
+        Poll::Pending => unreachable!("it is ready at its first poll"),
     }
 }
 

@@ -87,6 +87,14 @@ impl Counters {
         }
     }
 
+    /// A step begins; `was_idle`: of a job that rested until this moment.
+    pub(crate) fn count_begun(&self, was_idle: bool) {
+        if was_idle {
+            self.count_in_step(Event::Woken);
+        }
+        self.count_in_step(Event::Begun);
+    }
+
     pub(crate) fn count(&self, event: Event) {
         thread_local! {
             static MINE: Cell<usize> = const { Cell::new(usize::MAX) };

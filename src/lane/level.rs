@@ -15,7 +15,6 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::task::Waker;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -26,8 +25,7 @@ use super::queue::RunQueue;
 use super::suspended::Suspended;
 use crate::backend::Threads;
 use crate::error::Cause;
-use crate::job::{After, Run};
-use crate::panics;
+use crate::job::Run;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, fence};
 use crate::warden::Order;
@@ -161,30 +159,13 @@ impl Level {
 
     /// Before a step of `job`: waits while the process is about to use up its
     /// quota, unless there will be no step.
-    pub(crate) fn pause_for_quota(&self, job: &dyn Run) {
+    pub(crate) fn pause_for_quota(&self, job: &impl Run) {
         if let Some(pacer) = &self.lane.pacer {
             let is_over = || self.lane.is_closed() || job.has_ended();
             if !is_over() {
                 pacer.pause(self.priority, is_over);
             }
         }
-    }
-
-    /// Runs one step of a job that came out of a queue. What that leaves to be
-    /// done is the caller's to do, and soon.
-    pub(crate) fn step(job: Arc<dyn Run>, tokio: Option<&Waker>) -> After {
-        // The job catches what its work panics with. This is for the rest: the
-        // subscriber, and what goes with its last reference.
-        let step = || {
-            if job.level().lane.is_closed() {
-                job.close(Cause::ShutDown);
-                job.discard();
-                After::Ended
-            } else {
-                job.run(tokio)
-            }
-        };
-        panics::call_logged(super::LEFT_BEHIND, step).unwrap_or(After::Ended)
     }
 
     /// Starts the threads, if they are not there and the lane is not closed,
