@@ -199,14 +199,14 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        match job.run(None) {
+        match job.run() {
             After::Ended => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {
                     self.give_rayon_its_turn();
                 }
             }
-            After::Rests(_) => {
+            After::Rests => {
                 if budget::is_slice_over(self.rayon_had_its) {
                     self.give_rayon_its_turn();
                 }

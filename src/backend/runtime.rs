@@ -16,12 +16,9 @@
 //! awaited yet is closed by its awaiter, which finds the lane closed. What a closed job
 //! has captured is dropped with its Tokio task.
 
-use std::future::Future;
 use std::io;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
@@ -29,10 +26,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 use crate::context;
-use crate::error::Cause;
 use crate::handle::Handle;
-use crate::job::{After, Run};
-use crate::lane::{Lane, Level};
+use crate::job::Run;
+use crate::lane::Level;
 use crate::panics;
 
 /// How long a thread may take to start.
@@ -129,7 +125,7 @@ impl CpuTokio {
 
     /// After a shutdown Tokio drops the task at once, and so closes the job.
     pub(crate) fn spawn(&self, level: &Level, job: Arc<dyn Run>) -> JoinHandle<()> {
-        let task = self.handle.spawn(JobTask(Some(job)));
+        let task = job.spawn_on(&self.handle);
         // Not by Tokio's current handle: code that has entered another runtime is
         // on this one's worker still.
         if context::is_thread_of(level) {
@@ -157,35 +153,6 @@ impl CpuTokio {
 }
 
 debug_by_name!(CpuTokio);
-
-/// A job as a task of the runtime; none once it has ended. Of this size, Tokio's task
-/// takes 128 bytes.
-struct JobTask(Option<Arc<dyn Run>>);
-
-impl Future for JobTask {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let job = self.0.take();
-        match job.map(|job| job.run(Some(cx))) {
-            Some(After::Rests(job)) => {
-                self.0 = Some(job);
-                Poll::Pending
-            }
-            _ => Poll::Ready(()),
-        }
-    }
-}
-
-impl Drop for JobTask {
-    /// The runtime shuts down.
-    fn drop(&mut self) {
-        if let Some(job) = self.0.take() {
-            panics::run_hook("a waker", || job.close(Cause::ShutDown));
-            Lane::discard(vec![job]);
-        }
-    }
-}
 
 /// Whether so many threads are to be had, and one for good measure.
 ///

@@ -13,6 +13,7 @@ mod clock_hold;
 pub(crate) mod completion;
 mod extras;
 pub(crate) mod state;
+mod tokio_task;
 mod work;
 
 use std::future::Future;
@@ -20,17 +21,19 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_task::ArcWake;
+use tokio::task::JoinHandle;
 
 use crate::budget;
 use crate::error::{Cause, JoinError};
 use crate::lane::{AwaitedKey, Event, LEFT_BEHIND, Lane, Level};
 use crate::panics::{call_logged, catch, run_hook};
-use crate::sync::Ordering::Relaxed;
+use crate::sync::{MutexGuard, Ordering::Relaxed};
 use crate::trace::warn_of_lost_jobs;
 use completion::{Completion, Slot, wake};
 pub(crate) use extras::Extras;
 use state::{Audience, Close, Paused, Progress, Start, State};
-use work::{AsLink, unconstrained};
+use tokio_task::JobTask;
+use work::AsLink;
 pub(crate) use work::{ClosureWork, ContextWork, FutureWork, Link, Work};
 
 /// What anyone who holds a job may do, whatever its type.
@@ -74,7 +77,7 @@ pub(crate) enum After {
     /// Nothing: the job has ended, or was closed.
     Ended,
     /// Nothing, until it is woken.
-    Rests(Arc<dyn Run>),
+    Rests,
     /// The job was woken in its own step, and belongs back in the queue.
     Again {
         job: Arc<dyn Run>,
@@ -83,22 +86,13 @@ pub(crate) enum After {
     },
 }
 
-/// The same, as a step tells it. It holds no reference, since moving one through
-/// each caller costs a step more than the rest of its bookkeeping.
-#[derive(Clone, Copy)]
-enum End {
-    Ended,
-    Rests,
-    Again { gave_way: bool },
-}
-
 /// What the lane and its backends may do with a job.
 pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed in the queue.
-    /// `tokio`: the context of the Tokio task that runs it, if one does; else a
-    /// future gets a waker of the job's own, which puts it into the lane's queue.
     #[must_use]
-    fn run(self: Arc<Self>, tokio: Option<&mut Context<'_>>) -> After;
+    fn run(self: Arc<Self>) -> After;
+    /// Makes a task of that runtime of a job that has not run yet.
+    fn spawn_on(self: Arc<Self>, runtime: &tokio::runtime::Handle) -> JoinHandle<()>;
     /// Closes a job that isn't running, and tells its awaiter at once. The caller
     /// then sees to [`discard`](Self::discard).
     fn close(&self, cause: Cause);
@@ -113,6 +107,15 @@ pub(crate) struct Job<W: Work> {
     completion: Completion<W::Output, W>,
     extras: Extras,
     link: W::Link,
+}
+
+/// A step has begun.
+struct Begun {
+    /// It is the job's first.
+    is_first: bool,
+    /// Held until the awaiter has been woken.
+    #[cfg(feature = "test-util")]
+    _clock: Option<clock_hold::ClockHold>,
 }
 
 impl<W: Work> Job<W> {
@@ -152,57 +155,65 @@ impl<W: Work> Job<W> {
         });
     }
 
-    /// Inside of what catches panics.
-    fn step(self: &Arc<Self>, tokio: Option<&Waker>) -> End {
+    /// A thread is about to run a step. None if the job was closed: then its work is
+    /// to be dropped.
+    fn begin(&self) -> Option<Begun> {
         if self.lane().is_closed() {
             self.close(Cause::ShutDown);
-            self.discard();
-            return End::Ended;
-        }
-        if self.extras.is_past_deadline() {
+        } else if self.extras.is_past_deadline() {
             self.close(Cause::Expired);
         }
         let Start::Run { was_idle } = self.state().start() else {
-            self.discard();
-            return End::Ended;
+            return None;
         };
-        let counters = self.level.counters();
-        counters.count_begun(was_idle);
+        self.level.counters().count_begun(was_idle);
+        Some(Begun {
+            is_first: !was_idle,
+            #[cfg(feature = "test-util")]
+            _clock: self.extras.take_clock(),
+        })
+    }
+
+    /// The step itself, on the work in `slot`.
+    fn compute<S>(
+        self: &Arc<Self>,
+        slot: &mut Slot<S, W>,
+        waker: &Waker,
+    ) -> Poll<Result<W::Output, JoinError>> {
         #[cfg(feature = "metrics")]
         let begun = self.level.timings().begin(&self.completion.queued_at);
-        // Held until the awaiter has been woken.
-        #[cfg(feature = "test-util")]
-        let _clock = self.extras.take_clock();
-        let own = W::waker(self);
-        let waker = tokio.or(own.as_deref()).unwrap_or(Waker::noop());
         let mut cx = Context::from_waker(waker);
-        let mut slot = self.completion.slot();
         let step = {
             let _permit = self.extras.lend_permit();
             let _step = budget::begin_step();
-            catch(|| self.extras.in_scope(|| W::step(self, &mut slot, &mut cx)))
+            catch(|| self.extras.in_scope(|| W::step(self, slot, &mut cx)))
         };
         #[cfg(feature = "metrics")]
         self.level.timings().end(begun);
         let output = match step {
-            Ok(Poll::Pending) => {
-                drop(slot);
-                return self.pause(tokio.filter(|_| !was_idle));
-            }
+            Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(output)) => Ok(output),
             Err(payload) => Err(JoinError::panicked(payload)),
         };
-        self.leave_registry();
         // Drop the captures before publishing the output, as Tokio does, so that
         // an awaiter never observes them alive.
         if let Some(work) = slot.take_work() {
             self.drop_work(work);
         }
+        Poll::Ready(output)
+    }
+
+    /// The job has its output, which goes into `slot`, its own.
+    fn finish(
+        &self,
+        mut slot: MutexGuard<'_, Slot<W::Output, W>>,
+        output: Result<W::Output, JoinError>,
+    ) {
         let panicked = output.is_err();
         *slot = Slot::Output(output);
         drop(slot);
         // An awaiter may rely on these, too.
-        counters.count_in_step(if panicked {
+        self.level.counters().count_in_step(if panicked {
             Event::Panicked
         } else {
             Event::Completed
@@ -217,36 +228,32 @@ impl<W: Work> Job<W> {
         if !self.has_ended() {
             wake(self.completion.finish());
         }
-        End::Ended
     }
 
-    /// The step is over and there is no output. `tokio`: of the first such step.
-    fn pause(self: &Arc<Self>, tokio: Option<&Waker>) -> End {
-        self.enter_registry();
-        if let (Some(tokio), Some(link)) = (tokio, self.link.as_link()) {
-            // For a thread that closes the job while it rests.
-            link.driver.register(tokio);
-        }
+    /// The step is over and there is no output; a [`Paused::Discard`] is told of.
+    fn pause(&self) -> Paused {
         let counters = self.level.counters();
         counters.count_in_step(Event::Rested);
-        match self.state().pause(|| self.lane().is_closed()) {
-            Paused::Rest => End::Rests,
-            Paused::Requeue => {
-                counters.count_in_step(Event::Woken);
-                End::Again {
-                    gave_way: budget::gave_way(),
-                }
-            }
+        let paused = self.state().pause(|| self.lane().is_closed());
+        match &paused {
+            Paused::Rest => {}
+            Paused::Requeue => counters.count_in_step(Event::Woken),
             Paused::Discard {
                 cause,
                 audience,
                 was_queued,
-            } => {
-                self.tell_closed(cause, audience, !was_queued);
-                self.discard();
-                End::Ended
-            }
+            } => self.tell_closed(*cause, *audience, !was_queued),
         }
+        paused
+    }
+
+    /// Drops the work of a closed job, and what the job held by it.
+    fn discard_work(&self, work: W) {
+        self.drop_work(work);
+        // Not before: a limit bounds what waiting jobs hold in memory.
+        self.extras.give_permit_back();
+        #[cfg(feature = "test-util")]
+        drop(self.extras.take_clock());
     }
 
     /// The job was closed just now, by this thread.
@@ -254,6 +261,33 @@ impl<W: Work> Job<W> {
         self.level.counters().count_closed(cause, was_suspended);
         if self.completion.closed(cause, audience) {
             self.lane().note_lost();
+        }
+    }
+
+    /// A step on a thread that took the job out of the lane's queue. None: it has
+    /// ended.
+    fn step(self: &Arc<Self>) -> Option<Paused> {
+        let Some(_begun) = self.begin() else {
+            self.discard();
+            return None;
+        };
+        let own = W::waker(self);
+        let mut slot = self.completion.slot();
+        match self.compute(&mut *slot, own.as_deref().unwrap_or(Waker::noop())) {
+            Poll::Ready(output) => {
+                self.leave_registry();
+                self.finish(slot, output);
+                None
+            }
+            Poll::Pending => {
+                drop(slot);
+                self.enter_registry();
+                let paused = self.pause();
+                if let Paused::Discard { .. } = paused {
+                    self.discard();
+                }
+                Some(paused)
+            }
         }
     }
 
@@ -283,26 +317,26 @@ impl<W: Work> Job<W> {
 }
 
 impl<W: Work> Run for Job<W> {
-    fn run(self: Arc<Self>, tokio: Option<&mut Context<'_>>) -> After {
+    fn run(self: Arc<Self>) -> After {
         self.level.pause_for_quota(&*self);
-        let step = || match tokio {
-            Some(cx) if W::IS_CLOSURE => unconstrained(cx, |cx| self.step(Some(cx.waker()))),
-            Some(cx) => self.step(Some(cx.waker())),
-            None => self.step(None),
-        };
         // The step catches what the work panics with. This is for the rest: the
-        // subscriber, and what goes with the job's last reference.
-        match call_logged(LEFT_BEHIND, step).unwrap_or(End::Ended) {
-            End::Ended => {
+        // subscriber, and what goes with the job's last reference. (Inside of it no
+        // reference is moved: that costs more than the rest of a step's bookkeeping.)
+        match call_logged(LEFT_BEHIND, || self.step()).flatten() {
+            Some(Paused::Rest) => After::Rests,
+            Some(Paused::Requeue) => After::Again {
+                job: self,
+                gave_way: budget::gave_way(),
+            },
+            _ => {
                 run_hook(LEFT_BEHIND, || drop(self));
                 After::Ended
             }
-            End::Rests => After::Rests(self),
-            End::Again { gave_way } => After::Again {
-                job: self,
-                gave_way,
-            },
         }
+    }
+
+    fn spawn_on(self: Arc<Self>, runtime: &tokio::runtime::Handle) -> JoinHandle<()> {
+        runtime.spawn(JobTask::new(self))
     }
 
     fn close(&self, cause: Cause) {
@@ -325,11 +359,7 @@ impl<W: Work> Run for Job<W> {
             .try_slot()
             .and_then(|mut slot| slot.take_work());
         if let Some(work) = work {
-            self.drop_work(work);
-            // Not before: a limit bounds what waiting jobs hold in memory.
-            self.extras.give_permit_back();
-            #[cfg(feature = "test-util")]
-            drop(self.extras.take_clock());
+            self.discard_work(work);
         }
     }
 

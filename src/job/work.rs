@@ -1,12 +1,11 @@
 //! What a job computes: a closure or a future, and what each needs besides.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_task::{WakerRef, waker_ref};
-use tokio::task::coop;
 
 use super::Job;
 use super::completion::Slot;
@@ -21,9 +20,9 @@ pub(crate) trait Work: Send + Sized + 'static {
     /// Whether one step is all of it.
     const IS_CLOSURE: bool = true;
     /// Runs one step, in place; work that is used up is taken out.
-    fn step(
+    fn step<S>(
         job: &Arc<Job<Self>>,
-        slot: &mut Slot<Self::Output, Self>,
+        slot: &mut Slot<S, Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Self::Output>;
     /// For the context of a step; a closure has none.
@@ -52,7 +51,7 @@ where
     type Output = T;
     type Link = ();
 
-    fn step(_: &Arc<Job<Self>>, slot: &mut Slot<T, Self>, _: &mut Context<'_>) -> Poll<T> {
+    fn step<S>(_: &Arc<Job<Self>>, slot: &mut Slot<S, Self>, _: &mut Context<'_>) -> Poll<T> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
         Poll::Ready(closure())
     }
@@ -79,7 +78,7 @@ where
     type Output = T;
     type Link = ();
 
-    fn step(job: &Arc<Job<Self>>, slot: &mut Slot<T, Self>, _: &mut Context<'_>) -> Poll<T> {
+    fn step<S>(job: &Arc<Job<Self>>, slot: &mut Slot<S, Self>, _: &mut Context<'_>) -> Poll<T> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
         Poll::Ready(closure(&JobContext::new(job.clone())))
     }
@@ -102,9 +101,9 @@ where
     type Link = Link;
     const IS_CLOSURE: bool = false;
 
-    fn step(
+    fn step<S>(
         _: &Arc<Job<Self>>,
-        slot: &mut Slot<F::Output, Self>,
+        slot: &mut Slot<S, Self>,
         cx: &mut Context<'_>,
     ) -> Poll<F::Output> {
         let Slot::Work(Self(future)) = slot else {
@@ -118,19 +117,7 @@ where
     }
 }
 
-/// Runs a closure in the poll of a Tokio task. A closure can't give way: if it blocks
-/// on one of Tokio's resources, and has used up the budget that Tokio gives a task for
-/// one poll, it would never get it.
-pub(super) fn unconstrained<R>(cx: &mut Context<'_>, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
-    let mut f = Some(f);
-    let once = poll_fn(|cx| f.take().map_or(Poll::Pending, |f| Poll::Ready(f(cx))));
-    match pin!(coop::unconstrained(once)).poll(cx) {
-        Poll::Ready(result) => result,
-        Poll::Pending => unreachable!("it is ready at its first poll"),
-    }
-}
-
-/// A future's places in the lane's and the backend's books.
+/// A future's places in the lane's and the backend's registers.
 #[derive(Default)]
 pub(crate) struct Link {
     /// Wakes the Tokio task that adopted the job (`Backend::Runtime` only), for a
