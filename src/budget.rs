@@ -44,11 +44,13 @@ struct Step {
     gave_way: bool,
     /// The ticks at which its slice began.
     slice_began: u32,
+    /// Jobs that it has submitted.
+    spawned: u32,
 }
 
 thread_local! {
     static STEP: Cell<Step> = const {
-        Cell::new(Step { is_running: false, gave_way: false, slice_began: 0 })
+        Cell::new(Step { is_running: false, gave_way: false, slice_began: 0, spawned: 0 })
     };
 }
 
@@ -71,12 +73,21 @@ pub(crate) fn begin_step() -> impl Drop {
         is_running: true,
         gave_way: false,
         slice_began: ticks(),
+        spawned: 0,
     });
     Before { was_running }
 }
 
 pub(crate) fn runs_a_job() -> bool {
     STEP.get().is_running
+}
+
+/// The step submits a job: which one of its jobs that is, from 1 up.
+pub(crate) fn count_spawn() -> u32 {
+    let step = STEP.get();
+    let spawned = step.spawned.saturating_add(1);
+    STEP.set(Step { spawned, ..step });
+    spawned
 }
 
 /// Whether the job's step that has just ended on this thread gave way.

@@ -25,11 +25,17 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::budget;
 use crate::context;
 use crate::handle::Handle;
 use crate::job::Run;
 use crate::lane::Level;
 use crate::panics;
+
+/// Jobs of one step of a job that another worker can have at once, each. Of a larger
+/// lot, the last one may stay with its worker until that step is over; a nudge for each
+/// would cost as much as the jobs.
+const MOST_NUDGES: u32 = 8;
 
 /// How long a thread may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -128,7 +134,7 @@ impl CpuTokio {
         let task = job.spawn_on(&self.handle);
         // Not by Tokio's current handle: code that has entered another runtime is
         // on this one's worker still.
-        if context::is_thread_of(level) {
+        if context::is_thread_of(level) && budget::count_spawn() <= MOST_NUDGES {
             // A worker keeps its own latest task to itself (Tokio's LIFO slot), and
             // this one may compute for long: so that is not the latest.
             drop(self.handle.spawn(async {}));
