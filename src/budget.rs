@@ -82,9 +82,13 @@ pub(crate) fn runs_a_job() -> bool {
     STEP.get().is_running
 }
 
-/// The step submits a job: which one of its jobs that is, from 1 up.
+/// The step submits a job: which one of its jobs that is, from 1 up. Outside of a step
+/// each is the first.
 pub(crate) fn count_spawn() -> u32 {
     let step = STEP.get();
+    if !step.is_running {
+        return 1;
+    }
     let spawned = step.spawned.saturating_add(1);
     STEP.set(Step { spawned, ..step });
     spawned
