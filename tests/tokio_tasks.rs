@@ -3,11 +3,10 @@
 
 mod support;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
-use std::task::Poll;
 
-use support::{lanes, time_limit};
+use support::{Stuck, lanes, time_limit};
 use twolane::{Backend, Handle};
 
 /// Tokio keeps the latest task of a worker's own for that worker: a job must not be
@@ -142,66 +141,13 @@ fn closures_that_block_on_tokios_resources_do_not_run_out_of_budget() {
     }
 }
 
-/// Ready again at once. (Tokio's `yield_now` lets all others go first.)
-async fn at_the_back_of_the_queue() {
-    let mut has_been = false;
-    std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut has_been, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
-/// A job is a task among many: others that are always ready do not keep jobs waiting
-/// for many laps.
-#[test]
-fn jobs_have_as_many_places_as_tokios_own_tasks() {
-    const TASKS: usize = 200;
-    let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
-    let (over, laps) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicUsize::new(0)),
-    );
-    let spawned = lanes.cpu.spawn({
-        let (over, laps) = (over.clone(), laps.clone());
-        async move {
-            for n in 0..TASKS {
-                let (over, laps) = (over.clone(), laps.clone());
-                tokio::spawn(async move {
-                    while !over.load(SeqCst) {
-                        laps.fetch_add(usize::from(n == 0), SeqCst);
-                        at_the_back_of_the_queue().await;
-                    }
-                });
-            }
-        }
-    });
-    spawned.wait().unwrap();
-    let jobs: Vec<_> = (0..10 * TASKS)
-        .map(|_| {
-            let laps = laps.clone();
-            lanes.cpu.spawn_cpu(move || laps.load(SeqCst))
-        })
-        .collect();
-    let ran_at: Vec<_> = jobs.into_iter().map(|job| job.wait().unwrap()).collect();
-    over.store(true, SeqCst);
-    let laps = ran_at.last().unwrap() - ran_at[0];
-    // One for each job, or two, would be without.
-    assert!(laps <= TASKS, "{laps} laps");
-}
-
 /// What a closure spawns or wakes is polled before the next job, which may take
 /// long, and can't be had by another thread.
 #[test]
 fn what_a_job_spawns_with_tokio_goes_before_the_next() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 2);
-    let (blocked, is_blocked) = mpsc::channel();
-    let other = lanes.cpu.spawn_cpu(move || is_blocked.recv().unwrap());
+    let (other, let_go) = Stuck::start(&lanes.cpu.handle()).split();
     for _ in 0..100 {
         let (ran, has_run) = mpsc::channel();
         lanes
@@ -211,6 +157,6 @@ fn what_a_job_spawns_with_tokio_goes_before_the_next() {
         let next = lanes.cpu.spawn_cpu(move || has_run.recv().is_ok());
         assert!(next.wait().unwrap());
     }
-    blocked.send(()).unwrap();
+    let_go.send(()).unwrap();
     other.wait().unwrap();
 }
