@@ -30,10 +30,13 @@ pub(crate) struct Real {
     pub(crate) waker: Option<Arc<Flag>>,
 }
 
+/// What a job is told to do; a closure that was handed its context has one.
+type Deed = Box<dyn FnOnce(Option<&JobContext>) + Send>;
+
 enum Order {
     Tell(Tell),
     /// Only for one that keeps its thread. A closure may have a context.
-    Do(Box<dyn FnOnce(Option<&JobContext>) + Send>),
+    Do(Deed),
 }
 
 impl Real {
