@@ -258,3 +258,62 @@ fn a_ticket_that_is_refused_wakes_the_parked_worker() {
         lane.check(2);
     });
 }
+
+/// A job may wait for one that comes after it: as long as a worker is free, that one
+/// is taken by it. (If it is not, loom finds that all threads are blocked.)
+#[test]
+fn no_job_is_left_behind_one_that_waits_for_it() {
+    struct Pair {
+        queue: Queue<()>,
+        tickets: Tickets,
+        begun: AtomicUsize,
+        both_run: Notify,
+    }
+
+    impl Pair {
+        fn push(self: &Arc<Self>) {
+            self.queue.push(());
+            fence(SeqCst);
+            self.obey(self.tickets.kick());
+        }
+
+        fn obey(self: &Arc<Self>, kick: Kick) {
+            if kick == Kick::Spawn {
+                let lane = self.clone();
+                thread::spawn(move || lane.drain());
+            }
+        }
+
+        fn drain(self: &Arc<Self>) {
+            let is_empty = || self.queue.is_empty();
+            let mut searching = true;
+            loop {
+                while self.queue.pop().is_some() {
+                    if std::mem::take(&mut searching) {
+                        self.obey(self.tickets.found(is_empty));
+                    }
+                    if self.begun.fetch_add(1, SeqCst) == 0 {
+                        self.both_run.wait();
+                    } else {
+                        self.both_run.notify();
+                    }
+                }
+                match self.tickets.retire(searching, is_empty) {
+                    Kick::Spawn => searching = true,
+                    _ => return,
+                }
+            }
+        }
+    }
+
+    model(|| {
+        let lane = Arc::new(Pair {
+            queue: Queue::new(),
+            tickets: Tickets::new(2),
+            begun: AtomicUsize::new(0),
+            both_run: Notify::new(),
+        });
+        lane.push();
+        lane.push();
+    });
+}

@@ -39,8 +39,8 @@ const SLOTS: usize = 8;
 /// As crossbeam's `SegQueue`, in one segment that is used up once. It orders what
 /// that orders, and no more: a pusher and a popper each claim a slot by a
 /// compare-exchange of their own index; what goes before a push is seen by the
-/// popper of that very slot. (`SegQueue` has some `SeqCst` fences besides. They are
-/// not in its documentation, so no protocol may rest on them.)
+/// popper of that very slot. (`SegQueue` has some `SeqCst` accesses and fences. They
+/// are not in its documentation, so no protocol may rest on them.)
 pub(crate) struct Queue<T> {
     head: AtomicUsize,
     tail: AtomicUsize,
@@ -71,7 +71,7 @@ impl<T> Queue<T> {
         let one_more = |tail: usize| Some(tail + 1);
         let claimed = self
             .tail
-            .fetch_update(Ordering::SeqCst, Ordering::Acquire, one_more);
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
         let slot = &self.slots[claimed.expect("there is always one more")];
         *slot.value.try_lock().expect("its pusher is alone") = Some(item);
         slot.is_written.store(true, Ordering::Release);
@@ -87,7 +87,7 @@ impl<T> Queue<T> {
             let next = head + 1;
             let claimed =
                 self.head
-                    .compare_exchange(head, next, Ordering::SeqCst, Ordering::Acquire);
+                    .compare_exchange(head, next, Ordering::AcqRel, Ordering::Acquire);
             match claimed {
                 Ok(_) => break,
                 Err(now) => head = now,
@@ -102,7 +102,7 @@ impl<T> Queue<T> {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.head.load(Ordering::SeqCst) == self.tail.load(Ordering::SeqCst)
+        self.head.load(Ordering::Acquire) == self.tail.load(Ordering::Acquire)
     }
 }
 
