@@ -16,12 +16,15 @@ const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 const DEFAULT: [i32; 3] = [8, 16, 19];
 
 /// `SCHED_IDLE`, as the kernel numbers it; what is not is `SCHED_OTHER`.
+#[cfg(feature = "idle-class")]
 const IDLE: i32 = 5;
+#[cfg(feature = "idle-class")]
 const OTHER: i32 = 0;
 
 /// Where a value stands in a task's `stat`: "ID (NAME) STATE ...", counted from
 /// the state.
 const NICE: usize = 16;
+#[cfg(feature = "idle-class")]
 const POLICY: usize = 38;
 
 fn value_in(stat: &str, nth: usize) -> i32 {
