@@ -203,18 +203,15 @@ impl JoinError {
     }
 
     /// The job's deadline ([`Permit::with_deadline`](crate::Permit::with_deadline))
-    /// came before its start, or before there was a place for it in the queue, or,
-    /// of a future, before its end. (A closure that has started gives its output,
-    /// late or not.)
+    /// came before its start or, of a future, before a later poll of it. (A closure
+    /// that has started gives its output, late or not.)
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// use std::time::{Duration, Instant};
-    /// let soon = Instant::now() + Duration::from_millis(5);
-    /// let permit = cpu.handle().try_admit().unwrap().with_deadline(soon);
-    /// let late = permit.spawn(std::future::pending::<()>());
+    /// let permit = cpu.handle().try_admit().unwrap();
+    /// let late = permit.with_deadline(std::time::Instant::now()).spawn_cpu(|| 1);
     /// assert!(late.wait().unwrap_err().is_expired());
     /// ```
     pub fn is_expired(&self) -> bool {

@@ -247,13 +247,15 @@ impl<W: Work> Job<W> {
         paused
     }
 
-    /// Drops the work of a closed job, and what the job held by it.
-    fn discard_work(&self, work: W) {
-        self.drop_work(work);
-        // Not before: a limit bounds what waiting jobs hold in memory.
-        self.extras.give_permit_back();
-        #[cfg(feature = "test-util")]
-        drop(self.extras.take_clock());
+    /// Drops the work of a closed job, if it was there still, and what the job held by it.
+    fn discard_work(&self, work: Option<W>) {
+        if let Some(work) = work {
+            self.drop_work(work);
+            // Not before: a limit bounds what waiting jobs hold in memory.
+            self.extras.give_permit_back();
+            #[cfg(feature = "test-util")]
+            drop(self.extras.take_clock());
+        }
     }
 
     /// The job was closed just now, by this thread.
@@ -358,9 +360,7 @@ impl<W: Work> Run for Job<W> {
             .completion
             .try_slot()
             .and_then(|mut slot| slot.take_work());
-        if let Some(work) = work {
-            self.discard_work(work);
-        }
+        self.discard_work(work);
     }
 
     fn link(&self) -> Option<&Link> {

@@ -21,7 +21,8 @@ use crate::lane::LEFT_BEHIND;
 use crate::panics::{call_logged, run_hook};
 
 pub(super) struct JobTask<W: Work> {
-    job: Arc<Job<W>>,
+    /// None once the task is dropped: what goes with the last reference is foreign.
+    job: Option<Arc<Job<W>>>,
     /// The work, until it is used up.
     slot: Slot<Infallible, W>,
 }
@@ -33,15 +34,16 @@ impl<W: Work> JobTask<W> {
     pub(super) fn new(job: Arc<Job<W>>) -> Self {
         let work = job.completion.slot().take_work();
         Self {
-            job,
+            job: Some(job),
             slot: work.map_or(Slot::Empty, Slot::Work),
         }
     }
 
     fn step(&mut self, waker: &Waker) -> Poll<()> {
         let Self { job, slot } = self;
+        let job = job.as_ref().expect("only the drop takes it");
         let Some(begun) = job.begin() else {
-            self.discard();
+            job.discard_work(slot.take_work());
             return Poll::Ready(());
         };
         if let Poll::Ready(output) = job.compute(slot, waker) {
@@ -54,16 +56,10 @@ impl<W: Work> JobTask<W> {
         }
         match job.pause() {
             Paused::Discard { .. } => {
-                self.discard();
+                job.discard_work(slot.take_work());
                 Poll::Ready(())
             }
             Paused::Rest | Paused::Requeue => Poll::Pending,
-        }
-    }
-
-    fn discard(&mut self) {
-        if let Some(work) = self.slot.take_work() {
-            self.job.discard_work(work);
         }
     }
 }
@@ -73,9 +69,10 @@ impl<W: Work> Future for JobTask<W> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        this.job.level.pause_for_quota(&*this.job);
-        // The step catches what the work panics with. This is for the rest: the
-        // subscriber, and what goes with a reference.
+        if let Some(job) = &this.job {
+            job.level.pause_for_quota(&**job);
+        }
+        // The step catches what the work panics with. This is for the subscriber.
         let step = || {
             if W::IS_CLOSURE {
                 unconstrained(cx, |cx| this.step(cx.waker()))
@@ -102,8 +99,10 @@ fn unconstrained<R>(cx: &mut Context<'_>, f: impl FnOnce(&mut Context<'_>) -> R)
 impl<W: Work> Drop for JobTask<W> {
     fn drop(&mut self) {
         run_hook(LEFT_BEHIND, || {
-            self.job.close(Cause::ShutDown);
-            self.discard();
+            if let Some(job) = self.job.take() {
+                job.close(Cause::ShutDown);
+                job.discard_work(self.slot.take_work());
+            }
         });
     }
 }

@@ -105,11 +105,14 @@ impl Level {
 
     /// The answer is the job's Tokio task, if it is one.
     pub(crate) fn submit(&self, job: Arc<dyn Run>) -> Option<JoinHandle<()>> {
-        if let Some(Threads::Runtime(runtime)) = self.threads() {
-            return Some(runtime.spawn(self, job));
+        match self.threads() {
+            // What was queued before the threads were there goes first.
+            Some(Threads::Runtime(runtime)) if !self.has_queued() => Some(runtime.spawn(self, job)),
+            _ => {
+                self.enqueue(job);
+                None
+            }
         }
-        self.enqueue(job);
-        None
     }
 
     pub(crate) fn enqueue(&self, job: Arc<dyn Run>) {
