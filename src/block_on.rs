@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
+use tokio::task::coop;
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -18,7 +20,11 @@ impl Wake for Unpark {
 }
 
 /// Polls `future` on this thread, which sleeps between the wakes.
-pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+///
+/// Inside a Tokio task all polls here are in one poll of that task, whose cooperative
+/// budget is not renewed: a future that spends it would never become ready.
+pub(crate) fn block_on<F: Future + Unpin>(future: F) -> F::Output {
+    let mut future = coop::unconstrained(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut cx = Context::from_waker(&waker);
     loop {

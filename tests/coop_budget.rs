@@ -157,3 +157,32 @@ fn no_output_is_lost_to_a_budget() {
         }
     }
 }
+
+/// A blocking wait polls in the one poll of the Tokio task around it, whose budget is
+/// not renewed. The 129th wait never returned, since `Task::poll` found no budget left.
+#[test]
+fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        // A thread of its own does the waiting, and a lane of its own the I/O.
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let cpu = CpuRuntime::builder()
+            .backend(backend)
+            .threads(1)
+            .io_handle(io.handle().clone());
+        let cpu = cpu.build().unwrap();
+        let waits = |cpu: &twolane::Handle| {
+            for n in 0..200 {
+                assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
+                drop(cpu.admit().wait().unwrap());
+            }
+        };
+        // On the thread of a `block_on`, and in a task.
+        io.block_on(async { waits(&cpu.handle()) });
+        let handle = cpu.handle();
+        let in_a_task = async move { waits(&handle) };
+        let other = current_thread();
+        other.block_on(async { tokio::spawn(in_a_task).await.unwrap() });
+        assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}
