@@ -13,12 +13,13 @@ mod clock_hold;
 pub(crate) mod completion;
 mod extras;
 pub(crate) mod state;
+mod step;
 mod tokio_task;
 mod work;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use futures_task::ArcWake;
 use tokio::task::JoinHandle;
@@ -26,12 +27,11 @@ use tokio::task::JoinHandle;
 use crate::budget;
 use crate::error::{Cause, JoinError};
 use crate::lane::{AwaitedKey, Event, LEFT_BEHIND, Lane, Level};
-use crate::panics::{call_logged, catch, run_hook};
-use crate::sync::{MutexGuard, Ordering::Relaxed};
+use crate::panics::{call_logged, run_hook};
 use crate::trace::warn_of_lost_jobs;
-use completion::{Completion, Slot, wake};
+use completion::{Completion, Slot};
 pub(crate) use extras::Extras;
-use state::{Audience, Close, Paused, Progress, Start, State};
+use state::{Close, Paused, Progress, State};
 use tokio_task::JobTask;
 use work::AsLink;
 pub(crate) use work::{ClosureWork, ContextWork, FutureWork, Link, Work};
@@ -109,15 +109,6 @@ pub(crate) struct Job<W: Work> {
     link: W::Link,
 }
 
-/// A step has begun.
-struct Begun {
-    /// It is the job's first.
-    is_first: bool,
-    /// Held until the awaiter has been woken.
-    #[cfg(feature = "test-util")]
-    _clock: Option<clock_hold::ClockHold>,
-}
-
 impl<W: Work> Job<W> {
     pub(crate) fn new(level: Level, work: W, extras: Extras) -> Arc<Self> {
         Arc::new(Self {
@@ -145,176 +136,6 @@ impl<W: Work> Job<W> {
 
     fn lane(&self) -> &Lane {
         self.level.lane()
-    }
-
-    /// Drops the work where a user expects it to be dropped: inside the span
-    /// that it ran in.
-    fn drop_work(&self, work: W) {
-        run_hook("the destructor of a job's captures", || {
-            self.extras.in_scope(|| drop(work));
-        });
-    }
-
-    /// A thread is about to run a step. None if the job was closed: then its work is
-    /// to be dropped.
-    fn begin(&self) -> Option<Begun> {
-        if self.lane().is_closed() {
-            self.close(Cause::ShutDown);
-        } else if self.extras.is_past_deadline() {
-            self.close(Cause::Expired);
-        }
-        let Start::Run { was_idle } = self.state().start() else {
-            return None;
-        };
-        self.level.counters().count_begun(was_idle);
-        Some(Begun {
-            is_first: !was_idle,
-            #[cfg(feature = "test-util")]
-            _clock: self.extras.take_clock(),
-        })
-    }
-
-    /// The step itself, on the work in `slot`.
-    fn compute<S>(
-        self: &Arc<Self>,
-        slot: &mut Slot<S, W>,
-        waker: &Waker,
-    ) -> Poll<Result<W::Output, JoinError>> {
-        #[cfg(feature = "metrics")]
-        let begun = self.level.timings().begin(&self.completion.queued_at);
-        let mut cx = Context::from_waker(waker);
-        let step = {
-            let _permit = self.extras.lend_permit();
-            let _step = budget::begin_step();
-            catch(|| self.extras.in_scope(|| W::step(self, slot, &mut cx)))
-        };
-        #[cfg(feature = "metrics")]
-        self.level.timings().end(begun);
-        let output = match step {
-            Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(output)) => Ok(output),
-            Err(payload) => Err(JoinError::panicked(payload)),
-        };
-        // Drop the captures before publishing the output, as Tokio does, so that
-        // an awaiter never observes them alive.
-        if let Some(work) = slot.take_work() {
-            self.drop_work(work);
-        }
-        Poll::Ready(output)
-    }
-
-    /// The job has its output, which goes into `slot`, its own.
-    fn finish(
-        &self,
-        mut slot: MutexGuard<'_, Slot<W::Output, W>>,
-        output: Result<W::Output, JoinError>,
-    ) {
-        let panicked = output.is_err();
-        *slot = Slot::Output(output);
-        drop(slot);
-        // An awaiter may rely on these, too.
-        self.level.counters().count_in_step(if panicked {
-            Event::Panicked
-        } else {
-            Event::Completed
-        });
-        self.extras.give_permit_back();
-        if panicked {
-            // The log may hear of it. The span's scope is foreign code.
-            run_hook("a job's span", || {
-                self.extras.in_scope(|| wake(self.completion.finish()));
-            });
-        }
-        if !self.has_ended() {
-            wake(self.completion.finish());
-        }
-    }
-
-    /// The step is over and there is no output; a [`Paused::Discard`] is told of.
-    fn pause(&self) -> Paused {
-        let counters = self.level.counters();
-        counters.count_in_step(Event::Rested);
-        let paused = self.state().pause(|| self.lane().is_closed());
-        match &paused {
-            Paused::Rest => {}
-            Paused::Requeue => counters.count_in_step(Event::Woken),
-            Paused::Discard {
-                cause,
-                audience,
-                was_queued,
-            } => self.tell_closed(*cause, *audience, !was_queued),
-        }
-        paused
-    }
-
-    /// Drops the work of a closed job, if it was there still, and what the job held by it.
-    fn discard_work(&self, work: Option<W>) {
-        if let Some(work) = work {
-            self.drop_work(work);
-            // Not before: a limit bounds what waiting jobs hold in memory.
-            self.extras.give_permit_back();
-            #[cfg(feature = "test-util")]
-            drop(self.extras.take_clock());
-        }
-    }
-
-    /// The job was closed just now, by this thread.
-    fn tell_closed(&self, cause: Cause, audience: Audience, was_suspended: bool) {
-        self.level.counters().count_closed(cause, was_suspended);
-        if self.completion.closed(cause, audience) {
-            self.lane().note_lost();
-        }
-    }
-
-    /// A step on a thread that took the job out of the lane's queue. None: it has
-    /// ended.
-    fn step(self: &Arc<Self>) -> Option<Paused> {
-        let Some(_begun) = self.begin() else {
-            self.discard();
-            return None;
-        };
-        let own = W::waker(self);
-        let mut slot = self.completion.slot();
-        match self.compute(&mut *slot, own.as_deref().unwrap_or(Waker::noop())) {
-            Poll::Ready(output) => {
-                self.leave_registry();
-                self.finish(slot, output);
-                None
-            }
-            Poll::Pending => {
-                drop(slot);
-                self.enter_registry();
-                let paused = self.pause();
-                if let Paused::Discard { .. } = paused {
-                    self.discard();
-                }
-                Some(paused)
-            }
-        }
-    }
-
-    fn enter_registry(self: &Arc<Self>) {
-        let (Some(link), Some(suspended)) = (self.link.as_link(), self.level.suspended()) else {
-            return;
-        };
-        // Relaxed: only the thread that runs or discards the job touches the key,
-        // and the state hands the job from one to the next.
-        if link.registry_key.load(Relaxed) == 0 {
-            let key = suspended.insert(self.clone());
-            link.registry_key.store(key + 1, Relaxed);
-        }
-    }
-
-    fn leave_registry(&self) {
-        let (Some(link), Some(suspended)) = (self.link.as_link(), self.level.suspended()) else {
-            return;
-        };
-        if link.registry_key.load(Relaxed) != 0 {
-            // Two may discard a closed job: the swap lets one of them remove it.
-            if let Some(key) = link.registry_key.swap(0, Relaxed).checked_sub(1) {
-                suspended.remove(key);
-            }
-        }
     }
 }
 
