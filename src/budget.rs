@@ -16,7 +16,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{PoisonError, RwLock, mpsc};
 use std::task::{Context, Poll};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -128,28 +128,38 @@ fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Result<u32, u32> {
 #[cold]
 fn ask() {
     if set_demand(|_| true, ASKED) == Ok(PARKED) {
-        // A thread that holds the lock sees the demand, or has the ticker started.
-        if let Some((_, ticker)) = TICKER.try_lock().ok().as_deref().and_then(Option::as_ref) {
-            ticker.unpark();
+        // One that holds the lock unparks the ticker itself when it has let go.
+        if let Ok(ticker) = TICKER.try_read() {
+            if let Some((_, ticker)) = &*ticker {
+                ticker.unpark();
+            }
         }
     }
 }
 
 /// The process that has the ticker, and the ticker: it is started with the first lane.
-static TICKER: Mutex<Option<(u32, Thread)>> = Mutex::new(None);
+static TICKER: RwLock<Option<(u32, Thread)>> = RwLock::new(None);
 
 /// Starts the ticker, if this process has none.
 pub(crate) fn start_ticker() -> io::Result<()> {
-    let mut ticker = TICKER.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ticker = TICKER.write().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
-    if ticker.as_ref().is_none_or(|(owner, _)| *owner != process) {
-        let (me, started) = mpsc::channel();
-        starter::spawn("twolane-ticker".to_owned(), move || {
-            let _ = me.send(thread::current());
-            tick();
-        })?;
-        *ticker = Some((process, started.recv().map_err(io::Error::other)?));
-    }
+    let thread = match &*ticker {
+        Some((owner, thread)) if *owner == process => thread.clone(),
+        _ => {
+            let (me, started) = mpsc::channel();
+            starter::spawn("twolane-ticker".to_owned(), move || {
+                let _ = me.send(thread::current());
+                tick();
+            })?;
+            let thread = started.recv().map_err(io::Error::other)?;
+            *ticker = Some((process, thread.clone()));
+            thread
+        }
+    };
+    drop(ticker);
+    // For a call of `ask` that found it locked.
+    thread.unpark();
     Ok(())
 }
 

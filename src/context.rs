@@ -10,6 +10,7 @@ use crate::budget;
 use crate::current::NoCurrentHandle;
 use crate::handle::Handle;
 use crate::lane::{Lane, Level};
+use crate::priority::Priority;
 
 thread_local! {
     /// Entered by the user, innermost last.
@@ -94,6 +95,11 @@ pub(crate) fn worker_index() -> Option<usize> {
 pub(crate) fn is_thread_of(level: &Level) -> bool {
     ask_own_level(|own| own.priority() == level.priority() && Arc::ptr_eq(own.lane(), level.lane()))
         .unwrap_or(false)
+}
+
+/// The priority that this thread serves, in whatever lane.
+pub(crate) fn own_priority() -> Option<Priority> {
+    ask_own_level(Level::priority)
 }
 
 /// Of the lane whose thread this is, if it is one's.

@@ -19,7 +19,7 @@ use crate::panics::PanicPayload;
 /// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`, and
 /// 500 to the others, which are a bug (`is_panic`, `is_cancelled`: whoever cancels
 /// does not await) or an operator's to mend. A closure that ran and has asked
-/// [`checkpoint`](crate::checkpoint) ends with what *you* return for
+/// [`checkpoint`](crate::JobContext::checkpoint) ends with what *you* return for
 /// [`Cancelled`](crate::Cancelled): if somebody is there to read that, 503 as well.
 ///
 /// ```

@@ -4,7 +4,8 @@
 //! So what a job submits goes in by the job's own permit: on its thread while it
 //! runs, and inside of what it gave to `spawn_io`, as long as the job or another
 //! one of its family holds the permit. Code on the lane's threads that is part of
-//! no known job (a stolen child of rayon's, a destructor) goes in without one.
+//! no known job (a stolen child of rayon's, a destructor) goes in without one; or, where
+//! its worker waits inside another job, by that job's.
 
 use std::cell::RefCell;
 use std::mem;

@@ -39,7 +39,7 @@ impl JobContext {
 
     /// An error once the job is no longer wanted, for `?`.
     ///
-    /// Call it now and then in a long loop and return early. It costs two loads;
+    /// Call it now and then in a long loop and return early. It costs three loads;
     /// of a job that has a [deadline](crate::Permit::with_deadline), a reading of
     /// the clock as well (some 25 ns).
     ///

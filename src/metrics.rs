@@ -67,7 +67,7 @@ pub struct Metrics {
     /// Jobs that the lane dropped: at a shutdown, or because it got no threads.
     pub dropped: u64,
     /// How long jobs waited in the queue before a step of theirs: from their
-    /// submission, and from each wake-up of a future (not on
+    /// submission, and from each wake-up of a future that rests (not on
     /// [`Backend::Runtime`](crate::Backend::Runtime), where Tokio queues it); up to
     /// 2.4 hours. The wait of `admit` is not in it. Feature `metrics`.
     #[cfg(feature = "metrics")]

@@ -184,13 +184,13 @@ impl Warden {
                 let mut closed = self.lane.close_queued();
                 closed.extend(self.lane.close_suspended());
                 self.lane.retire_threads();
-                self.lane.report_lost();
                 discard_elsewhere(&self.lane, closed);
+                self.lane.report_lost();
             }
             Order::Sweep => {
                 let closed = self.lane.close_queued();
-                self.lane.report_lost();
                 discard_elsewhere(&self.lane, closed);
+                self.lane.report_lost();
             }
             Order::Start(priority) => {
                 let level = self.level(priority);

@@ -13,7 +13,7 @@
 /// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not see its cancel | as in any Tokio task; none for closures |
 /// | the order of jobs | that of submission; a future that gives way goes behind those that have not run | Tokio's; of more than eight jobs that one step submits, the last may stay with its worker until the step is over |
 /// | a future that was woken counts in [`Metrics`](crate::Metrics) as | queued | suspended, until it is polled: Tokio queues it |
-/// | at a shutdown while every thread is stuck, what queued and suspended jobs have captured | is dropped at once | is dropped when a thread is free; and only then the log hears of detached ones |
+/// | at a shutdown while every thread is stuck, what queued and suspended jobs have captured | is dropped at once | is dropped when a thread is free; only then the log hears of detached ones, and `is_finished` of a task that is not awaited says so |
 /// | `tokio::task::id()` inside a job | none | its own |
 /// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |
 ///

@@ -142,7 +142,8 @@ impl Tickets {
     }
 
     /// A worker gives its ticket back, unless a job came meanwhile that no other is
-    /// sure to come for: a ticket that is to be spawned is then the caller's own.
+    /// sure to come for: a ticket that is to be spawned is then the caller's to use
+    /// or to pass on.
     pub(crate) fn retire(&self, searching: bool, is_empty: impl FnOnce() -> bool) -> Kick {
         self.lower(if searching {
             ISSUED + SEARCHING

@@ -69,9 +69,10 @@ impl Builder {
     ///   they belong.
     /// - **A lock that a job holds** stays held while the job waits for a core.
     ///   Don't let the I/O lane wait for one. twolane's own code does not where
-    ///   jobs are submitted, woken and awaited. It has locks that are held for
-    ///   moments elsewhere (a lane is built or has shut down, the process's
-    ///   default handle is set), and so have Tokio and rayon.
+    ///   jobs are submitted, woken and awaited, but for the semaphore of a limited
+    ///   queue, whose lock is held for a few instructions. It has such locks
+    ///   elsewhere (a lane is built or has shut down, the process's default handle
+    ///   is set), and so have Tokio and rayon.
     ///
     /// ```
     /// use twolane::Priority;

@@ -8,6 +8,7 @@ use std::time::Instant;
 #[cfg(feature = "test-util")]
 use super::clock_hold::ClockHold;
 use crate::inherit::{self, Covered, Permit};
+use crate::panics::run_hook;
 use crate::trace::{self, Origin};
 
 #[derive(Default)]
@@ -59,7 +60,10 @@ impl Extras {
 
     /// The job has ended, and its captures are gone.
     pub(crate) fn give_permit_back(&self) {
-        drop(self.lock(|inner| &inner.permit, Option::take));
+        if let Some(permit) = self.lock(|inner| &inner.permit, Option::take) {
+            // It may wake the next waiter, and a waker is foreign code.
+            run_hook("the waker of an `Admit`", || drop(permit));
+        }
     }
 
     #[cfg(feature = "test-util")]

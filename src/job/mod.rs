@@ -32,7 +32,7 @@ use crate::trace::warn_of_lost_jobs;
 use completion::{Completion, Slot};
 pub(crate) use extras::Extras;
 use state::{Close, Paused, Progress, State};
-use tokio_task::JobTask;
+use tokio_task::{ClosureTask, FutureTask};
 use work::AsLink;
 pub(crate) use work::{ClosureWork, ContextWork, FutureWork, Link, Work};
 
@@ -146,7 +146,10 @@ impl<W: Work> Run for Job<W> {
         // subscriber, and what goes with the job's last reference. (Inside of it no
         // reference is moved: that costs more than the rest of a step's bookkeeping.)
         match call_logged(LEFT_BEHIND, || self.step()).flatten() {
-            Some(Paused::Rest) => After::Rests,
+            Some(Paused::Rest) => {
+                run_hook(LEFT_BEHIND, || drop(self));
+                After::Rests
+            }
             Some(Paused::Requeue) => After::Again {
                 job: self,
                 gave_way: budget::gave_way(),
@@ -159,7 +162,11 @@ impl<W: Work> Run for Job<W> {
     }
 
     fn spawn_on(self: Arc<Self>, runtime: &tokio::runtime::Handle) -> JoinHandle<()> {
-        runtime.spawn(JobTask::new(self))
+        if W::IS_CLOSURE {
+            runtime.spawn(ClosureTask(Some(self)))
+        } else {
+            runtime.spawn(FutureTask::new(self))
+        }
     }
 
     fn close(&self, cause: Cause) {

@@ -1,8 +1,10 @@
-//! A job as one task of a Tokio runtime, with its work inside the task; what that is
-//! good for stands in `backend/runtime.rs`.
+//! A job as one task of a Tokio runtime; what that is good for stands in
+//! `backend/runtime.rs`.
 //!
-//! The task polls a future with its own waker, so that a wake-up is Tokio's own. The
-//! job's state tells whether it runs or rests, for threads that close it.
+//! A future's work moves into its task, so that a step takes no lock, and is polled with
+//! the task's own waker, so that a wake-up is Tokio's own. The job's state tells whether
+//! it runs or rests, for threads that close it. A closure stays in the job, so that its
+//! task is as small as can be.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -20,19 +22,46 @@ use crate::error::Cause;
 use crate::lane::LEFT_BEHIND;
 use crate::panics::{call_logged, run_hook};
 
-pub(super) struct JobTask<W: Work> {
-    /// None once the task is dropped: what goes with the last reference is foreign.
+/// None once it is over: what goes with the last reference is foreign code.
+pub(super) struct ClosureTask(pub(super) Option<Arc<dyn Run>>);
+
+impl Future for ClosureTask {
+    type Output = ();
+
+    /// A closure can't give way: if it blocks on one of Tokio's resources, and has used
+    /// up the budget that Tokio gives a task for one poll, it would never get it.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let run = poll_fn(|_| Poll::Ready(self.0.take().map(Run::run)));
+        pin!(coop::unconstrained(run)).poll(cx).map(drop)
+    }
+}
+
+impl Drop for ClosureTask {
+    fn drop(&mut self) {
+        run_hook(LEFT_BEHIND, || {
+            if let Some(job) = self.0.take() {
+                job.close(Cause::ShutDown);
+                job.discard();
+            }
+        });
+    }
+}
+
+pub(super) struct FutureTask<W: Work> {
+    /// None once it is over, as above.
     job: Option<Arc<Job<W>>>,
     /// The work, until it is used up.
     slot: Slot<Infallible, W>,
 }
 
-// The work is moved only while it does not run; a future is boxed.
-impl<W: Work> Unpin for JobTask<W> {}
+// The future is boxed.
+impl<W: Work> Unpin for FutureTask<W> {}
 
-impl<W: Work> JobTask<W> {
+impl<W: Work> FutureTask<W> {
     pub(super) fn new(job: Arc<Job<W>>) -> Self {
-        let work = job.completion.slot().take_work();
+        // A thread that discards the job, closed meanwhile, may have the slot.
+        let slot = job.completion.try_slot();
+        let work = slot.and_then(|mut slot| slot.take_work());
         Self {
             job: Some(job),
             slot: work.map_or(Slot::Empty, Slot::Work),
@@ -64,7 +93,7 @@ impl<W: Work> JobTask<W> {
     }
 }
 
-impl<W: Work> Future for JobTask<W> {
+impl<W: Work> Future for FutureTask<W> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -73,30 +102,12 @@ impl<W: Work> Future for JobTask<W> {
             job.level.pause_for_quota(&**job);
         }
         // The step catches what the work panics with. This is for the subscriber.
-        let step = || {
-            if W::IS_CLOSURE {
-                unconstrained(cx, |cx| this.step(cx.waker()))
-            } else {
-                this.step(cx.waker())
-            }
-        };
-        call_logged(LEFT_BEHIND, step).unwrap_or(Poll::Ready(()))
-    }
-}
-
-/// A closure can't give way: if it blocks on one of Tokio's resources, and has used up
-/// the budget that Tokio gives a task for one poll, it would never get it.
-fn unconstrained<R>(cx: &mut Context<'_>, f: impl FnOnce(&mut Context<'_>) -> R) -> R {
-    let mut f = Some(f);
-    let once = poll_fn(|cx| f.take().map_or(Poll::Pending, |f| Poll::Ready(f(cx))));
-    match pin!(coop::unconstrained(once)).poll(cx) {
-        Poll::Ready(result) => result,
-        Poll::Pending => unreachable!("it is ready at its first poll"),
+        call_logged(LEFT_BEHIND, || this.step(cx.waker())).unwrap_or(Poll::Ready(()))
     }
 }
 
 /// The task has ended, or its runtime shuts down.
-impl<W: Work> Drop for JobTask<W> {
+impl<W: Work> Drop for FutureTask<W> {
     fn drop(&mut self) {
         run_hook(LEFT_BEHIND, || {
             if let Some(job) = self.job.take() {

@@ -1,17 +1,22 @@
 //! The jobs of a lane on [`Backend::Runtime`](crate::Backend::Runtime) that are
 //! awaited, so that a shutdown can tell their awaiters; see `backend/runtime.rs`.
 //!
-//! It is cut in shards, by thread, so that awaiters seldom meet at a lock. One is held
-//! for a few instructions.
+//! It is cut in shards, by thread, so that awaiters seldom meet at a lock. The threads of
+//! each priority have shards of their own, and all other threads have: so an I/O thread
+//! does not wait for a lock that a thread of less weight holds. (One that drops a task
+//! which was awaited elsewhere may.)
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use slab::Slab;
 
+use crate::context;
 use crate::job::Run;
+use crate::priority::Priority;
 
-const SHARDS: usize = 16;
+const OF_A_GROUP: usize = 4;
+const SHARDS: usize = OF_A_GROUP * (1 + Priority::ALL.len());
 
 #[derive(Default)]
 pub(crate) struct Awaited([Mutex<Slab<Arc<dyn Run>>>; SHARDS]);
@@ -25,8 +30,9 @@ impl Awaited {
         thread_local! {
             static SHARD: usize = {
                 static NEXT: AtomicUsize = AtomicUsize::new(0);
+                let group = context::own_priority().map_or(0, |priority| 1 + priority.index());
                 // Relaxed: threads only have to be spread over the shards.
-                NEXT.fetch_add(1, Relaxed) % SHARDS
+                group * OF_A_GROUP + NEXT.fetch_add(1, Relaxed) % OF_A_GROUP
             };
         }
         let shard = SHARD.try_with(|shard| *shard).unwrap_or(0);

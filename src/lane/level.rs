@@ -194,10 +194,15 @@ impl Level {
 
     /// Sees that a worker comes for each job in the queue.
     pub(crate) fn kick_for_all(&self) {
-        if let Some(threads) = self.threads() {
-            for _ in 0..self.state().queue.len() {
-                threads.kick(self);
+        match self.threads() {
+            // A worker that finds a job wakes the next.
+            Some(threads @ Threads::Rayon(_)) => threads.kick(self),
+            Some(threads @ Threads::Runtime(_)) => {
+                while self.has_queued() {
+                    threads.kick(self);
+                }
             }
+            None => {}
         }
     }
 

@@ -126,7 +126,11 @@ impl Lane {
 
     /// Those that wait for a permit learn that there will be none.
     pub(crate) fn close_limits(&self) {
-        self.limits().for_each(|limit| limit.close());
+        for limit in self.limits() {
+            // A waker that panics keeps the semaphore from waking those behind it: once
+            // more, for these.
+            while panics::call_logged("the waker of an `Admit`", || limit.close()).is_none() {}
+        }
     }
 
     fn limits(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
@@ -185,10 +189,12 @@ impl Lane {
     /// Drops the work of jobs that were closed, here or by a cancel before.
     pub(crate) fn discard(jobs: Vec<Arc<dyn Run>>) {
         for job in jobs {
-            // One that runs is its runner's.
-            if job.has_ended() {
-                panics::run_hook(LEFT_BEHIND, move || job.discard());
-            }
+            panics::run_hook(LEFT_BEHIND, move || {
+                // One that runs is its runner's.
+                if job.has_ended() {
+                    job.discard();
+                }
+            });
         }
     }
 
@@ -200,7 +206,8 @@ impl Lane {
     pub(crate) fn report_lost(&self) {
         let jobs = self.lost.swap(0, SeqCst);
         if jobs > 0 {
-            crate::trace::warn_of_lost_jobs(jobs);
+            // The log is foreign code, and the caller has jobs in hand.
+            panics::run_hook("the log", || crate::trace::warn_of_lost_jobs(jobs));
         }
     }
 

@@ -60,8 +60,4 @@ impl RunQueue {
     pub(super) fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.gave_way.is_empty()
     }
-
-    pub(super) fn len(&self) -> usize {
-        self.ready.len() + self.gave_way.len()
-    }
 }
