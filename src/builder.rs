@@ -93,7 +93,7 @@ impl Builder {
     /// priorities `NAME-high-0` and `NAME-low-0`, and `NAME-warden`. Default:
     /// `twolane`. Linux shows the first 15 bytes. (`twolane-starter`
     /// and `twolane-ticker` belong to the process and not to a lane. They sleep, as
-    /// does the warden; the ticker while no job asks `yield_if_due`.)
+    /// does the warden; the ticker while no future runs.)
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().thread_name("query");
