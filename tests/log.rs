@@ -160,7 +160,7 @@ fn a_subscriber_that_panics_when_a_jobs_span_closes() {
     }
 }
 
-/// One line, with their number.
+/// With their number; in one line, where the lane drops them at once.
 #[test]
 fn detached_jobs_that_a_shutdown_drops() {
     let _limit = time_limit();
@@ -192,16 +192,17 @@ fn detached_jobs_that_a_shutdown_drops() {
         stuck.detach();
 
         let over = cpu.shutdown();
-        let expect_line = || {
+        let lost = || {
             let line = log.next();
             assert!(
                 line.starts_with("WARN twolane: detached jobs were dropped"),
                 "{line}"
             );
-            assert!(line.contains("jobs=21 "), "{backend:?}: {line}");
+            let (_, jobs) = line.split_once("jobs=").expect(&line);
+            jobs.trim_end().parse::<usize>().unwrap()
         };
         if backend == Backend::Rayon {
-            expect_line();
+            assert_eq!(lost(), 21);
         }
         for task in awaited {
             assert!(task.wait().unwrap_err().is_shutdown());
@@ -211,8 +212,12 @@ fn detached_jobs_that_a_shutdown_drops() {
         low_stuck.wait().unwrap();
         assert_eq!(over.wait(), 0);
         if backend == Backend::Runtime {
-            // Tokio has dropped them when the threads were free.
-            expect_line();
+            // Tokio has dropped them when the threads were free, each set of threads
+            // its own, while the warden looked now and then.
+            let mut left = 21;
+            while left > 0 {
+                left -= lost();
+            }
         }
         assert!(log.is_silent(), "{backend:?}");
     }
