@@ -9,11 +9,11 @@ use std::time::Duration;
 use histogram::Histogram;
 
 /// What became of the jobs of one [`Priority`](crate::Priority), and how long it
-/// took. From [`Handle::metrics`].
+/// took. From [`Handle::metrics`](crate::Handle::metrics).
 ///
 /// A job is what was given to `spawn_cpu` or `spawn`, in whatever form. Requests
 /// and futures on the I/O lane are none; streams of
-/// [`stream_from_cpu`](Handle::stream_from_cpu) are.
+/// [`stream_from_cpu`](crate::Handle::stream_from_cpu) are.
 ///
 /// ```text
 /// submitted = queued + running + suspended
