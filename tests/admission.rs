@@ -432,3 +432,16 @@ fn a_limit_of_nothing_is_refused_by_name() {
         }
     ));
 }
+
+/// It took a second place, of which nothing told.
+#[test]
+#[should_panic(expected = "an `Admit` was polled after it was ready")]
+fn an_admit_is_not_to_be_polled_again() {
+    let _limit = time_limit();
+    let lanes = limited(Backend::Rayon, 2);
+    let mut admit = lanes.cpu.handle().admit();
+    let Poll::Ready(Ok(_permit)) = look(&mut admit) else {
+        panic!("there is a permit");
+    };
+    drop(look(&mut admit));
+}

@@ -132,3 +132,22 @@ fn a_blocking_thread_may_wait_for_the_lane() {
     });
     assert_eq!(task.wait().unwrap(), 5);
 }
+
+/// The row of `Backend`'s table: a closure that drives a runtime of Tokio's itself.
+#[test]
+fn a_closure_may_block_on_a_runtime_where_the_table_says_so() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let io = lanes.io.handle().clone();
+        let blocks = move || io.block_on(async { 1 });
+        let plain = lanes.cpu.spawn_cpu(blocks.clone()).wait();
+        if backend == Backend::Rayon {
+            assert_eq!(plain.unwrap(), 1);
+        } else {
+            assert!(refusal(plain).contains("Cannot start a runtime from within a runtime"));
+            let in_place = move || tokio::task::block_in_place(blocks);
+            assert_eq!(lanes.cpu.spawn_cpu(in_place).wait().unwrap(), 1);
+        }
+    }
+}
