@@ -6,6 +6,7 @@
 //! does not wait for a lock that a thread of less weight holds. (One that drops a task
 //! which was awaited elsewhere may.)
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,9 +22,10 @@ const SHARDS: usize = OF_A_GROUP * (1 + Priority::ALL.len());
 #[derive(Default)]
 pub(crate) struct Awaited([Mutex<Slab<Arc<dyn Run>>>; SHARDS]);
 
-/// Where a job is in the register.
+/// Where a job is in the register, plus one: so a [`Task`](crate::Task) without one is
+/// no larger.
 #[derive(Clone, Copy)]
-pub(crate) struct AwaitedKey(usize);
+pub(crate) struct AwaitedKey(NonZeroUsize);
 
 impl Awaited {
     pub(crate) fn enter(&self, job: Arc<dyn Run>) -> AwaitedKey {
@@ -36,10 +38,12 @@ impl Awaited {
             };
         }
         let shard = SHARD.try_with(|shard| *shard).unwrap_or(0);
-        AwaitedKey(self.lock(shard).insert(job) * SHARDS + shard)
+        let key = self.lock(shard).insert(job) * SHARDS + shard;
+        AwaitedKey(NonZeroUsize::MIN.saturating_add(key))
     }
 
     pub(crate) fn leave(&self, AwaitedKey(key): AwaitedKey) {
+        let key = key.get() - 1;
         let job = self.lock(key % SHARDS).try_remove(key / SHARDS);
         // Outside the lock: it may be the last reference.
         drop(job);
