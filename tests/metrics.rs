@@ -165,3 +165,27 @@ fn every_wait_and_step_is_counted() {
         assert_eq!(cpu.metrics().queue_wait.count(), 4 * EACH - by_tokio);
     }
 }
+
+/// A reader that counted submissions before ends found a job that had ended and had
+/// never come.
+#[test]
+fn a_snapshot_has_no_end_without_its_submission() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (done, is_done) = mpsc::channel();
+        let submitter = std::thread::spawn(move || {
+            for _ in 0..20_000 {
+                cpu.spawn_cpu(|| ()).wait().unwrap();
+            }
+            done.send(()).unwrap();
+        });
+        let cpu = lanes.cpu.handle();
+        while is_done.try_recv().is_err() {
+            let seen = cpu.metrics();
+            assert!(seen.completed <= seen.submitted, "{seen:?}");
+        }
+        submitter.join().unwrap();
+    }
+}

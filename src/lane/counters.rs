@@ -140,24 +140,33 @@ impl Counters {
         self.sum(Event::Begun).saturating_sub(ended)
     }
 
+    /// What a job does later is read before what it does sooner, so that no end is
+    /// found without its submission.
     pub(crate) fn read(&self) -> Metrics {
-        let closed_queued = self.sum(Event::ClosedQueued);
+        let [cancelled, expired, dropped, closed_queued] = [
+            Event::Cancelled,
+            Event::Expired,
+            Event::Dropped,
+            Event::ClosedQueued,
+        ]
+        .map(|event| self.sum(event));
         let no_longer_suspended = self.sum(Event::Woken) + self.sum(Event::ClosedSuspended);
-        let suspended = self.sum(Event::Rested).saturating_sub(no_longer_suspended);
-        let running = self.running();
-        let no_longer_queued = self.sum(Event::Begun) + closed_queued;
-        let became_queued = self.sum(Event::Submitted) + self.sum(Event::Woken);
+        let [completed, panicked, rested] =
+            [Event::Completed, Event::Panicked, Event::Rested].map(|event| self.sum(event));
+        let begun = self.sum(Event::Begun);
+        let woken = self.sum(Event::Woken);
+        let submitted = self.sum(Event::Submitted);
         Metrics {
-            submitted: self.sum(Event::Submitted),
+            submitted,
             rejected: self.sum(Event::Rejected),
-            completed: self.sum(Event::Completed),
-            panicked: self.sum(Event::Panicked),
-            cancelled: self.sum(Event::Cancelled),
-            expired: self.sum(Event::Expired),
-            dropped: self.sum(Event::Dropped),
-            queued: became_queued.saturating_sub(no_longer_queued),
-            running,
-            suspended,
+            completed,
+            panicked,
+            cancelled,
+            expired,
+            dropped,
+            queued: (submitted + woken).saturating_sub(begun + closed_queued),
+            running: begun.saturating_sub(completed + panicked + rested),
+            suspended: rested.saturating_sub(no_longer_suspended),
             #[cfg(feature = "metrics")]
             queue_wait: self.timings.waits(),
             #[cfg(feature = "metrics")]
