@@ -192,6 +192,9 @@ impl Warden {
                 discard_elsewhere(&self.lane, closed);
                 self.lane.report_lost();
             }
+            // A push that finds the lane closed sends a `Sweep` as well. Threads that
+            // have been let go would drop the jobs right here.
+            Order::Start(_) if self.lane.is_closed() => {}
             Order::Start(priority) => {
                 let level = self.level(priority);
                 level.kick_for_all();
