@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
-use crate::os::weight;
 use crate::priority::Priority;
 
 /// Why [`Builder::build`](crate::Builder::build) made no runtime.
@@ -43,6 +42,8 @@ pub enum BuildError {
         priority: Priority,
         /// What was asked for.
         asked: u8,
+        /// The most.
+        max: u8,
     },
     /// The [nice values](crate::Builder::nice) of two priorities are the wrong
     /// way round.
@@ -93,10 +94,13 @@ impl fmt::Display for BuildError {
                 "TWOLANE_CPU_THREADS={value:?}: the CPU lane takes 1 to {max} threads; \
                  unset the variable for one per core"
             ),
-            Self::Nice { priority, asked } => write!(
+            Self::Nice {
+                priority,
+                asked,
+                max,
+            } => write!(
                 f,
-                "Builder::nice({priority:?}, {asked}): a nice value can be raised by 0 to {}",
-                weight::MAX_NICE
+                "Builder::nice({priority:?}, {asked}): a nice value can be raised by 0 to {max}"
             ),
             Self::NiceOrder { urgent, patient } => write!(
                 f,

@@ -124,57 +124,47 @@ mod opaque;
 mod admission;
 mod backend;
 mod block_on;
-mod budget;
+mod bridge;
 mod build_error;
-mod builder;
-mod context;
-mod current;
 mod error;
 mod handle;
-mod inherit;
 mod io;
-mod job;
-mod job_context;
+mod io_lane;
 mod lane;
 mod metrics;
 mod os;
 mod panics;
+mod pool;
 mod priority;
 mod runtime;
-mod stack;
 mod sync;
 mod task;
 mod trace;
-mod warden;
 
 pub use admission::{Admit, Permit, Rejected};
 pub use backend::Backend;
-pub use budget::{Yield, yield_if_due, yield_now};
-pub use build_error::BuildError;
-pub use builder::Builder;
-pub use context::EnterGuard;
-pub use current::{NoCurrentHandle, in_io_context, spawn_cpu, spawn_io};
-pub use error::JoinError;
-pub use handle::Handle;
 #[cfg(feature = "http-body")]
-pub use io::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
-pub use io::bridge::{BridgeError, Bridged};
-pub use io::in_context::InIoContext;
-pub use io::lane::IoLaneState;
+pub use bridge::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
+pub use bridge::buffer::{BridgeError, Bridged};
+pub use bridge::in_context::InIoContext;
+pub use build_error::BuildError;
+pub use error::JoinError;
+pub use handle::{EnterGuard, Handle, NoCurrentHandle, in_io_context, spawn_cpu, spawn_io};
 #[cfg(any(feature = "object_store_0_13", feature = "object_store_0_14"))]
 pub use io::object_store::IoConnector;
 #[cfg(feature = "reqwest")]
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
 pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
-pub use job_context::{Cancelled, JobContext};
+pub use io_lane::IoLaneState;
 #[cfg(feature = "metrics")]
 pub use metrics::DurationHistogram;
 pub use metrics::Metrics;
 pub use os::sizing::default_threads;
 pub use priority::Priority;
-pub use runtime::{CpuRuntime, Shutdown};
-pub use task::{AbortHandle, Task};
+pub use runtime::{Builder, CpuRuntime, Shutdown};
+pub use task::budget::{Yield, yield_if_due, yield_now};
+pub use task::{AbortHandle, Cancelled, JobContext, Task};
 
 /// The README's code, compiled.
 #[cfg(all(doctest, feature = "reqwest"))]

@@ -12,18 +12,18 @@ use tokio::task::coop;
 use super::permit::Permit;
 use crate::block_on::block_on;
 use crate::error::{Cause, JoinError};
-use crate::handle::Handle;
-use crate::lane::Event;
+use crate::lane::Level;
+use crate::task::{Event, Schedule};
 
 type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + Sync;
 
-/// Waits for a permit of the queue; see [`Handle::admit`].
+/// Waits for a permit of the queue; see [`Handle::admit`](crate::Handle::admit).
 ///
 /// # Panics
 /// Polling it again after it is ready panics.
 #[must_use = "futures do nothing unless awaited"]
 pub struct Admit {
-    handle: Handle,
+    level: Level,
     step: Step,
 }
 
@@ -35,9 +35,9 @@ enum Step {
 }
 
 impl Admit {
-    pub(super) fn new(handle: Handle) -> Self {
+    pub(crate) fn new(level: Level) -> Self {
         Self {
-            handle,
+            level,
             step: Step::NotPolled,
         }
     }
@@ -62,8 +62,7 @@ impl Admit {
     fn poll_enter(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, Cause>> {
         loop {
             match &mut self.step {
-                Step::NotPolled => match (Permit::enter(&self.handle), self.handle.level().limit())
-                {
+                Step::NotPolled => match (Permit::enter(&self.level), self.level.limit()) {
                     (Err(Cause::QueueFull), Some(limit)) => {
                         self.step = Step::Waits(Box::pin(limit.clone().acquire_owned()));
                     }
@@ -73,7 +72,7 @@ impl Admit {
                     let permit = ready!(acquire.as_mut().poll(cx));
                     let permit = permit.map_err(|_closed| Cause::ShutDown);
                     return Poll::Ready(
-                        permit.map(|permit| Permit::new(&self.handle, Some(Arc::new(permit)))),
+                        permit.map(|permit| Permit::new(&self.level, Some(Arc::new(permit)))),
                     );
                 }
                 Step::Done => panic!("an `Admit` was polled after it was ready"),
@@ -91,7 +90,7 @@ impl Future for Admit {
         budget.made_progress();
         self.step = Step::Done;
         Poll::Ready(entered.map_err(|cause| {
-            self.handle.level().counters().count(Event::Rejected);
+            self.level.count(Event::Rejected);
             cause.into()
         }))
     }
@@ -101,7 +100,7 @@ impl Future for Admit {
 impl Drop for Admit {
     fn drop(&mut self) {
         if matches!(self.step, Step::Waits(_)) {
-            self.handle.level().counters().count(Event::Rejected);
+            self.level.count(Event::Rejected);
         }
     }
 }
@@ -109,7 +108,7 @@ impl Drop for Admit {
 impl fmt::Debug for Admit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Admit")
-            .field("priority", &self.handle.priority())
+            .field("priority", &self.level.priority())
             .field("waits", &matches!(self.step, Step::Waits(_)))
             .finish_non_exhaustive()
     }

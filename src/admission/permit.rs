@@ -4,33 +4,39 @@ use std::fmt;
 use std::future::Future;
 use std::time::Instant;
 
-use crate::error::Cause;
-use crate::handle::Handle;
-use crate::inherit;
-use crate::job::{ClosureWork, ContextWork, FutureWork, Work};
-use crate::job_context::JobContext;
-use crate::task::Task;
+use crate::error::{Cause, JoinError};
+use crate::lane::Level;
+use crate::task::{
+    self, ClosureWork, ContextWork, Event, FutureWork, JobContext, Schedule, Task, Work,
+};
 
 /// The right to submit one job, not yet used. Dropped, it goes to the next waiter.
 ///
-/// From [`Handle::admit`] and [`Handle::try_admit`]. It spawns by the handle that
+/// From [`Handle::admit`](crate::Handle::admit) and [`Handle::try_admit`](crate::Handle::try_admit). It spawns by the handle that
 /// it came from.
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
-    handle: Handle,
-    permit: Option<inherit::Permit>,
+    level: Level,
+    permit: Option<task::Permit>,
     deadline: Option<Instant>,
 }
 
 impl Permit {
-    pub(super) fn enter(handle: &Handle) -> Result<Self, Cause> {
-        let permit = super::enter(handle.level())?;
-        Ok(Self::new(handle, permit))
+    pub(super) fn enter(level: &Level) -> Result<Self, Cause> {
+        let permit = super::enter(level)?;
+        Ok(Self::new(level, permit))
     }
 
-    pub(super) fn new(handle: &Handle, permit: Option<inherit::Permit>) -> Self {
+    pub(crate) fn try_new(level: &Level) -> Result<Self, JoinError> {
+        Self::enter(level).map_err(|cause| {
+            level.count(Event::Rejected);
+            cause.into()
+        })
+    }
+
+    pub(super) fn new(level: &Level, permit: Option<task::Permit>) -> Self {
         Self {
-            handle: handle.clone(),
+            level: level.clone(),
             permit,
             deadline: None,
         }
@@ -64,7 +70,7 @@ impl Permit {
         self
     }
 
-    /// As [`Handle::spawn_cpu`], by this permit.
+    /// As [`Handle::spawn_cpu`](crate::Handle::spawn_cpu), by this permit.
     ///
     /// # Errors
     /// None here. The task says what went wrong, a lane that was shut down
@@ -85,7 +91,7 @@ impl Permit {
         self.submit(ClosureWork::new(f))
     }
 
-    /// As [`Handle::spawn_cpu_with`], by this permit.
+    /// As [`Handle::spawn_cpu_with`](crate::Handle::spawn_cpu_with), by this permit.
     ///
     /// # Errors
     /// As [`spawn_cpu`](Self::spawn_cpu).
@@ -105,7 +111,7 @@ impl Permit {
         self.submit(ContextWork::new(f))
     }
 
-    /// As [`Handle::spawn`], by this permit.
+    /// As [`Handle::spawn`](crate::Handle::spawn), by this permit.
     ///
     /// # Errors
     /// As [`spawn_cpu`](Self::spawn_cpu).
@@ -126,7 +132,7 @@ impl Permit {
     }
 
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        let level = self.handle.level();
+        let level = &self.level;
         let is_late = |deadline: Instant| deadline <= Instant::now();
         let late = || self.deadline.is_some_and(is_late).then_some(Cause::Expired);
         match level.lane().refusal().or_else(late) {
@@ -139,7 +145,7 @@ impl Permit {
 impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permit")
-            .field("priority", &self.handle.priority())
+            .field("priority", &self.level.priority())
             .field("deadline", &self.deadline)
             .finish_non_exhaustive()
     }

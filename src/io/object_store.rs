@@ -13,7 +13,7 @@ use std::fmt;
 use async_trait::async_trait;
 use http_body_util::BodyExt;
 
-use super::body::{BodyError, DEFAULT_BODY_LIMIT};
+use crate::bridge::body::{BodyError, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
 
 // Its example is for this version.

@@ -12,10 +12,10 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use reqwest::{Body, RequestBuilder, Response, ResponseBuilderExt};
 
-use super::body::{BridgedBody, DEFAULT_BODY_LIMIT};
-use crate::current::NoCurrentHandle;
+use crate::bridge::body::{BridgedBody, DEFAULT_BODY_LIMIT};
 use crate::error::JoinError;
 use crate::handle::Handle;
+use crate::handle::NoCurrentHandle;
 use crate::task::Task;
 
 /// `send_io` for [`reqwest::RequestBuilder`].

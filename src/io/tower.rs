@@ -11,7 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
+use crate::bridge::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
 use crate::task::Task;
 

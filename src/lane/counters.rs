@@ -20,37 +20,16 @@
 //! sees an event sees those that led to it. A page's own worker is the only one
 //! that writes it, so its load may be `Relaxed`.
 
-use std::cell::Cell;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crossbeam_utils::CachePadded;
 
-use crate::context;
-use crate::error::Cause;
+use super::thread;
 use crate::metrics::Metrics;
-
-/// What is counted.
-#[derive(Clone, Copy)]
-pub(crate) enum Event {
-    Submitted,
-    Rejected,
-    /// A step began.
-    Begun,
-    /// A step ended without an output, and the job is about to rest.
-    Rested,
-    /// A job that rested, or was about to, is to be queued.
-    Woken,
-    Completed,
-    Panicked,
-    Cancelled,
-    Expired,
-    /// Closed by the lane itself.
-    Dropped,
-    /// The last three again, by where the job was.
-    ClosedQueued,
-    ClosedSuspended,
-}
+#[cfg(feature = "metrics")]
+use crate::metrics::timings::Timings;
+use crate::task::Event;
 
 const EVENTS: usize = Event::ClosedSuspended as usize + 1;
 /// More than most machines have I/O workers.
@@ -62,7 +41,7 @@ pub(crate) struct Counters {
     pages: Box<[CachePadded<[AtomicU64; EVENTS]>]>,
     workers: usize,
     #[cfg(feature = "metrics")]
-    pub(super) timings: super::timings::Timings,
+    pub(super) timings: Timings,
 }
 
 impl Counters {
@@ -72,13 +51,13 @@ impl Counters {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
             #[cfg(feature = "metrics")]
-            timings: super::timings::Timings::new(),
+            timings: Timings::new(),
         }
     }
 
     /// Only for a thread of the level, in a step of a job.
-    pub(crate) fn count_in_step(&self, event: Event) {
-        match context::worker_index() {
+    pub(super) fn count_in_step(&self, event: Event) {
+        match thread::worker() {
             Some(worker) if worker < self.workers => {
                 let own = &self.pages[worker][event as usize];
                 own.store(own.load(Relaxed) + 1, Release);
@@ -87,45 +66,12 @@ impl Counters {
         }
     }
 
-    /// A step begins; `was_idle`: of a job that rested until this moment.
-    pub(crate) fn count_begun(&self, was_idle: bool) {
-        if was_idle {
-            self.count_in_step(Event::Woken);
-        }
-        self.count_in_step(Event::Begun);
-    }
-
-    pub(crate) fn count(&self, event: Event) {
-        thread_local! {
-            static MINE: Cell<usize> = const { Cell::new(usize::MAX) };
-        }
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let mine = MINE.try_with(|mine| {
-            if mine.get() == usize::MAX {
-                // Relaxed: threads only have to be spread over the pages.
-                mine.set(NEXT.fetch_add(1, Relaxed) % SHARED);
-            }
-            mine.get()
-        });
-        // A destructor that runs while its thread ends may submit, too.
-        self.add(self.workers + 1 + mine.unwrap_or(0), event);
+    pub(super) fn count(&self, event: Event) {
+        self.add(self.workers + 1 + thread::number() % SHARED, event);
     }
 
     fn add(&self, page: usize, event: Event) {
         self.pages[page][event as usize].fetch_add(1, Release);
-    }
-
-    pub(crate) fn count_closed(&self, cause: Cause, was_suspended: bool) {
-        self.count(match cause {
-            Cause::Cancelled => Event::Cancelled,
-            Cause::Expired => Event::Expired,
-            _ => Event::Dropped,
-        });
-        self.count(if was_suspended {
-            Event::ClosedSuspended
-        } else {
-            Event::ClosedQueued
-        });
     }
 
     fn sum(&self, event: Event) -> u64 {

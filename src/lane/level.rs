@@ -19,38 +19,49 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::Lane;
+use super::control::Order;
 use super::counters::Counters;
+use super::inherit::{self, Covered};
 use super::queue::RunQueue;
-use super::suspended::Suspended;
-use crate::backend::Threads;
+use super::{Lane, Workers, thread};
+use crate::backend::Backend;
 use crate::error::Cause;
-use crate::job::Run;
+use crate::metrics::Metrics;
+#[cfg(feature = "metrics")]
+use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, fence};
-use crate::warden::Order;
+use crate::task::{Event, Permit, RegistryKey, Run, Schedule};
 
 pub(super) struct State {
     pub(super) queue: RunQueue,
-    pub(super) suspended: Suspended,
     /// The permits of a queue that has a limit.
     pub(super) limit: Option<Arc<Semaphore>>,
     pub(super) counters: Counters,
     starting: Mutex<()>,
     /// None before the first use.
-    pub(super) threads: OnceLock<Threads>,
+    pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
 
 impl State {
     pub(super) fn new(threads: usize, queue_limit: Option<usize>) -> Self {
         Self {
             queue: RunQueue::new(),
-            suspended: Suspended::default(),
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             counters: Counters::new(threads),
             starting: Mutex::new(()),
-            threads: OnceLock::new(),
+            workers: OnceLock::new(),
         }
+    }
+
+    /// Closes all that is queued and tells the awaiters. The jobs' destructors are
+    /// still to run.
+    pub(super) fn close_queued(&self, cause: Cause) -> Vec<Arc<dyn Run>> {
+        let jobs: Vec<_> = std::iter::from_fn(|| self.queue.pop()).collect();
+        for job in &jobs {
+            job.close(cause);
+        }
+        jobs
     }
 }
 
@@ -83,60 +94,23 @@ impl Level {
         self.state().limit.as_ref()
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
-        &self.state().counters
-    }
-
-    #[cfg(feature = "metrics")]
-    pub(crate) fn timings(&self) -> &super::Timings {
-        &self.state().counters.timings
-    }
-
-    /// None on `Backend::Runtime`, where Tokio has them.
-    pub(crate) fn suspended(&self) -> Option<&Suspended> {
-        let is_tokios = self.lane.awaited.is_some();
-        (!is_tokios).then(|| &self.state().suspended)
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.state().counters.read()
     }
 
     /// None before the first use.
-    pub(crate) fn threads(&self) -> Option<&Threads> {
-        self.state().threads.get()
+    pub(crate) fn workers(&self) -> Option<&dyn Workers> {
+        self.state().workers.get().map(|workers| &**workers)
     }
 
     /// The answer is the job's Tokio task, if it is one.
     pub(crate) fn submit(&self, job: Arc<dyn Run>) -> Option<JoinHandle<()>> {
-        match self.threads() {
-            // What was queued before the threads were there goes first.
-            Some(Threads::Runtime(runtime)) if !self.has_queued() => Some(runtime.spawn(self, job)),
-            _ => {
+        match self.workers() {
+            Some(workers) => workers.submit(self, job),
+            None => {
                 self.enqueue(job);
                 None
             }
-        }
-    }
-
-    pub(crate) fn enqueue(&self, job: Arc<dyn Run>) {
-        self.state().queue.push(job);
-        // Against a worker that goes idle, the start of the threads, and
-        // `Lane::close`: each changes its own word and then looks at the queue.
-        fence(SeqCst);
-        match self.threads() {
-            Some(threads) => threads.kick(self),
-            // An error means that the lane is closed: see below.
-            None => drop(self.lane.tell_warden(Order::Start(self.priority))),
-        }
-        if self.lane.is_closed() && self.lane.tell_warden(Order::Sweep).is_err() {
-            // The warden has closed everything and gone; what is in the queue
-            // now came after its last look.
-            self.lane.sweep_queues();
-        }
-    }
-
-    /// A suspended job was closed: it goes to the lane's threads, to be discarded.
-    pub(crate) fn send_closed(&self, job: Arc<dyn Run>) {
-        match (&self.lane.awaited, job.link()) {
-            (Some(_), Some(link)) => link.driver.wake(),
-            _ => self.enqueue(job),
         }
     }
 
@@ -160,60 +134,101 @@ impl Level {
         }
     }
 
-    /// Before a step of `job`: waits while the process is about to use up its
-    /// quota, unless there will be no step.
-    pub(crate) fn pause_for_quota(&self, job: &impl Run) {
-        if let Some(pacer) = &self.lane.pacer {
-            let is_over = || self.lane.is_closed() || job.has_ended();
-            if !is_over() {
-                pacer.pause(self.priority, is_over);
-            }
-        }
-    }
-
     /// Starts the threads, if they are not there and the lane is not closed,
     /// and waits until they are ready. The new ones inherit the weight of the
     /// calling one.
     pub(crate) fn start(&self) -> io::Result<()> {
         let starting = self.state().starting.lock();
         let _one_at_a_time = starting.unwrap_or_else(PoisonError::into_inner);
-        if self.lane.is_closed() || self.threads().is_some() {
+        if self.lane.is_closed() || self.workers().is_some() {
             return Ok(());
         }
-        let threads = Threads::start(self)?;
-        let threads = self.state().threads.get_or_init(|| threads);
+        let workers = (self.lane.settings.start)(self)?;
+        let workers = self.state().workers.get_or_init(|| workers);
         // Against `enqueue`.
         fence(SeqCst);
-        self.kick_for_all();
+        workers.notify_all(self);
         if self.lane.is_closed() {
             // The warden may have looked before they were there.
-            threads.retire();
+            workers.shutdown();
         }
         Ok(())
     }
 
-    /// Sees that a worker comes for each job in the queue.
-    pub(crate) fn kick_for_all(&self) {
-        match self.threads() {
-            // A worker that finds a job wakes the next.
-            Some(threads @ Threads::Rayon(_)) => threads.kick(self),
-            Some(threads @ Threads::Runtime(_)) => {
-                while self.has_queued() {
-                    threads.kick(self);
-                }
-            }
-            None => {}
+    /// There are no threads to be had: closes what waits for them. Its
+    /// destructors are still to run.
+    pub(super) fn give_up(&self) -> Vec<Arc<dyn Run>> {
+        let jobs = self.state().close_queued(Cause::NoThreads);
+        self.lane.report_lost();
+        jobs
+    }
+}
+
+impl Schedule for Level {
+    fn is_closed(&self) -> bool {
+        self.lane.is_closed()
+    }
+
+    fn enqueue(&self, job: Arc<dyn Run>) {
+        self.state().queue.push(job);
+        // Against a worker that goes idle, the start of the threads, and
+        // `Lane::close`: each changes its own word and then looks at the queue.
+        fence(SeqCst);
+        match self.workers() {
+            Some(workers) => workers.notify(self),
+            // An error means that the lane is closed: see below.
+            None => drop(self.lane.tell_warden(Order::Start(self.priority))),
+        }
+        if self.lane.is_closed() && self.lane.tell_warden(Order::Sweep).is_err() {
+            // The warden has closed everything and gone; what is in the queue
+            // now came after its last look.
+            self.lane.sweep_queues();
         }
     }
 
-    /// There are no threads to be had: closes what waits for them. Its
-    /// destructors are still to run.
-    pub(crate) fn give_up(&self) -> Vec<Arc<dyn Run>> {
-        let jobs: Vec<_> = std::iter::from_fn(|| self.pop()).collect();
-        for job in &jobs {
-            job.close(Cause::NoThreads);
+    fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
+        self.lane.registry.insert(job)
+    }
+
+    fn unregister(&self, key: RegistryKey) {
+        self.lane.registry.remove(key);
+    }
+
+    fn registers_awaited(&self) -> bool {
+        // There, Tokio has the suspended ones.
+        self.lane.settings.backend == Backend::Runtime
+    }
+
+    fn throttle(&self, is_over: impl Fn() -> bool) {
+        if let Some(pacer) = &self.lane.pacer {
+            if !is_over() {
+                pacer.pause(self.priority, is_over);
+            }
         }
-        self.lane.report_lost();
-        jobs
+    }
+
+    fn lend(&self, permit: Permit) -> impl Drop {
+        inherit::enter(Covered::By(permit))
+    }
+
+    fn is_own_worker(&self) -> bool {
+        thread::is_worker_of(&self.lane)
+    }
+
+    fn count(&self, event: Event) {
+        self.state().counters.count(event);
+    }
+
+    fn count_in_step(&self, event: Event) {
+        self.state().counters.count_in_step(event);
+    }
+
+    fn count_lost(&self) {
+        self.lane.note_lost();
+    }
+
+    #[cfg(feature = "metrics")]
+    fn timings(&self) -> &Timings {
+        &self.state().counters.timings
     }
 }

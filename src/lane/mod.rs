@@ -2,7 +2,7 @@
 //! it closes.
 //!
 //! How a lane closes, and why no job falls between: `close` sets `closed`, and
-//! the warden (see `warden.rs`) then resolves every queued and suspended job. A
+//! the warden (see `control.rs`) then resolves every queued and suspended job. A
 //! pusher looks at `closed` *after* the push: either the warden's sweep sees the
 //! job, or the pusher sees `closed` and asks for another sweep. (Not a drainer that
 //! puts back what it has run: it goes on to take it out again.) A runner looks at
@@ -13,13 +13,15 @@
 //! rests on one order of the flag's change and the pushes. `alive` and `lost` are
 //! `SeqCst` because they are rare, and not worth a proof of less.
 
-mod awaited;
+pub(crate) mod control;
 mod counters;
+mod hooks;
+pub(crate) mod inherit;
 mod level;
 mod queue;
-mod suspended;
-#[cfg(feature = "metrics")]
-mod timings;
+mod registry;
+pub(crate) mod thread;
+mod workers;
 
 use std::io;
 use std::sync::mpsc::Sender;
@@ -27,28 +29,23 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::backend::{Backend, ThreadSettings, Threads};
 use crate::error::Cause;
-use crate::io::lane::IoLane;
-use crate::job::Run;
+use crate::io_lane::IoLane;
 use crate::os::pacer::Pacer;
 use crate::os::weight;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
-use crate::warden::Order;
-pub(crate) use awaited::{Awaited, AwaitedKey};
-pub(crate) use counters::Event;
+use crate::task::{LEFT_BEHIND, Run};
+use control::Order;
+pub(crate) use hooks::ThreadHooks;
 pub(crate) use level::Level;
-#[cfg(feature = "metrics")]
-pub(crate) use timings::Timings;
-
-pub(crate) const LEFT_BEHIND: &str = "what a job left behind";
+use registry::Registry;
+pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {
     levels: [level::State; Priority::ALL.len()],
-    /// On `Backend::Runtime`.
-    pub(crate) awaited: Option<Awaited>,
+    registry: Registry,
     pub(crate) settings: ThreadSettings,
     closed: AtomicBool,
     /// Threads that have started (or are about to) and not yet ended.
@@ -73,7 +70,7 @@ impl Lane {
     ) -> Arc<Self> {
         Arc::new(Self {
             levels: queue_limits.map(|limit| level::State::new(settings.threads, limit)),
-            awaited: (settings.backend == Backend::Runtime).then(Awaited::default),
+            registry: Registry::default(),
             settings,
             closed: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
@@ -91,7 +88,7 @@ impl Lane {
 
     /// The priorities that have threads.
     pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
-        let is_started = |p: &Priority| self.state_of(*p).threads.get().is_some();
+        let is_started = |p: &Priority| self.state_of(*p).workers.get().is_some();
         Priority::ALL.into_iter().filter(is_started)
     }
 
@@ -115,17 +112,17 @@ impl Lane {
     }
 
     /// Whether any priority has a limit.
-    pub(crate) fn has_limits(&self) -> bool {
+    fn has_limits(&self) -> bool {
         self.limits().next().is_some()
     }
 
-    pub(crate) fn has_issued(&self, permit: &OwnedSemaphorePermit) -> bool {
+    fn has_issued(&self, permit: &OwnedSemaphorePermit) -> bool {
         self.limits()
             .any(|limit| Arc::ptr_eq(limit, permit.semaphore()))
     }
 
     /// Those that wait for a permit learn that there will be none.
-    pub(crate) fn close_limits(&self) {
+    fn close_limits(&self) {
         for limit in self.limits() {
             // A waker that panics keeps the semaphore from waking those behind it: once
             // more, for these.
@@ -159,27 +156,17 @@ impl Lane {
 
     /// Closes all that is queued and tells the awaiters. The destructors of the
     /// user's are still to run ([`discard`](Self::discard)): one may block.
-    pub(crate) fn close_queued(&self) -> Vec<Arc<dyn Run>> {
-        let queues = self.levels.iter().map(|level| &level.queue);
-        let jobs: Vec<_> = queues
-            .flat_map(|queue| std::iter::from_fn(|| queue.pop()))
-            .collect();
-        for job in &jobs {
-            job.close(Cause::ShutDown);
-        }
-        jobs
+    fn close_queued(&self) -> Vec<Arc<dyn Run>> {
+        let levels = self.levels.iter();
+        levels
+            .flat_map(|level| level.close_queued(Cause::ShutDown))
+            .collect()
     }
 
-    /// The same for the suspended ones, or the awaited ones. A job in the registry
-    /// may rest in the queue just as well: its waker may have been called.
-    pub(crate) fn close_suspended(&self) -> Vec<Arc<dyn Run>> {
-        let jobs: Vec<_> = match &self.awaited {
-            Some(awaited) => awaited.all(),
-            None => {
-                let suspended = self.levels.iter().map(|level| level.suspended.all());
-                suspended.flatten().collect()
-            }
-        };
+    /// The same for what is registered. A job in the registry may rest in the queue
+    /// just as well: its waker may have been called.
+    fn close_registered(&self) -> Vec<Arc<dyn Run>> {
+        let jobs = self.registry.all();
         for job in &jobs {
             job.close(Cause::ShutDown);
         }
@@ -187,7 +174,7 @@ impl Lane {
     }
 
     /// Drops the work of jobs that were closed, here or by a cancel before.
-    pub(crate) fn discard(jobs: Vec<Arc<dyn Run>>) {
+    fn discard(jobs: Vec<Arc<dyn Run>>) {
         for job in jobs {
             panics::run_hook(LEFT_BEHIND, move || {
                 // One that runs is its runner's.
@@ -198,12 +185,12 @@ impl Lane {
         }
     }
 
-    pub(crate) fn note_lost(&self) {
+    fn note_lost(&self) {
         self.lost.fetch_add(1, SeqCst);
     }
 
     /// Logs the jobs that were detached and closed, in one line for many.
-    pub(crate) fn report_lost(&self) {
+    fn report_lost(&self) {
         let jobs = self.lost.swap(0, SeqCst);
         if jobs > 0 {
             // The log is foreign code, and the caller has jobs in hand.
@@ -211,15 +198,18 @@ impl Lane {
         }
     }
 
-    pub(crate) fn sweep_queues(&self) {
+    fn sweep_queues(&self) {
         Self::discard(self.close_queued());
         self.report_lost();
     }
 
     /// Lets the threads go. Only the warden calls it: it may block for a moment.
-    pub(crate) fn retire_threads(&self) {
-        let threads = self.levels.iter().filter_map(|level| level.threads.get());
-        threads.for_each(Threads::retire);
+    fn shutdown_workers(&self) {
+        for level in &self.levels {
+            if let Some(workers) = level.workers.get() {
+                workers.shutdown();
+            }
+        }
     }
 
     /// Counted from before the thread is spawned.
@@ -234,9 +224,9 @@ impl Lane {
     }
 
     /// Whether it is closed and its last thread has ended.
-    pub(crate) fn is_over(&self) -> bool {
-        let retired = |level: &level::State| level.threads.get().is_none_or(Threads::is_retired);
-        self.is_closed() && self.levels.iter().all(retired) && self.alive.load(SeqCst) == 0
+    fn is_over(&self) -> bool {
+        let is_left = |level: &level::State| level.workers.get().is_none_or(|w| w.is_shut_down());
+        self.is_closed() && self.levels.iter().all(is_left) && self.alive.load(SeqCst) == 0
     }
 
     /// Gives this thread the weight of `priority`. What it can't do it tells

@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use crate::job::Run;
 use crate::sync::{AtomicUsize, Ordering::Relaxed, Queue};
+use crate::task::Run;
 
 /// A late job waits for at most one slice more by this; a job that gave way
 /// has at least a ninth of the turns.

@@ -16,14 +16,14 @@ mod error;
 mod panics;
 #[path = "../support/loom_sync.rs"]
 mod sync;
-#[path = "../../src/job"]
-mod job {
+#[path = "../../src/task"]
+mod task {
     pub mod completion;
     pub mod state;
 }
-#[path = "../../src/io/bridge.rs"]
+#[path = "../../src/bridge/buffer.rs"]
 mod bridge;
-#[path = "../../src/backend/tickets.rs"]
+#[path = "../../src/pool/tickets.rs"]
 mod tickets;
 
 mod of_bridges;

@@ -11,10 +11,10 @@ use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
 
 use crate::error::{self, Cause};
-use crate::job::completion::{Completion, Slot, wake};
-use crate::job::state::{Audience, Close, Paused, Start, State};
 use crate::model;
 use crate::sync::{Mutex, Queue};
+use crate::task::completion::{Completion, Slot, wake};
+use crate::task::state::{Audience, Close, Paused, Start, State};
 
 /// Counted outside of the model, so that it orders nothing there.
 #[derive(Default)]

@@ -1,0 +1,56 @@
+//! A request as a task of the I/O lane, for any HTTP client.
+//!
+//! The whole of it runs there: connections, their drivers and timers belong to
+//! the runtime that polls the request. The same task that has sent the head of
+//! the response over goes on to pump the body.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+
+use http::Response;
+use http_body::Body;
+
+use super::body::{BridgedBody, bridge_body};
+use super::spawn_io::{Tail, spawn_io_unless_gone};
+use crate::io_lane::this_runtime_is_closing;
+use crate::lane::Level;
+use crate::task::Task;
+
+/// `Handle::response_from_io`.
+pub(crate) fn from_io<F, B, E>(
+    level: &Level,
+    request: F,
+    body_limit: usize,
+) -> Task<Result<BridgedResponse<B>, E>>
+where
+    F: Future<Output = Result<Response<B>, E>> + Send + 'static,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Send,
+    E: Send + 'static,
+{
+    spawn_io_unless_gone(level, bridged(request, body_limit))
+}
+
+pub(crate) type BridgedResponse<B> = Response<BridgedBody<<B as Body>::Data, <B as Body>::Error>>;
+
+async fn bridged<F, B, E>(request: F, body_limit: usize) -> (Result<BridgedResponse<B>, E>, Tail)
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    B: Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Send,
+{
+    match request.await {
+        Ok(response) => {
+            let (head, body) = response.into_parts();
+            let (body, pump) = bridge_body(body, body_limit);
+            let tail: Tail =
+                pump.map(|pump| Box::pin(pump) as Pin<Box<dyn Future<Output = ()> + Send>>);
+            (Ok(Response::from_parts(head, body)), tail)
+        }
+        // Dropped with its runtime, this tells the cause.
+        Err(_) if this_runtime_is_closing() => pending().await,
+        Err(error) => (Err(error), None),
+    }
+}

@@ -1,0 +1,202 @@
+//! `spawn_io`: a future as a task of the I/O runtime, with a [`Task`] of ours
+//! on the other end.
+//!
+//! The Tokio task is the runner in the sense of [`State`](crate::task::state):
+//! it finishes the completion, or its drop closes it. It is dropped without
+//! having finished in two cases only: somebody cancelled it, who has closed it
+//! before; or its runtime is gone.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use pin_project_lite::pin_project;
+use tokio::task::AbortHandle;
+
+use crate::error::{Cause, JoinError};
+use crate::lane::inherit::{self, Covered};
+use crate::lane::{Level, thread};
+use crate::panics;
+use crate::task::completion::Completion;
+use crate::task::{Cancel, Join, Task};
+use crate::trace::{self, Origin};
+
+/// Work that goes on in the same Tokio task after the output was handed over,
+/// and that dropping the task does not cancel any more.
+pub(crate) type Tail = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+pin_project! {
+    /// A future that leaves no tail.
+    pub(crate) struct Tailless<F> {
+        #[pin]
+        pub(crate) future: F,
+    }
+}
+
+impl<F: Future> Future for Tailless<F> {
+    type Output = (F::Output, Tail);
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.project().future.poll(cx).map(|output| (output, None))
+    }
+}
+
+/// Runs `head` on the I/O lane, unless one of the lanes takes nothing on.
+pub(crate) fn spawn_io<F, T>(level: &Level, head: F) -> Task<T>
+where
+    F: Future<Output = (T, Tail)> + Send + 'static,
+    T: Send + 'static,
+{
+    match level.lane().refusal() {
+        Some(cause) => {
+            drop(head);
+            Task::refused(cause)
+        }
+        None => spawn_io_unless_gone(level, head),
+    }
+}
+
+/// Runs `head` on the I/O lane, also when the CPU lane was shut down.
+pub(crate) fn spawn_io_unless_gone<F, T>(level: &Level, head: F) -> Task<T>
+where
+    F: Future<Output = (T, Tail)> + Send + 'static,
+    T: Send + 'static,
+{
+    let job = Arc::new(IoJob {
+        completion: Completion::running(),
+        origin: Origin::capture(),
+        abort: OnceLock::new(),
+    });
+    let runner = Runner {
+        head: Some(Box::pin(head)),
+        tail: None,
+        job: job.clone(),
+        level: level.clone(),
+        covered: inherit::covered(level.lane()).for_io(),
+    };
+    // If the runtime is gone, it drops the runner at once, which tells.
+    let spawned = level.lane().io.handle().spawn(runner);
+    // Nobody can have cancelled it yet: the task is made below.
+    job.abort.get_or_init(|| spawned.abort_handle());
+    Task::new(job, None)
+}
+
+struct IoJob<T> {
+    completion: Completion<T>,
+    origin: Option<Origin>,
+    abort: OnceLock<AbortHandle>,
+}
+
+impl<T: Send> Cancel for IoJob<T> {
+    fn cancel(self: Arc<Self>) {
+        if let Some(audience) = self.completion.state.close_running(Cause::Cancelled) {
+            if let Some(abort) = self.abort.get() {
+                abort.abort();
+            }
+            self.completion.closed(Cause::Cancelled, audience);
+        }
+    }
+
+    fn has_ended(&self) -> bool {
+        self.completion.state.has_ended()
+    }
+}
+
+impl<T: Send + 'static> Join<T> for IoJob<T> {
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+        self.completion.poll(cx)
+    }
+
+    fn abandon(&self) {
+        self.completion.abandon();
+    }
+
+    fn detach(&self) {
+        self.completion.detach();
+    }
+
+    fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
+        self
+    }
+}
+
+/// Polls and drops the future where its submitter would expect it: inside the
+/// span, with the handle as the current one, and with its panics caught.
+struct Runner<F, T> {
+    head: Option<Pin<Box<F>>>,
+    tail: Tail,
+    job: Arc<IoJob<T>>,
+    level: Level,
+    /// What covers submissions of the future's, by its submitter.
+    covered: Covered,
+}
+
+impl<F, T> Runner<F, T>
+where
+    F: Future<Output = (T, Tail)>,
+{
+    fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(head) = &mut self.head {
+            let (output, tail) = ready!(head.as_mut().poll(cx));
+            // A destructor that panics does not cost the output.
+            panics::drop_quietly(DESTRUCTOR, self.head.take());
+            self.job.completion.try_finish(Ok(output));
+            self.tail = tail;
+        }
+        match &mut self.tail {
+            Some(tail) => tail.as_mut().poll(cx),
+            None => Poll::Ready(()),
+        }
+    }
+}
+
+impl<F, T> Runner<F, T> {
+    fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        let (level, job) = (self.level.clone(), self.job.clone());
+        let _covered = inherit::enter(self.covered.clone());
+        thread::with_entered(&level, || trace::in_scope(job.origin.as_ref(), || f(self)))
+    }
+}
+
+const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
+
+impl<F, T> Future for Runner<F, T>
+where
+    F: Future<Output = (T, Tail)>,
+{
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match panics::catch(|| self.inside(|this| panics::catch(|| this.poll_both(cx)))) {
+            Ok(Ok(polled)) => polled,
+            Ok(Err(payload)) | Err(payload) => {
+                // Before the awaiting side is told, as with a job.
+                panics::drop_quietly(DESTRUCTOR, self.head.take());
+                if self.job.completion.state.has_ended() {
+                    // In the tail, or after a cancel: there is no awaiting side.
+                    panics::report("a future on the I/O lane", &payload.text());
+                } else {
+                    let error = JoinError::panicked(payload);
+                    self.job.completion.try_finish(Err(error));
+                }
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl<F, T> Drop for Runner<F, T> {
+    fn drop(&mut self) {
+        panics::run_hook(DESTRUCTOR, || {
+            self.inside(|this| {
+                panics::drop_quietly(DESTRUCTOR, this.head.take());
+                panics::drop_quietly(DESTRUCTOR, this.tail.take());
+            });
+        });
+        let completion = &self.job.completion;
+        if let Some(audience) = completion.state.close_running(Cause::IoRuntimeGone) {
+            completion.closed(Cause::IoRuntimeGone, audience);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Streams across the bridge, in either direction.
+
+use futures_core::Stream;
+
+use super::buffer::{Bridged, channel};
+use super::pump::Pump;
+use super::spawn_io::{Tailless, spawn_io};
+use crate::admission;
+use crate::lane::Level;
+use crate::task::FutureWork;
+
+/// The unit of what is sent: the caller's own.
+const WEIGHED: &str = "units of `weigh`";
+
+/// `Handle::stream_from_io`.
+pub(crate) fn from_io<S, W>(level: &Level, stream: S, limit: usize, weigh: W) -> Bridged<S::Item>
+where
+    S: Stream + Send + 'static,
+    S::Item: Send + 'static,
+    W: Fn(&S::Item) -> usize + Send + 'static,
+{
+    let (writer, reader) = channel(limit, "I/O", WEIGHED);
+    pump_on_io(level, Pump::new(stream, weigh, writer));
+    reader
+}
+
+/// `Handle::stream_from_cpu`.
+pub(crate) fn from_cpu<S, W>(level: &Level, stream: S, limit: usize, weigh: W) -> Bridged<S::Item>
+where
+    S: Stream + Send + 'static,
+    S::Item: Send + 'static,
+    W: Fn(&S::Item) -> usize + Send + 'static,
+{
+    let (writer, reader) = channel(limit, "CPU", WEIGHED);
+    let pump = Pump::new(stream, weigh, writer);
+    match admission::try_submit(level, pump, FutureWork::new) {
+        Ok(task) => task.detach(),
+        Err(rejected) => {
+            let (pump, cause) = rejected.into_parts();
+            pump.refuse(&cause);
+        }
+    }
+    reader
+}
+
+pub(super) fn pump_on_io<S, W>(level: &Level, pump: Pump<S, W>)
+where
+    S: Stream + Send + 'static,
+    S::Item: Send + 'static,
+    W: Fn(&S::Item) -> usize + Send + 'static,
+{
+    match level.lane().refusal() {
+        Some(cause) => pump.refuse(&cause.into()),
+        None => spawn_io(level, Tailless { future: pump }).detach(),
+    }
+}

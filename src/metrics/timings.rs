@@ -1,0 +1,77 @@
+//! How long the jobs of a priority waited in its queue, and how long their steps
+//! took: histograms that any thread adds to. Each job is timed, by two readings of
+//! the clock for its wait and two for its step.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use histogram::AtomicHistogram;
+
+use super::DurationHistogram;
+
+/// Buckets of at most a 32nd of their value, in nanoseconds, up to 2.4 hours.
+const BUCKETS: (u8, u8) = (5, 43);
+const MOST: u64 = (1 << BUCKETS.1) - 1;
+
+pub(crate) struct Timings {
+    waits: AtomicHistogram,
+    steps: AtomicHistogram,
+}
+
+/// In nanoseconds, and never 0.
+fn now() -> u64 {
+    static EPOCH: LazyLock<Instant> = LazyLock::new(|| Instant::now() - Duration::from_nanos(1));
+    nanos(EPOCH.elapsed())
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+// Relaxed: each time is written before its job is queued and read after, and the
+// queue orders that; the histograms are sums of their own.
+impl Timings {
+    pub(crate) fn new() -> Self {
+        let (grouping, most) = BUCKETS;
+        let new = || AtomicHistogram::new(grouping, most).expect("these powers are valid");
+        Self {
+            waits: new(),
+            steps: new(),
+        }
+    }
+
+    /// A job is about to be queued.
+    pub(crate) fn queued(queued_at: &AtomicU64) {
+        queued_at.store(now(), Relaxed);
+    }
+
+    /// A step of that job begins. (On `Backend::Runtime`, Tokio queues a future that
+    /// was woken, and its wait is not known: then the time is 0.)
+    pub(crate) fn begin(&self, queued_at: &AtomicU64) -> Instant {
+        let at = queued_at.load(Relaxed);
+        if at != 0 {
+            queued_at.store(0, Relaxed);
+            add(&self.waits, now().saturating_sub(at));
+        }
+        Instant::now()
+    }
+
+    /// And ends.
+    pub(crate) fn end(&self, begun: Instant) {
+        add(&self.steps, nanos(begun.elapsed()));
+    }
+
+    pub(crate) fn waits(&self) -> DurationHistogram {
+        DurationHistogram(self.waits.load())
+    }
+
+    pub(crate) fn steps(&self) -> DurationHistogram {
+        DurationHistogram(self.steps.load())
+    }
+}
+
+fn add(histogram: &AtomicHistogram, nanos: u64) {
+    let added = histogram.increment(nanos.min(MOST));
+    debug_assert!(added.is_ok(), "{nanos} ns is within the buckets");
+}

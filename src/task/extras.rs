@@ -1,0 +1,91 @@
+//! What some jobs have beside their work: a span, a permit of a limited queue, a
+//! deadline. In a box of their own, since most jobs of most programs have none,
+//! and a queued job should be small.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::OwnedSemaphorePermit;
+
+#[cfg(feature = "test-util")]
+use super::clock_hold::ClockHold;
+use crate::panics::run_hook;
+use crate::trace::{self, Origin};
+
+/// Given back when the last of its holders lets go: the job that was admitted by
+/// it, and what that job has submitted.
+pub(crate) type Permit = Arc<OwnedSemaphorePermit>;
+
+#[derive(Default)]
+pub(crate) struct Extras(Option<Box<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    origin: Option<Origin>,
+    deadline: Option<Instant>,
+    /// Taken by the thread that ends the job. The lock is held for a few
+    /// instructions, and only by threads that run or discard the job.
+    permit: Mutex<Option<Permit>>,
+    #[cfg(feature = "test-util")]
+    clock: Mutex<Option<ClockHold>>,
+}
+
+impl Extras {
+    /// Of a job that is submitted by this thread.
+    pub(crate) fn new(permit: Option<Permit>, deadline: Option<Instant>) -> Self {
+        let origin = Origin::capture();
+        let is_empty = origin.is_none() && permit.is_none() && deadline.is_none();
+        Self((!is_empty).then(|| {
+            Box::new(Inner {
+                origin,
+                deadline,
+                permit: Mutex::new(permit),
+                ..Inner::default()
+            })
+        }))
+    }
+
+    /// Runs `f` where its submitter was, for `tracing`.
+    pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
+        let origin = self.0.as_ref().and_then(|inner| inner.origin.as_ref());
+        trace::in_scope(origin, f)
+    }
+
+    pub(crate) fn is_past_deadline(&self) -> bool {
+        let deadline = self.0.as_ref().and_then(|inner| inner.deadline);
+        deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    pub(crate) fn permit(&self) -> Option<Permit> {
+        self.lock(|inner| &inner.permit, |permit| permit.clone())
+    }
+
+    /// The job has ended, and its captures are gone.
+    pub(crate) fn give_permit_back(&self) {
+        if let Some(permit) = self.lock(|inner| &inner.permit, Option::take) {
+            // It may wake the next waiter, and a waker is foreign code.
+            run_hook("the waker of an `Admit`", || drop(permit));
+        }
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(crate) fn hold_clock(&mut self, io: &tokio::runtime::Handle) {
+        if let Some(hold) = ClockHold::new(io) {
+            self.0.get_or_insert_default().clock = Mutex::new(Some(hold));
+        }
+    }
+
+    #[cfg(feature = "test-util")]
+    pub(crate) fn take_clock(&self) -> Option<ClockHold> {
+        self.lock(|inner| &inner.clock, Option::take)
+    }
+
+    fn lock<T>(
+        &self,
+        field: impl FnOnce(&Inner) -> &Mutex<Option<T>>,
+        f: impl FnOnce(&mut Option<T>) -> Option<T>,
+    ) -> Option<T> {
+        let field = field(self.0.as_ref()?);
+        f(&mut field.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

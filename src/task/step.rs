@@ -1,0 +1,191 @@
+//! One step of a job: what a thread does with it from the moment that it begins until
+//! the job rests or has ended. The pieces are the same for a job that a rayon worker
+//! took out of the lane's queue ([`Job::step`]) and for one that is a Tokio task
+//! (`tokio_task.rs`).
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::completion::{Slot, wake};
+use super::state::{Paused, Start};
+use super::work::{AsLink, Work};
+use super::{Cancel, Event, Job, RegistryKey, Run, Schedule, budget};
+use crate::error::{Cause, JoinError};
+use crate::panics::{catch, run_hook};
+use crate::sync::{MutexGuard, Ordering::Relaxed};
+
+/// A step has begun.
+pub(super) struct Begun {
+    /// It is the job's first.
+    pub(super) is_first: bool,
+    /// Held until the awaiter has been woken.
+    #[cfg(feature = "test-util")]
+    _clock: Option<super::clock_hold::ClockHold>,
+}
+
+impl<W: Work, S: Schedule> Job<W, S> {
+    /// Drops the work where a user expects it to be dropped: inside the span
+    /// that it ran in.
+    pub(super) fn drop_work(&self, work: W) {
+        run_hook("the destructor of a job's captures", || {
+            self.extras.in_scope(|| drop(work));
+        });
+    }
+
+    /// A thread is about to run a step. None if the job was closed: then its work is
+    /// to be dropped.
+    pub(super) fn begin(&self) -> Option<Begun> {
+        if self.scheduler.is_closed() {
+            self.close(Cause::ShutDown);
+        } else if self.extras.is_past_deadline() {
+            self.close(Cause::Expired);
+        }
+        let Start::Run { was_idle } = self.state().start() else {
+            return None;
+        };
+        if was_idle {
+            self.scheduler.count_in_step(Event::Woken);
+        }
+        self.scheduler.count_in_step(Event::Begun);
+        Some(Begun {
+            is_first: !was_idle,
+            #[cfg(feature = "test-util")]
+            _clock: self.extras.take_clock(),
+        })
+    }
+
+    /// The step itself, on the work in `slot`.
+    pub(super) fn compute<T>(
+        self: &Arc<Self>,
+        slot: &mut Slot<T, W>,
+        waker: &Waker,
+    ) -> Poll<Result<W::Output, JoinError>> {
+        #[cfg(feature = "metrics")]
+        let begun = self.scheduler.timings().begin(&self.completion.queued_at);
+        let mut cx = Context::from_waker(waker);
+        let step = {
+            let permit = self.extras.permit();
+            let _lent = permit.map(|permit| self.scheduler.lend(permit));
+            let _step = budget::begin_step();
+            catch(|| self.extras.in_scope(|| W::step(self, slot, &mut cx)))
+        };
+        #[cfg(feature = "metrics")]
+        self.scheduler.timings().end(begun);
+        let output = match step {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(payload) => Err(JoinError::panicked(payload)),
+        };
+        // Drop the captures before publishing the output, as Tokio does, so that
+        // an awaiter never observes them alive.
+        if let Some(work) = slot.take_work() {
+            self.drop_work(work);
+        }
+        Poll::Ready(output)
+    }
+
+    /// The job has its output, which goes into `slot`, its own.
+    pub(super) fn finish(
+        &self,
+        mut slot: MutexGuard<'_, Slot<W::Output, W>>,
+        output: Result<W::Output, JoinError>,
+    ) {
+        let panicked = output.is_err();
+        *slot = Slot::Output(output);
+        drop(slot);
+        // An awaiter may rely on these, too.
+        self.scheduler.count_in_step(if panicked {
+            Event::Panicked
+        } else {
+            Event::Completed
+        });
+        self.extras.give_permit_back();
+        if panicked {
+            // The log may hear of it. The span's scope is foreign code.
+            run_hook("a job's span", || {
+                self.extras.in_scope(|| wake(self.completion.finish()));
+            });
+        }
+        if !self.has_ended() {
+            wake(self.completion.finish());
+        }
+    }
+
+    /// The step is over and there is no output; a [`Paused::Discard`] is told of.
+    pub(super) fn pause(&self) -> Paused {
+        self.scheduler.count_in_step(Event::Rested);
+        let paused = self.state().pause(|| self.scheduler.is_closed());
+        match &paused {
+            Paused::Rest => {}
+            Paused::Requeue => self.scheduler.count_in_step(Event::Woken),
+            Paused::Discard {
+                cause,
+                audience,
+                was_queued,
+            } => self.tell_closed(*cause, *audience, !was_queued),
+        }
+        paused
+    }
+
+    /// Drops the work of a closed job, if it was there still, and what the job held by it.
+    pub(super) fn discard_work(&self, work: Option<W>) {
+        if let Some(work) = work {
+            self.drop_work(work);
+            // Not before: a limit bounds what waiting jobs hold in memory.
+            self.extras.give_permit_back();
+            #[cfg(feature = "test-util")]
+            drop(self.extras.take_clock());
+        }
+    }
+
+    /// A step on a thread that took the job out of the lane's queue. None: it has
+    /// ended.
+    pub(super) fn step(self: &Arc<Self>) -> Option<Paused> {
+        let Some(_begun) = self.begin() else {
+            self.discard();
+            return None;
+        };
+        let own = W::waker(self);
+        let mut slot = self.completion.slot();
+        match self.compute(&mut *slot, own.as_deref().unwrap_or(Waker::noop())) {
+            Poll::Ready(output) => {
+                self.leave_registry();
+                self.finish(slot, output);
+                None
+            }
+            Poll::Pending => {
+                drop(slot);
+                self.enter_registry();
+                let paused = self.pause();
+                if let Paused::Discard { .. } = paused {
+                    self.discard();
+                }
+                Some(paused)
+            }
+        }
+    }
+
+    pub(super) fn enter_registry(self: &Arc<Self>) {
+        let Some(link) = self.link.as_link() else {
+            return;
+        };
+        // Relaxed: only the thread that runs or discards the job touches the key,
+        // and the state hands the job from one to the next.
+        if link.registry_key.load(Relaxed) == 0 {
+            let key = self.scheduler.register(self.clone());
+            link.registry_key.store(key.get(), Relaxed);
+        }
+    }
+
+    pub(super) fn leave_registry(&self) {
+        let Some(link) = self.link.as_link() else {
+            return;
+        };
+        if link.registry_key.load(Relaxed) != 0 {
+            // Two may discard a closed job: the swap lets one of them remove it.
+            if let Some(key) = RegistryKey::new(link.registry_key.swap(0, Relaxed)) {
+                self.scheduler.unregister(key);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A job as one task of a Tokio runtime; what that is good for stands in
+//! `pool/tokio.rs`.
+//!
+//! A future's work moves into its task, so that a step takes no lock, and is polled with
+//! the task's own waker, so that a wake-up is Tokio's own. The job's state tells whether
+//! it runs or rests, for threads that close it. A closure stays in the job, so that its
+//! task is as small as can be.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use tokio::task::coop;
+
+use super::completion::Slot;
+use super::state::Paused;
+use super::work::{AsLink, Work};
+use super::{Job, LEFT_BEHIND, Run, Schedule};
+use crate::error::Cause;
+use crate::panics::{call_logged, run_hook};
+
+/// None once it is over: what goes with the last reference is foreign code.
+pub(super) struct ClosureTask(pub(super) Option<Arc<dyn Run>>);
+
+impl Future for ClosureTask {
+    type Output = ();
+
+    /// A closure can't give way: if it blocks on one of Tokio's resources, and has used
+    /// up the budget that Tokio gives a task for one poll, it would never get it.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let run = poll_fn(|_| Poll::Ready(self.0.take().map(Run::run)));
+        pin!(coop::unconstrained(run)).poll(cx).map(drop)
+    }
+}
+
+impl Drop for ClosureTask {
+    fn drop(&mut self) {
+        run_hook(LEFT_BEHIND, || {
+            if let Some(job) = self.0.take() {
+                job.close(Cause::ShutDown);
+                job.discard();
+            }
+        });
+    }
+}
+
+pub(super) struct FutureTask<W: Work, S: Schedule> {
+    /// None once it is over, as above.
+    job: Option<Arc<Job<W, S>>>,
+    /// The work, until it is used up.
+    slot: Slot<Infallible, W>,
+}
+
+// The future is boxed.
+impl<W: Work, S: Schedule> Unpin for FutureTask<W, S> {}
+
+impl<W: Work, S: Schedule> FutureTask<W, S> {
+    pub(super) fn new(job: Arc<Job<W, S>>) -> Self {
+        // A thread that discards the job, closed meanwhile, may have the slot.
+        let slot = job.completion.try_slot();
+        let work = slot.and_then(|mut slot| slot.take_work());
+        Self {
+            job: Some(job),
+            slot: work.map_or(Slot::Empty, Slot::Work),
+        }
+    }
+
+    fn step(&mut self, waker: &Waker) -> Poll<()> {
+        let Self { job, slot } = self;
+        let job = job.as_ref().expect("only the drop takes it");
+        let Some(begun) = job.begin() else {
+            job.discard_work(slot.take_work());
+            return Poll::Ready(());
+        };
+        if let Poll::Ready(output) = job.compute(slot, waker) {
+            job.finish(job.completion.slot(), output);
+            return Poll::Ready(());
+        }
+        if let Some(link) = job.link.as_link().filter(|_| begun.is_first) {
+            // For a thread that closes the job while it rests.
+            link.driver.register(waker);
+        }
+        match job.pause() {
+            Paused::Discard { .. } => {
+                job.discard_work(slot.take_work());
+                Poll::Ready(())
+            }
+            Paused::Rest | Paused::Requeue => Poll::Pending,
+        }
+    }
+}
+
+impl<W: Work, S: Schedule> Future for FutureTask<W, S> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        if let Some(job) = &this.job {
+            job.throttle();
+        }
+        // The step catches what the work panics with. This is for the subscriber.
+        call_logged(LEFT_BEHIND, || this.step(cx.waker())).unwrap_or(Poll::Ready(()))
+    }
+}
+
+/// The task has ended, or its runtime shuts down.
+impl<W: Work, S: Schedule> Drop for FutureTask<W, S> {
+    fn drop(&mut self) {
+        run_hook(LEFT_BEHIND, || {
+            if let Some(job) = self.job.take() {
+                job.close(Cause::ShutDown);
+                job.discard_work(self.slot.take_work());
+            }
+        });
+    }
+}

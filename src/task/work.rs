@@ -1,0 +1,172 @@
+//! What a job computes: a closure or a future, and what each needs besides.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures_task::{WakerRef, waker_ref};
+
+use super::completion::Slot;
+use super::{Job, JobContext, Schedule};
+use crate::sync::{AtomicUsize, AtomicWaker};
+
+/// What a job computes: a closure in one step, a future in several.
+pub(crate) trait Work: Send + Sized + 'static {
+    type Output: Send + 'static;
+    /// A closure, which never rests, has none.
+    type Link: AsLink + Default + Send + Sync;
+    /// Whether one step is all of it.
+    const IS_CLOSURE: bool = true;
+    /// Runs one step, in place; work that is used up is taken out.
+    fn step<S: Schedule, T>(
+        job: &Arc<Job<Self, S>>,
+        slot: &mut Slot<T, Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Self::Output>;
+    /// For the context of a step; a closure has none.
+    fn waker<S: Schedule>(_job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {
+        None
+    }
+}
+
+pub(crate) struct ClosureWork<F>(F);
+
+impl<F> ClosureWork<F> {
+    pub(crate) fn new<T>(closure: F) -> Self
+    where
+        F: FnOnce() -> T,
+    {
+        warn_of_unpolled_future::<T>();
+        Self(closure)
+    }
+}
+
+impl<F, T> Work for ClosureWork<F>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    type Output = T;
+    type Link = ();
+
+    fn step<S: Schedule, O>(
+        _: &Arc<Job<Self, S>>,
+        slot: &mut Slot<O, Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<T> {
+        let Self(closure) = slot.take_work().expect("a closure has one step");
+        Poll::Ready(closure())
+    }
+}
+
+/// A closure that is handed the context of its job.
+pub(crate) struct ContextWork<F>(F);
+
+impl<F> ContextWork<F> {
+    pub(crate) fn new<T>(closure: F) -> Self
+    where
+        F: FnOnce(&JobContext) -> T,
+    {
+        warn_of_unpolled_future::<T>();
+        Self(closure)
+    }
+}
+
+impl<F, T> Work for ContextWork<F>
+where
+    F: FnOnce(&JobContext) -> T + Send + 'static,
+    T: Send + 'static,
+{
+    type Output = T;
+    type Link = ();
+
+    fn step<S: Schedule, O>(
+        job: &Arc<Job<Self, S>>,
+        slot: &mut Slot<O, Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<T> {
+        let Self(closure) = slot.take_work().expect("a closure has one step");
+        Poll::Ready(closure(&JobContext::new(job.clone())))
+    }
+}
+
+pub(crate) struct FutureWork<F>(Pin<Box<F>>);
+
+impl<F> FutureWork<F> {
+    pub(crate) fn new(future: F) -> Self {
+        Self(Box::pin(future))
+    }
+}
+
+impl<F> Work for FutureWork<F>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    type Output = F::Output;
+    type Link = Link;
+    const IS_CLOSURE: bool = false;
+
+    fn step<S: Schedule, O>(
+        _: &Arc<Job<Self, S>>,
+        slot: &mut Slot<O, Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        let Slot::Work(Self(future)) = slot else {
+            unreachable!("a future stays where it is until it is ready");
+        };
+        future.as_mut().poll(cx)
+    }
+
+    fn waker<S: Schedule>(job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {
+        Some(waker_ref(job))
+    }
+}
+
+/// What the lane and its pool keep of a future that rests.
+#[derive(Default)]
+pub(crate) struct Link {
+    /// Wakes the Tokio task that the job is (`Backend::Runtime` only), for a thread
+    /// that closes it.
+    pub(super) driver: AtomicWaker,
+    /// Its [`RegistryKey`](super::RegistryKey); 0: it is not in the registry. Written
+    /// by the thread that runs or discards the job.
+    pub(super) registry_key: AtomicUsize,
+}
+
+pub(crate) trait AsLink {
+    fn as_link(&self) -> Option<&Link>;
+}
+
+impl AsLink for Link {
+    fn as_link(&self) -> Option<&Link> {
+        Some(self)
+    }
+}
+
+impl AsLink for () {
+    fn as_link(&self) -> Option<&Link> {
+        None
+    }
+}
+
+/// The name of an `async` block's type is that of a closure; a job whose
+/// output is one has almost surely computed nothing.
+fn warn_of_unpolled_future<T>() {
+    #[cfg(feature = "tracing")]
+    {
+        let name = std::any::type_name::<T>();
+        if name.ends_with("{{closure}}") || name.ends_with("{async_block}") {
+            static ONCE: std::sync::Once = std::sync::Once::new();
+            ONCE.call_once(|| {
+                tracing::warn!(
+                    target: "twolane",
+                    output = name,
+                    "spawn_cpu was given a closure that returns an async block or a closure: \
+                     it computes nothing on the CPU lane; give the future itself to `spawn`"
+                );
+            });
+        }
+    }
+}
