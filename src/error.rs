@@ -35,12 +35,12 @@ pub struct JoinError(Kind);
 enum Kind {
     /// Boxed: each job has room for an error, and few panic.
     Panicked(Box<PanicPayload>),
-    Closed(Cause),
+    Closed(CloseReason),
 }
 
 /// Why a job was closed without an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum CloseReason {
     Cancelled,
     ShutDown,
     IoRuntimeGone,
@@ -49,7 +49,7 @@ pub(crate) enum Cause {
     Expired,
 }
 
-impl Cause {
+impl CloseReason {
     /// In the order of their numbers.
     pub(crate) const ALL: [Self; 6] = [
         Self::Cancelled,
@@ -61,7 +61,7 @@ impl Cause {
     ];
 
     /// By the program itself: a cancel, a deadline.
-    pub(crate) fn was_asked_for(self) -> bool {
+    pub(crate) fn is_requested(self) -> bool {
         matches!(self, Self::Cancelled | Self::Expired)
     }
 
@@ -87,8 +87,8 @@ impl Cause {
     }
 }
 
-impl From<Cause> for JoinError {
-    fn from(cause: Cause) -> Self {
+impl From<CloseReason> for JoinError {
+    fn from(cause: CloseReason) -> Self {
         Self(Kind::Closed(cause))
     }
 }
@@ -98,7 +98,7 @@ impl JoinError {
         Self(Kind::Panicked(Box::new(payload)))
     }
 
-    fn is(&self, cause: Cause) -> bool {
+    fn is(&self, cause: CloseReason) -> bool {
         matches!(self.0, Kind::Closed(closed) if closed == cause)
     }
 
@@ -134,7 +134,7 @@ impl JoinError {
     /// assert!(task.wait().unwrap_err().is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {
-        self.is(Cause::Cancelled)
+        self.is(CloseReason::Cancelled)
     }
 
     /// The CPU lane was shut down before the job ended; it may never have
@@ -148,7 +148,7 @@ impl JoinError {
     /// assert!(cpu.spawn_cpu(|| 1).wait().unwrap_err().is_shutdown());
     /// ```
     pub fn is_shutdown(&self) -> bool {
-        self.is(Cause::ShutDown)
+        self.is(CloseReason::ShutDown)
     }
 
     /// The I/O runtime that the [`CpuRuntime`](crate::CpuRuntime) was built on
@@ -162,7 +162,7 @@ impl JoinError {
     /// assert!(cpu.spawn_io(async {}).wait().unwrap_err().is_io_runtime_gone());
     /// ```
     pub fn is_io_runtime_gone(&self) -> bool {
-        self.is(Cause::IoRuntimeGone)
+        self.is(CloseReason::IoRuntimeGone)
     }
 
     /// The threads of the job's [`Priority`](crate::Priority) start with its
@@ -182,7 +182,7 @@ impl JoinError {
     /// }
     /// ```
     pub fn is_out_of_threads(&self) -> bool {
-        self.is(Cause::NoThreads)
+        self.is(CloseReason::NoThreads)
     }
 
     /// The job was not taken on: as many as its priority's
@@ -199,7 +199,7 @@ impl JoinError {
     /// assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn is_queue_full(&self) -> bool {
-        self.is(Cause::QueueFull)
+        self.is(CloseReason::QueueFull)
     }
 
     /// The job's deadline ([`Permit::with_deadline`](crate::Permit::with_deadline))
@@ -215,7 +215,7 @@ impl JoinError {
     /// assert!(late.wait().unwrap_err().is_expired());
     /// ```
     pub fn is_expired(&self) -> bool {
-        self.is(Cause::Expired)
+        self.is(CloseReason::Expired)
     }
 
     /// The payload of the job's panic, whole, for

@@ -78,7 +78,7 @@
 //! - On Linux the I/O lane gets a core when it wants one, while all of them
 //!   compute: the CPU lane's threads weigh less, by priority
 //!   ([`Builder::nice`]). Under a CPU quota the lane leaves a part of it to the
-//!   I/O lane ([`Builder::pace_to_quota`]).
+//!   I/O lane ([`Builder::throttle_to_quota`]).
 //! - A job never starts on the stack of a rayon worker that waits inside another.
 //! - The submitter's `tracing` span and subscriber go with the job. Task-locals
 //!   ([`tokio::task_local!`]) do not.

@@ -53,7 +53,7 @@ fn captures_of_what_was_cancelled_before_a_shutdown() {
     }
 }
 
-/// Such a job's captures were dropped by the warden outside of any `catch`: it
+/// Such a job's captures were dropped by the control thread outside of any `catch`: it
 /// died, and a shutdown was over before the running job.
 #[test]
 fn captures_that_panic_leave_the_warden_alive() {
@@ -92,7 +92,7 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
             std::future::pending::<()>().await;
         });
         running.recv().unwrap();
-        // Only once it is suspended does it lie with the warden.
+        // Only once it is suspended does it lie with the control thread.
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         // Were it held, nobody would let the destructor go.
         lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();

@@ -213,7 +213,7 @@ fn detached_jobs_that_a_shutdown_drops() {
         assert_eq!(over.wait(), 0);
         if backend == Backend::Runtime {
             // Tokio has dropped them when the threads were free, each set of threads
-            // its own, while the warden looked now and then.
+            // its own, while the control thread looked now and then.
             let mut left = 21;
             while left > 0 {
                 left -= lost();

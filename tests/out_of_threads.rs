@@ -21,7 +21,7 @@ fn settled_threads() -> usize {
         "child",
         "twolane-starter",
         "twolane-ticker",
-        "cpu-warden",
+        "cpu-control",
         "cpu-0",
         "cpu-1",
     ];

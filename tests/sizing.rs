@@ -10,7 +10,7 @@ use twolane::{BuildError, CpuRuntime};
 
 fn paced_to(cpu: &CpuRuntime) -> String {
     let debug = format!("{:?}", cpu.handle());
-    let after = debug.split_once("paced_to_cores: ").unwrap().1;
+    let after = debug.split_once("throttled_to_cores: ").unwrap().1;
     after.split(", closed").next().unwrap().to_owned()
 }
 
@@ -33,7 +33,7 @@ fn child() {
     let unpaced = CpuRuntime::builder()
         .io_handle(io.handle().clone())
         .threads(1)
-        .pace_to_quota(false)
+        .throttle_to_quota(false)
         .build()
         .unwrap();
     assert_eq!(paced_to(&unpaced), "None");

@@ -180,14 +180,14 @@ fn what_is_made_in_a_job_is_not_born_niced() {
             let inner = cpu_lane(backend, 1, &handle);
             let high = inner.handle().with_priority(Priority::High);
             let high = high.spawn_cpu(my_nice).await.unwrap();
-            let wardens = nice_of_threads("cpu-warden");
-            (high, wardens)
+            let controls = nice_of_threads("cpu-control");
+            (high, controls)
         });
-        let (high, wardens) = in_job.wait().unwrap();
+        let (high, controls) = in_job.wait().unwrap();
         assert_eq!(high, (base + DEFAULT[0]).min(19), "{backend:?}");
         // The outer lane's and the inner one's (and other tests').
-        assert!(wardens.len() >= 2, "{backend:?}");
-        assert!(wardens.iter().all(|nice| *nice == base), "{backend:?}");
+        assert!(controls.len() >= 2, "{backend:?}");
+        assert!(controls.iter().all(|nice| *nice == base), "{backend:?}");
     }
 }
 

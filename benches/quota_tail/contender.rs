@@ -67,8 +67,8 @@ impl Contender {
                 let available = available_parallelism().map_or(1, usize::from);
                 Lane::second_runtime(available, jobs)
             }
-            TwolaneCoresUnpaced => twolane(settings.threads(cores).pace_to_quota(false)),
-            TwolaneUnpaced => twolane(settings.pace_to_quota(false)),
+            TwolaneCoresUnpaced => twolane(settings.threads(cores).throttle_to_quota(false)),
+            TwolaneUnpaced => twolane(settings.throttle_to_quota(false)),
             Twolane => twolane(settings),
         })
     }

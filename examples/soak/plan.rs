@@ -113,7 +113,7 @@ impl Plan {
             .threads(self.threads)
             .thread_name("lane")
             .io_handle(io.clone())
-            .pace_to_quota(self.paces)
+            .throttle_to_quota(self.paces)
             .on_thread_start(move || {
                 let _held = &token;
             });

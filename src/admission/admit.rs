@@ -11,7 +11,7 @@ use tokio::task::coop;
 
 use super::permit::Permit;
 use crate::block_on::block_on;
-use crate::error::{Cause, JoinError};
+use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
 use crate::task::{Event, Schedule};
 
@@ -59,18 +59,18 @@ impl Admit {
         block_on(self)
     }
 
-    fn poll_enter(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, Cause>> {
+    fn poll_enter(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, CloseReason>> {
         loop {
             match &mut self.step {
                 Step::NotPolled => match (Permit::enter(&self.level), self.level.limit()) {
-                    (Err(Cause::QueueFull), Some(limit)) => {
+                    (Err(CloseReason::QueueFull), Some(limit)) => {
                         self.step = Step::Waits(Box::pin(limit.clone().acquire_owned()));
                     }
                     (entered, _) => return Poll::Ready(entered),
                 },
                 Step::Waits(acquire) => {
                     let permit = ready!(acquire.as_mut().poll(cx));
-                    let permit = permit.map_err(|_closed| Cause::ShutDown);
+                    let permit = permit.map_err(|_closed| CloseReason::ShutDown);
                     return Poll::Ready(
                         permit.map(|permit| Permit::new(&self.level, Some(Arc::new(permit)))),
                     );

@@ -11,9 +11,9 @@ use std::time::Instant;
 
 use tokio::sync::TryAcquireError;
 
-use crate::error::Cause;
+use crate::error::CloseReason;
 use crate::lane::Level;
-use crate::lane::inherit::{self, Covered};
+use crate::lane::inherit::{self, Inherited};
 use crate::task::{self, Event, Extras, Job, Schedule, Task, Work};
 pub use admit::Admit;
 pub use permit::Permit;
@@ -42,7 +42,7 @@ pub(crate) fn try_submit<F, W: Work>(
     }
 }
 
-fn refuse<W: Work>(level: &Level, cause: Cause, work: W) -> Task<W::Output> {
+fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output> {
     level.count(Event::Rejected);
     // On this thread, where a destructor that panics is the caller's as with any
     // value that it drops.
@@ -52,18 +52,18 @@ fn refuse<W: Work>(level: &Level, cause: Cause, work: W) -> Task<W::Output> {
 
 /// The permit that covers this thread's submissions, if one does; else one of the
 /// level's own, if it has a limit.
-fn enter(level: &Level) -> Result<Option<task::Permit>, Cause> {
-    if let Some(cause) = level.lane().refusal() {
+fn enter(level: &Level) -> Result<Option<task::QueuePermit>, CloseReason> {
+    if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
     }
     // Before the limit: by way of a priority that has none, a job may submit to
     // its own again.
-    match (inherit::covered(level.lane()), level.limit()) {
-        (Covered::By(permit), _) => Ok(Some(permit)),
-        (Covered::No, Some(limit)) => match limit.clone().try_acquire_owned() {
+    match (inherit::inherited(level.lane()), level.limit()) {
+        (Inherited::By(permit), _) => Ok(Some(permit)),
+        (Inherited::No, Some(limit)) => match limit.clone().try_acquire_owned() {
             Ok(permit) => Ok(Some(Arc::new(permit))),
-            Err(TryAcquireError::NoPermits) => Err(Cause::QueueFull),
-            Err(TryAcquireError::Closed) => Err(Cause::ShutDown),
+            Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
+            Err(TryAcquireError::Closed) => Err(CloseReason::ShutDown),
         },
         _ => Ok(None),
     }
@@ -71,7 +71,7 @@ fn enter(level: &Level) -> Result<Option<task::Permit>, Cause> {
 
 fn take_on<W: Work>(
     level: &Level,
-    permit: Option<task::Permit>,
+    permit: Option<task::QueuePermit>,
     deadline: Option<Instant>,
     work: W,
 ) -> Task<W::Output> {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Instant;
 
-use crate::error::{Cause, JoinError};
+use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
 use crate::task::{
     self, ClosureWork, ContextWork, Event, FutureWork, JobContext, Schedule, Task, Work,
@@ -17,12 +17,12 @@ use crate::task::{
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
     level: Level,
-    permit: Option<task::Permit>,
+    permit: Option<task::QueuePermit>,
     deadline: Option<Instant>,
 }
 
 impl Permit {
-    pub(super) fn enter(level: &Level) -> Result<Self, Cause> {
+    pub(super) fn enter(level: &Level) -> Result<Self, CloseReason> {
         let permit = super::enter(level)?;
         Ok(Self::new(level, permit))
     }
@@ -34,7 +34,7 @@ impl Permit {
         })
     }
 
-    pub(super) fn new(level: &Level, permit: Option<task::Permit>) -> Self {
+    pub(super) fn new(level: &Level, permit: Option<task::QueuePermit>) -> Self {
         Self {
             level: level.clone(),
             permit,
@@ -134,8 +134,12 @@ impl Permit {
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = &self.level;
         let is_late = |deadline: Instant| deadline <= Instant::now();
-        let late = || self.deadline.is_some_and(is_late).then_some(Cause::Expired);
-        match level.lane().refusal().or_else(late) {
+        let late = || {
+            self.deadline
+                .is_some_and(is_late)
+                .then_some(CloseReason::Expired)
+        };
+        match level.lane().close_reason().or_else(late) {
             None => super::take_on(level, self.permit, self.deadline, work),
             Some(cause) => super::refuse(level, cause, work),
         }

@@ -110,19 +110,19 @@ impl<T> Writer<T> {
         }
     }
 
-    pub(crate) fn send(&mut self, item: T, weight: usize) {
-        self.sent = self.sent.saturating_add(weight);
+    pub(crate) fn send(&mut self, item: T, niceness: usize) {
+        self.sent = self.sent.saturating_add(niceness);
         // What weighs nothing (a trailer) takes room all the same; and two of
         // the heaviest don't overflow the sum.
-        let weight = weight.clamp(1, HEAVIEST);
-        self.shared.buffered.fetch_add(weight, SeqCst);
-        self.shared.items.push((item, weight));
+        let niceness = niceness.clamp(1, HEAVIEST);
+        self.shared.buffered.fetch_add(niceness, SeqCst);
+        self.shared.items.push((item, niceness));
         self.shared.reader.wake();
     }
 
     /// There will be no pump: its lane takes nothing on, for that reason.
     pub(crate) fn refuse(self, reason: &JoinError) {
-        self.lose(Cause::Refused(reason.to_string().into()));
+        self.lose(LostReason::Refused(reason.to_string().into()));
     }
 
     /// The stream is over, and whole.
@@ -131,7 +131,7 @@ impl<T> Writer<T> {
         // The drop wakes the reader.
     }
 
-    pub(crate) fn lose(&self, cause: Cause) {
+    pub(crate) fn lose(&self, cause: LostReason) {
         let error = BridgeError {
             cause,
             lane: self.lane,
@@ -147,7 +147,7 @@ impl<T> Writer<T> {
 impl<T> Drop for Writer<T> {
     fn drop(&mut self) {
         if self.shared.end.load(SeqCst) == OPEN {
-            self.lose(Cause::Stopped);
+            self.lose(LostReason::Stopped);
         }
         self.shared.reader.wake();
     }
@@ -190,10 +190,10 @@ impl<T> Bridged<T> {
     }
 
     fn take(&self) -> Option<T> {
-        let (item, weight) = self.shared.items.pop()?;
-        let before = self.shared.buffered.fetch_sub(weight, SeqCst);
+        let (item, niceness) = self.shared.items.pop()?;
+        let before = self.shared.buffered.fetch_sub(niceness, SeqCst);
         let limit = self.shared.limit;
-        if before >= limit && before - weight < limit {
+        if before >= limit && before - niceness < limit {
             self.shared.writer.wake();
         }
         Some(item)
@@ -278,14 +278,14 @@ impl<T> fmt::Debug for Bridged<T> {
 /// ```
 #[derive(Clone, Debug)]
 pub struct BridgeError {
-    cause: Cause,
+    cause: LostReason,
     lane: &'static str,
     unit: &'static str,
     sent: usize,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Cause {
+pub(crate) enum LostReason {
     Refused(Arc<str>),
     Stopped,
     Panicked(Arc<str>),
@@ -304,7 +304,7 @@ impl BridgeError {
     /// # }
     /// ```
     pub fn is_panic(&self) -> bool {
-        matches!(self.cause, Cause::Panicked(_))
+        matches!(self.cause, LostReason::Panicked(_))
     }
 
     /// How much was sent before, in the bridge's unit (bytes, for a body).
@@ -333,9 +333,9 @@ impl fmt::Display for BridgeError {
         } = self;
         write!(f, "the stream is cut short after {sent} {unit}: ")?;
         match cause {
-            Cause::Refused(reason) => write!(f, "it was never begun, since {reason}"),
-            Cause::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
-            Cause::Panicked(text) => write!(f, "it panicked on the {lane} lane: {text}"),
+            LostReason::Refused(reason) => write!(f, "it was never begun, since {reason}"),
+            LostReason::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
+            LostReason::Panicked(text) => write!(f, "it panicked on the {lane} lane: {text}"),
         }
     }
 }

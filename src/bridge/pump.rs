@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
-use super::buffer::{Cause, Room, Writer};
+use super::buffer::{LostReason, Room, Writer};
 use crate::error::JoinError;
 use crate::panics;
 
@@ -66,14 +66,14 @@ where
             });
             match next {
                 Ok(Poll::Pending) => return Poll::Pending,
-                Ok(Poll::Ready(Some((weight, item)))) => writer.send(item, weight),
+                Ok(Poll::Ready(Some((niceness, item)))) => writer.send(item, niceness),
                 Ok(Poll::Ready(None)) => {
                     if let Some(writer) = this.writer.take() {
                         writer.complete();
                     }
                 }
                 Err(payload) => {
-                    writer.lose(Cause::Panicked(payload.text().into()));
+                    writer.lose(LostReason::Panicked(payload.text().into()));
                     *this.writer = None;
                 }
             }

@@ -14,8 +14,8 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 use tokio::task::AbortHandle;
 
-use crate::error::{Cause, JoinError};
-use crate::lane::inherit::{self, Covered};
+use crate::error::{CloseReason, JoinError};
+use crate::lane::inherit::{self, Inherited};
 use crate::lane::{Level, thread};
 use crate::panics;
 use crate::task::completion::Completion;
@@ -48,7 +48,7 @@ where
     F: Future<Output = (T, Tail)> + Send + 'static,
     T: Send + 'static,
 {
-    match level.lane().refusal() {
+    match level.lane().close_reason() {
         Some(cause) => {
             drop(head);
             Task::refused(cause)
@@ -73,7 +73,7 @@ where
         tail: None,
         job: job.clone(),
         level: level.clone(),
-        covered: inherit::covered(level.lane()).for_io(),
+        inherited: inherit::inherited(level.lane()).for_io(),
     };
     // If the runtime is gone, it drops the runner at once, which tells.
     let spawned = level.lane().io.handle().spawn(runner);
@@ -90,11 +90,11 @@ struct IoJob<T> {
 
 impl<T: Send> Cancel for IoJob<T> {
     fn cancel(self: Arc<Self>) {
-        if let Some(audience) = self.completion.state.close_running(Cause::Cancelled) {
+        if let Some(interest) = self.completion.state.close_running(CloseReason::Cancelled) {
             if let Some(abort) = self.abort.get() {
                 abort.abort();
             }
-            self.completion.closed(Cause::Cancelled, audience);
+            self.completion.closed(CloseReason::Cancelled, interest);
         }
     }
 
@@ -108,8 +108,8 @@ impl<T: Send + 'static> Join<T> for IoJob<T> {
         self.completion.poll(cx)
     }
 
-    fn abandon(&self) {
-        self.completion.abandon();
+    fn drop_join_handle(&self) {
+        self.completion.drop_join_handle();
     }
 
     fn detach(&self) {
@@ -129,7 +129,7 @@ struct Runner<F, T> {
     job: Arc<IoJob<T>>,
     level: Level,
     /// What covers submissions of the future's, by its submitter.
-    covered: Covered,
+    inherited: Inherited,
 }
 
 impl<F, T> Runner<F, T>
@@ -154,7 +154,7 @@ where
 impl<F, T> Runner<F, T> {
     fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let (level, job) = (self.level.clone(), self.job.clone());
-        let _covered = inherit::enter(self.covered.clone());
+        let _inherited = inherit::enter(self.inherited.clone());
         thread::with_entered(&level, || trace::in_scope(job.origin.as_ref(), || f(self)))
     }
 }
@@ -195,8 +195,8 @@ impl<F, T> Drop for Runner<F, T> {
             });
         });
         let completion = &self.job.completion;
-        if let Some(audience) = completion.state.close_running(Cause::IoRuntimeGone) {
-            completion.closed(Cause::IoRuntimeGone, audience);
+        if let Some(interest) = completion.state.close_running(CloseReason::IoRuntimeGone) {
+            completion.closed(CloseReason::IoRuntimeGone, interest);
         }
     }
 }

@@ -49,7 +49,7 @@ where
     S::Item: Send + 'static,
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
-    match level.lane().refusal() {
+    match level.lane().close_reason() {
         Some(cause) => pump.refuse(&cause.into()),
         None => spawn_io(level, Tailless { future: pump }).detach(),
     }

@@ -11,7 +11,7 @@ use crate::backend::Backend;
 use crate::io_lane::IoLaneState;
 use crate::lane::Level;
 use crate::metrics::Metrics;
-use crate::os::weight;
+use crate::os::nice;
 use crate::priority::Priority;
 pub use current::{EnterGuard, NoCurrentHandle, in_io_context, spawn_cpu, spawn_io};
 
@@ -170,7 +170,7 @@ impl fmt::Debug for Handle {
         let lane = self.level.lane();
         let nice: Vec<_> = lane
             .started()
-            .map(|p| (p, lane.settings.weights[p.index()].nice))
+            .map(|p| (p, lane.settings.niceness[p.index()].nice))
             .collect();
         let mut handle = f.debug_struct("Handle");
         handle
@@ -178,12 +178,12 @@ impl fmt::Debug for Handle {
             .field("backend", &self.backend())
             .field("threads", &self.threads())
             .field("running", &lane.running())
-            .field("paced_to_cores", &lane.paced_to_cores())
+            .field("throttled_to_cores", &lane.throttled_to_cores())
             .field("closed", &lane.is_closed())
             .field("io_lane", &self.io_lane_state());
         match lane.nice_refused() {
             Some(refused) => handle.field("nice_refused", refused),
-            None if weight::SUPPORTED => handle.field("nice", &nice),
+            None if nice::SUPPORTED => handle.field("nice", &nice),
             None => handle.field("nice", &"not on this platform"),
         };
         handle.finish()

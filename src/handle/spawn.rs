@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use super::Handle;
 use crate::admission::{self, Admit, Permit, Rejected};
 use crate::backend::Backend;
-use crate::error::{Cause, JoinError};
+use crate::error::{CloseReason, JoinError};
 use crate::lane::{control, thread};
 use crate::panics;
 use crate::task::{ClosureWork, ContextWork, FutureWork, JobContext, Task};
@@ -234,7 +234,7 @@ impl Handle {
             );
         }
         let level = self.level();
-        if let Some(cause) = level.lane().refusal() {
+        if let Some(cause) = level.lane().close_reason() {
             return Err(cause.into());
         }
         if thread::is_starting_worker_of(level.lane()) {
@@ -247,9 +247,9 @@ impl Handle {
             // Not by way of a job: it would wait for its turn, and a caller
             // that is a worker of another priority would not work meanwhile.
             let (reply, opened) = mpsc::channel();
-            control::open(level, move |outcome| drop(reply.send(outcome)));
+            control::start_workers(level, move |outcome| drop(reply.send(outcome)));
             if !matches!(opened.recv(), Ok(Ok(()))) {
-                return Err(Cause::NoThreads.into());
+                return Err(CloseReason::NoThreads.into());
             }
         }
         let (mut f, mut result) = (Some(f), None);
@@ -261,7 +261,7 @@ impl Handle {
             let result = result.expect("an installed closure runs once");
             result.map_err(JoinError::panicked)
         } else {
-            Err(Cause::ShutDown.into())
+            Err(CloseReason::ShutDown.into())
         }
     }
 }

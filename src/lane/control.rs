@@ -1,12 +1,12 @@
-//! The warden: one thread per lane that does what nobody else may wait for.
+//! The control thread: one thread per lane that does what nobody else may wait for.
 //!
-//! It sleeps in its mailbox unless there is something to do:
+//! It sleeps in its channel unless there is something to do:
 //!
 //! - **Shutdown.** Whoever shuts the lane down may be an I/O worker, a worker
 //!   of the lane itself, or a destructor; none of them may block. They close
-//!   the lane and leave the rest to the warden: it resolves every queued and
+//!   the lane and leave the rest to the control thread: it resolves every queued and
 //!   suspended job (so nothing hangs even if every lane thread is stuck in a
-//!   job), lets go of the backend, has a sweeper drop what they had captured
+//!   job), lets go of the backend, has a reaper drop what they had captured
 //!   (a destructor may block), waits until
 //!   the last lane thread has ended, tells those who wait for that, and ends.
 //! - **Deadlines** of `shutdown_timeout`: a clock of its own, so that they hold on
@@ -20,7 +20,7 @@
 //! have been told.
 //!
 //! Its end, against late comers: a push that sees the lane closed sends
-//! [`Order::Sweep`]. The warden drops its mailbox *before* its last sweep, so
+//! [`Message::CloseQueued`]. The control thread drops its channel *before* its last sweep, so
 //! either the order arrives, or the sweep comes after the push, or the sender
 //! is told that nobody is there and sweeps by itself.
 
@@ -39,27 +39,27 @@ use crate::priority::Priority;
 use crate::task::Run;
 use crate::trace;
 
-pub(crate) enum Order {
+pub(crate) enum Message {
     /// The lane was closed.
     Shutdown,
     /// A job was pushed after the lane was closed.
-    Sweep,
+    CloseQueued,
     /// A job of this priority waits for threads.
     Start(Priority),
     /// And what came of it.
     Started(Priority, io::Result<()>),
     ThreadEnded,
     /// Call this after a while.
-    After(Duration, Box<dyn FnOnce() + Send>),
+    CallAfter(Duration, Box<dyn FnOnce() + Send>),
     /// Tell me when the last thread has ended, or at the deadline, how many
     /// jobs are left running.
-    Await {
+    AwaitShutdown {
         deadline: Option<Instant>,
         reply: oneshot::Sender<usize>,
     },
 }
 
-struct Warden {
+struct Control {
     lane: Arc<Lane>,
     /// The priorities whose threads are on their way.
     starting: [bool; Priority::ALL.len()],
@@ -67,25 +67,25 @@ struct Warden {
     timers: Vec<(Instant, Box<dyn FnOnce() + Send>)>,
 }
 
-/// Starts the warden of a lane.
-pub(crate) fn start(lane: Arc<Lane>, mailbox: Receiver<Order>) -> io::Result<()> {
-    let name = format!("{}-warden", lane.settings.name);
+/// Starts the control thread of a lane.
+pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<()> {
+    let name = format!("{}-control", lane.settings.name);
     starter::spawn(name, move || {
-        as_thread_of(&lane.clone(), || {
-            let warden = Warden {
+        as_lane_thread(&lane.clone(), || {
+            let control = Control {
                 lane,
                 starting: Default::default(),
                 waiting: Vec::new(),
                 timers: Vec::new(),
             };
-            warden.run(mailbox);
+            control.run(receiver);
         });
     })
 }
 
 /// Code of the user's may run here: what it does carelessly belongs where it
 /// would on any other thread of the lane, and it may not wait for the lane.
-fn as_thread_of(lane: &Arc<Lane>, f: impl FnOnce()) {
+fn as_lane_thread(lane: &Arc<Lane>, f: impl FnOnce()) {
     let io = lane.io.handle().clone();
     let _io = io.enter();
     let level = Level::new(lane.clone(), Priority::default());
@@ -96,9 +96,9 @@ fn as_thread_of(lane: &Arc<Lane>, f: impl FnOnce()) {
 
 /// Starts the threads of a priority and tells `done` how it went, both on a
 /// thread of their own: a start hook of the user's may block.
-pub(crate) fn open(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'static) {
+pub(crate) fn start_workers(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'static) {
     level.lane().thread_started();
-    let name = format!("{}-opener", level.lane().settings.name);
+    let name = format!("{}-starter", level.lane().settings.name);
     let level = level.clone();
     starter::run(name, move |born| {
         let start = || born.and_then(|()| level.start());
@@ -110,19 +110,19 @@ pub(crate) fn open(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'st
 }
 
 /// Runs the destructors of closed jobs on a thread of their own, which counts
-/// as one of the lane's: one that blocks must not hold the warden's clock.
-fn discard_elsewhere(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
+/// as one of the lane's: one that blocks must not hold the control thread's clock.
+fn reap(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
     if closed.is_empty() {
         return;
     }
     lane.thread_started();
-    let name = format!("{}-sweeper", lane.settings.name);
+    let name = format!("{}-reaper", lane.settings.name);
     let lane = lane.clone();
     starter::run(name, move |born| {
         if born.is_ok() {
             // As if it were a job.
-            lane.weigh_thread(Priority::default());
-            as_thread_of(&lane, || Lane::discard(closed));
+            lane.set_thread_niceness(Priority::default());
+            as_lane_thread(&lane, || Lane::discard(closed));
         } else {
             // No thread to be had: here, then.
             Lane::discard(closed);
@@ -131,25 +131,25 @@ fn discard_elsewhere(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
     });
 }
 
-impl Warden {
-    fn run(mut self, mailbox: Receiver<Order>) {
+impl Control {
+    fn run(mut self, receiver: Receiver<Message>) {
         while !self.lane.is_over() {
-            if let Some(order) = self.next(&mailbox) {
-                // Whatever panics (a waker, a subscriber), the warden stays.
-                panics::run_hook("what the warden called", || self.obey(order));
+            if let Some(message) = self.next(&receiver) {
+                // Whatever panics (a waker, a subscriber), the control thread stays.
+                panics::run_hook("what the control thread called", || self.handle(message));
             }
-            self.attend_to_clock();
+            self.fire_timers();
         }
-        // Orders that are still in the mailbox are not lost with it: see above.
-        let late: Vec<_> = mailbox.try_iter().collect();
-        drop(mailbox);
-        for order in late {
-            if let Order::Await { deadline, reply } = order {
+        // Orders that are still in the channel are not lost with it: see above.
+        let late: Vec<_> = receiver.try_iter().collect();
+        drop(receiver);
+        for message in late {
+            if let Message::AwaitShutdown { deadline, reply } = message {
                 self.waiting.push((deadline, reply));
             }
         }
         let mut closed = Vec::new();
-        panics::run_hook("what the warden called", || {
+        panics::run_hook("what the control thread called", || {
             closed = self.lane.close_queued();
             self.lane.report_lost();
         });
@@ -159,41 +159,41 @@ impl Warden {
         Lane::discard(closed);
     }
 
-    fn next(&self, mailbox: &Receiver<Order>) -> Option<Order> {
+    fn next(&self, receiver: &Receiver<Message>) -> Option<Message> {
         let deadlines = self.waiting.iter().filter_map(|(deadline, _)| *deadline);
         let timers = self.timers.iter().map(|(at, _)| *at);
         let received = match deadlines.chain(timers).min() {
-            None => mailbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(at) => mailbox.recv_timeout(at.saturating_duration_since(Instant::now())),
+            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(at) => receiver.recv_timeout(at.saturating_duration_since(Instant::now())),
         };
         match received {
-            Ok(order) => Some(order),
+            Ok(message) => Some(message),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => {
-                unreachable!("the warden holds its lane, which holds a sender")
+                unreachable!("the control thread holds its lane, which holds a sender")
             }
         }
     }
 
-    fn obey(&mut self, order: Order) {
-        match order {
-            Order::Shutdown => {
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Shutdown => {
                 self.lane.close_limits();
                 let mut closed = self.lane.close_queued();
                 closed.extend(self.lane.close_registered());
                 self.lane.shutdown_workers();
-                discard_elsewhere(&self.lane, closed);
+                reap(&self.lane, closed);
                 self.lane.report_lost();
             }
-            Order::Sweep => {
+            Message::CloseQueued => {
                 let closed = self.lane.close_queued();
-                discard_elsewhere(&self.lane, closed);
+                reap(&self.lane, closed);
                 self.lane.report_lost();
             }
             // A push that finds the lane closed sends a `Sweep` as well. Threads that
             // have been let go would drop the jobs right here.
-            Order::Start(_) if self.lane.is_closed() => {}
-            Order::Start(priority) => {
+            Message::Start(_) if self.lane.is_closed() => {}
+            Message::Start(priority) => {
                 let level = self.level(priority);
                 if let Some(workers) = level.workers() {
                     workers.notify_all(&level);
@@ -201,23 +201,23 @@ impl Warden {
                 let is_there = level.workers().is_some() || !level.has_queued();
                 if !is_there && !mem::replace(&mut self.starting[priority.index()], true) {
                     let lane = self.lane.clone();
-                    open(&level, move |started| {
+                    start_workers(&level, move |started| {
                         // An error: the lane is over, and all of it was seen to.
-                        let _ = lane.tell_warden(Order::Started(priority, started));
+                        let _ = lane.send_control(Message::Started(priority, started));
                     });
                 }
             }
-            Order::Started(priority, started) => {
+            Message::Started(priority, started) => {
                 self.starting[priority.index()] = false;
                 if let Err(error) = started {
                     trace::error_no_threads(priority, &error);
-                    discard_elsewhere(&self.lane, self.level(priority).give_up());
+                    reap(&self.lane, self.level(priority).close_unserved());
                 }
             }
             // The loop looks at the count itself.
-            Order::ThreadEnded => {}
-            Order::After(pause, call) => self.timers.push((Instant::now() + pause, call)),
-            Order::Await { deadline, reply } => self.waiting.push((deadline, reply)),
+            Message::ThreadEnded => {}
+            Message::CallAfter(pause, call) => self.timers.push((Instant::now() + pause, call)),
+            Message::AwaitShutdown { deadline, reply } => self.waiting.push((deadline, reply)),
         }
     }
 
@@ -225,13 +225,13 @@ impl Warden {
         Level::new(self.lane.clone(), priority)
     }
 
-    fn attend_to_clock(&mut self) {
+    fn fire_timers(&mut self) {
         let now = Instant::now();
         let timers = mem::take(&mut self.timers).into_iter();
         let (due, later): (Vec<_>, Vec<_>) = timers.partition(|(at, _)| *at <= now);
         self.timers = later;
         for (_, call) in due {
-            panics::run_hook("what the warden called", call);
+            panics::run_hook("what the control thread called", call);
         }
         let is_due = |deadline: &Option<Instant>| deadline.is_some_and(|at| at <= now);
         let waiting = mem::take(&mut self.waiting).into_iter();

@@ -81,7 +81,7 @@ impl Counters {
 
     /// How many jobs a thread runs now. What is subtracted is read before.
     pub(crate) fn running(&self) -> u64 {
-        let ended = [Event::Completed, Event::Panicked, Event::Rested];
+        let ended = [Event::Completed, Event::Panicked, Event::Suspended];
         let ended: u64 = ended.map(|event| self.sum(event)).iter().sum();
         self.sum(Event::Begun).saturating_sub(ended)
     }
@@ -98,7 +98,7 @@ impl Counters {
         .map(|event| self.sum(event));
         let no_longer_suspended = self.sum(Event::Woken) + self.sum(Event::ClosedSuspended);
         let [completed, panicked, rested] =
-            [Event::Completed, Event::Panicked, Event::Rested].map(|event| self.sum(event));
+            [Event::Completed, Event::Panicked, Event::Suspended].map(|event| self.sum(event));
         let begun = self.sum(Event::Begun);
         let woken = self.sum(Event::Woken);
         let submitted = self.sum(Event::Submitted);

@@ -14,49 +14,49 @@ use std::sync::{Arc, Weak};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Lane, thread};
-use crate::task::Permit;
+use crate::task::QueuePermit;
 
 #[derive(Clone, Default)]
-pub(crate) enum Covered {
+pub(crate) enum Inherited {
     /// A submission needs a permit of its own.
     #[default]
     No,
     /// A job of the lane submits that holds none itself, or an unknown one.
     Free(Weak<Lane>),
-    By(Permit),
+    By(QueuePermit),
     /// On the I/O lane: a job's future may go on for long after the job.
     AsLongAsHeld(Weak<OwnedSemaphorePermit>),
 }
 
 /// Until the answer is dropped, that covers what this thread submits.
-pub(crate) fn enter(covered: Covered) -> impl Drop {
-    struct Before(Covered);
+pub(crate) fn enter(inherited: Inherited) -> impl Drop {
+    struct Before(Inherited);
     impl Drop for Before {
         fn drop(&mut self) {
-            drop(thread::set_covered(mem::take(&mut self.0)));
+            drop(thread::set_inherited(mem::take(&mut self.0)));
         }
     }
-    Before(thread::set_covered(covered))
+    Before(thread::set_inherited(inherited))
 }
 
 /// What covers a submission to `lane` by this thread.
-pub(crate) fn covered(lane: &Arc<Lane>) -> Covered {
+pub(crate) fn inherited(lane: &Arc<Lane>) -> Inherited {
     if !lane.has_limits() {
-        return Covered::No;
+        return Inherited::No;
     }
-    let here = match thread::covered() {
-        Covered::AsLongAsHeld(permit) => permit.upgrade().map_or(Covered::No, Covered::By),
+    let here = match thread::inherited() {
+        Inherited::AsLongAsHeld(permit) => permit.upgrade().map_or(Inherited::No, Inherited::By),
         other => other,
     };
     match here {
-        Covered::By(permit) if lane.has_issued(&permit) => Covered::By(permit),
-        Covered::Free(of) if ptr::eq(of.as_ptr(), &raw const **lane) => Covered::Free(of),
-        _ if thread::is_of_lane(lane) => Covered::Free(Arc::downgrade(lane)),
-        _ => Covered::No,
+        Inherited::By(permit) if lane.has_issued(&permit) => Inherited::By(permit),
+        Inherited::Free(of) if ptr::eq(of.as_ptr(), &raw const **lane) => Inherited::Free(of),
+        _ if thread::is_of_lane(lane) => Inherited::Free(Arc::downgrade(lane)),
+        _ => Inherited::No,
     }
 }
 
-impl Covered {
+impl Inherited {
     /// What of it goes with a future to the I/O lane.
     pub(crate) fn for_io(self) -> Self {
         match self {

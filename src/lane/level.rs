@@ -1,17 +1,17 @@
 //! One priority of a CPU lane: a queue, and the threads that serve it.
 //!
 //! The path of a job: [`Level::enqueue`] pushes it and gives the threads a
-//! kick; one of them takes it out and calls [`Level::run`]. A future that is not
+//! notification; one of them takes it out and calls [`Level::run`]. A future that is not
 //! ready rests in no queue; the lane's registry of suspended jobs knows it, so
 //! that a shutdown finds it. Its waker calls [`Level::enqueue`] again.
 //!
 //! **The threads start with the first job.** A submitter must not wait for threads
 //! to start, since it may be an I/O worker. It pushes the job, finds no threads and
-//! tells the warden; the warden has them started and, when they are there, sees that
+//! tells the control thread; the control thread has them started and, when they are there, sees that
 //! one comes for each job in the queue. If there are none to be had, it closes what
 //! is queued. A push that either misses is followed by a message of its own, which
-//! the warden reads later. So all of it happens in the order of the warden's
-//! mailbox, and no job is forgotten.
+//! the control thread reads later. So all of it happens in the order of the control thread's
+//! channel, and no job is forgotten.
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -19,21 +19,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::control::Order;
+use super::control::Message;
 use super::counters::Counters;
-use super::inherit::{self, Covered};
+use super::inherit::{self, Inherited};
 use super::queue::RunQueue;
 use super::{Lane, Workers, thread};
 use crate::backend::Backend;
-use crate::error::Cause;
+use crate::error::CloseReason;
 use crate::metrics::Metrics;
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, fence};
-use crate::task::{Event, Permit, RegistryKey, Run, Schedule};
+use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule};
 
-pub(super) struct State {
+pub(super) struct LevelState {
     pub(super) queue: RunQueue,
     /// The permits of a queue that has a limit.
     pub(super) limit: Option<Arc<Semaphore>>,
@@ -43,7 +43,7 @@ pub(super) struct State {
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
 
-impl State {
+impl LevelState {
     pub(super) fn new(threads: usize, queue_limit: Option<usize>) -> Self {
         Self {
             queue: RunQueue::new(),
@@ -56,7 +56,7 @@ impl State {
 
     /// Closes all that is queued and tells the awaiters. The jobs' destructors are
     /// still to run.
-    pub(super) fn close_queued(&self, cause: Cause) -> Vec<Arc<dyn Run>> {
+    pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
         let jobs: Vec<_> = std::iter::from_fn(|| self.queue.pop()).collect();
         for job in &jobs {
             job.close(cause);
@@ -85,8 +85,8 @@ impl Level {
         self.priority
     }
 
-    fn state(&self) -> &State {
-        self.lane.state_of(self.priority)
+    fn state(&self) -> &LevelState {
+        self.lane.level_state(self.priority)
     }
 
     /// None if the queue has no limit.
@@ -126,8 +126,8 @@ impl Level {
     /// that have not run yet. It notifies no worker: the caller looks for the next
     /// job itself, or sees to it. (Nor does it look whether the lane is closed: a
     /// drainer goes on until it has found the queue empty.)
-    pub(crate) fn put_back(&self, job: Arc<dyn Run>, gave_way: bool) {
-        if gave_way {
+    pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
+        if yielded {
             self.state().queue.push_behind(job);
         } else {
             self.state().queue.push(job);
@@ -149,7 +149,7 @@ impl Level {
         fence(SeqCst);
         workers.notify_all(self);
         if self.lane.is_closed() {
-            // The warden may have looked before they were there.
+            // The control thread may have looked before they were there.
             workers.shutdown();
         }
         Ok(())
@@ -157,8 +157,8 @@ impl Level {
 
     /// There are no threads to be had: closes what waits for them. Its
     /// destructors are still to run.
-    pub(super) fn give_up(&self) -> Vec<Arc<dyn Run>> {
-        let jobs = self.state().close_queued(Cause::NoThreads);
+    pub(super) fn close_unserved(&self) -> Vec<Arc<dyn Run>> {
+        let jobs = self.state().close_queued(CloseReason::NoThreads);
         self.lane.report_lost();
         jobs
     }
@@ -177,12 +177,12 @@ impl Schedule for Level {
         match self.workers() {
             Some(workers) => workers.notify(self),
             // An error means that the lane is closed: see below.
-            None => drop(self.lane.tell_warden(Order::Start(self.priority))),
+            None => drop(self.lane.send_control(Message::Start(self.priority))),
         }
-        if self.lane.is_closed() && self.lane.tell_warden(Order::Sweep).is_err() {
-            // The warden has closed everything and gone; what is in the queue
+        if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
+            // The control thread has closed everything and gone; what is in the queue
             // now came after its last look.
-            self.lane.sweep_queues();
+            self.lane.reap_queued();
         }
     }
 
@@ -200,15 +200,15 @@ impl Schedule for Level {
     }
 
     fn throttle(&self, is_over: impl Fn() -> bool) {
-        if let Some(pacer) = &self.lane.pacer {
+        if let Some(throttle) = &self.lane.throttle {
             if !is_over() {
-                pacer.pause(self.priority, is_over);
+                throttle.pause(self.priority, is_over);
             }
         }
     }
 
-    fn lend(&self, permit: Permit) -> impl Drop {
-        inherit::enter(Covered::By(permit))
+    fn lend(&self, permit: QueuePermit) -> impl Drop {
+        inherit::enter(Inherited::By(permit))
     }
 
     fn is_own_worker(&self) -> bool {
@@ -224,7 +224,7 @@ impl Schedule for Level {
     }
 
     fn count_lost(&self) {
-        self.lane.note_lost();
+        self.lane.count_lost();
     }
 
     #[cfg(feature = "metrics")]

@@ -2,8 +2,8 @@
 //! it closes.
 //!
 //! How a lane closes, and why no job falls between: `close` sets `closed`, and
-//! the warden (see `control.rs`) then resolves every queued and suspended job. A
-//! pusher looks at `closed` *after* the push: either the warden's sweep sees the
+//! the control thread (see `control.rs`) then resolves every queued and suspended job. A
+//! pusher looks at `closed` *after* the push: either the control thread's sweep sees the
 //! job, or the pusher sees `closed` and asks for another sweep. (Not a drainer that
 //! puts back what it has run: it goes on to take it out again.) A runner looks at
 //! `closed` after it has paused a job (see `Job::pause`). A running closure cannot
@@ -29,22 +29,22 @@ use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::error::Cause;
+use crate::error::CloseReason;
 use crate::io_lane::IoLane;
-use crate::os::pacer::Pacer;
-use crate::os::weight;
+use crate::os::nice;
+use crate::os::throttle::Throttle;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
-use crate::task::{LEFT_BEHIND, Run};
-use control::Order;
+use crate::task::{JOB_DESTRUCTOR, Run};
+use control::Message;
 pub(crate) use hooks::ThreadHooks;
 pub(crate) use level::Level;
 use registry::Registry;
 pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {
-    levels: [level::State; Priority::ALL.len()],
+    levels: [level::LevelState; Priority::ALL.len()],
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     closed: AtomicBool,
@@ -55,8 +55,8 @@ pub(crate) struct Lane {
     /// Why the first thread that tried could not set its weight.
     nice_refused: OnceLock<io::Error>,
     /// Where a CPU quota has to be kept.
-    pacer: Option<Pacer>,
-    warden: Sender<Order>,
+    throttle: Option<Throttle>,
+    control: Sender<Message>,
     pub(crate) io: IoLane,
 }
 
@@ -64,40 +64,40 @@ impl Lane {
     pub(crate) fn new(
         settings: ThreadSettings,
         queue_limits: [Option<usize>; Priority::ALL.len()],
-        pacer: Option<Pacer>,
+        throttle: Option<Throttle>,
         io: IoLane,
-        warden: Sender<Order>,
+        control: Sender<Message>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            levels: queue_limits.map(|limit| level::State::new(settings.threads, limit)),
+            levels: queue_limits.map(|limit| level::LevelState::new(settings.threads, limit)),
             registry: Registry::default(),
             settings,
             closed: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
             nice_refused: OnceLock::new(),
-            pacer,
-            warden,
+            throttle,
+            control,
             io,
         })
     }
 
-    fn state_of(&self, priority: Priority) -> &level::State {
+    fn level_state(&self, priority: Priority) -> &level::LevelState {
         &self.levels[priority.index()]
     }
 
     /// The priorities that have threads.
     pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
-        let is_started = |p: &Priority| self.state_of(*p).workers.get().is_some();
+        let is_started = |p: &Priority| self.level_state(*p).workers.get().is_some();
         Priority::ALL.into_iter().filter(is_started)
     }
 
     /// Why a job may not be submitted now, if so.
-    pub(crate) fn refusal(&self) -> Option<Cause> {
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         if self.is_closed() {
-            Some(Cause::ShutDown)
+            Some(CloseReason::ShutDown)
         } else if self.io.is_gone() {
-            Some(Cause::IoRuntimeGone)
+            Some(CloseReason::IoRuntimeGone)
         } else {
             None
         }
@@ -138,20 +138,20 @@ impl Lane {
         self.closed.load(SeqCst)
     }
 
-    /// Stops admission; the warden does the rest. Never blocks; may be called
+    /// Stops admission; the control thread does the rest. Never blocks; may be called
     /// often and from anywhere.
     pub(crate) fn close(&self) {
         if !self.closed.swap(true, SeqCst) {
             // Against `Level::enqueue`, which looks after a fence of its own.
             fence(SeqCst);
-            // An error means that the warden has gone, which it only does
+            // An error means that the control thread has gone, which it only does
             // after a close.
-            let _ = self.tell_warden(Order::Shutdown);
+            let _ = self.send_control(Message::Shutdown);
         }
     }
 
-    pub(crate) fn tell_warden(&self, order: Order) -> Result<(), Order> {
-        self.warden.send(order).map_err(|unsent| unsent.0)
+    pub(crate) fn send_control(&self, message: Message) -> Result<(), Message> {
+        self.control.send(message).map_err(|unsent| unsent.0)
     }
 
     /// Closes all that is queued and tells the awaiters. The destructors of the
@@ -159,7 +159,7 @@ impl Lane {
     fn close_queued(&self) -> Vec<Arc<dyn Run>> {
         let levels = self.levels.iter();
         levels
-            .flat_map(|level| level.close_queued(Cause::ShutDown))
+            .flat_map(|level| level.close_queued(CloseReason::ShutDown))
             .collect()
     }
 
@@ -168,7 +168,7 @@ impl Lane {
     fn close_registered(&self) -> Vec<Arc<dyn Run>> {
         let jobs = self.registry.all();
         for job in &jobs {
-            job.close(Cause::ShutDown);
+            job.close(CloseReason::ShutDown);
         }
         jobs
     }
@@ -176,7 +176,7 @@ impl Lane {
     /// Drops the work of jobs that were closed, here or by a cancel before.
     fn discard(jobs: Vec<Arc<dyn Run>>) {
         for job in jobs {
-            panics::run_hook(LEFT_BEHIND, move || {
+            panics::run_hook(JOB_DESTRUCTOR, move || {
                 // One that runs is its runner's.
                 if job.has_ended() {
                     job.discard();
@@ -185,7 +185,7 @@ impl Lane {
         }
     }
 
-    fn note_lost(&self) {
+    fn count_lost(&self) {
         self.lost.fetch_add(1, SeqCst);
     }
 
@@ -198,12 +198,12 @@ impl Lane {
         }
     }
 
-    fn sweep_queues(&self) {
+    fn reap_queued(&self) {
         Self::discard(self.close_queued());
         self.report_lost();
     }
 
-    /// Lets the threads go. Only the warden calls it: it may block for a moment.
+    /// Lets the threads go. Only the control thread calls it: it may block for a moment.
     fn shutdown_workers(&self) {
         for level in &self.levels {
             if let Some(workers) = level.workers.get() {
@@ -220,21 +220,22 @@ impl Lane {
     /// The last thing a thread of the lane does.
     pub(crate) fn thread_ended(&self) {
         self.alive.fetch_sub(1, SeqCst);
-        let _ = self.tell_warden(Order::ThreadEnded);
+        let _ = self.send_control(Message::ThreadEnded);
     }
 
     /// Whether it is closed and its last thread has ended.
     fn is_over(&self) -> bool {
-        let is_left = |level: &level::State| level.workers.get().is_none_or(|w| w.is_shut_down());
+        let is_left =
+            |level: &level::LevelState| level.workers.get().is_none_or(|w| w.is_shut_down());
         self.is_closed() && self.levels.iter().all(is_left) && self.alive.load(SeqCst) == 0
     }
 
     /// Gives this thread the weight of `priority`. What it can't do it tells
     /// once, in the log and in the lane's `Debug`: jobs run all the same.
-    pub(crate) fn weigh_thread(&self, priority: Priority) {
-        let weight = self.settings.weights[priority.index()];
-        if let Err(refused) = weight::take_on(weight) {
-            self.note_refused_nice(weight.nice, refused);
+    pub(crate) fn set_thread_niceness(&self, priority: Priority) {
+        let niceness = self.settings.niceness[priority.index()];
+        if let Err(refused) = nice::apply(niceness) {
+            self.note_refused_nice(niceness.nice, refused);
         }
     }
 
@@ -250,8 +251,8 @@ impl Lane {
     }
 
     /// The CPU quota that is kept, if there is one.
-    pub(crate) fn paced_to_cores(&self) -> Option<f64> {
-        self.pacer.as_ref().map(|pacer| pacer.quota.cores)
+    pub(crate) fn throttled_to_cores(&self) -> Option<f64> {
+        self.throttle.as_ref().map(|throttle| throttle.quota.cores)
     }
 
     pub(crate) fn nice_refused(&self) -> Option<&io::Error> {

@@ -18,7 +18,7 @@ const PASSES: usize = 8;
 
 pub(super) struct RunQueue {
     ready: Queue<Arc<dyn Run>>,
-    gave_way: Queue<Arc<dyn Run>>,
+    yielded: Queue<Arc<dyn Run>>,
     /// Jobs taken from `ready` while one that gave way was waiting. A hint: two
     /// threads that take at once may count wrong by one.
     passed: AtomicUsize,
@@ -28,7 +28,7 @@ impl RunQueue {
     pub(super) fn new() -> Self {
         Self {
             ready: Queue::new(),
-            gave_way: Queue::new(),
+            yielded: Queue::new(),
             passed: AtomicUsize::new(0),
         }
     }
@@ -38,26 +38,26 @@ impl RunQueue {
     }
 
     pub(super) fn push_behind(&self, job: Arc<dyn Run>) {
-        self.gave_way.push(job);
+        self.yielded.push(job);
     }
 
     pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
-        if !self.gave_way.is_empty() {
+        if !self.yielded.is_empty() {
             let passed = self.passed.load(Relaxed);
             // Asked before it is popped: a pop that finds nothing costs a fence.
             if passed >= PASSES || self.ready.is_empty() {
                 self.passed.store(0, Relaxed);
-                if let Some(job) = self.gave_way.pop() {
+                if let Some(job) = self.yielded.pop() {
                     return Some(job);
                 }
             } else {
                 self.passed.store(passed + 1, Relaxed);
             }
         }
-        self.ready.pop().or_else(|| self.gave_way.pop())
+        self.ready.pop().or_else(|| self.yielded.pop())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.ready.is_empty() && self.gave_way.is_empty()
+        self.ready.is_empty() && self.yielded.is_empty()
     }
 }

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::inherit::Covered;
+use super::inherit::Inherited;
 use super::{Lane, Level};
 use crate::priority::Priority;
 use crate::task::budget;
@@ -17,7 +17,7 @@ struct Thread {
     worker: Cell<Option<usize>>,
     /// Entered by the user, innermost last.
     entered: RefCell<Vec<Level>>,
-    covered: RefCell<Covered>,
+    inherited: RefCell<Inherited>,
     /// Spreads threads over what is cut in shards.
     number: Cell<Option<usize>>,
 }
@@ -28,7 +28,7 @@ thread_local! {
             own: RefCell::new(None),
             worker: Cell::new(None),
             entered: RefCell::new(Vec::new()),
-            covered: RefCell::new(Covered::No),
+            inherited: RefCell::new(Inherited::No),
             number: Cell::new(None),
         }
     };
@@ -129,12 +129,12 @@ pub(super) fn number() -> usize {
     number.unwrap_or(0)
 }
 
-pub(super) fn covered() -> Covered {
-    ask(|thread| thread.covered.borrow().clone()).unwrap_or_default()
+pub(super) fn inherited() -> Inherited {
+    ask(|thread| thread.inherited.borrow().clone()).unwrap_or_default()
 }
 
-pub(super) fn set_covered(covered: Covered) -> Covered {
-    ask(|thread| thread.covered.replace(covered)).unwrap_or_default()
+pub(super) fn set_inherited(inherited: Inherited) -> Inherited {
+    ask(|thread| thread.inherited.replace(inherited)).unwrap_or_default()
 }
 
 /// Whether this thread belongs to `level`: its workers, and those of the same

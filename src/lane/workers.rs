@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use super::Level;
 use super::hooks::ThreadHooks;
 use crate::backend::Backend;
-use crate::os::weight::Weight;
+use crate::os::nice::Niceness;
 use crate::priority::Priority;
 use crate::task::Run;
 
@@ -46,7 +46,7 @@ pub(crate) struct ThreadSettings {
     #[cfg(feature = "test-util")]
     pub(crate) holds_paused_clock: bool,
     /// By priority.
-    pub(crate) weights: [Weight; Priority::ALL.len()],
+    pub(crate) niceness: [Niceness; Priority::ALL.len()],
 }
 
 impl ThreadSettings {

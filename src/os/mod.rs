@@ -1,8 +1,8 @@
 //! What is asked of the operating system: weights, threads, quotas.
 
 pub(crate) mod cpu_clock;
-pub(crate) mod pacer;
+pub(crate) mod nice;
 pub(crate) mod quota;
 pub(crate) mod sizing;
 pub(crate) mod starter;
-pub(crate) mod weight;
+pub(crate) mod throttle;

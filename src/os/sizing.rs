@@ -32,7 +32,7 @@ const RESERVE: f64 = 0.25;
 /// one, the I/O lane's too, whatever their weights. Counting threads can't
 /// always prevent that: not with a quota of one core, nor where several
 /// priorities compute. The rest is done by
-/// [`Builder::pace_to_quota`](crate::Builder::pace_to_quota).
+/// [`Builder::throttle_to_quota`](crate::Builder::throttle_to_quota).
 ///
 /// # Errors
 /// [`BuildError::EnvThreads`]: the variable is not a number, or not one that

@@ -11,9 +11,9 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::weight;
+use super::nice;
 
-struct Birth {
+struct SpawnRequest {
     name: String,
     main: Box<dyn FnOnce() + Send>,
     reply: Sender<io::Result<()>>,
@@ -22,7 +22,7 @@ struct Birth {
 struct Starter {
     /// A fork leaves the child without it.
     process: u32,
-    births: Sender<Birth>,
+    requests: Sender<SpawnRequest>,
     nice: i32,
 }
 
@@ -31,12 +31,12 @@ static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 /// Starts a thread.
 pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (reply, outcome) = mpsc::channel();
-    let birth = Birth {
+    let request = SpawnRequest {
         name,
         main: Box::new(main),
         reply,
     };
-    with_starter(|starter| starter.births.send(birth).is_ok())?;
+    with_starter(|starter| starter.requests.send(request).is_ok())?;
     outcome
         .recv()
         .unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
@@ -57,7 +57,7 @@ pub(crate) fn run(name: String, f: impl FnOnce(io::Result<()>) + Send + 'static)
 }
 
 /// The nice value that threads are born with.
-pub(crate) fn birth_nice() -> io::Result<i32> {
+pub(crate) fn base_nice() -> io::Result<i32> {
     with_starter(|starter| starter.nice)
 }
 
@@ -72,11 +72,11 @@ fn with_starter<R>(f: impl FnOnce(&Starter) -> R) -> io::Result<R> {
 
 impl Starter {
     fn start(process: u32) -> io::Result<Self> {
-        let (births, mailbox) = mpsc::channel::<Birth>();
+        let (requests, receiver) = mpsc::channel::<SpawnRequest>();
         thread::Builder::new()
             .name("twolane-starter".to_owned())
             .spawn(move || {
-                for Birth { name, main, reply } in mailbox {
+                for SpawnRequest { name, main, reply } in receiver {
                     let born = thread::Builder::new().name(name).spawn(main);
                     // Nobody waits for it any more: that is theirs to know.
                     let _ = reply.send(born.map(drop));
@@ -84,8 +84,8 @@ impl Starter {
             })?;
         Ok(Self {
             process,
-            births,
-            nice: weight::current_nice(),
+            requests,
+            nice: nice::current_nice(),
         })
     }
 }

@@ -6,14 +6,14 @@
 //! two more, and one that finds nothing looks around 32 times before it sleeps,
 //! with a system call each. For a job now and then that is two threads too many
 //! and 100 µs of computing. So **the last drainer keeps its ticket and parks
-//! here** (`tickets.rs` says who may), and the next push wakes just that one.
+//! here** (`idle.rs` says who may), and the next push wakes just that one.
 //! All others sleep in rayon, where a job that splits its work finds them.
 //!
 //! A parked worker is one that rayon does not have. That is no loss while the
 //! lane has no job, which is the only time when there is one; but for two:
 //!
 //! - [`Handle::install`](crate::Handle::install) brings work from outside. It
-//!   says so ([`Drainers::lend`]), and nobody parks while it lasts.
+//!   says so ([`ActiveWorkers::lend`]), and nobody parks while it lasts.
 //! - What a job leaves behind (`rayon::spawn`) is looked for before a worker
 //!   parks, and then now and again: after [`FIRST_LOOK`], and each time after
 //!   twice as long. Work that splits only later may have to do with one thread less
@@ -25,7 +25,7 @@
 //! futures run, after a slice of 5 to 10 ms (`budget.rs`).
 //!
 //! Where jobs follow each other closely, a worker that finds the queue empty
-//! looks on for [`LINGER`] before it parks, as a wake-up costs more than that;
+//! looks on for [`SPIN`] before it parks, as a wake-up costs more than that;
 //! one worker of the lane at a time, and only if its own last park was as
 //! short. A lane that gets a job now and then burns nothing by it.
 
@@ -39,12 +39,12 @@ use std::time::{Duration, Instant};
 
 use rayon_core::Yield;
 
-use super::tickets::{Kick, Tickets};
+use super::idle::{Idle, Wakeup};
 use crate::lane::Level;
-use crate::task::{After, Run, budget};
+use crate::task::{Run, StepEnd, budget};
 
 /// A round trip that finds its awaiter asleep takes some 10 µs here.
-const LINGER: Duration = Duration::from_micros(20);
+const SPIN: Duration = Duration::from_micros(20);
 /// Jobs without a turn of rayon's between them.
 const MOST_JOBS: usize = 64;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
@@ -60,74 +60,74 @@ pub(super) fn is_draining() -> bool {
     IS_DRAINING.get()
 }
 
-pub(super) struct Drainers {
-    tickets: Tickets,
+pub(super) struct ActiveWorkers {
+    idle: Idle,
     /// The workers, by number.
     threads: Box<[Thread]>,
     /// How many want all workers to be rayon's.
-    borrowers: AtomicUsize,
+    parking_off: AtomicUsize,
 }
 
-impl Drainers {
+impl ActiveWorkers {
     pub(super) fn new(threads: Box<[Thread]>) -> Self {
         Self {
-            tickets: Tickets::new(threads.len()),
+            idle: Idle::new(threads.len()),
             threads,
-            borrowers: AtomicUsize::new(0),
+            parking_off: AtomicUsize::new(0),
         }
     }
 
     /// After a push and a fence.
-    pub(super) fn kick(&self, spawn_ticket: impl Fn()) {
-        self.obey(self.tickets.kick(), spawn_ticket);
+    pub(super) fn notify(&self, spawn_drain: impl Fn()) {
+        self.handle(self.idle.notify(), spawn_drain);
     }
 
     /// A ticket came to a thread that can't use it. `offer` spawns another, for all
     /// workers to see, if one is still needed.
-    pub(super) fn refuse(&self, level: &Level, offer: impl Fn()) {
-        let kick = self.tickets.retire(true, || !level.has_queued());
-        self.obey(kick, offer);
+    pub(super) fn cannot_drain(&self, level: &Level, broadcast: impl Fn()) {
+        let notify = self.idle.deactivate(true, || !level.has_queued());
+        self.handle(notify, broadcast);
     }
 
-    fn obey(&self, kick: Kick, spawn_ticket: impl Fn()) {
-        match kick {
-            Kick::Nothing => {}
-            Kick::Spawn => spawn_ticket(),
-            Kick::Unpark(worker) => self.threads[worker].unpark(),
+    fn handle(&self, notify: Wakeup, spawn_drain: impl Fn()) {
+        match notify {
+            Wakeup::Nothing => {}
+            Wakeup::Spawn => spawn_drain(),
+            Wakeup::Unpark(worker) => self.threads[worker].unpark(),
         }
     }
 
     /// From now on no worker parks here, until the answer is dropped.
-    pub(super) fn lend(&self) -> impl Drop {
-        struct Lent<'a>(&'a AtomicUsize);
-        impl Drop for Lent<'_> {
+    pub(super) fn keep_from_parking(&self) -> impl Drop {
+        struct ParkingOff<'a>(&'a AtomicUsize);
+        impl Drop for ParkingOff<'_> {
             fn drop(&mut self) {
                 self.0.fetch_sub(1, SeqCst);
             }
         }
         // `SeqCst` and a fence: a worker that parks changes the tickets, and then
         // looks here. One of the two sees the other.
-        self.borrowers.fetch_add(1, SeqCst);
+        self.parking_off.fetch_add(1, SeqCst);
         fence(SeqCst);
-        if let Some(worker) = self.tickets.unpark_any() {
+        if let Some(worker) = self.idle.unpark_any() {
             self.threads[worker].unpark();
         }
-        Lent(&self.borrowers)
+        ParkingOff(&self.parking_off)
     }
 
-    fn are_lent(&self) -> bool {
-        self.borrowers.load(SeqCst) > 0
+    fn is_parking_off(&self) -> bool {
+        self.parking_off.load(SeqCst) > 0
     }
 
     /// The use of a ticket, at the bottom of the stack of `worker`.
-    pub(super) fn drain(&self, worker: usize, level: &Level, spawn_ticket: impl Fn()) {
+    pub(super) fn drain(&self, worker: usize, level: &Level, spawn_drain: impl Fn()) {
         let turn = Turn {
-            drainers: self,
+            active: self,
             worker,
             level,
-            spawn_ticket,
+            spawn_drain,
             searching: true,
-            lingers: false,
+            spins: false,
             next: None,
             rayon_had_its: budget::ticks(),
             jobs: 0,
@@ -140,13 +140,13 @@ impl Drainers {
 
 /// A worker's turn at the queue.
 struct Turn<'a, S> {
-    drainers: &'a Drainers,
+    active: &'a ActiveWorkers,
     worker: usize,
     level: &'a Level,
-    spawn_ticket: S,
+    spawn_drain: S,
     searching: bool,
     /// Jobs follow each other closely.
-    lingers: bool,
+    spins: bool,
     /// One that goes on.
     next: Option<Arc<dyn Run>>,
     /// When rayon's own work had its turn, by the ticker, and the jobs since then.
@@ -156,7 +156,7 @@ struct Turn<'a, S> {
 
 impl<S: Fn()> Turn<'_, S> {
     fn take(mut self) {
-        let tickets = &self.drainers.tickets;
+        let idle = &self.active.idle;
         let is_empty = || !self.level.has_queued();
         let mut look_after = FIRST_LOOK;
         loop {
@@ -165,9 +165,9 @@ impl<S: Fn()> Turn<'_, S> {
                 self.run(job);
                 look_after = FIRST_LOOK;
             }
-            if self.lingers {
-                self.searching = self.searching || tickets.try_search();
-                if self.searching && linger(self.level) {
+            if self.spins {
+                self.searching = self.searching || idle.try_search();
+                if self.searching && spin(self.level) {
                     continue;
                 }
             }
@@ -176,11 +176,11 @@ impl<S: Fn()> Turn<'_, S> {
             }
             match self.park(look_after) {
                 Parked::Woken { soon } => {
-                    self.lingers = soon;
+                    self.spins = soon;
                     continue;
                 }
                 Parked::TimedOut => {
-                    self.lingers = false;
+                    self.spins = false;
                     look_after *= 2;
                     if !self.finds_work() && look_after <= LONGEST_LOOK {
                         continue;
@@ -190,27 +190,27 @@ impl<S: Fn()> Turn<'_, S> {
                 }
                 Parked::MayNot => {}
             }
-            match tickets.retire(self.searching, is_empty) {
-                Kick::Spawn => self.searching = true,
-                other => return self.drainers.obey(other, &self.spawn_ticket),
+            match idle.deactivate(self.searching, is_empty) {
+                Wakeup::Spawn => self.searching = true,
+                other => return self.active.handle(other, &self.spawn_drain),
             }
         }
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
         match job.run() {
-            After::Ended => {
+            StepEnd::Ended => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {
                     self.give_rayon_its_turn();
                 }
             }
-            After::Rests => {
+            StepEnd::Suspended => {
                 if budget::is_slice_over(self.rayon_had_its) {
                     self.give_rayon_its_turn();
                 }
             }
-            After::Again { job, gave_way } => self.go_on(job, gave_way),
+            StepEnd::Requeue { job, yielded } => self.go_on(job, yielded),
         }
     }
 
@@ -218,21 +218,21 @@ impl<S: Fn()> Turn<'_, S> {
     /// parks. A ticket on its way to another worker would be the first thing that it
     /// finds, and would come to nothing here. Neither is put off for long.
     fn is_rayons_turn(&self) -> bool {
-        let is_good = || self.level.has_queued() && !self.drainers.tickets.has_searcher();
+        let is_good = || self.level.has_queued() && !self.active.idle.has_searcher();
         self.jobs >= MOST_JOBS || is_good()
     }
 
     /// A job has work to do again after its step.
-    fn go_on(&mut self, job: Arc<dyn Run>, gave_way: bool) {
+    fn go_on(&mut self, job: Arc<dyn Run>, yielded: bool) {
         if budget::is_slice_over(self.rayon_had_its) {
             // Rayon's work may take long: another worker comes for the job.
-            self.level.put_back(job, gave_way);
+            self.level.put_back(job, yielded);
             fence(SeqCst);
-            self.drainers.kick(&self.spawn_ticket);
+            self.active.notify(&self.spawn_drain);
             self.give_rayon_its_turn();
         } else if self.level.has_queued() {
             // This worker looks for the next one now: no other need be told.
-            self.level.put_back(job, gave_way);
+            self.level.put_back(job, yielded);
         } else {
             // Nor need it go through the queue.
             self.next = Some(job);
@@ -255,17 +255,17 @@ impl<S: Fn()> Turn<'_, S> {
 
     fn end_search(&mut self) {
         if mem::take(&mut self.searching) {
-            let kick = self.drainers.tickets.found(|| !self.level.has_queued());
-            self.drainers.obey(kick, &self.spawn_ticket);
+            let notify = self.active.idle.found(|| !self.level.has_queued());
+            self.active.handle(notify, &self.spawn_drain);
         }
     }
 
     /// Until another thread unparks this worker, or for so long; it is searching then.
     fn park(&mut self, timeout: Duration) -> Parked {
-        let Drainers { tickets, .. } = self.drainers;
-        let shall_stay = || self.level.has_queued() || self.drainers.are_lent();
-        if self.drainers.are_lent()
-            || !tickets.try_park(self.worker, &mut self.searching, shall_stay)
+        let ActiveWorkers { idle, .. } = self.active;
+        let shall_stay = || self.level.has_queued() || self.active.is_parking_off();
+        if self.active.is_parking_off()
+            || !idle.try_park(self.worker, &mut self.searching, shall_stay)
         {
             return Parked::MayNot;
         }
@@ -274,12 +274,12 @@ impl<S: Fn()> Turn<'_, S> {
         loop {
             let elapsed = start.elapsed();
             let left = timeout.saturating_sub(elapsed);
-            if left.is_zero() && tickets.unpark(self.worker) {
+            if left.is_zero() && idle.unpark(self.worker) {
                 return Parked::TimedOut;
             }
-            if !tickets.is_parked() {
+            if !idle.is_parked() {
                 return Parked::Woken {
-                    soon: elapsed < LINGER,
+                    soon: elapsed < SPIN,
                 };
             }
             // A stray token makes one round more.
@@ -298,10 +298,10 @@ enum Parked {
 }
 
 /// Looks on for a while, and lets others have the core; true if there is a job.
-fn linger(level: &Level) -> bool {
+fn spin(level: &Level) -> bool {
     const LOOKS: usize = 8;
     let start = Instant::now();
-    while start.elapsed() < LINGER {
+    while start.elapsed() < SPIN {
         // First of all: the awaiting side may have been woken on this core.
         thread::yield_now();
         for _ in 0..LOOKS {

@@ -5,7 +5,7 @@
 //! task.
 
 mod drain;
+mod idle;
 pub(crate) mod rayon;
 mod stack;
-mod tickets;
 pub(crate) mod tokio;

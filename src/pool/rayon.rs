@@ -5,7 +5,7 @@
 //! queue.
 //!
 //! - There are never more tickets than workers, and a push issues one only if
-//!   it has to: `tickets.rs`. What a worker does with its own stands in
+//!   it has to: `idle.rs`. What a worker does with its own stands in
 //!   `drain.rs`. A busy lane pays no rayon job for a job, and nor does one that
 //!   gets a job now and then.
 //! - A ticket is used at the bottom of a worker's stack only (`stack.rs`). A worker
@@ -17,7 +17,7 @@
 //!   copy before each worker, and the first that comes by it at the bottom of its
 //!   stack takes it. An idle worker gets it within one wake-up, a busy one when it
 //!   comes back. A worker that waits inside of rayon's own work (a stolen child) has
-//!   no further copy when it becomes idle: for that case the warden offers once more
+//!   no further copy when it becomes idle: for that case the control thread offers once more
 //!   after a while.
 
 use std::io;
@@ -31,9 +31,9 @@ use std::time::Duration;
 use ::tokio::task::JoinHandle;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use super::drain::{Drainers, is_draining};
+use super::drain::{ActiveWorkers, is_draining};
 use super::stack;
-use crate::lane::control::Order;
+use crate::lane::control::Message;
 use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::panics;
 use crate::task::{Run, Schedule};
@@ -45,14 +45,14 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(4);
 pub(crate) struct Pool {
     /// For its tickets.
     this: Weak<Self>,
-    /// Taken by the warden when the lane closes; the workers then end.
+    /// Taken by the control thread when the lane closes; the workers then end.
     owner: Mutex<Option<Arc<ThreadPool>>>,
     pool: Weak<ThreadPool>,
-    drainers: Drainers,
+    active: ActiveWorkers,
     /// How deep on its stack a worker comes by a ticket, and by an offer, in rayon's
     /// main loop.
-    ticket_depth: usize,
-    offer_depth: usize,
+    drain_depth: usize,
+    broadcast_depth: usize,
 }
 
 impl Pool {
@@ -85,54 +85,53 @@ impl Pool {
             .map_err(io::Error::other)?;
         let pool = Arc::new(pool);
         let (tell, depths) = mpsc::channel();
-        offer_ticket(&pool, Arc::new(Offer::Measure(tell.clone())));
+        broadcast_drain(&pool, Arc::new(BroadcastJob::Measure(tell.clone())));
         // From each worker: so all have run their start hooks.
-        let offer_depths = depths.iter().take(threads);
-        let offer_depth = offer_depths.max().expect("a pool has a worker");
-        spawn_ticket(&pool, Ticket::Measure(tell));
-        let ticket_depth = depths.recv().map_err(io::Error::other)?;
+        let broadcast_depths = depths.iter().take(threads);
+        let broadcast_depth = broadcast_depths.max().expect("a pool has a worker");
+        spawn_drain(&pool, DrainJob::Measure(tell));
+        let drain_depth = depths.recv().map_err(io::Error::other)?;
         Ok(Arc::new_cyclic(|this| Self {
             this: this.clone(),
             pool: Arc::downgrade(&pool),
             owner: Mutex::new(Some(pool)),
-            drainers: Drainers::new(workers.into()),
-            ticket_depth,
-            offer_depth,
+            active: ActiveWorkers::new(workers.into()),
+            drain_depth,
+            broadcast_depth,
         }))
     }
 
-    /// None after a shutdown: then the warden sees to the queue.
+    /// None after a shutdown: then the control thread sees to the queue.
     fn up(&self) -> Option<(Arc<ThreadPool>, Arc<Self>)> {
         Some((self.pool.upgrade()?, self.this.upgrade()?))
     }
 
-    fn spawn_ticket(&self, level: &Level) {
+    fn spawn_drain(&self, level: &Level) {
         if let Some((pool, this)) = self.up() {
-            spawn_ticket(&pool, Ticket::Drain(this, level.clone()));
+            spawn_drain(&pool, DrainJob::Drain(this, level.clone()));
         }
     }
 
     /// This thread can't use a ticket.
-    fn refuse(&self, level: &Level, pause: Duration) {
-        self.drainers.refuse(level, || {
+    fn cannot_drain(&self, level: &Level, pause: Duration) {
+        self.active.cannot_drain(level, || {
             if let Some((pool, this)) = self.up() {
-                let ticket = OfferedTicket {
+                let job = Broadcast {
                     pool: this,
                     level: level.clone(),
                     is_taken: AtomicBool::new(false),
                     untried: AtomicUsize::new(pool.current_num_threads()),
                     pause,
                 };
-                offer_ticket(&pool, Arc::new(Offer::Drain(ticket)));
+                broadcast_drain(&pool, Arc::new(BroadcastJob::Drain(job)));
             }
         });
     }
 
     fn drain(&self, level: &Level) {
         let worker = rayon_core::current_thread_index();
-        let worker = worker.expect("tickets are used by the pool's workers");
-        self.drainers
-            .drain(worker, level, || self.spawn_ticket(level));
+        let worker = worker.expect("only the pool's workers drain");
+        self.active.drain(worker, level, || self.spawn_drain(level));
     }
 
     fn owner(&self) -> MutexGuard<'_, Option<Arc<ThreadPool>>> {
@@ -148,14 +147,14 @@ impl Workers for Pool {
 
     /// A worker that finds a job wakes the next.
     fn notify(&self, level: &Level) {
-        self.drainers.kick(|| self.spawn_ticket(level));
+        self.active.notify(|| self.spawn_drain(level));
     }
 
     fn install(&self, f: &mut (dyn FnMut() + Send)) -> bool {
         let Some(pool) = self.pool.upgrade() else {
             return false;
         };
-        let _all_workers = self.drainers.lend();
+        let _all_workers = self.active.keep_from_parking();
         pool.install(f);
         true
     }
@@ -163,7 +162,7 @@ impl Workers for Pool {
     fn shutdown(&self) {
         let pool = self.owner().take();
         // For good: the workers go back to rayon, to end there.
-        mem::forget(self.drainers.lend());
+        mem::forget(self.active.keep_from_parking());
         // Outside the lock. Does not wait: the workers end when they are done.
         drop(pool);
     }
@@ -175,7 +174,7 @@ impl Workers for Pool {
 
 fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     let lane = level.lane();
-    lane.weigh_thread(level.priority());
+    lane.set_thread_niceness(level.priority());
     // For its whole life: what a job starts carelessly (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
     let io = lane.io.handle().clone();
@@ -189,19 +188,19 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     lane.thread_ended();
 }
 
-enum Ticket {
+enum DrainJob {
     Drain(Arc<Pool>, Level),
     /// The first that is spawned: it tells its depth.
     Measure(Sender<usize>),
 }
 
 /// What each worker gets a copy of.
-enum Offer {
-    Drain(OfferedTicket),
+enum BroadcastJob {
+    Drain(Broadcast),
     Measure(Sender<usize>),
 }
 
-struct OfferedTicket {
+struct Broadcast {
     pool: Arc<Pool>,
     level: Level,
     is_taken: AtomicBool,
@@ -214,20 +213,20 @@ struct OfferedTicket {
 /// The one place that spawns tickets, so that each is called through the same
 /// frames and the depth of its own tells what called it.
 #[inline(never)]
-fn spawn_ticket(pool: &ThreadPool, ticket: Ticket) {
-    pool.spawn(move || use_ticket(ticket));
+fn spawn_drain(pool: &ThreadPool, job: DrainJob) {
+    pool.spawn(move || run_drain(job));
 }
 
 #[inline(never)]
-fn use_ticket(ticket: Ticket) {
+fn run_drain(job: DrainJob) {
     let depth = stack::depth();
-    match ticket {
-        Ticket::Measure(tell) => drop(tell.send(depth)),
-        Ticket::Drain(pool, level) => {
-            if depth == pool.ticket_depth {
+    match job {
+        DrainJob::Measure(tell) => drop(tell.send(depth)),
+        DrainJob::Drain(pool, level) => {
+            if depth == pool.drain_depth {
                 pool.drain(&level);
             } else {
-                pool.refuse(&level, FIRST_PAUSE);
+                pool.cannot_drain(&level, FIRST_PAUSE);
             }
         }
     }
@@ -235,24 +234,24 @@ fn use_ticket(ticket: Ticket) {
 
 /// The same for offers.
 #[inline(never)]
-fn offer_ticket(pool: &ThreadPool, offer: Arc<Offer>) {
-    pool.spawn_broadcast(move |_| use_offer(&offer));
+fn broadcast_drain(pool: &ThreadPool, broadcast: Arc<BroadcastJob>) {
+    pool.spawn_broadcast(move |_| run_broadcast(&broadcast));
 }
 
 #[inline(never)]
-fn use_offer(offer: &Arc<Offer>) {
+fn run_broadcast(broadcast: &Arc<BroadcastJob>) {
     let depth = stack::depth();
-    match &**offer {
-        Offer::Measure(tell) => drop(tell.send(depth)),
-        Offer::Drain(ticket) => ticket.come_by(offer, depth),
+    match &**broadcast {
+        BroadcastJob::Measure(tell) => drop(tell.send(depth)),
+        BroadcastJob::Drain(job) => job.arrive(broadcast, depth),
     }
 }
 
 // `SeqCst`: this path is rare, and not worth a proof of less.
-impl OfferedTicket {
-    fn come_by(&self, offer: &Arc<Offer>, depth: usize) {
+impl Broadcast {
+    fn arrive(&self, broadcast: &Arc<BroadcastJob>, depth: usize) {
         let Self { pool, level, .. } = self;
-        if depth == pool.offer_depth {
+        if depth == pool.broadcast_depth {
             if self.take() {
                 pool.drain(level);
             }
@@ -260,19 +259,19 @@ impl OfferedTicket {
             // This worker looks at the queue later. If all are such workers, the
             // ticket is of no use.
             if self.untried.fetch_sub(1, SeqCst) == 1 {
-                self.offer_again();
+                self.broadcast_again();
             }
         } else if !self.is_taken.load(SeqCst) {
-            let offer = offer.clone();
+            let broadcast = broadcast.clone();
             let again = move || {
-                if let Offer::Drain(ticket) = &*offer {
-                    ticket.offer_again();
+                if let BroadcastJob::Drain(job) = &*broadcast {
+                    job.broadcast_again();
                 }
             };
             // An error means that the lane is closed and the queue seen to.
             let _ = level
                 .lane()
-                .tell_warden(Order::After(self.pause, Box::new(again)));
+                .send_control(Message::CallAfter(self.pause, Box::new(again)));
         }
     }
 
@@ -281,10 +280,10 @@ impl OfferedTicket {
         !self.is_taken.swap(true, SeqCst)
     }
 
-    fn offer_again(&self) {
+    fn broadcast_again(&self) {
         if self.take() {
             let pause = (2 * self.pause).min(LONGEST_PAUSE);
-            self.pool.refuse(&self.level, pause);
+            self.pool.cannot_drain(&self.level, pause);
         }
     }
 }

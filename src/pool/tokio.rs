@@ -11,7 +11,7 @@
 //! told at once all the same. The lane does not know the jobs (a registry of all would
 //! cost each more than the rest of its way), but those that are awaited: a
 //! [`Task`](crate::Task) that has to wait enters the job into the lane's register of
-//! awaited jobs, and then looks whether the lane is closed. The warden closes the lane
+//! awaited jobs, and then looks whether the lane is closed. The control thread closes the lane
 //! and then what is in the register; one of the two sees the other. A job that is not
 //! awaited yet is closed by its awaiter, which finds the lane closed. What a closed job
 //! has captured is dropped with its Tokio task.
@@ -32,13 +32,13 @@ use crate::task::{Run, Schedule, budget};
 /// Jobs of one step of a job that another worker can have at once, each. Of a larger
 /// lot, the last one may stay with its worker until that step is over; a nudge for each
 /// would cost as much as the jobs.
-const MOST_NUDGES: u32 = 8;
+const MAX_NUDGES: u32 = 8;
 
 /// How long a thread may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct CpuTokio {
-    /// Taken by the warden when the lane closes.
+    /// Taken by the control thread when the lane closes.
     owner: Mutex<Option<Runtime>>,
     handle: Handle,
 }
@@ -63,7 +63,7 @@ impl CpuTokio {
                 lane.thread_started();
                 // Tokio makes more threads wherever `spawn_blocking` is
                 // called: each weighs itself.
-                lane.weigh_thread(priority);
+                lane.set_thread_niceness(priority);
                 let level = Level::new(lane, priority);
                 let index = next_index.fetch_add(1, Relaxed);
                 // On other threads than the workers, one may wait for the lane.
@@ -127,7 +127,7 @@ impl CpuTokio {
         let task = job.spawn_on(&self.handle);
         // Not by Tokio's current handle: code that has entered another runtime is
         // on this one's worker still.
-        if lane_thread::is_of(level) && budget::count_spawn() <= MOST_NUDGES {
+        if lane_thread::is_of(level) && budget::count_spawn() <= MAX_NUDGES {
             // A worker keeps its own latest task to itself (Tokio's LIFO slot), and
             // this one may compute for long: so that is not the latest.
             drop(self.handle.spawn(async {}));

@@ -5,12 +5,12 @@ use std::sync::mpsc;
 
 use tokio::sync::Semaphore;
 
-use super::{CpuRuntime, weights};
+use super::{CpuRuntime, nice};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
-use crate::os::pacer::Pacer;
+use crate::os::throttle::Throttle;
 use crate::os::{sizing, starter};
 use crate::pool;
 use crate::priority::Priority;
@@ -40,7 +40,7 @@ pub struct Builder {
     queue_limits: [Option<usize>; Priority::ALL.len()],
     #[cfg(feature = "idle-class")]
     pub(super) idle_class_for_low: bool,
-    pace_to_quota: bool,
+    throttle_to_quota: bool,
     #[cfg(feature = "test-util")]
     holds_paused_clock: bool,
     hooks: ThreadHooks,
@@ -53,11 +53,11 @@ impl Builder {
             threads: None,
             name: "twolane".to_owned(),
             io: None,
-            nice: weights::DEFAULT_NICE,
+            nice: nice::DEFAULT_NICE,
             queue_limits: Default::default(),
             #[cfg(feature = "idle-class")]
             idle_class_for_low: false,
-            pace_to_quota: true,
+            throttle_to_quota: true,
             #[cfg(feature = "test-util")]
             holds_paused_clock: false,
             hooks: ThreadHooks::default(),
@@ -88,10 +88,10 @@ impl Builder {
     }
 
     /// What the threads are called: `NAME-0`, `NAME-1`, ..., those of the other
-    /// priorities `NAME-high-0` and `NAME-low-0`, and `NAME-warden`. Default:
+    /// priorities `NAME-high-0` and `NAME-low-0`, and `NAME-control`. Default:
     /// `twolane`. Linux shows the first 15 bytes. (`twolane-starter`
     /// and `twolane-ticker` belong to the process and not to a lane. They sleep, as
-    /// does the warden; the ticker while no future runs.)
+    /// does the control thread; the ticker while no future runs.)
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().thread_name("query");
@@ -192,10 +192,10 @@ impl Builder {
     /// systemd and container runtimes mount the cgroups.
     ///
     /// ```
-    /// let settings = twolane::CpuRuntime::builder().pace_to_quota(false);
+    /// let settings = twolane::CpuRuntime::builder().throttle_to_quota(false);
     /// ```
-    pub fn pace_to_quota(mut self, pace: bool) -> Self {
-        self.pace_to_quota = pace;
+    pub fn throttle_to_quota(mut self, pace: bool) -> Self {
+        self.throttle_to_quota = pace;
         self
     }
 
@@ -283,8 +283,8 @@ impl Builder {
         }
 
         budget::start_ticker().map_err(BuildError::Spawn)?;
-        let birth_nice = starter::birth_nice().map_err(BuildError::Spawn)?;
-        let weights = self.weights(birth_nice);
+        let base_nice = starter::base_nice().map_err(BuildError::Spawn)?;
+        let niceness = self.niceness(base_nice);
         let settings = ThreadSettings {
             backend: self.backend,
             start: match self.backend {
@@ -296,17 +296,20 @@ impl Builder {
             hooks: self.hooks,
             #[cfg(feature = "test-util")]
             holds_paused_clock: self.holds_paused_clock,
-            weights,
+            niceness,
         };
-        let pacer = self.pace_to_quota.then(Pacer::for_this_process).flatten();
-        let (orders, mailbox) = mpsc::channel();
-        let lane = Lane::new(settings, self.queue_limits, pacer, io, orders);
-        control::start(lane.clone(), mailbox).map_err(BuildError::Spawn)?;
-        // From here on its drop sends the warden and the threads home.
+        let throttle = self
+            .throttle_to_quota
+            .then(Throttle::for_this_process)
+            .flatten();
+        let (messages, receiver) = mpsc::channel();
+        let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
+        control::start(lane.clone(), receiver).map_err(BuildError::Spawn)?;
+        // From here on its drop sends the control thread and the threads home.
         let cpu = CpuRuntime::of(lane.clone());
         let (reply, started) = mpsc::channel();
         let normal = Level::new(lane, Priority::Normal);
-        control::open(&normal, move |outcome| drop(reply.send(outcome)));
+        control::start_workers(&normal, move |outcome| drop(reply.send(outcome)));
         let outcome = started.recv();
         outcome
             .expect("the opener replies")
@@ -346,7 +349,7 @@ impl fmt::Debug for Builder {
             .field("thread_name", &self.name)
             .field("nice", &self.nice)
             .field("queue_limits", &self.queue_limits)
-            .field("pace_to_quota", &self.pace_to_quota)
+            .field("throttle_to_quota", &self.throttle_to_quota)
             .finish_non_exhaustive()
     }
 }

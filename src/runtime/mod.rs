@@ -1,7 +1,7 @@
 //! [`CpuRuntime`]: the owner of a CPU lane, and the ends it can come to.
 
 mod builder;
-mod weights;
+mod nice;
 
 use std::fmt;
 use std::future::Future;
@@ -16,7 +16,7 @@ use crate::block_on::block_on;
 use crate::build_error::BuildError;
 use crate::error::JoinError;
 use crate::handle::Handle;
-use crate::lane::control::Order;
+use crate::lane::control::Message;
 use crate::lane::{Lane, Level, thread};
 use crate::priority::Priority;
 use crate::task::Task;
@@ -260,9 +260,9 @@ impl CpuRuntime {
         let lane = self.handle.level().lane();
         lane.close();
         let (reply, left) = oneshot::channel();
-        // An error: the warden has gone, so nothing is left. The dropped
+        // An error: the control thread has gone, so nothing is left. The dropped
         // sender says the same to the future.
-        let _ = lane.tell_warden(Order::Await { deadline, reply });
+        let _ = lane.send_control(Message::AwaitShutdown { deadline, reply });
         Shutdown {
             left,
             lane: lane.clone(),

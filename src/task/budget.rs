@@ -41,7 +41,7 @@ const ONE_TICK: u32 = 4;
 #[derive(Clone, Copy)]
 struct Step {
     is_running: bool,
-    gave_way: bool,
+    yielded: bool,
     /// The ticks at which its slice began.
     slice_began: u32,
     /// Jobs that it has submitted.
@@ -50,7 +50,7 @@ struct Step {
 
 thread_local! {
     static STEP: Cell<Step> = const {
-        Cell::new(Step { is_running: false, gave_way: false, slice_began: 0, spawned: 0 })
+        Cell::new(Step { is_running: false, yielded: false, slice_began: 0, spawned: 0 })
     };
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn begin_step() -> impl Drop {
     let was_running = runs_a_job();
     STEP.set(Step {
         is_running: true,
-        gave_way: false,
+        yielded: false,
         slice_began: ticks(),
         spawned: 0,
     });
@@ -95,8 +95,8 @@ pub(crate) fn count_spawn() -> u32 {
 }
 
 /// Whether the job's step that has just ended on this thread gave way.
-pub(crate) fn gave_way() -> bool {
-    STEP.get().gave_way
+pub(crate) fn yielded() -> bool {
+    STEP.get().yielded
 }
 
 // Relaxed, here and below: the ticks order nothing but themselves.
@@ -215,7 +215,7 @@ fn tick() {
 pub fn yield_if_due() -> Yield {
     Yield {
         only_if_due: true,
-        gave_way: false,
+        yielded: false,
     }
 }
 
@@ -246,7 +246,7 @@ pub fn yield_if_due() -> Yield {
 pub fn yield_now() -> Yield {
     Yield {
         only_if_due: false,
-        gave_way: false,
+        yielded: false,
     }
 }
 
@@ -255,7 +255,7 @@ pub fn yield_now() -> Yield {
 #[must_use = "nothing gives way unless this is awaited"]
 pub struct Yield {
     only_if_due: bool,
-    gave_way: bool,
+    yielded: bool,
 }
 
 impl Future for Yield {
@@ -263,12 +263,12 @@ impl Future for Yield {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.gave_way || (self.only_if_due && !is_slice_over(STEP.get().slice_began)) {
+        if self.yielded || (self.only_if_due && !is_slice_over(STEP.get().slice_began)) {
             return Poll::Ready(());
         }
-        self.gave_way = true;
+        self.yielded = true;
         STEP.set(Step {
-            gave_way: true,
+            yielded: true,
             slice_began: ticks(),
             ..STEP.get()
         });

@@ -9,8 +9,8 @@ use std::convert::Infallible;
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
-use super::state::{Audience, Progress, State};
-use crate::error::{Cause, JoinError};
+use super::state::{JoinInterest, Progress, State};
+use crate::error::{CloseReason, JoinError};
 use crate::panics::{drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard};
 
@@ -88,29 +88,29 @@ impl<T, W> Completion<T, W> {
     pub(crate) fn try_finish(&self, output: Result<T, JoinError>) {
         *self.slot() = Slot::Output(output);
         match self.state.try_finish() {
-            Some(audience) => wake(self.settle(audience)),
+            Some(interest) => wake(self.settle(interest)),
             None => self.drop_output(),
         }
     }
 
-    fn settle(&self, audience: Audience) -> Option<Waker> {
-        if audience.has_gone() {
+    fn settle(&self, interest: JoinInterest) -> Option<Waker> {
+        if interest.is_dropped() {
             self.drop_output();
             None
         } else {
-            self.waker(audience)
+            self.waker(interest)
         }
     }
 
-    fn waker(&self, audience: Audience) -> Option<Waker> {
-        audience.is_waiting().then(|| self.awaiter.take()).flatten()
+    fn waker(&self, interest: JoinInterest) -> Option<Waker> {
+        interest.has_waker().then(|| self.awaiter.take()).flatten()
     }
 
     pub(crate) fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         let progress = match self.state.progress() {
             Progress::NotYet => {
                 self.awaiter.register(cx.waker());
-                let progress = self.state.set_awaited();
+                let progress = self.state.set_join_waker();
                 if progress != Progress::NotYet {
                     // Who ended it did not know of the waker.
                     drop(self.awaiter.take());
@@ -130,22 +130,22 @@ impl<T, W> Completion<T, W> {
     }
 
     /// The task was dropped: the output, now or later, is nobody's.
-    pub(crate) fn abandon(&self) {
-        self.set_gone(false);
+    pub(crate) fn drop_join_handle(&self) {
+        self.set_join_dropped(false);
     }
 
     /// The same for one that was detached. True if the job is lost: see
     /// [`closed`](Self::closed).
     pub(crate) fn detach(&self) -> bool {
-        match self.set_gone(true) {
-            Progress::Closed(cause) => !cause.was_asked_for(),
+        match self.set_join_dropped(true) {
+            Progress::Closed(cause) => !cause.is_requested(),
             _ => false,
         }
     }
 
-    fn set_gone(&self, detached: bool) -> Progress {
-        let (progress, audience) = self.state.set_gone(detached);
-        if audience.is_waiting() {
+    fn set_join_dropped(&self, detached: bool) -> Progress {
+        let (progress, interest) = self.state.set_join_dropped(detached);
+        if interest.has_waker() {
             drop(self.awaiter.take());
         }
         if progress == Progress::Finished {
@@ -157,9 +157,9 @@ impl<T, W> Completion<T, W> {
     /// The job was closed: tells the awaiting side that there will be no
     /// output. True if it was detached, and nobody asked for its end: so it is
     /// lost, and nobody knows. (If it is detached later, that call says so.)
-    pub(crate) fn closed(&self, cause: Cause, audience: Audience) -> bool {
-        wake(self.waker(audience));
-        audience.has_detached() && !cause.was_asked_for()
+    pub(crate) fn closed(&self, cause: CloseReason, interest: JoinInterest) -> bool {
+        wake(self.waker(interest));
+        interest.is_detached() && !cause.is_requested()
     }
 
     fn drop_output(&self) {

@@ -79,7 +79,7 @@ impl JobContext {
     /// assert_eq!(task.wait().unwrap(), false);
     /// ```
     pub fn is_cancelled(&self) -> bool {
-        self.job.cancel_is_wanted()
+        self.job.is_cancel_requested()
     }
 
     /// Runs `f` with the `tracing` span and subscriber that the job was

@@ -14,7 +14,7 @@ use crate::trace::{self, Origin};
 
 /// Given back when the last of its holders lets go: the job that was admitted by
 /// it, and what that job has submitted.
-pub(crate) type Permit = Arc<OwnedSemaphorePermit>;
+pub(crate) type QueuePermit = Arc<OwnedSemaphorePermit>;
 
 #[derive(Default)]
 pub(crate) struct Extras(Option<Box<Inner>>);
@@ -25,14 +25,14 @@ struct Inner {
     deadline: Option<Instant>,
     /// Taken by the thread that ends the job. The lock is held for a few
     /// instructions, and only by threads that run or discard the job.
-    permit: Mutex<Option<Permit>>,
+    permit: Mutex<Option<QueuePermit>>,
     #[cfg(feature = "test-util")]
     clock: Mutex<Option<ClockHold>>,
 }
 
 impl Extras {
     /// Of a job that is submitted by this thread.
-    pub(crate) fn new(permit: Option<Permit>, deadline: Option<Instant>) -> Self {
+    pub(crate) fn new(permit: Option<QueuePermit>, deadline: Option<Instant>) -> Self {
         let origin = Origin::capture();
         let is_empty = origin.is_none() && permit.is_none() && deadline.is_none();
         Self((!is_empty).then(|| {
@@ -56,12 +56,12 @@ impl Extras {
         deadline.is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    pub(crate) fn permit(&self) -> Option<Permit> {
+    pub(crate) fn permit(&self) -> Option<QueuePermit> {
         self.lock(|inner| &inner.permit, |permit| permit.clone())
     }
 
     /// The job has ended, and its captures are gone.
-    pub(crate) fn give_permit_back(&self) {
+    pub(crate) fn release_permit(&self) {
         if let Some(permit) = self.lock(|inner| &inner.permit, Option::take) {
             // It may wake the next waiter, and a waker is foreign code.
             run_hook("the waker of an `Admit`", || drop(permit));

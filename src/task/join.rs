@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, coop};
 
 use super::{Cancel, Join, RegistryKey};
 use crate::block_on::block_on;
-use crate::error::{Cause, JoinError};
+use crate::error::{CloseReason, JoinError};
 use crate::trace::warn_of_lost_jobs;
 
 /// A job that was submitted, as the one who waits for it has it: a future of
@@ -94,7 +94,7 @@ pub struct Task<T> {
 enum Inner<T> {
     Job(Arc<dyn Join<T>>),
     /// The job was never taken on.
-    Refused(Cause),
+    Refused(CloseReason),
     /// It has returned its output, or was detached.
     Over,
 }
@@ -108,7 +108,7 @@ impl<T> Task<T> {
         }
     }
 
-    pub(crate) fn refused(cause: Cause) -> Self {
+    pub(crate) fn refused(cause: CloseReason) -> Self {
         Self {
             inner: Inner::Refused(cause),
             registered: None,
@@ -148,7 +148,7 @@ impl<T> Task<T> {
     pub fn detach(mut self) {
         match self.take_job() {
             Inner::Job(job) => job.detach(),
-            Inner::Refused(cause) if !cause.was_asked_for() => warn_of_lost_jobs(1),
+            Inner::Refused(cause) if !cause.is_requested() => warn_of_lost_jobs(1),
             _ => {}
         }
     }
@@ -288,7 +288,7 @@ impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         if let Inner::Job(job) = self.take_job() {
             job.clone().as_cancel().cancel();
-            job.abandon();
+            job.drop_join_handle();
         }
     }
 }

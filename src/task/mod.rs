@@ -28,21 +28,21 @@ use std::task::{Context, Poll};
 use futures_task::ArcWake;
 use tokio::task::JoinHandle;
 
-use crate::error::{Cause, JoinError};
+use crate::error::{CloseReason, JoinError};
 use crate::panics::{call_logged, run_hook};
 use crate::trace::warn_of_lost_jobs;
 use completion::{Completion, Slot};
 pub use context::{Cancelled, JobContext};
-pub(crate) use extras::{Extras, Permit};
+pub(crate) use extras::{Extras, QueuePermit};
 pub use join::{AbortHandle, Task};
 pub(crate) use schedule::{Event, RegistryKey, Schedule};
-use state::{Audience, Close, Paused, Progress, State};
+use state::{Close, JoinInterest, Progress, State, ToIdle};
 use tokio_task::{ClosureTask, FutureTask};
 use work::AsLink;
 pub(crate) use work::{ClosureWork, ContextWork, FutureWork, Work};
 
 /// Names, in the log, what a job drops at its end.
-pub(crate) const LEFT_BEHIND: &str = "what a job left behind";
+pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";
 
 /// What anyone who holds a job may do, whatever its type.
 pub(crate) trait Cancel: Send + Sync {
@@ -55,7 +55,7 @@ pub(crate) trait Cancel: Send + Sync {
 pub(crate) trait Join<T>: Cancel {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
     /// The task was dropped: the output will not be asked for.
-    fn abandon(&self);
+    fn drop_join_handle(&self);
     /// Nor will this one, and the job is to run all the same.
     fn detach(&self);
     /// Whether this thread is a worker of the lane that has to run for the job to
@@ -76,16 +76,16 @@ pub(crate) trait Join<T>: Cancel {
 }
 
 /// What a step leaves to be done.
-pub(crate) enum After {
+pub(crate) enum StepEnd {
     /// Nothing: the job has ended, or was closed.
     Ended,
     /// Nothing, until it is woken.
-    Rests,
+    Suspended,
     /// The job was woken in its own step, and belongs back in the queue.
-    Again {
+    Requeue {
         job: Arc<dyn Run>,
         /// It has asked for that, to let others have a turn.
-        gave_way: bool,
+        yielded: bool,
     },
 }
 
@@ -93,16 +93,16 @@ pub(crate) enum After {
 pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed in the queue.
     #[must_use]
-    fn run(self: Arc<Self>) -> After;
+    fn run(self: Arc<Self>) -> StepEnd;
     /// Makes a task of that runtime of a job that has not run yet.
     fn spawn_on(self: Arc<Self>, runtime: &tokio::runtime::Handle) -> JoinHandle<()>;
     /// Closes a job that isn't running, and tells its awaiter at once. The caller
     /// then sees to [`discard`](Self::discard).
-    fn close(&self, cause: Cause);
+    fn close(&self, cause: CloseReason);
     /// Drops the work of a closed job. May be called by more than one.
     fn discard(&self);
     /// Whether the job's own code is to end soon.
-    fn cancel_is_wanted(&self) -> bool;
+    fn is_cancel_requested(&self) -> bool;
     /// Runs `f` inside the span that the job was submitted in.
     fn in_span(&self, f: &mut dyn FnMut());
 }
@@ -127,10 +127,10 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// Before it is queued, for the first time.
     pub(crate) fn submitted(&self) {
         self.scheduler.count(Event::Submitted);
-        self.note_queued();
+        self.time_queued();
     }
 
-    fn note_queued(&self) {
+    fn time_queued(&self) {
         #[cfg(feature = "metrics")]
         crate::metrics::timings::Timings::queued(&self.completion.queued_at);
     }
@@ -141,10 +141,10 @@ impl<W: Work, S: Schedule> Job<W, S> {
     }
 
     /// The job was closed just now, by this thread.
-    fn tell_closed(&self, cause: Cause, audience: Audience, was_suspended: bool) {
+    fn notify_closed(&self, cause: CloseReason, interest: JoinInterest, was_suspended: bool) {
         self.scheduler.count(match cause {
-            Cause::Cancelled => Event::Cancelled,
-            Cause::Expired => Event::Expired,
+            CloseReason::Cancelled => Event::Cancelled,
+            CloseReason::Expired => Event::Expired,
             _ => Event::Dropped,
         });
         self.scheduler.count(if was_suspended {
@@ -152,7 +152,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         } else {
             Event::ClosedQueued
         });
-        if self.completion.closed(cause, audience) {
+        if self.completion.closed(cause, interest) {
             self.scheduler.count_lost();
         }
     }
@@ -163,23 +163,23 @@ impl<W: Work, S: Schedule> Job<W, S> {
 }
 
 impl<W: Work, S: Schedule> Run for Job<W, S> {
-    fn run(self: Arc<Self>) -> After {
+    fn run(self: Arc<Self>) -> StepEnd {
         self.throttle();
         // The step catches what the work panics with. This is for the rest: the
         // subscriber, and what goes with the job's last reference. (Inside of it no
         // reference is moved: that costs more than the rest of a step's bookkeeping.)
-        match call_logged(LEFT_BEHIND, || self.step()).flatten() {
-            Some(Paused::Rest) => {
-                run_hook(LEFT_BEHIND, || drop(self));
-                After::Rests
+        match call_logged(JOB_DESTRUCTOR, || self.step()).flatten() {
+            Some(ToIdle::Suspended) => {
+                run_hook(JOB_DESTRUCTOR, || drop(self));
+                StepEnd::Suspended
             }
-            Some(Paused::Requeue) => After::Again {
+            Some(ToIdle::Requeue) => StepEnd::Requeue {
                 job: self,
-                gave_way: budget::gave_way(),
+                yielded: budget::yielded(),
             },
             _ => {
-                run_hook(LEFT_BEHIND, || drop(self));
-                After::Ended
+                run_hook(JOB_DESTRUCTOR, || drop(self));
+                StepEnd::Ended
             }
         }
     }
@@ -192,10 +192,10 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         }
     }
 
-    fn close(&self, cause: Cause) {
+    fn close(&self, cause: CloseReason) {
         match self.state().close(cause) {
-            Close::WasQueued(audience) => self.tell_closed(cause, audience, false),
-            Close::WasIdle(audience) => self.tell_closed(cause, audience, true),
+            Close::WasQueued(interest) => self.notify_closed(cause, interest, false),
+            Close::WasIdle(interest) => self.notify_closed(cause, interest, true),
             Close::No => {}
         }
     }
@@ -214,9 +214,9 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         self.discard_work(work);
     }
 
-    fn cancel_is_wanted(&self) -> bool {
+    fn is_cancel_requested(&self) -> bool {
         let is_over = || self.scheduler.is_closed() || self.extras.is_past_deadline();
-        self.state().cancel_is_wanted() || (!self.has_ended() && is_over())
+        self.state().is_cancel_requested() || (!self.has_ended() && is_over())
     }
 
     fn in_span(&self, f: &mut dyn FnMut()) {
@@ -235,7 +235,7 @@ where
     fn wake_by_ref(job: &Arc<Self>) {
         if job.state().wake() {
             job.scheduler.count(Event::Woken);
-            job.note_queued();
+            job.time_queued();
             job.scheduler.enqueue(job.clone());
         }
     }
@@ -243,11 +243,13 @@ where
 
 impl<W: Work, S: Schedule> Cancel for Job<W, S> {
     fn cancel(self: Arc<Self>) {
-        self.state().want_cancel();
-        match self.state().close(Cause::Cancelled) {
-            Close::WasQueued(audience) => self.tell_closed(Cause::Cancelled, audience, false),
-            Close::WasIdle(audience) => {
-                self.tell_closed(Cause::Cancelled, audience, true);
+        self.state().request_cancel();
+        match self.state().close(CloseReason::Cancelled) {
+            Close::WasQueued(interest) => {
+                self.notify_closed(CloseReason::Cancelled, interest, false)
+            }
+            Close::WasIdle(interest) => {
+                self.notify_closed(CloseReason::Cancelled, interest, true);
                 // Its destructors belong on the lane, not on the canceller's thread:
                 // there its Tokio task drops it, or a worker that finds it closed.
                 match self.link.as_link().and_then(|link| link.driver.take()) {
@@ -272,8 +274,8 @@ impl<W: Work, S: Schedule> Join<W::Output> for Job<W, S> {
         self.completion.poll(cx)
     }
 
-    fn abandon(&self) {
-        self.completion.abandon();
+    fn drop_join_handle(&self) {
+        self.completion.drop_join_handle();
     }
 
     fn detach(&self) {
@@ -294,7 +296,7 @@ impl<W: Work, S: Schedule> Join<W::Output> for Job<W, S> {
         let key = self.scheduler.register(self.clone());
         // Against the control thread, which looks into the registry after the close.
         if self.scheduler.is_closed() {
-            self.close(Cause::ShutDown);
+            self.close(CloseReason::ShutDown);
         }
         Some(key)
     }

@@ -6,7 +6,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::{Permit, Run};
+use super::{QueuePermit, Run};
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 
@@ -27,7 +27,7 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Before a step: waits while the process is about to use up its CPU quota.
     fn throttle(&self, is_over: impl Fn() -> bool);
     /// Until the answer is dropped, `permit` covers what this thread submits.
-    fn lend(&self, permit: Permit) -> impl Drop;
+    fn lend(&self, permit: QueuePermit) -> impl Drop;
     /// Whether this thread is one of the lane's workers.
     fn is_own_worker(&self) -> bool;
 
@@ -51,7 +51,7 @@ pub(crate) enum Event {
     /// A step began.
     Begun,
     /// A step ended without an output, and the job is about to rest.
-    Rested,
+    Suspended,
     /// A job that rested, or was about to, is to be queued.
     Woken,
     Completed,

@@ -17,7 +17,7 @@
 //!
 //! - QUEUED: exactly one reference to the job is in a queue, or in the hands of
 //!   a thread that has just taken it out, or is to put it in. Whoever takes it
-//!   out calls [`State::start`] and, if it answers [`Start::Run`], owns the
+//!   out calls [`State::to_running`] and, if it answers [`ToRunning::Run`], owns the
 //!   job's slot until it calls `finish`, `pause` or `close_running`.
 //! - RUNNING, WOKEN: the slot belongs to the thread that runs the job.
 //! - IDLE: the work rests in the slot; a wake queues it again.
@@ -43,7 +43,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::Cause;
+use crate::error::CloseReason;
 use crate::sync::{AtomicU32, Ordering::SeqCst, fence_of_loom};
 
 // `finish` is one `fetch_or`, from both that count as running.
@@ -52,22 +52,22 @@ const RUNNING: u32 = 1;
 const IDLE: u32 = 2;
 const WOKEN: u32 = 3;
 const FINISHED: u32 = 7;
-/// And the cause: its place in [`Cause::ALL`].
+/// And the cause: its place in [`CloseReason::ALL`].
 const CLOSED: u32 = 8;
 const PHASE: u32 = 15;
 
-const AWAITED: u32 = 1 << 4;
-const CANCEL_WANTED: u32 = 1 << 5;
-const DROPPED: u32 = 1 << 6;
+const JOIN_WAKER: u32 = 1 << 4;
+const CANCELLED: u32 = 1 << 5;
+const JOIN_DROPPED: u32 = 1 << 6;
 const DETACHED: u32 = 1 << 7;
 
-fn closed(cause: Cause) -> u32 {
+fn closed(cause: CloseReason) -> u32 {
     CLOSED + cause as u32
 }
 
 /// What a thread has to do with a job that it took out of a queue.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum ToRunning {
     /// Run it: the slot belongs to this thread. `was_idle`: it rested, and the
     /// Tokio task that has it was polled.
     Run { was_idle: bool },
@@ -77,15 +77,15 @@ pub(crate) enum Start {
 
 /// What the runner of a step without an output has to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Paused {
+pub(crate) enum ToIdle {
     /// Nothing: the job rests until it is woken, or another thread has it.
-    Rest,
+    Suspended,
     /// Put it into the queue: it was woken while it ran.
     Requeue,
     /// Drop the work and tell the awaiter: the job is closed.
     Discard {
-        cause: Cause,
-        audience: Audience,
+        cause: CloseReason,
+        interest: JoinInterest,
         /// A waker put it into the queue before it was closed, and has counted
         /// that. (Its reference in the queue finds nothing left to do.)
         was_queued: bool,
@@ -96,30 +96,30 @@ pub(crate) enum Paused {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Close {
     /// Closed; its reference in the queue comes to a lane thread.
-    WasQueued(Audience),
+    WasQueued(JoinInterest),
     /// Closed; the work is the caller's to drop (or to have dropped).
-    WasIdle(Audience),
+    WasIdle(JoinInterest),
     /// Running, or ended already: nothing changed.
     No,
 }
 
 /// Who is there to be told of a job's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Audience(u32);
+pub(crate) struct JoinInterest(u32);
 
-impl Audience {
+impl JoinInterest {
     /// There is a waker to be called.
-    pub(crate) fn is_waiting(self) -> bool {
-        self.0 & AWAITED != 0
+    pub(crate) fn has_waker(self) -> bool {
+        self.0 & JOIN_WAKER != 0
     }
 
     /// Nobody will take the output.
-    pub(crate) fn has_gone(self) -> bool {
-        self.0 & (DROPPED | DETACHED) != 0
+    pub(crate) fn is_dropped(self) -> bool {
+        self.0 & (JOIN_DROPPED | DETACHED) != 0
     }
 
     /// Nor would anybody hear that there is none.
-    pub(crate) fn has_detached(self) -> bool {
+    pub(crate) fn is_detached(self) -> bool {
         self.0 & DETACHED != 0
     }
 }
@@ -129,7 +129,7 @@ impl Audience {
 pub(crate) enum Progress {
     NotYet,
     Finished,
-    Closed(Cause),
+    Closed(CloseReason),
 }
 
 #[derive(Debug)]
@@ -162,15 +162,15 @@ impl State {
         }
     }
 
-    pub(crate) fn start(&self) -> Start {
+    pub(crate) fn to_running(&self) -> ToRunning {
         let started = self.step(|phase, _| match phase {
             QUEUED | IDLE => ControlFlow::Continue(RUNNING),
-            CLOSED.. => ControlFlow::Break(Start::Discard),
+            CLOSED.. => ControlFlow::Break(ToRunning::Discard),
             _ => unreachable!("one reference to the job is queued, and no other runs it"),
         });
         started.map_or_else(
             |otherwise| otherwise,
-            |before| Start::Run {
+            |before| ToRunning::Run {
                 was_idle: before & PHASE == IDLE,
             },
         )
@@ -179,20 +179,20 @@ impl State {
     /// The runner's, after a step without an output. The work must be back in
     /// its place before. `lane_is_closed`: the thread that closed the lane could
     /// not close a job that ran, and may have looked before the job rested.
-    pub(crate) fn pause(&self, lane_is_closed: impl FnOnce() -> bool) -> Paused {
+    pub(crate) fn to_idle(&self, lane_is_closed: impl FnOnce() -> bool) -> ToIdle {
         let before = self.step::<()>(|phase, word| {
             ControlFlow::Continue(match phase {
-                _ if word & CANCEL_WANTED != 0 => closed(Cause::Cancelled),
+                _ if word & CANCELLED != 0 => closed(CloseReason::Cancelled),
                 WOKEN => QUEUED,
                 _ => IDLE,
             })
         });
         let before = before.expect("there is always a step to take");
         let was_woken = before & PHASE == WOKEN;
-        if before & CANCEL_WANTED != 0 {
-            return Paused::Discard {
-                cause: Cause::Cancelled,
-                audience: Audience(before),
+        if before & CANCELLED != 0 {
+            return ToIdle::Discard {
+                cause: CloseReason::Cancelled,
+                interest: JoinInterest(before),
                 was_queued: false,
             };
         }
@@ -200,50 +200,50 @@ impl State {
         if lane_is_closed() {
             // Out of WOKEN the job is queued by this very call, which has not
             // counted that; out of IDLE, by a waker, which has.
-            let (audience, was_queued) = match self.close(Cause::ShutDown) {
-                Close::WasIdle(audience) => (audience, false),
-                Close::WasQueued(audience) => (audience, !was_woken),
+            let (interest, was_queued) = match self.close(CloseReason::ShutDown) {
+                Close::WasIdle(interest) => (interest, false),
+                Close::WasQueued(interest) => (interest, !was_woken),
                 // Another thread closed it meanwhile and relies on its reference in the
                 // queue, which is still in the hands of this one.
-                Close::No if was_woken => return Paused::Requeue,
-                Close::No => return Paused::Rest,
+                Close::No if was_woken => return ToIdle::Requeue,
+                Close::No => return ToIdle::Suspended,
             };
-            return Paused::Discard {
-                cause: Cause::ShutDown,
-                audience,
+            return ToIdle::Discard {
+                cause: CloseReason::ShutDown,
+                interest,
                 was_queued,
             };
         }
         if was_woken {
-            Paused::Requeue
+            ToIdle::Requeue
         } else {
-            Paused::Rest
+            ToIdle::Suspended
         }
     }
 
     /// The runner's. The output must be in its place before.
-    pub(crate) fn finish(&self) -> Audience {
-        Audience(self.0.fetch_or(FINISHED, SeqCst))
+    pub(crate) fn finish(&self) -> JoinInterest {
+        JoinInterest(self.0.fetch_or(FINISHED, SeqCst))
     }
 
     /// As [`finish`](Self::finish), where a [`close_running`](Self::close_running)
     /// from outside may have come first: then the output does not count.
-    pub(crate) fn try_finish(&self) -> Option<Audience> {
+    pub(crate) fn try_finish(&self) -> Option<JoinInterest> {
         self.leave_running(FINISHED)
     }
 
     /// The runner's (or, for work outside our queues, anyone's): no output
     /// will come. None if somebody else has ended it.
-    pub(crate) fn close_running(&self, cause: Cause) -> Option<Audience> {
+    pub(crate) fn close_running(&self, cause: CloseReason) -> Option<JoinInterest> {
         self.leave_running(closed(cause))
     }
 
-    fn leave_running(&self, to: u32) -> Option<Audience> {
+    fn leave_running(&self, to: u32) -> Option<JoinInterest> {
         let left = self.step(|phase, _| match phase {
             RUNNING | WOKEN => ControlFlow::Continue(to),
             _ => ControlFlow::Break(()),
         });
-        left.ok().map(Audience)
+        left.ok().map(JoinInterest)
     }
 
     /// Says whether the caller must put the job into the queue.
@@ -257,28 +257,28 @@ impl State {
     }
 
     /// Closes the job from outside, unless it runs or has ended.
-    pub(crate) fn close(&self, cause: Cause) -> Close {
+    pub(crate) fn close(&self, cause: CloseReason) -> Close {
         let closed = self.step(|phase, _| match phase {
             QUEUED | IDLE => ControlFlow::Continue(closed(cause)),
             _ => ControlFlow::Break(Close::No),
         });
         match closed {
-            Ok(before) if before & PHASE == QUEUED => Close::WasQueued(Audience(before)),
-            Ok(before) => Close::WasIdle(Audience(before)),
+            Ok(before) if before & PHASE == QUEUED => Close::WasQueued(JoinInterest(before)),
+            Ok(before) => Close::WasIdle(JoinInterest(before)),
             Err(no) => no,
         }
     }
 
     /// A running job can't be closed from outside: its runner looks. One that has
     /// ended is not marked: what it left behind would take itself for cancelled.
-    pub(crate) fn want_cancel(&self) {
-        let mark = |word| (word & PHASE < FINISHED).then_some(word | CANCEL_WANTED);
+    pub(crate) fn request_cancel(&self) {
+        let mark = |word| (word & PHASE < FINISHED).then_some(word | CANCELLED);
         // An error means that the job has ended.
         let _ = self.0.fetch_update(SeqCst, SeqCst, mark);
     }
 
-    pub(crate) fn cancel_is_wanted(&self) -> bool {
-        self.0.load(SeqCst) & CANCEL_WANTED != 0
+    pub(crate) fn is_cancel_requested(&self) -> bool {
+        self.0.load(SeqCst) & CANCELLED != 0
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -288,24 +288,24 @@ impl State {
     fn progress_of(word: u32) -> Progress {
         match word & PHASE {
             FINISHED => Progress::Finished,
-            phase @ CLOSED.. => Progress::Closed(Cause::ALL[(phase - CLOSED) as usize]),
+            phase @ CLOSED.. => Progress::Closed(CloseReason::ALL[(phase - CLOSED) as usize]),
             _ => Progress::NotYet,
         }
     }
 
     /// The awaiting side's, after it has left a waker: whoever ends the job
     /// from now on calls it.
-    pub(crate) fn set_awaited(&self) -> Progress {
-        Self::progress_of(self.0.fetch_or(AWAITED, SeqCst))
+    pub(crate) fn set_join_waker(&self) -> Progress {
+        Self::progress_of(self.0.fetch_or(JOIN_WAKER, SeqCst))
     }
 
     /// The awaiting side's last word: it wants no output, and that the job
     /// runs on (`detached`) or not. If it has finished already, the output is
     /// the caller's to drop.
-    pub(crate) fn set_gone(&self, detached: bool) -> (Progress, Audience) {
-        let how = if detached { DETACHED } else { DROPPED };
+    pub(crate) fn set_join_dropped(&self, detached: bool) -> (Progress, JoinInterest) {
+        let how = if detached { DETACHED } else { JOIN_DROPPED };
         let before = self.0.fetch_or(how, SeqCst);
-        (Self::progress_of(before), Audience(before))
+        (Self::progress_of(before), JoinInterest(before))
     }
 
     /// No step will ever run again.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::completion::{Slot, wake};
-use super::state::{Paused, Start};
+use super::state::{ToIdle, ToRunning};
 use super::work::{AsLink, Work};
 use super::{Cancel, Event, Job, RegistryKey, Run, Schedule, budget};
-use crate::error::{Cause, JoinError};
+use crate::error::{CloseReason, JoinError};
 use crate::panics::{catch, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
@@ -36,11 +36,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// to be dropped.
     pub(super) fn begin(&self) -> Option<Begun> {
         if self.scheduler.is_closed() {
-            self.close(Cause::ShutDown);
+            self.close(CloseReason::ShutDown);
         } else if self.extras.is_past_deadline() {
-            self.close(Cause::Expired);
+            self.close(CloseReason::Expired);
         }
-        let Start::Run { was_idle } = self.state().start() else {
+        let ToRunning::Run { was_idle } = self.state().to_running() else {
             return None;
         };
         if was_idle {
@@ -99,7 +99,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         } else {
             Event::Completed
         });
-        self.extras.give_permit_back();
+        self.extras.release_permit();
         if panicked {
             // The log may hear of it. The span's scope is foreign code.
             run_hook("a job's span", || {
@@ -111,18 +111,18 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    /// The step is over and there is no output; a [`Paused::Discard`] is told of.
-    pub(super) fn pause(&self) -> Paused {
-        self.scheduler.count_in_step(Event::Rested);
-        let paused = self.state().pause(|| self.scheduler.is_closed());
+    /// The step is over and there is no output; a [`ToIdle::Discard`] is told of.
+    pub(super) fn pause(&self) -> ToIdle {
+        self.scheduler.count_in_step(Event::Suspended);
+        let paused = self.state().to_idle(|| self.scheduler.is_closed());
         match &paused {
-            Paused::Rest => {}
-            Paused::Requeue => self.scheduler.count_in_step(Event::Woken),
-            Paused::Discard {
+            ToIdle::Suspended => {}
+            ToIdle::Requeue => self.scheduler.count_in_step(Event::Woken),
+            ToIdle::Discard {
                 cause,
-                audience,
+                interest,
                 was_queued,
-            } => self.tell_closed(*cause, *audience, !was_queued),
+            } => self.notify_closed(*cause, *interest, !was_queued),
         }
         paused
     }
@@ -132,7 +132,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         if let Some(work) = work {
             self.drop_work(work);
             // Not before: a limit bounds what waiting jobs hold in memory.
-            self.extras.give_permit_back();
+            self.extras.release_permit();
             #[cfg(feature = "test-util")]
             drop(self.extras.take_clock());
         }
@@ -140,7 +140,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// A step on a thread that took the job out of the lane's queue. None: it has
     /// ended.
-    pub(super) fn step(self: &Arc<Self>) -> Option<Paused> {
+    pub(super) fn step(self: &Arc<Self>) -> Option<ToIdle> {
         let Some(_begun) = self.begin() else {
             self.discard();
             return None;
@@ -157,7 +157,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 drop(slot);
                 self.enter_registry();
                 let paused = self.pause();
-                if let Paused::Discard { .. } = paused {
+                if let ToIdle::Discard { .. } = paused {
                     self.discard();
                 }
                 Some(paused)

@@ -15,10 +15,10 @@ use std::task::{Context, Poll, Waker};
 use tokio::task::coop;
 
 use super::completion::Slot;
-use super::state::Paused;
+use super::state::ToIdle;
 use super::work::{AsLink, Work};
-use super::{Job, LEFT_BEHIND, Run, Schedule};
-use crate::error::Cause;
+use super::{JOB_DESTRUCTOR, Job, Run, Schedule};
+use crate::error::CloseReason;
 use crate::panics::{call_logged, run_hook};
 
 /// None once it is over: what goes with the last reference is foreign code.
@@ -37,9 +37,9 @@ impl Future for ClosureTask {
 
 impl Drop for ClosureTask {
     fn drop(&mut self) {
-        run_hook(LEFT_BEHIND, || {
+        run_hook(JOB_DESTRUCTOR, || {
             if let Some(job) = self.0.take() {
-                job.close(Cause::ShutDown);
+                job.close(CloseReason::ShutDown);
                 job.discard();
             }
         });
@@ -83,11 +83,11 @@ impl<W: Work, S: Schedule> FutureTask<W, S> {
             link.driver.register(waker);
         }
         match job.pause() {
-            Paused::Discard { .. } => {
+            ToIdle::Discard { .. } => {
                 job.discard_work(slot.take_work());
                 Poll::Ready(())
             }
-            Paused::Rest | Paused::Requeue => Poll::Pending,
+            ToIdle::Suspended | ToIdle::Requeue => Poll::Pending,
         }
     }
 }
@@ -101,16 +101,16 @@ impl<W: Work, S: Schedule> Future for FutureTask<W, S> {
             job.throttle();
         }
         // The step catches what the work panics with. This is for the subscriber.
-        call_logged(LEFT_BEHIND, || this.step(cx.waker())).unwrap_or(Poll::Ready(()))
+        call_logged(JOB_DESTRUCTOR, || this.step(cx.waker())).unwrap_or(Poll::Ready(()))
     }
 }
 
 /// The task has ended, or its runtime shuts down.
 impl<W: Work, S: Schedule> Drop for FutureTask<W, S> {
     fn drop(&mut self) {
-        run_hook(LEFT_BEHIND, || {
+        run_hook(JOB_DESTRUCTOR, || {
             if let Some(job) = self.job.take() {
-                job.close(Cause::ShutDown);
+                job.close(CloseReason::ShutDown);
                 job.discard_work(self.slot.take_work());
             }
         });

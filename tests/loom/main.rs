@@ -23,8 +23,8 @@ mod task {
 }
 #[path = "../../src/bridge/buffer.rs"]
 mod bridge;
-#[path = "../../src/pool/tickets.rs"]
-mod tickets;
+#[path = "../../src/pool/idle.rs"]
+mod idle;
 
 mod of_bridges;
 mod of_drainers;

@@ -8,15 +8,15 @@ use loom::sync::atomic::Ordering::SeqCst;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
 
+use crate::idle::{Idle, Wakeup};
 use crate::model;
 use crate::sync::Queue;
-use crate::tickets::{Kick, Tickets};
 
 /// A lane of the rayon backend, as in `backend/rayon.rs`. A ticket's worker is the
 /// thread that spawns it.
 struct Drained {
     queue: Queue<()>,
-    tickets: Tickets,
+    idle: Idle,
     /// Counted outside of the model, so that it orders nothing there. The next too.
     ran: AtomicUsize,
     /// Tickets spawned by a drainer that goes on with its own job.
@@ -30,7 +30,7 @@ impl Drained {
     fn with_workers(workers: usize) -> Arc<Self> {
         Arc::new(Self {
             queue: Queue::new(),
-            tickets: Tickets::new(workers),
+            idle: Idle::new(workers),
             ran: AtomicUsize::new(0),
             spawned: AtomicUsize::new(0),
             unparked: Notify::new(),
@@ -42,80 +42,81 @@ impl Drained {
         self.queue.is_empty()
     }
 
-    fn push(&self) -> Kick {
+    fn push(&self) -> Wakeup {
         self.queue.push(());
         fence(SeqCst);
-        self.tickets.kick()
+        self.idle.notify()
     }
 
     /// A push, and what follows from it. A ticket's worker is the thread that
     /// gets it.
-    fn push_and_drain(&self, then: Idle) {
+    fn push_and_drain(&self, then: WhenIdle) {
         match self.push() {
-            Kick::Spawn => self.drain(0, then),
-            other => self.obey(other),
+            Wakeup::Spawn => self.drain(0, then),
+            other => self.handle(other),
         }
     }
 
-    fn obey(&self, kick: Kick) {
-        match kick {
-            Kick::Nothing => {}
-            Kick::Spawn => drop(self.spawned.fetch_add(1, SeqCst)),
-            Kick::Unpark(0) => self.unparked.notify(),
-            Kick::Unpark(other) => unreachable!("only worker 0 parks, not {other}"),
+    fn handle(&self, notify: Wakeup) {
+        match notify {
+            Wakeup::Nothing => {}
+            Wakeup::Spawn => drop(self.spawned.fetch_add(1, SeqCst)),
+            Wakeup::Unpark(0) => self.unparked.notify(),
+            Wakeup::Unpark(other) => unreachable!("only worker 0 parks, not {other}"),
         }
     }
 
     /// No worker parks from now on.
-    fn lend(&self) {
+    fn keep_from_parking(&self) {
         self.lent.store(true, SeqCst);
         fence(SeqCst);
-        if self.tickets.unpark_any().is_some() {
+        if self.idle.unpark_any().is_some() {
             self.unparked.notify();
         }
     }
 
-    fn drain(&self, worker: usize, then: Idle) {
+    fn drain(&self, worker: usize, then: WhenIdle) {
         let mut searching = true;
         loop {
             while self.queue.pop().is_some() {
                 if std::mem::take(&mut searching) {
-                    self.obey(self.tickets.found(|| self.is_empty()));
+                    self.handle(self.idle.found(|| self.is_empty()));
                 }
                 self.ran.fetch_add(1, SeqCst);
             }
-            if then == Idle::Lingers {
-                searching = searching || self.tickets.try_search();
+            if then == WhenIdle::Lingers {
+                searching = searching || self.idle.try_search();
             }
             let shall_stay = || !self.is_empty() || self.lent.load(SeqCst);
-            let parks = matches!(then, Idle::Parks | Idle::Looks) && !self.lent.load(SeqCst);
-            if parks && self.tickets.try_park(worker, &mut searching, shall_stay) {
+            let parks =
+                matches!(then, WhenIdle::Parks | WhenIdle::Looks) && !self.lent.load(SeqCst);
+            if parks && self.idle.try_park(worker, &mut searching, shall_stay) {
                 searching = true;
                 // Its time may be over at once: it looks for other work then.
-                if then == Idle::Looks && self.tickets.unpark(worker) {
+                if then == WhenIdle::Looks && self.idle.unpark(worker) {
                     searching = false;
-                    self.obey(self.tickets.found(|| self.is_empty()));
+                    self.handle(self.idle.found(|| self.is_empty()));
                 } else {
-                    while self.tickets.is_parked() {
+                    while self.idle.is_parked() {
                         self.unparked.wait();
                     }
                     continue;
                 }
             }
-            match self.tickets.retire(searching, || self.is_empty()) {
-                Kick::Spawn => searching = true,
+            match self.idle.deactivate(searching, || self.is_empty()) {
+                Wakeup::Spawn => searching = true,
                 other => {
-                    self.obey(other);
+                    self.handle(other);
                     return;
                 }
             }
         }
     }
 
-    /// As `Drainers::refuse`: the caller can't use the ticket that it has. One that
+    /// As `ActiveWorkers::refuse`: the caller can't use the ticket that it has. One that
     /// it offers to all is spawned, as far as the model goes.
     fn refuse(&self) {
-        self.obey(self.tickets.retire(true, || self.is_empty()));
+        self.handle(self.idle.deactivate(true, || self.is_empty()));
     }
 
     /// Whether there was one.
@@ -125,10 +126,10 @@ impl Drained {
         taken.is_ok()
     }
 
-    /// The tickets that were spawned come to their workers, one by one.
+    /// The idle that were spawned come to their workers, one by one.
     fn use_spawned(&self) {
         while self.take_spawned() {
-            self.drain(0, Idle::Goes);
+            self.drain(0, WhenIdle::Goes);
         }
     }
 
@@ -136,13 +137,13 @@ impl Drained {
         assert_eq!(self.ran.load(SeqCst), jobs);
         assert!(self.is_empty());
         // And the word is as it was: a ticket, or a parked worker, is to be had.
-        assert_ne!(self.tickets.kick(), Kick::Nothing);
+        assert_ne!(self.idle.notify(), Wakeup::Nothing);
     }
 }
 
 /// What a drainer does that finds no job.
 #[derive(Clone, Copy, PartialEq)]
-enum Idle {
+enum WhenIdle {
     Goes,
     Lingers,
     Parks,
@@ -151,7 +152,7 @@ enum Idle {
 
 /// Two threads push, and each that gets a ticket drains: when all have gone, the
 /// queue is empty.
-fn no_job_is_left_without_a_drainer(workers: usize, [mine, others]: [Idle; 2]) {
+fn no_job_is_left_without_a_drainer(workers: usize, [mine, others]: [WhenIdle; 2]) {
     model(move || {
         let lane = Drained::with_workers(workers);
         let other = thread::spawn({
@@ -159,7 +160,7 @@ fn no_job_is_left_without_a_drainer(workers: usize, [mine, others]: [Idle; 2]) {
             move || lane.push_and_drain(others)
         });
         lane.push_and_drain(mine);
-        lane.lend();
+        lane.keep_from_parking();
         other.join().unwrap();
         lane.use_spawned();
         lane.check(2);
@@ -168,45 +169,45 @@ fn no_job_is_left_without_a_drainer(workers: usize, [mine, others]: [Idle; 2]) {
 
 #[test]
 fn no_job_is_left_by_one_drainer() {
-    no_job_is_left_without_a_drainer(1, [Idle::Goes, Idle::Goes]);
+    no_job_is_left_without_a_drainer(1, [WhenIdle::Goes, WhenIdle::Goes]);
 }
 
 #[test]
 fn no_job_is_left_by_two_drainers() {
-    no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Goes]);
+    no_job_is_left_without_a_drainer(2, [WhenIdle::Goes, WhenIdle::Goes]);
 }
 
 #[test]
 fn no_job_is_left_by_drainers_that_linger() {
-    no_job_is_left_without_a_drainer(2, [Idle::Lingers, Idle::Lingers]);
+    no_job_is_left_without_a_drainer(2, [WhenIdle::Lingers, WhenIdle::Lingers]);
 }
 
 /// The one that parks is woken by a push, or by the end of the test.
 #[test]
 fn no_job_is_left_by_a_drainer_that_parks() {
-    no_job_is_left_without_a_drainer(1, [Idle::Goes, Idle::Parks]);
-    no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Parks]);
+    no_job_is_left_without_a_drainer(1, [WhenIdle::Goes, WhenIdle::Parks]);
+    no_job_is_left_without_a_drainer(2, [WhenIdle::Goes, WhenIdle::Parks]);
 }
 
 /// The same if its time is over just then.
 #[test]
 fn no_job_is_left_by_a_drainer_that_looks_for_other_work() {
-    no_job_is_left_without_a_drainer(1, [Idle::Goes, Idle::Looks]);
-    no_job_is_left_without_a_drainer(2, [Idle::Goes, Idle::Looks]);
+    no_job_is_left_without_a_drainer(1, [WhenIdle::Goes, WhenIdle::Looks]);
+    no_job_is_left_without_a_drainer(2, [WhenIdle::Goes, WhenIdle::Looks]);
 }
 
 /// Of two threads that want a parked worker, one gets it, or it is gone already.
 #[test]
 fn a_parked_worker_is_woken_once() {
     model(|| {
-        let tickets = Arc::new(Tickets::new(1));
-        assert_eq!(tickets.kick(), Kick::Spawn);
-        assert!(tickets.try_park(0, &mut true, || false));
+        let idle = Arc::new(Idle::new(1));
+        assert_eq!(idle.notify(), Wakeup::Spawn);
+        assert!(idle.try_park(0, &mut true, || false));
         let others = [(); 2].map(|()| {
-            let tickets = tickets.clone();
-            thread::spawn(move || tickets.kick() == Kick::Unpark(0))
+            let idle = idle.clone();
+            thread::spawn(move || idle.notify() == Wakeup::Unpark(0))
         });
-        let itself = tickets.unpark(0);
+        let itself = idle.unpark(0);
         let woken = others.map(|other| other.join().unwrap());
         let times = woken.into_iter().filter(|woken| *woken).count() + usize::from(itself);
         assert_eq!(times, 1);
@@ -222,10 +223,10 @@ fn no_job_is_left_by_a_ticket_that_is_refused() {
         for workers in [1, 2] {
             model(move || {
                 let lane = Drained::with_workers(workers);
-                assert_eq!(lane.push(), Kick::Spawn);
+                assert_eq!(lane.push(), Wakeup::Spawn);
                 let other = thread::spawn({
                     let lane = lane.clone();
-                    move || lane.push_and_drain(Idle::Goes)
+                    move || lane.push_and_drain(WhenIdle::Goes)
                 });
                 lane.spawned.fetch_add(1, SeqCst);
                 for _ in 0..refusals {
@@ -246,13 +247,13 @@ fn no_job_is_left_by_a_ticket_that_is_refused() {
 fn a_ticket_that_is_refused_wakes_the_parked_worker() {
     model(|| {
         let lane = Drained::with_workers(2);
-        assert_eq!(lane.push(), Kick::Spawn);
+        assert_eq!(lane.push(), Wakeup::Spawn);
         let other = thread::spawn({
             let lane = lane.clone();
-            move || lane.push_and_drain(Idle::Parks)
+            move || lane.push_and_drain(WhenIdle::Parks)
         });
         lane.refuse();
-        lane.lend();
+        lane.keep_from_parking();
         other.join().unwrap();
         lane.use_spawned();
         lane.check(2);
@@ -265,7 +266,7 @@ fn a_ticket_that_is_refused_wakes_the_parked_worker() {
 fn no_job_is_left_behind_one_that_waits_for_it() {
     struct Pair {
         queue: Queue<()>,
-        tickets: Tickets,
+        idle: Idle,
         begun: AtomicUsize,
         both_run: Notify,
     }
@@ -274,11 +275,11 @@ fn no_job_is_left_behind_one_that_waits_for_it() {
         fn push(self: &Arc<Self>) {
             self.queue.push(());
             fence(SeqCst);
-            self.obey(self.tickets.kick());
+            self.handle(self.idle.notify());
         }
 
-        fn obey(self: &Arc<Self>, kick: Kick) {
-            if kick == Kick::Spawn {
+        fn handle(self: &Arc<Self>, notify: Wakeup) {
+            if notify == Wakeup::Spawn {
                 let lane = self.clone();
                 thread::spawn(move || lane.drain());
             }
@@ -290,7 +291,7 @@ fn no_job_is_left_behind_one_that_waits_for_it() {
             loop {
                 while self.queue.pop().is_some() {
                     if std::mem::take(&mut searching) {
-                        self.obey(self.tickets.found(is_empty));
+                        self.handle(self.idle.found(is_empty));
                     }
                     if self.begun.fetch_add(1, SeqCst) == 0 {
                         self.both_run.wait();
@@ -298,8 +299,8 @@ fn no_job_is_left_behind_one_that_waits_for_it() {
                         self.both_run.notify();
                     }
                 }
-                match self.tickets.retire(searching, is_empty) {
-                    Kick::Spawn => searching = true,
+                match self.idle.deactivate(searching, is_empty) {
+                    Wakeup::Spawn => searching = true,
                     _ => return,
                 }
             }
@@ -309,7 +310,7 @@ fn no_job_is_left_behind_one_that_waits_for_it() {
     model(|| {
         let lane = Arc::new(Pair {
             queue: Queue::new(),
-            tickets: Tickets::new(2),
+            idle: Idle::new(2),
             begun: AtomicUsize::new(0),
             both_run: Notify::new(),
         });

@@ -10,11 +10,11 @@ use loom::sync::atomic::Ordering::SeqCst;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
 
-use crate::error::{self, Cause};
+use crate::error::{self, CloseReason};
 use crate::model;
 use crate::sync::{Mutex, Queue};
 use crate::task::completion::{Completion, Slot, wake};
-use crate::task::state::{Audience, Close, Paused, Start, State};
+use crate::task::state::{Close, JoinInterest, State, ToIdle, ToRunning};
 
 /// Counted outside of the model, so that it orders nothing there.
 #[derive(Default)]
@@ -113,20 +113,20 @@ impl Model {
     }
 
     /// `was_suspended`: by the counters, until now.
-    fn tell_closed(&self, cause: Cause, audience: Audience, was_suspended: bool) {
+    fn notify_closed(&self, cause: CloseReason, interest: JoinInterest, was_suspended: bool) {
         self.counters.closed.add();
         if was_suspended {
             self.counters.closed_suspended.add();
         } else {
             self.counters.closed_queued.add();
         }
-        self.completion.closed(cause, audience);
+        self.completion.closed(cause, interest);
     }
 
-    fn close(&self, cause: Cause) {
+    fn close(&self, cause: CloseReason) {
         match self.state().close(cause) {
-            Close::WasQueued(audience) => self.tell_closed(cause, audience, false),
-            Close::WasIdle(audience) => self.tell_closed(cause, audience, true),
+            Close::WasQueued(interest) => self.notify_closed(cause, interest, false),
+            Close::WasIdle(interest) => self.notify_closed(cause, interest, true),
             Close::No => {}
         }
     }
@@ -145,14 +145,14 @@ impl Model {
             return false;
         }
         if self.is_closed() {
-            self.close(Cause::ShutDown);
+            self.close(CloseReason::ShutDown);
             self.discard();
             return true;
         }
         if self.expired.get() > 0 {
-            self.close(Cause::Expired);
+            self.close(CloseReason::Expired);
         }
-        let Start::Run { was_idle } = self.state().start() else {
+        let ToRunning::Run { was_idle } = self.state().to_running() else {
             self.discard();
             return true;
         };
@@ -176,18 +176,18 @@ impl Model {
             self.registered.add();
         }
         self.counters.rested.add();
-        match self.state().pause(|| self.is_closed()) {
-            Paused::Rest => {}
-            Paused::Requeue => {
+        match self.state().to_idle(|| self.is_closed()) {
+            ToIdle::Suspended => {}
+            ToIdle::Requeue => {
                 self.counters.woken.add();
                 self.queue.push(());
             }
-            Paused::Discard {
+            ToIdle::Discard {
                 cause,
-                audience,
+                interest,
                 was_queued,
             } => {
-                self.tell_closed(cause, audience, !was_queued);
+                self.notify_closed(cause, interest, !was_queued);
                 self.discard();
             }
         }
@@ -201,11 +201,13 @@ impl Model {
     }
 
     fn cancel(&self) {
-        self.state().want_cancel();
-        match self.state().close(Cause::Cancelled) {
-            Close::WasQueued(audience) => self.tell_closed(Cause::Cancelled, audience, false),
-            Close::WasIdle(audience) => {
-                self.tell_closed(Cause::Cancelled, audience, true);
+        self.state().request_cancel();
+        match self.state().close(CloseReason::Cancelled) {
+            Close::WasQueued(interest) => {
+                self.notify_closed(CloseReason::Cancelled, interest, false)
+            }
+            Close::WasIdle(interest) => {
+                self.notify_closed(CloseReason::Cancelled, interest, true);
                 self.enqueue();
             }
             Close::No => {}
@@ -217,7 +219,7 @@ impl Model {
         self.enqueue();
     }
 
-    /// As the lane does: a thread that pushes looks afterwards. The warden has gone
+    /// As the lane does: a thread that pushes looks afterwards. The control thread has gone
     /// already.
     fn enqueue(&self) {
         self.queue.push(());
@@ -229,20 +231,20 @@ impl Model {
 
     fn sweep(&self) {
         while self.queue.pop().is_some() {
-            self.close(Cause::ShutDown);
+            self.close(CloseReason::ShutDown);
             if self.state().has_ended() {
                 self.discard();
             }
         }
     }
 
-    /// What the lane's closing and its warden do.
+    /// What the lane's closing and its control thread do.
     fn shut_down(&self) {
         self.closed.store(true, SeqCst);
         fence(SeqCst);
         self.sweep();
         if self.registered.get() > 0 {
-            self.close(Cause::ShutDown);
+            self.close(CloseReason::ShutDown);
             if self.state().has_ended() {
                 self.discard();
             }
@@ -256,7 +258,7 @@ impl Model {
             Poll::Pending if !std::mem::replace(&mut is_entered, true) => {
                 *self.awaited.lock().unwrap() = true;
                 if self.is_closed() {
-                    self.close(Cause::ShutDown);
+                    self.close(CloseReason::ShutDown);
                 }
                 self.completion.poll(cx)
             }
@@ -264,13 +266,13 @@ impl Model {
         }))
     }
 
-    /// What the lane's closing and its warden do there.
+    /// What the lane's closing and its control thread do there.
     fn shut_down_runtime(&self) {
         self.closed.store(true, SeqCst);
         fence(SeqCst);
         let is_awaited = *self.awaited.lock().unwrap();
         if is_awaited {
-            self.close(Cause::ShutDown);
+            self.close(CloseReason::ShutDown);
             if self.state().has_ended() {
                 self.discard();
             }
@@ -279,7 +281,7 @@ impl Model {
 
     /// As the job's Tokio task does.
     fn drop_task(&self) {
-        self.close(Cause::ShutDown);
+        self.close(CloseReason::ShutDown);
         self.discard();
     }
 
@@ -350,9 +352,9 @@ fn cancel_and_deadline_against_a_step() {
 fn a_submission_against_a_shutdown() {
     model(|| {
         let job = Model::unsubmitted();
-        let warden = on_thread(&job, Model::shut_down);
+        let control = on_thread(&job, Model::shut_down);
         job.submit();
-        warden.join().unwrap();
+        control.join().unwrap();
         if job.queue.pop().is_some() {
             panic!("it is forgotten in the queue");
         }
@@ -367,10 +369,10 @@ fn wake_and_shutdown_against_a_step() {
     model(|| {
         let job = Model::new();
         let waker = on_thread(&job, Model::wake);
-        let warden = on_thread(&job, Model::shut_down);
+        let control = on_thread(&job, Model::shut_down);
         job.run_next();
         waker.join().unwrap();
-        warden.join().unwrap();
+        control.join().unwrap();
         while job.run_next() {}
         match job.join() {
             Ok(output) => assert_eq!(output, 7),
@@ -386,12 +388,12 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
     model(|| {
         let job = Model::new();
         let canceller = on_thread(&job, Model::cancel);
-        let warden = on_thread(&job, Model::shut_down);
+        let control = on_thread(&job, Model::shut_down);
         let waker = on_thread(&job, Model::wake);
         job.run_next();
         waker.join().unwrap();
         canceller.join().unwrap();
-        warden.join().unwrap();
+        control.join().unwrap();
         while job.run_next() {}
         let result = job.join();
         assert!(result.is_ok_and(|output| output == 7) || job.counters.closed.get() == 1);
@@ -405,9 +407,9 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
 fn an_awaiter_against_a_shutdown() {
     model(|| {
         let job = Model::new();
-        let warden = on_thread(&job, Model::shut_down_runtime);
+        let control = on_thread(&job, Model::shut_down_runtime);
         assert!(job.join_on_runtime().unwrap_err().is_shutdown());
-        warden.join().unwrap();
+        control.join().unwrap();
         // The workers are free again.
         job.drop_task();
         job.check_end();
@@ -419,12 +421,12 @@ fn an_awaiter_against_a_shutdown() {
 fn an_awaiter_against_a_shutdown_and_a_step() {
     model(|| {
         let job = Model::new();
-        let warden = on_thread(&job, Model::shut_down_runtime);
+        let control = on_thread(&job, Model::shut_down_runtime);
         let worker = on_thread(&job, |job| {
             assert!(job.run_next());
         });
         assert!(job.join_on_runtime().unwrap_err().is_shutdown());
-        warden.join().unwrap();
+        control.join().unwrap();
         worker.join().unwrap();
         job.drop_task();
         job.check_end();
@@ -448,13 +450,13 @@ fn a_cancel_against_the_end() {
             }
         });
         job.run_next();
-        let is_wanted = job.state().cancel_is_wanted();
+        let is_wanted = job.state().is_cancel_requested();
         let came_after = canceller.join().unwrap();
-        assert!(!(came_after && job.state().cancel_is_wanted()));
+        assert!(!(came_after && job.state().is_cancel_requested()));
         // It came before the end, or never: a look after that finds the same.
-        assert_eq!(job.state().cancel_is_wanted(), is_wanted);
+        assert_eq!(job.state().is_cancel_requested(), is_wanted);
         job.cancel();
-        assert_eq!(job.state().cancel_is_wanted(), is_wanted);
+        assert_eq!(job.state().is_cancel_requested(), is_wanted);
         match job.join() {
             Ok(output) => assert_eq!(output, 7),
             // In the queue.
@@ -514,7 +516,7 @@ fn finish_against_abandon() {
             let output = output.clone();
             move || finish(&completion, output)
         });
-        completion.abandon();
+        completion.drop_join_handle();
         runner.join().unwrap();
         assert_eq!(Arc::strong_count(&output), 1, "the output is still there");
     });
@@ -529,10 +531,10 @@ fn try_finish_against_cancel() {
             let completion = completion.clone();
             move || completion.try_finish(Ok(5))
         });
-        let audience = completion.state.close_running(Cause::Cancelled);
-        let cancelled = audience.is_some();
-        if let Some(audience) = audience {
-            completion.closed(Cause::Cancelled, audience);
+        let interest = completion.state.close_running(CloseReason::Cancelled);
+        let cancelled = interest.is_some();
+        if let Some(interest) = interest {
+            completion.closed(CloseReason::Cancelled, interest);
         }
         match block_on(poll_fn(|cx| completion.poll(cx))) {
             Ok(output) => assert!(!cancelled && output == 5),

@@ -48,7 +48,7 @@ pub(crate) struct Run {
     pub(crate) admits: Vec<(usize, Admit, Arc<Flag>)>,
     pub(crate) steps: mpsc::Receiver<usize>,
     step: mpsc::Sender<usize>,
-    /// Whether the last call gave the lane, or its warden, something to do.
+    /// Whether the last call gave the lane, or its control thread, something to do.
     pub(crate) lane_is_at_it: bool,
 }
 

@@ -24,7 +24,7 @@
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 
 /// Issued tickets in the lower half of the word, searchers above.
-const ISSUED: usize = 1;
+const ACTIVE: usize = 1;
 const SEARCHING: usize = 1 << (usize::BITS / 2);
 /// There is one ticket, and its worker is parked: its number is in the lower
 /// half instead of the count.
@@ -32,7 +32,7 @@ const PARKED: usize = 1 << (usize::BITS - 1);
 
 /// What a pusher has to do.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Kick {
+pub(crate) enum Wakeup {
     Nothing,
     /// Spawn a ticket; it is searching.
     Spawn,
@@ -40,12 +40,12 @@ pub(crate) enum Kick {
     Unpark(usize),
 }
 
-pub(crate) struct Tickets {
+pub(crate) struct Idle {
     word: AtomicUsize,
     workers: usize,
 }
 
-impl Tickets {
+impl Idle {
     pub(crate) fn new(workers: usize) -> Self {
         Self {
             word: AtomicUsize::new(0),
@@ -58,18 +58,18 @@ impl Tickets {
     }
 
     /// After a push and a fence.
-    pub(crate) fn kick(&self) -> Kick {
+    pub(crate) fn notify(&self) -> Wakeup {
         let mut word = self.word.load(SeqCst);
         loop {
-            let (to, kick) = if word & PARKED != 0 {
-                (ISSUED + SEARCHING, Kick::Unpark(word & !PARKED))
-            } else if word < SEARCHING && word < self.workers * ISSUED {
-                (word + ISSUED + SEARCHING, Kick::Spawn)
+            let (to, notify) = if word & PARKED != 0 {
+                (ACTIVE + SEARCHING, Wakeup::Unpark(word & !PARKED))
+            } else if word < SEARCHING && word < self.workers * ACTIVE {
+                (word + ACTIVE + SEARCHING, Wakeup::Spawn)
             } else {
-                return Kick::Nothing;
+                return Wakeup::Nothing;
             };
             match self.swap(word, to) {
-                Ok(_) => return kick,
+                Ok(_) => return notify,
                 Err(now) => word = now,
             }
         }
@@ -88,12 +88,12 @@ impl Tickets {
 
     /// A searcher has taken a job, or turns to something else. The answer is for
     /// another worker.
-    pub(crate) fn found(&self, is_empty: impl FnOnce() -> bool) -> Kick {
+    pub(crate) fn found(&self, is_empty: impl FnOnce() -> bool) -> Wakeup {
         self.lower(SEARCHING);
         if is_empty() {
-            Kick::Nothing
+            Wakeup::Nothing
         } else {
-            self.kick()
+            self.notify()
         }
     }
 
@@ -112,9 +112,9 @@ impl Tickets {
         shall_stay: impl FnOnce() -> bool,
     ) -> bool {
         let alone = if *searching {
-            ISSUED + SEARCHING
+            ACTIVE + SEARCHING
         } else {
-            ISSUED
+            ACTIVE
         };
         if self.swap(alone, PARKED | worker).is_err() {
             return false;
@@ -132,7 +132,7 @@ impl Tickets {
     /// The parked worker's own, or somebody's who needs it elsewhere. False if
     /// another was first.
     pub(crate) fn unpark(&self, worker: usize) -> bool {
-        self.swap(PARKED | worker, ISSUED + SEARCHING).is_ok()
+        self.swap(PARKED | worker, ACTIVE + SEARCHING).is_ok()
     }
 
     /// Whom to unpark, for one who needs the parked worker elsewhere.
@@ -144,16 +144,16 @@ impl Tickets {
     /// A worker gives its ticket back, unless a job came meanwhile that no other is
     /// sure to come for: a ticket that is to be spawned is then the caller's to use
     /// or to pass on.
-    pub(crate) fn retire(&self, searching: bool, is_empty: impl FnOnce() -> bool) -> Kick {
+    pub(crate) fn deactivate(&self, searching: bool, is_empty: impl FnOnce() -> bool) -> Wakeup {
         self.lower(if searching {
-            ISSUED + SEARCHING
+            ACTIVE + SEARCHING
         } else {
-            ISSUED
+            ACTIVE
         });
         if is_empty() {
-            Kick::Nothing
+            Wakeup::Nothing
         } else {
-            self.kick()
+            self.notify()
         }
     }
 

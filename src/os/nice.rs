@@ -14,24 +14,24 @@ pub(crate) const MAX_NICE: u8 = 19;
 pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Weight {
+pub(crate) struct Niceness {
     pub(crate) nice: i32,
     /// `SCHED_IDLE`.
     #[cfg(feature = "idle-class")]
     pub(crate) idle: bool,
 }
 
-impl Weight {
+impl Niceness {
     #[cfg(feature = "idle-class")]
     pub(crate) const IDLE: Self = Self {
         nice: MAX_NICE as i32,
         idle: true,
     };
 
-    /// That of a thread born with `birth_nice` which has raised it.
-    pub(crate) fn after_raise(birth_nice: i32, by: u8) -> Self {
+    /// That of a thread born with `base_nice` which has raised it.
+    pub(crate) fn raised_by(base_nice: i32, by: u8) -> Self {
         Self {
-            nice: (birth_nice + i32::from(by)).min(MAX_NICE.into()),
+            nice: (base_nice + i32::from(by)).min(MAX_NICE.into()),
             #[cfg(feature = "idle-class")]
             idle: false,
         }
@@ -47,18 +47,18 @@ pub(crate) fn current_nice() -> i32 {
 
 /// Gives this thread that weight; never a greater one than it has.
 #[cfg(target_os = "linux")]
-pub(crate) fn take_on(weight: Weight) -> io::Result<()> {
+pub(crate) fn apply(niceness: Niceness) -> io::Result<()> {
     #[cfg(feature = "idle-class")]
     // Before the nice value: thread-priority sets that to 0, or tries to.
-    let class = if weight.idle {
+    let class = if niceness.idle {
         join_idle_class()
     } else {
         Ok(())
     };
     #[cfg(not(feature = "idle-class"))]
     let class = Ok(());
-    if current_nice() < weight.nice {
-        rustix::process::setpriority_process(None, weight.nice)?;
+    if current_nice() < niceness.nice {
+        rustix::process::setpriority_process(None, niceness.nice)?;
     }
     class
 }
@@ -88,6 +88,6 @@ pub(crate) fn current_nice() -> i32 {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn take_on(_weight: Weight) -> io::Result<()> {
+pub(crate) fn apply(_niceness: Niceness) -> io::Result<()> {
     Ok(())
 }

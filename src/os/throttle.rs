@@ -62,7 +62,7 @@ const NAP: Duration = Duration::from_millis(5);
 /// calls, and dear for small jobs.
 const LOOK_AGAIN: Duration = Duration::from_micros(250);
 
-pub(crate) struct Pacer {
+pub(crate) struct Throttle {
     pub(crate) quota: Quota,
     buckets: Mutex<Buckets>,
     /// Threads in a pause. `Relaxed`: it is a number that orders nothing else,
@@ -114,7 +114,7 @@ struct RealClocks;
 
 impl Clocks for RealClocks {}
 
-impl Pacer {
+impl Throttle {
     /// None if there is no quota to keep, or no clock to keep it by.
     pub(crate) fn for_this_process() -> Option<Self> {
         let process = cpu_clock::of_process()?;

@@ -10,7 +10,7 @@ fn ms(n: f64) -> Duration {
 /// One core, 100 ms: 90 ms of CPU time per 100 ms, and 10 ms of credit. The
 /// clocks stand still but for what a test does.
 struct Machine {
-    pacer: Pacer,
+    throttle: Throttle,
     start: Instant,
     /// Wall, process, this thread.
     clocks: Cell<[Duration; 3]>,
@@ -48,7 +48,7 @@ impl Machine {
         };
         let start = Instant::now();
         Self {
-            pacer: Pacer::new(quota, start, Duration::ZERO),
+            throttle: Throttle::new(quota, start, Duration::ZERO),
             start,
             clocks: Cell::new([Duration::ZERO; 3]),
             others,
@@ -70,7 +70,7 @@ impl Machine {
     /// A job of so many ms on this thread, after its pause; in ms.
     fn job(&self, priority: Priority, computes: f64) -> f64 {
         self.slept.set(Duration::ZERO);
-        self.pacer.pause_by(self, priority, || false);
+        self.throttle.pause_by(self, priority, || false);
         self.pass(ms(computes), ms(computes));
         self.slept.get().as_secs_f64() * 1e3
     }
@@ -123,10 +123,10 @@ fn a_tenth_is_left_whatever_others_use() {
 #[test]
 fn a_tenth_is_left_to_all_threads_together() {
     let machine = Machine::beside(1.0);
-    machine.pacer.pausing.store(7, Ordering::Relaxed);
+    machine.throttle.pausing.store(7, Ordering::Relaxed);
     let share = machine.share_of_jobs(Normal, 5.0);
     is_about(8.0 * share, 0.1);
-    assert_eq!(machine.pacer.pausing.load(Ordering::Relaxed), 7);
+    assert_eq!(machine.throttle.pausing.load(Ordering::Relaxed), 7);
 }
 
 /// It comes late, when Low has brought the process's bucket into debt.
@@ -144,7 +144,7 @@ fn high_does_not_pay_for_low() {
 #[test]
 fn low_leaves_the_last_credit_to_normal() {
     let machine = Machine::new();
-    machine.pacer.pause_by(&machine, Normal, || false);
+    machine.throttle.pause_by(&machine, Normal, || false);
     machine.pass(ms(1.0), Duration::ZERO);
     machine.others_use(ms(7.9));
     assert_eq!(machine.job(Normal, 1.0), 0.0);
@@ -167,7 +167,7 @@ fn a_pause_ends_when_it_no_longer_matters() {
     machine.others_use(ms(10_000.0));
     let asked = Cell::new(0);
     let is_over = || asked.replace(asked.get() + 1) == 3;
-    machine.pacer.pause_by(&machine, Normal, is_over);
+    machine.throttle.pause_by(&machine, Normal, is_over);
     assert_eq!(asked.get(), 4);
 }
 
@@ -188,15 +188,15 @@ fn the_clocks_are_not_read_for_each_job() {
     }
     let machine = Machine::new();
     assert_eq!(machine.job(Normal, 0.1), 0.0);
-    let pacer = &machine.pacer;
-    pacer.pause_by(&NoCpuClock(&machine), Normal, || false);
+    let throttle = &machine.throttle;
+    throttle.pause_by(&NoCpuClock(&machine), Normal, || false);
 }
 
 #[test]
 fn a_taken_lock_is_not_waited_for_and_nothing_is_lost() {
     let machine = Machine::new();
     machine.job(High, 100.0);
-    let taken = machine.pacer.buckets.lock().unwrap();
+    let taken = machine.throttle.buckets.lock().unwrap();
     assert_eq!(machine.job(High, 5.0), 0.0);
     assert_eq!(machine.job(High, 5.0), 0.0);
     drop(taken);

@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::build_error::BuildError;
-use crate::os::weight::{self, Weight};
+use crate::os::nice::{self, Niceness};
 use crate::priority::Priority;
 
 /// By priority: High, Normal, Low.
@@ -127,24 +127,24 @@ impl Builder {
         self
     }
 
-    /// By priority, for threads that are born with `birth_nice`.
-    pub(super) fn weights(&self, birth_nice: i32) -> [Weight; Priority::ALL.len()] {
+    /// By priority, for threads that are born with `base_nice`.
+    pub(super) fn niceness(&self, base_nice: i32) -> [Niceness; Priority::ALL.len()] {
         Priority::ALL.map(|priority| match priority {
             #[cfg(feature = "idle-class")]
-            Priority::Low if self.idle_class_for_low => Weight::IDLE,
-            _ => Weight::after_raise(birth_nice, self.nice[priority.index()]),
+            Priority::Low if self.idle_class_for_low => Niceness::IDLE,
+            _ => Niceness::raised_by(base_nice, self.nice[priority.index()]),
         })
     }
 
     pub(super) fn check_nice(&self) -> Result<(), BuildError> {
         let of = |priority: Priority| (priority, self.nice[priority.index()]);
         for priority in Priority::ALL {
-            if of(priority).1 > weight::MAX_NICE {
+            if of(priority).1 > nice::MAX_NICE {
                 let asked = of(priority).1;
                 return Err(BuildError::Nice {
                     priority,
                     asked,
-                    max: weight::MAX_NICE,
+                    max: nice::MAX_NICE,
                 });
             }
         }
