@@ -1,4 +1,4 @@
-//! How a plain thread waits for a future.
+//! Waits for a future on a plain thread.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -19,10 +19,11 @@ impl Wake for Unpark {
     }
 }
 
-/// Polls `future` on this thread, which sleeps between the wakes.
+/// Polls `future` on the current thread, which sleeps between the wakes.
 ///
-/// Inside a Tokio task all polls here are in one poll of that task, whose cooperative
-/// budget is not renewed: a future that spends it would never become ready.
+/// Inside a Tokio task all polls here belong to one poll of that task. Tokio does not
+/// renew its cooperative budget meanwhile, so a future that has used it up would never
+/// become ready: hence `unconstrained`.
 pub(crate) fn block_on<F: Future + Unpin>(future: F) -> F::Output {
     let mut future = coop::unconstrained(future);
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -30,7 +31,7 @@ pub(crate) fn block_on<F: Future + Unpin>(future: F) -> F::Output {
     loop {
         match Pin::new(&mut future).poll(&mut cx) {
             Poll::Ready(output) => return output,
-            // A stray token makes one round more.
+            // A stray unpark token only costs one more poll.
             Poll::Pending => thread::park(),
         }
     }

@@ -1,4 +1,4 @@
-//! [`BuildError`]: what a [`Builder`](crate::Builder) was given that can't be.
+//! [`BuildError`]: why [`Builder::build`](crate::Builder::build) failed.
 
 use std::error::Error;
 use std::fmt;
@@ -6,67 +6,68 @@ use std::io;
 
 use crate::priority::Priority;
 
-/// Why [`Builder::build`](crate::Builder::build) made no runtime.
+/// The error of [`Builder::build`](crate::Builder::build).
+///
+/// # Examples
 ///
 /// ```
-/// // No Tokio runtime around, and none named:
+/// // There is no Tokio runtime here, and no `io_handle`:
 /// let err = twolane::CpuRuntime::new().unwrap_err();
 /// assert!(err.to_string().contains("Builder::io_handle"));
 /// ```
 #[non_exhaustive]
 pub enum BuildError {
     /// There is no Tokio runtime here to be the I/O lane, and
-    /// [`Builder::io_handle`](crate::Builder::io_handle) named none.
+    /// [`Builder::io_handle`](crate::Builder::io_handle) was not called.
     NoIoRuntime,
     /// The Tokio runtime that was to be the I/O lane has been shut down.
     IoRuntimeGone,
     /// [`Builder::threads`](crate::Builder::threads) was given a number
     /// outside `1..=max`.
     Threads {
-        /// What was asked for.
+        /// The number that was set.
         asked: usize,
-        /// The most that one lane can have.
+        /// The largest number of threads of a lane.
         max: usize,
     },
     /// The environment variable `TWOLANE_CPU_THREADS` is not a number in
     /// `1..=max`.
     EnvThreads {
-        /// Its value.
+        /// The variable's value.
         value: String,
-        /// The most that one lane can have.
+        /// The largest number of threads of a lane.
         max: usize,
     },
     /// [`Builder::nice`](crate::Builder::nice) was given more than 19.
     Nice {
-        /// For which priority.
+        /// The priority of the value.
         priority: Priority,
-        /// What was asked for.
+        /// The value that was set.
         asked: u8,
-        /// The most.
+        /// The largest value.
         max: u8,
     },
-    /// The [nice values](crate::Builder::nice) of two priorities are the wrong
-    /// way round.
+    /// A priority has a higher [nice value](crate::Builder::nice) than a less urgent one.
     NiceOrder {
-        /// The more urgent one, and its value.
+        /// The more urgent priority, and its value.
         urgent: (Priority, u8),
-        /// The less urgent one, and its smaller value.
+        /// The less urgent priority, and its smaller value.
         patient: (Priority, u8),
     },
     /// [`Builder::thread_name`](crate::Builder::thread_name) was given a name
     /// with a NUL byte in it, which no platform accepts.
     ThreadName {
-        /// What was asked for.
+        /// The name that was set.
         asked: String,
     },
     /// [`Builder::queue_limit`](crate::Builder::queue_limit) was given a number
     /// outside `1..=max`.
     QueueLimit {
-        /// For which priority.
+        /// The priority of the limit.
         priority: Priority,
-        /// What was asked for.
+        /// The limit that was set.
         asked: usize,
-        /// The most that a limit can be.
+        /// The largest limit.
         max: usize,
     },
     /// The operating system gave no thread.
@@ -127,7 +128,7 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// The same text, and the cause: it is what `main` prints of an error that it
+/// The text of `Display`, and the cause. `main` prints this text for an error that it
 /// returns.
 impl fmt::Debug for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,21 +6,25 @@ use std::fmt;
 
 use crate::panics::PanicPayload;
 
-/// Why a [`Task`](crate::Task) has no output.
+/// The error of a [`Task`](crate::Task) whose job has no output.
 ///
-/// The vocabulary is that of [`tokio::task::JoinError`]; one cannot be built
-/// outside Tokio, hence a type of our own. Exactly one of
+/// The names are those of [`tokio::task::JoinError`]. That type cannot be built outside
+/// of Tokio, so this is a type of its own. Exactly one of
 /// [`is_panic`](Self::is_panic), [`is_cancelled`](Self::is_cancelled),
 /// [`is_expired`](Self::is_expired), [`is_queue_full`](Self::is_queue_full),
 /// [`is_shutdown`](Self::is_shutdown),
 /// [`is_io_runtime_gone`](Self::is_io_runtime_gone) and
 /// [`is_out_of_threads`](Self::is_out_of_threads) is true.
 ///
-/// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`, and
-/// 500 to the others, which are a bug (`is_panic`, `is_cancelled`: whoever cancels
-/// does not await) or an operator's to mend. A closure that ran and has asked
-/// [`checkpoint`](crate::JobContext::checkpoint) ends with what *you* return for
-/// [`Cancelled`](crate::Cancelled): if somebody is there to read that, 503 as well.
+/// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`
+/// ([`is_unavailable`](Self::is_unavailable)), and 500 to the rest. These are bugs
+/// (`is_panic`; `is_cancelled`, since a canceller does not await) or problems that an
+/// operator has to solve. A closure that has called
+/// [`checkpoint`](crate::JobContext::checkpoint) ends with the value that *you* return
+/// for [`Cancelled`](crate::Cancelled). If its task is still awaited, answer 503 to
+/// that value as well.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -33,7 +37,7 @@ use crate::panics::PanicPayload;
 pub struct JoinError(Kind);
 
 enum Kind {
-    /// Boxed: each job has room for an error, and few panic.
+    /// Boxed: each job reserves space for an error, and few jobs panic.
     Panicked(Box<PanicPayload>),
     Closed(CloseReason),
 }
@@ -50,7 +54,7 @@ pub(crate) enum CloseReason {
 }
 
 impl CloseReason {
-    /// In the order of their numbers.
+    /// In the order of their discriminants.
     pub(crate) const ALL: [Self; 6] = [
         Self::Cancelled,
         Self::ShutDown,
@@ -60,7 +64,7 @@ impl CloseReason {
         Self::Expired,
     ];
 
-    /// By the program itself: a cancel, a deadline.
+    /// Whether the program itself asked for the end: by a cancel or a deadline.
     pub(crate) fn is_requested(self) -> bool {
         matches!(self, Self::Cancelled | Self::Expired)
     }
@@ -102,14 +106,40 @@ impl JoinError {
         matches!(self.0, Kind::Closed(closed) if closed == cause)
     }
 
-    /// Nobody will read this error: a panic in it goes to the log.
+    /// Called when an error is dropped that no awaiter has read: logs a panic in it.
     pub(crate) fn report_unread(&self) {
         if let Kind::Panicked(payload) = &self.0 {
-            crate::panics::report("a job that nobody awaits", &payload.text());
+            crate::panics::report("a job without an awaiter", &payload.text());
         }
     }
 
-    /// The job panicked.
+    /// Returns true if the queue was full, the job's deadline passed, or the lane was shut
+    /// down: a service answers 503 to these.
+    ///
+    /// A closure has not run then. A future may have run in part: to try again is safe if
+    /// that part is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// cpu.shutdown().wait();
+    /// let status = match cpu.spawn_cpu(|| "body").wait() {
+    ///     Ok(_) => 200,
+    ///     Err(error) if error.is_unavailable() => 503,
+    ///     Err(_) => 500,
+    /// };
+    /// assert_eq!(status, 503);
+    /// ```
+    pub fn is_unavailable(&self) -> bool {
+        self.is_queue_full() || self.is_expired() || self.is_shutdown()
+    }
+
+    /// Returns true if the job panicked.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -122,8 +152,12 @@ impl JoinError {
         matches!(self.0, Kind::Panicked(_))
     }
 
-    /// The job was cancelled: by [`Task::cancel`](crate::Task::cancel) or an
-    /// [`AbortHandle`](crate::AbortHandle).
+    /// Returns true if the job was cancelled.
+    ///
+    /// [`Task::cancel`](crate::Task::cancel) and [`AbortHandle`](crate::AbortHandle) cancel
+    /// a job.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -137,8 +171,11 @@ impl JoinError {
         self.is(CloseReason::Cancelled)
     }
 
-    /// The CPU lane was shut down before the job ended; it may never have
-    /// started.
+    /// Returns true if the CPU lane was shut down before the job ended.
+    ///
+    /// The job may never have started.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -151,9 +188,12 @@ impl JoinError {
         self.is(CloseReason::ShutDown)
     }
 
-    /// The I/O runtime that the [`CpuRuntime`](crate::CpuRuntime) was built on
-    /// is gone. Build a new `CpuRuntime` on the runtime that is there now; in
-    /// a test suite, one per `#[tokio::test]`.
+    /// Returns true if the I/O runtime of the [`CpuRuntime`](crate::CpuRuntime) is gone.
+    ///
+    /// Build a new `CpuRuntime` on a runtime that runs. In a test suite, build one per
+    /// `#[tokio::test]`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let io = tokio::runtime::Runtime::new().unwrap();
@@ -165,11 +205,14 @@ impl JoinError {
         self.is(CloseReason::IoRuntimeGone)
     }
 
-    /// The threads of the job's [`Priority`](crate::Priority) start with its
-    /// first job, and the operating system had none to give. The next job asks
-    /// again. (A lane that can't even start the threads of
-    /// [`Priority::Normal`](crate::Priority::Normal) is not built at all:
-    /// [`BuildError::Spawn`](crate::BuildError::Spawn).)
+    /// Returns true if the threads of the job's priority did not start.
+    ///
+    /// The threads of a [`Priority`](crate::Priority) start with its first job, and the
+    /// operating system gave none. The next job tries again. (The threads of
+    /// [`Priority::Normal`](crate::Priority::Normal) start in `build`, which returns
+    /// [`BuildError::Spawn`](crate::BuildError::Spawn) without them.)
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -185,8 +228,12 @@ impl JoinError {
         self.is(CloseReason::NoThreads)
     }
 
-    /// The job was not taken on: as many as its priority's
-    /// [`queue_limit`](crate::Builder::queue_limit) have been, and have not ended.
+    /// Returns true if the job was not accepted because the queue was full.
+    ///
+    /// As many jobs as the priority's [`queue_limit`](crate::Builder::queue_limit) were
+    /// accepted and have not ended.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -202,9 +249,13 @@ impl JoinError {
         self.is(CloseReason::QueueFull)
     }
 
-    /// The job's deadline ([`Permit::with_deadline`](crate::Permit::with_deadline))
-    /// came before its start or, of a future, before a later poll of it. (A closure
-    /// that has started gives its output, late or not.)
+    /// Returns true if the job's deadline passed before the job ended.
+    ///
+    /// [`Permit::with_deadline`](crate::Permit::with_deadline) sets the deadline. It passed
+    /// before the job's start or, for a future, before a later poll. (A closure that has
+    /// started returns its output, late or not.)
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -218,11 +269,13 @@ impl JoinError {
         self.is(CloseReason::Expired)
     }
 
-    /// The payload of the job's panic, whole, for
-    /// [`std::panic::resume_unwind`].
+    /// Returns the payload of the job's panic, for [`std::panic::resume_unwind`].
     ///
     /// # Panics
+    ///
     /// If the job did not panic; see [`try_into_panic`](Self::try_into_panic).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -242,10 +295,13 @@ impl JoinError {
         }
     }
 
-    /// The payload of the job's panic, or the error itself.
+    /// Returns the payload of the job's panic, or the error itself.
     ///
     /// # Errors
+    ///
     /// The same error, if the job did not panic.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();

@@ -1,4 +1,4 @@
-//! `Debug` for types whose insides tell a user nothing: their name.
+//! `Debug` by name only, for types whose fields are of no use to a user.
 
 macro_rules! debug_by_name {
     ($name:ident $(<$($parameter:tt),*>)?) => {

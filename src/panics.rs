@@ -1,65 +1,64 @@
-//! Every policy about panics, in one place.
+//! The panic policy, in one place.
 //!
-//! Code that belongs to the user runs on the lane's threads: a closure, a
-//! future, a thread hook, and the destructors of what they captured, returned
-//! or panicked with. A panic in any of them must reach the awaiting side or
-//! the log, and never the thread below it: rayon aborts the process then, and
-//! a Tokio worker would be replaced.
+//! User code runs on the lane's threads: closures, futures, thread hooks, and the
+//! destructors of what they captured, returned or panicked with. A panic in any of them
+//! must reach the awaiter or the log. It must never unwind into the thread's own loop:
+//! rayon would abort the process, and Tokio would replace the worker.
 
 use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
-/// Runs `f`; a panic comes back as its payload.
+/// Runs `f` and returns a panic as its payload.
 pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, PanicPayload> {
-    // Unwind safety is the caller's promise: whatever `f` touched is either
-    // consumed by it or handed on as a panic.
+    // The caller promises unwind safety: what `f` touches is either consumed by it or
+    // passed on as a panic.
     catch_unwind(AssertUnwindSafe(f)).map_err(PanicPayload::new)
 }
 
-/// Drops `value`; a panic in its destructor is logged and ends here.
+/// Drops `value`; logs a panic in its destructor.
 pub(crate) fn drop_quietly<T>(what: &'static str, value: T) {
     if let Err(payload) = catch(|| drop(value)) {
         report(what, &payload.text());
     }
 }
 
-/// Calls a hook of the user's; a panic in it is logged and ends here.
+/// Calls a hook of the user; logs a panic in it.
 pub(crate) fn run_hook(what: &'static str, hook: impl FnOnce()) {
     call_logged(what, hook);
 }
 
-/// The same for what returns something, if it does.
+/// Calls `f` and returns its result; logs a panic and returns `None`.
 pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
     catch(f)
         .inspect_err(|payload| report(what, &payload.text()))
         .ok()
 }
 
-/// A panic that no task will carry to anyone.
+/// Logs a panic that no task carries to an awaiter.
 #[cfg(feature = "tracing")]
 pub(crate) fn report(what: &'static str, text: &str) {
-    // The subscriber is foreign code as well, and whoever reports goes on.
+    // The subscriber is user code and may panic too; the caller must go on.
     let told = catch_unwind(|| {
         tracing::error!(target: "twolane", panic = text, "{what} panicked");
     });
-    // What it panics with is nobody's, and its destructor may panic again.
+    // No task takes this second payload, and its destructor may panic again: leak it.
     told.unwrap_or_else(mem::forget);
 }
-/// The panic hook has printed it already; there is no log to repeat it in.
+/// Does nothing: there is no log, and the panic hook has already printed the panic.
 #[cfg(not(feature = "tracing"))]
 pub(crate) fn report(_what: &'static str, _text: &str) {}
 
-/// The same, for a payload that came by another way than [`catch`].
+/// Logs the payload of a panic that [`catch`] did not catch.
 pub(crate) fn report_payload(what: &'static str, payload: Box<dyn Any + Send>) {
     report(what, &PanicPayload::new(payload).text());
 }
 
-/// What a panic carried. Its own destructor may panic as well: that is caught
-/// too, so that dropping an error never brings anything down.
+/// The payload of a panic. Its destructor may panic as well. `drop` catches that panic
+/// too, so that dropping an error never unwinds.
 pub(crate) struct PanicPayload {
-    // A `Mutex` only because the payload is not `Sync` and an error should be.
+    // A `Mutex` makes the error `Sync`; the payload is only `Send`.
     payload: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
@@ -70,24 +69,16 @@ impl PanicPayload {
         }
     }
 
-    /// The message, where the payload is text (`panic!` makes such payloads).
+    /// The message, if the payload is text (`panic!` makes such payloads).
     pub(crate) fn text(&self) -> String {
-        let slot = match self.payload.lock() {
-            Ok(slot) => slot,
-            Err(poisoned) => poisoned.into_inner(),
+        let slot = self.payload.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(payload) = slot.as_ref() else {
+            return "a payload that was taken".to_owned();
         };
-        match slot.as_ref() {
-            Some(payload) => {
-                if let Some(text) = payload.downcast_ref::<&'static str>() {
-                    (*text).to_owned()
-                } else if let Some(text) = payload.downcast_ref::<String>() {
-                    text.clone()
-                } else {
-                    "a payload that is not text".to_owned()
-                }
-            }
-            None => "a payload that was taken".to_owned(),
-        }
+        let text = payload.downcast_ref::<&'static str>().copied();
+        text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("a payload that is not text")
+            .to_owned()
     }
 
     pub(crate) fn into_inner(self) -> Box<dyn Any + Send> {
@@ -96,10 +87,8 @@ impl PanicPayload {
     }
 
     fn take(&self) -> Option<Box<dyn Any + Send>> {
-        match self.payload.lock() {
-            Ok(mut slot) => slot.take(),
-            Err(poisoned) => poisoned.into_inner().take(),
-        }
+        let slot = self.payload.lock();
+        slot.unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
@@ -111,8 +100,8 @@ impl Drop for PanicPayload {
                 "the destructor of a panic's payload",
                 "see the panic hook's output",
             );
-            // A payload whose destructor panics with a payload whose
-            // destructor panics: leaking it ends the regress.
+            // The destructor of `second` may panic with a further payload, and so on:
+            // leak it.
             mem::forget(second);
         }
     }

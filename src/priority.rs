@@ -1,59 +1,66 @@
-//! [`Priority`]: which of a CPU lane's sets of threads a job runs on.
+//! [`Priority`]: selects which set of threads of a CPU lane runs a job.
 
-/// How urgent a job is beside the other jobs of its CPU lane.
+/// How urgent a job is, compared with the other jobs of its CPU lane.
 ///
-/// Tokio and rayon run a job until it yields; the kernel does not. So each
-/// priority has **threads of its own**, as many as the lane was built with,
-/// and the operating system shares the cores among them by weight: the I/O
-/// lane first, then `High`, `Normal`, `Low`. A late `High` job passes any queue
-/// of others and takes a core from one that runs, as a rule within some tens of
-/// microseconds. Nothing starves, since weights share and do not forbid; that
-/// is also why `Normal`, which weighs only twice what `Low` does, gets its
-/// share beside `Low` at once, but a core in the middle of a slice only
-/// sometimes.
+/// Tokio and rayon run a job until it yields; the kernel can interrupt it. So each
+/// priority has **threads of its own**, as many as the lane was built with. The
+/// operating system shares the cores among them by nice value: the I/O lane comes
+/// first, then `High`, `Normal`, `Low`. A late `High` job passes any queue of `Normal`
+/// and `Low` jobs. It takes a core from a job that runs, as a rule almost at once; the
+/// [guide](crate::guide::late_job) has the measurements.
 ///
-/// `Normal`'s threads start with the lane, the others' with the first job that
-/// is submitted there. That one waits for them, milliseconds if all cores
-/// compute just then. Give `High` an empty job when
-/// the program starts, and its first real one is as quick as any.
+/// No priority starves, because nice values share the cores and forbid nothing. The
+/// default nice values of `Normal` and `Low` are close: `Normal` gets only twice the
+/// CPU time of `Low`. It gets this share at once, but takes a core in the middle of a
+/// slice only sometimes.
 ///
-/// A job that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)), or
-/// with [`Handle::current`](crate::Handle::current), keeps its own priority.
-/// Any other [`Handle`](crate::Handle) has the one that it was given by
-/// [`with_priority`](crate::Handle::with_priority), also inside a job: an
-/// urgent one that spawns with a plain handle of your application's state, and
-/// awaits that, waits in `Normal`'s queue.
+/// `Normal`'s threads start with the lane. The threads of the others start with the
+/// first job that is submitted there. That job waits for them, longer if all cores
+/// compute at that moment. Submit an empty `High` job when the program starts, and the
+/// first real one is as fast as the others.
 ///
-/// The weights are at [`Builder::nice`](crate::Builder::nice). Where the
-/// platform has no weights for threads (all but Linux), the priorities are
-/// still sets of threads of their own, among which the system shares evenly.
+/// A job that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)), or with
+/// [`Handle::current`](crate::Handle::current), keeps its own priority. Any other
+/// [`Handle`](crate::Handle) has the priority that
+/// [`with_priority`](crate::Handle::with_priority) gave it, also inside a job. So if an
+/// urgent job spawns with a plain handle of the application's state, and awaits that
+/// task, it waits in `Normal`'s queue.
+///
+/// [`Builder::nice`](crate::Builder::nice) sets the nice values. Where threads have no
+/// nice values of their own (all platforms but Linux), each priority still has its own
+/// threads. The system then shares the cores evenly among all of them.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use twolane::Priority;
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let urgent = cpu.handle().with_priority(Priority::High);
-/// assert_eq!(urgent.spawn_cpu(|| twolane::Handle::current().priority()).await.unwrap(), Priority::High);
+/// let priority = urgent.spawn_cpu(|| twolane::Handle::current().priority()).await.unwrap();
+/// assert_eq!(priority, Priority::High);
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Priority {
-    /// For what somebody waits for and is soon done.
+    /// For short jobs that a user waits for.
     High,
     /// The default.
     #[default]
     Normal,
-    /// For what can wait: compactions, re-indexing. It progresses even while
-    /// the others never pause, by its weight: on a core that `High`, `Normal`
-    /// and `Low` all want, a fifteenth of the time.
+    /// For what can wait: compactions, re-indexing.
+    ///
+    /// It makes progress even while the others never pause. With the default nice
+    /// values, it gets about a fifteenth of a core that `High`, `Normal` and `Low` all
+    /// want.
     Low,
 }
 
 impl Priority {
     pub(crate) const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
 
-    /// Its place in [`ALL`](Self::ALL).
+    /// Its index in [`ALL`](Self::ALL).
     pub(crate) fn index(self) -> usize {
         self as usize
     }

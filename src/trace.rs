@@ -1,61 +1,47 @@
-//! What the submitter's `tracing` context leaves to the job: its span and its
-//! dispatcher (the subscriber), so that a job's events are found where its
-//! request's are. Nothing is captured, and nothing is paid, as long as no
-//! subscriber was ever set, or without the `tracing` feature.
+//! Carries the submitter's `tracing` context into the job: its span and its dispatcher
+//! (the subscriber). So the events of a job appear where the events of its request are.
+//!
+//! Nothing is captured, and it costs nothing, while no subscriber was ever set, or
+//! without the `tracing` feature.
 
 use std::io;
 
+#[cfg(feature = "tracing")]
+use tracing::{Dispatch, Span, dispatcher};
+
 use crate::priority::Priority;
 
-#[cfg(feature = "tracing")]
-mod imp {
-    use tracing::{Dispatch, Span, dispatcher};
+pub(crate) struct Origin {
+    #[cfg(feature = "tracing")]
+    dispatch: Dispatch,
+    #[cfg(feature = "tracing")]
+    span: Span,
+}
 
-    pub(crate) struct Origin {
-        dispatch: Dispatch,
-        span: Span,
-    }
-
-    impl Origin {
-        pub(crate) fn capture() -> Option<Self> {
-            dispatcher::has_been_set().then(|| Self {
+impl Origin {
+    pub(crate) fn capture() -> Option<Self> {
+        #[cfg(feature = "tracing")]
+        if dispatcher::has_been_set() {
+            return Some(Self {
                 dispatch: dispatcher::get_default(Dispatch::clone),
                 span: Span::current(),
-            })
+            });
         }
-
-        pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
-            dispatcher::with_default(&self.dispatch, || self.span.in_scope(f))
-        }
+        None
     }
 }
 
-#[cfg(not(feature = "tracing"))]
-mod imp {
-    pub(crate) enum Origin {}
-
-    impl Origin {
-        pub(crate) fn capture() -> Option<Self> {
-            None
-        }
-
-        pub(crate) fn in_scope<R>(&self, _f: impl FnOnce() -> R) -> R {
-            match *self {}
-        }
-    }
-}
-
-pub(crate) use imp::Origin;
-
-/// Runs `f` where `origin` was captured, if it was.
+/// Runs `f` inside the captured context, if there is one.
 pub(crate) fn in_scope<R>(origin: Option<&Origin>, f: impl FnOnce() -> R) -> R {
     match origin {
-        Some(origin) => origin.in_scope(f),
-        None => f(),
+        #[cfg(feature = "tracing")]
+        Some(origin) => dispatcher::with_default(&origin.dispatch, || origin.span.in_scope(f)),
+        _ => f(),
     }
 }
 
-/// An event of ours, at one of tracing's levels; nothing without the feature.
+/// Emits an event of the crate, at one of the levels of `tracing`. Does nothing without
+/// the feature.
 macro_rules! log {
     ($level:ident, $($event:tt)*) => {
         #[cfg(feature = "tracing")]
@@ -63,21 +49,23 @@ macro_rules! log {
     };
 }
 
-/// A thread of the lane could not be given its weight. Told once per lane.
-pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &io::Error) {
+/// A thread of the lane could not set its nice value. Logged once per lane.
+pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &str) {
     log!(
-        warn, nice = _nice, error = %_error,
-        "the CPU lane's threads can't be given their weight: jobs run, but compete more with the \
+        warn,
+        nice = _nice,
+        error = _error,
+        "the CPU lane's threads can't set their nice value: jobs run, but compete more with the \
          I/O lane, and with one another"
     );
 }
 
-/// A priority's threads did not start; its jobs end with an error.
+/// The threads of a priority could not be started. Its queued jobs end with an error.
 pub(crate) fn error_no_threads(_priority: Priority, _error: &io::Error) {
     log!(error, priority = ?_priority, error = %_error, "no threads to be had for a priority");
 }
 
-/// Jobs that were detached, and then dropped before their end.
+/// Detached jobs were closed or dropped before their end.
 pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
     log!(
         warn,

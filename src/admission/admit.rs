@@ -17,10 +17,23 @@ use crate::task::{Event, Schedule};
 
 type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + Sync;
 
-/// Waits for a permit of the queue; see [`Handle::admit`](crate::Handle::admit).
+/// A future that waits for a permit of the queue.
+///
+/// Returned by [`Handle::admit`](crate::Handle::admit). It resolves to a [`Permit`].
+///
+/// # Errors
+///
+/// [`JoinError::is_shutdown`] if the lane is shut down, also during the wait;
+/// [`JoinError::is_io_runtime_gone`] if its I/O runtime is gone.
 ///
 /// # Panics
+///
 /// Polling it again after it is ready panics.
+///
+/// # Cancel safety
+///
+/// Dropping it gives up its position among the waiters. No permit is lost. A wait that
+/// was dropped counts in [`Metrics::rejected`](crate::Metrics).
 #[must_use = "futures do nothing unless awaited"]
 pub struct Admit {
     level: Level,
@@ -29,7 +42,7 @@ pub struct Admit {
 
 enum Step {
     NotPolled,
-    /// Boxed, so that an `Admit` can be moved; most never wait.
+    /// Boxed, so that `Admit` is `Unpin`. Most of them never wait.
     Waits(Pin<Box<Acquire>>),
     Done,
 }
@@ -42,12 +55,17 @@ impl Admit {
         }
     }
 
-    /// Waits on a plain thread, which sleeps meanwhile; see
-    /// [`Task::wait`](crate::Task::wait) for what that is. Inside a job it does not
-    /// wait.
+    /// Waits for the permit on a plain thread, which sleeps meanwhile.
+    ///
+    /// [`Task::wait`](crate::Task::wait) lists the threads that may call it. Inside a
+    /// job of the same lane it returns at once: what is submitted there uses the job's
+    /// own permit.
     ///
     /// # Errors
-    /// As awaiting it.
+    ///
+    /// The same as when it is awaited.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -59,10 +77,10 @@ impl Admit {
         block_on(self)
     }
 
-    fn poll_enter(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, CloseReason>> {
+    fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, CloseReason>> {
         loop {
             match &mut self.step {
-                Step::NotPolled => match (Permit::enter(&self.level), self.level.limit()) {
+                Step::NotPolled => match (Permit::acquire(&self.level), self.level.limit()) {
                     (Err(CloseReason::QueueFull), Some(limit)) => {
                         self.step = Step::Waits(Box::pin(limit.clone().acquire_owned()));
                     }
@@ -86,7 +104,7 @@ impl Future for Admit {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let budget = ready!(coop::poll_proceed(cx));
-        let entered = ready!(self.poll_enter(cx));
+        let entered = ready!(self.poll_acquire(cx));
         budget.made_progress();
         self.step = Step::Done;
         Poll::Ready(entered.map_err(|cause| {
@@ -96,7 +114,7 @@ impl Future for Admit {
     }
 }
 
-/// A wait that is given up is a rejection, too.
+/// A wait that is dropped counts as a rejection, too.
 impl Drop for Admit {
     fn drop(&mut self) {
         if matches!(self.step, Step::Waits(_)) {

@@ -1,6 +1,9 @@
-//! Ways into the queue: at once or not at all, and, where it has a limit
-//! ([`Builder::queue_limit`](crate::Builder::queue_limit)), by waiting for a permit
-//! or by getting the closure back. The permits are those of a Tokio semaphore.
+//! The ways into the queue.
+//!
+//! A submission is accepted at once or refused. A queue with a limit
+//! ([`Builder::queue_limit`](crate::Builder::queue_limit)) has two more ways: to wait
+//! for a permit, and to get the refused closure back. The permits are those of a Tokio
+//! semaphore.
 
 mod admit;
 mod permit;
@@ -13,27 +16,28 @@ use tokio::sync::TryAcquireError;
 
 use crate::error::CloseReason;
 use crate::lane::Level;
-use crate::lane::inherit::{self, Inherited};
+use crate::lane::inherit;
+use crate::lane::thread::Inherited;
 use crate::task::{self, Event, Extras, Job, Schedule, Task, Work};
 pub use admit::Admit;
 pub use permit::Permit;
 pub use rejected::Rejected;
 
-/// At once, or not at all.
+/// Submits the work at once. If it is refused, its task returns the reason.
 pub(crate) fn submit<W: Work>(level: &Level, work: W) -> Task<W::Output> {
-    match enter(level) {
+    match acquire(level) {
         Ok(permit) => take_on(level, permit, None, work),
         Err(cause) => refuse(level, cause, work),
     }
 }
 
-/// The same, and hands the work back if it is not taken on.
+/// Submits the work at once, or hands it back.
 pub(crate) fn try_submit<F, W: Work>(
     level: &Level,
     work: F,
     into_work: impl FnOnce(F) -> W,
 ) -> Result<Task<W::Output>, Rejected<F>> {
-    match enter(level) {
+    match acquire(level) {
         Ok(permit) => Ok(take_on(level, permit, None, into_work(work))),
         Err(cause) => {
             level.count(Event::Rejected);
@@ -44,20 +48,20 @@ pub(crate) fn try_submit<F, W: Work>(
 
 fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output> {
     level.count(Event::Rejected);
-    // On this thread, where a destructor that panics is the caller's as with any
-    // value that it drops.
+    // On this thread: a panic of the destructor reaches the caller, as with any value
+    // that the caller drops.
     drop(work);
     Task::refused(cause)
 }
 
-/// The permit that covers this thread's submissions, if one does; else one of the
-/// level's own, if it has a limit.
-fn enter(level: &Level) -> Result<Option<task::QueuePermit>, CloseReason> {
+/// Returns the permit for a submission by this thread: a permit that already covers
+/// this thread, else a new one, if the level has a limit.
+fn acquire(level: &Level) -> Result<Option<task::QueuePermit>, CloseReason> {
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
     }
-    // Before the limit: by way of a priority that has none, a job may submit to
-    // its own again.
+    // Pass on an inherited permit also to a level without a limit. A job there may
+    // submit to the level of the permit again.
     match (inherit::inherited(level.lane()), level.limit()) {
         (Inherited::By(permit), _) => Ok(Some(permit)),
         (Inherited::No, Some(limit)) => match limit.clone().try_acquire_owned() {

@@ -1,4 +1,4 @@
-//! [`Permit`]: the right to submit a job, before there is one.
+//! [`Permit`]: the right to submit one job.
 
 use std::fmt;
 use std::future::Future;
@@ -10,10 +10,11 @@ use crate::task::{
     self, ClosureWork, ContextWork, Event, FutureWork, JobContext, Schedule, Task, Work,
 };
 
-/// The right to submit one job, not yet used. Dropped, it goes to the next waiter.
+/// The right to submit one job, not yet used.
 ///
-/// From [`Handle::admit`](crate::Handle::admit) and [`Handle::try_admit`](crate::Handle::try_admit). It spawns by the handle that
-/// it came from.
+/// Returned by [`Handle::admit`](crate::Handle::admit) and
+/// [`Handle::try_admit`](crate::Handle::try_admit). It submits through the handle that
+/// it came from. If it is dropped unused, it goes to the next waiter.
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
     level: Level,
@@ -22,13 +23,13 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn enter(level: &Level) -> Result<Self, CloseReason> {
-        let permit = super::enter(level)?;
+    pub(super) fn acquire(level: &Level) -> Result<Self, CloseReason> {
+        let permit = super::acquire(level)?;
         Ok(Self::new(level, permit))
     }
 
     pub(crate) fn try_new(level: &Level) -> Result<Self, JoinError> {
-        Self::enter(level).map_err(|cause| {
+        Self::acquire(level).map_err(|cause| {
             level.count(Event::Rejected);
             cause.into()
         })
@@ -42,17 +43,22 @@ impl Permit {
         }
     }
 
-    /// A time after which the job is of no use.
+    /// Sets a time after which the job is of no use.
     ///
-    /// The lane compares where the job would start, and before each later poll of a
-    /// future: past its deadline it does not run, and its task says
-    /// [`JoinError::is_expired`](crate::JoinError::is_expired) then. A closure that
-    /// runs sees it by [`JobContext::checkpoint`]. There is no timer: the awaiter of
-    /// an expired job hears of it when the job's turn comes (at once, if the deadline
-    /// had passed before it was submitted). To answer at the minute,
-    /// put Tokio's `timeout_at` around the task: that drops it, and so cancels the
-    /// job. Of two deadlines the earlier holds. It is real time, also where Tokio's
-    /// clock is paused.
+    /// The lane checks the deadline before the job starts and, if the job is a future,
+    /// before each later poll. A job past its deadline does not run, and its task
+    /// returns [`JoinError::is_expired`](crate::JoinError::is_expired). A closure that
+    /// already runs sees the deadline through [`JobContext::checkpoint`].
+    ///
+    /// There is no timer. The awaiter of an expired job gets the error when the job's
+    /// turn comes, or at once if the deadline passed before the submission. If the
+    /// awaiter needs an answer at the deadline itself, put Tokio's `timeout_at` around
+    /// the task. It drops the task, and so cancels the job.
+    ///
+    /// Of two deadlines the earlier one holds. A deadline is real time, also while
+    /// Tokio's clock is paused.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -70,11 +76,16 @@ impl Permit {
         self
     }
 
-    /// As [`Handle::spawn_cpu`](crate::Handle::spawn_cpu), by this permit.
+    /// Submits a closure with this permit.
+    ///
+    /// Otherwise the same as [`Handle::spawn_cpu`](crate::Handle::spawn_cpu).
     ///
     /// # Errors
-    /// None here. The task says what went wrong, a lane that was shut down
-    /// meanwhile too: [`JoinError`](crate::JoinError).
+    ///
+    /// None here. The task returns what went wrong, also that the lane was shut down
+    /// before this call: [`JoinError`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -91,10 +102,15 @@ impl Permit {
         self.submit(ClosureWork::new(f))
     }
 
-    /// As [`Handle::spawn_cpu_with`](crate::Handle::spawn_cpu_with), by this permit.
+    /// Submits a closure with this permit.
+    ///
+    /// Otherwise the same as [`Handle::spawn_cpu_with`](crate::Handle::spawn_cpu_with).
     ///
     /// # Errors
-    /// As [`spawn_cpu`](Self::spawn_cpu).
+    ///
+    /// The same as for [`spawn_cpu`](Self::spawn_cpu).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -111,10 +127,15 @@ impl Permit {
         self.submit(ContextWork::new(f))
     }
 
-    /// As [`Handle::spawn`](crate::Handle::spawn), by this permit.
+    /// Submits a future with this permit.
+    ///
+    /// Otherwise the same as [`Handle::spawn`](crate::Handle::spawn).
     ///
     /// # Errors
-    /// As [`spawn_cpu`](Self::spawn_cpu).
+    ///
+    /// The same as for [`spawn_cpu`](Self::spawn_cpu).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {

@@ -1,11 +1,16 @@
-//! [`Rejected`]: what a `try_` form hands back.
+//! [`Rejected`]: what the `try_` methods return for refused work.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::error::JoinError;
 
-/// A closure or future that was not taken on, and why.
+/// A closure or future that the lane refused, and the reason.
+///
+/// Returned by [`Handle::try_spawn_cpu`](crate::Handle::try_spawn_cpu) and
+/// [`Handle::try_spawn`](crate::Handle::try_spawn).
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -26,7 +31,9 @@ impl<F> Rejected<F> {
         Self { work, cause }
     }
 
-    /// What was to be run.
+    /// Returns the closure or future.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -43,7 +50,11 @@ impl<F> Rejected<F> {
         self.work
     }
 
-    /// Why: [`JoinError::is_queue_full`] if it is worth trying again.
+    /// Returns the reason.
+    ///
+    /// If it is [`JoinError::is_queue_full`], a later try may succeed.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -56,7 +67,9 @@ impl<F> Rejected<F> {
         &self.cause
     }
 
-    /// Both.
+    /// Returns the closure or future, and the reason.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -71,7 +84,7 @@ impl<F> Rejected<F> {
     }
 }
 
-/// For `?`: drops the closure.
+/// For `?`: drops the closure or future.
 impl<F> From<Rejected<F>> for JoinError {
     fn from(rejected: Rejected<F>) -> Self {
         rejected.cause

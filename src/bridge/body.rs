@@ -1,4 +1,4 @@
-//! HTTP bodies across the bridge.
+//! HTTP bodies across the bridge, from the I/O lane.
 
 use std::error::Error;
 use std::fmt;
@@ -11,14 +11,17 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::buffer::{BridgeError, Bridged, channel};
+use super::closing::this_runtime_is_closing;
 use super::pump::Pump;
 use super::stream;
-use crate::io_lane::this_runtime_is_closing;
 use crate::lane::Level;
 
-/// How many bytes of one body are read ahead if nothing else is asked for:
-/// 2 MiB, a stream's window in hyper's HTTP/2 client, so that a body of that
+/// How many bytes of one body are read ahead by default: 2 MiB.
+///
+/// This is the window of one stream in hyper's HTTP/2 client. So a body of up to that
 /// size leaves the connection to others while its reader is busy.
+///
+/// # Examples
 ///
 /// ```
 /// assert_eq!(twolane::DEFAULT_BODY_LIMIT, 2 * 1024 * 1024);
@@ -47,8 +50,8 @@ type BridgeEnds<B> = (
     Option<BodyPump<B>>,
 );
 
-/// A body for the reader, and what has to run on the I/O lane for it (nothing,
-/// if the body is known to be empty).
+/// Returns a body for the reader, and the pump that has to run on the I/O lane for it.
+/// There is no pump if the body is known to be empty.
 pub(crate) fn bridge_body<B: Body>(body: B, limit: usize) -> BridgeEnds<B> {
     let left = body.size_hint();
     if body.is_end_stream() {
@@ -59,7 +62,7 @@ pub(crate) fn bridge_body<B: Body>(body: B, limit: usize) -> BridgeEnds<B> {
         frames: Some(reader),
         left,
     };
-    let weigh: fn(&FrameResult<B>) -> usize = |frame| {
+    let size: fn(&FrameResult<B>) -> usize = |frame| {
         frame
             .as_ref()
             .ok()
@@ -70,7 +73,7 @@ pub(crate) fn bridge_body<B: Body>(body: B, limit: usize) -> BridgeEnds<B> {
         body,
         failed: false,
     };
-    (bridged, Some(Pump::new(frames, weigh, writer)))
+    (bridged, Some(Pump::new(frames, size, writer)))
 }
 
 pin_project! {
@@ -78,7 +81,8 @@ pin_project! {
     pub(crate) struct Frames<B> {
         #[pin]
         body: B,
-        // A failed one may fail again at each poll: once is enough.
+        // A body that failed may fail again at each poll. The reader gets the first
+        // error only.
         failed: bool,
     }
 }
@@ -93,12 +97,13 @@ impl<B: Body> Stream for Frames<B> {
         }
         let mut body = this.body;
         let polled = body.as_mut().poll_frame(cx);
-        // hyper's connection may have been dropped by a runtime that is going
-        // away. The body then fails, as if the peer had gone, or even ends, as
-        // if it were whole. This task is dropped next, and tells the cause.
+        // A runtime that shuts down may have dropped hyper's connection already. Then
+        // the body fails like one whose peer is gone, or even ends like a complete one.
+        // The runtime drops this task next, and that drop reports the cause.
         let is_doubtful = match &polled {
             Poll::Ready(Some(Err(_))) => true,
-            // One of known length can't end too soon, and HTTP/2 has a flag for it.
+            // A body of known length cannot end too soon, and HTTP/2 has a flag for the
+            // end. So only the other ends are in doubt.
             Poll::Ready(None) => !body.is_end_stream() && body.size_hint().exact() != Some(0),
             _ => false,
         };
@@ -110,9 +115,13 @@ impl<B: Body> Stream for Frames<B> {
     }
 }
 
-/// A body that is read on the I/O lane; made by [`Handle::body_from_io`](crate::Handle::body_from_io).
+/// An HTTP body that is read on the I/O lane.
+///
+/// Returned by [`Handle::body_from_io`](crate::Handle::body_from_io), and the body of a
+/// response from [`Handle::response_from_io`](crate::Handle::response_from_io). Its
+/// errors are [`BodyError`]s. Dropping it stops the download.
 pub struct BridgedBody<D, E> {
-    // `None`: there was nothing to read.
+    // `None` if the body was known to be empty.
     frames: Option<Bridged<Result<Frame<D>, E>>>,
     left: SizeHint,
 }
@@ -149,10 +158,10 @@ impl<D: Buf, E> Body for BridgedBody<D, E> {
     }
 }
 
-/// What is left of a hint after `read` bytes.
+/// Returns what is left of a hint after `read` bytes.
 fn less(hint: &SizeHint, read: u64) -> SizeHint {
     let mut left = SizeHint::new();
-    // Lower before upper: `set_upper` wants it not to be above.
+    // Lower before upper: `set_upper` panics if the lower bound is above it.
     left.set_lower(hint.lower().saturating_sub(read));
     if let Some(upper) = hint.upper() {
         left.set_upper(upper.saturating_sub(read));
@@ -170,6 +179,8 @@ impl<D, E> fmt::Debug for BridgedBody<D, E> {
 
 /// Why a body could not be read to its end.
 ///
+/// # Examples
+///
 /// ```
 /// use twolane::BodyError;
 /// fn is_ours(error: &BodyError<std::io::Error>) -> bool {
@@ -182,13 +193,15 @@ impl<D, E> fmt::Debug for BridgedBody<D, E> {
 pub enum BodyError<E> {
     /// The body's own error.
     Body(E),
-    /// The I/O lane stopped in mid-body. Part of the body may have been read
-    /// and used; whether asking again is safe is for the reader to know.
+    /// The I/O lane stopped in the middle of the body.
+    ///
+    /// The reader may have read and used a part of it. Only the reader knows whether it
+    /// is safe to ask again.
     Lost(BridgeError),
 }
 
-// The body's own error stands for itself: its text and its source, nothing in
-// between. A lost body has its cause as the `source`.
+// `Body` is transparent: its text and its source are those of the inner error. `Lost`
+// has the `BridgeError` as its source.
 impl<E: fmt::Display> fmt::Display for BodyError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

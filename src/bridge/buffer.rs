@@ -1,27 +1,28 @@
-//! The bridge: a stream that is read on one lane and polled on the other,
-//! through a buffer bounded in bytes.
+//! The bridge: a stream that runs on one lane and is read on the other, through a
+//! bounded buffer.
 //!
-//! One writer (the *pump*: a task on the lane where the stream belongs), one
-//! reader. No locks; each side wakes the other only when it sleeps.
+//! There is one writer (the *pump*: a task on the lane where the stream belongs) and
+//! one reader. There are no locks. Each side wakes the other only when the other side
+//! sleeps.
 //!
-//! - The pump reads on while less than `limit` is buffered, so the buffer holds
-//!   less than `limit` plus one item, whatever the reader does or doesn't do.
-//! - The pump ends the bridge in one of two ways: `complete`, when the stream
-//!   itself said that it was over, or *lost*, when the pump was dropped or
-//!   panicked before. The reader gets an end of stream for the first only. A
-//!   lane that stops in mid-body is an error, never a short read that looks
-//!   whole.
-//! - Order: the writer pushes, or sets `end`, and then wakes the reader; the
-//!   reader looks, registers its waker, and looks again. It looks at `end`
-//!   before it takes the queue's emptiness for the truth: what was pushed
-//!   before the end is read before it. Likewise the other way round for
-//!   `buffered` and `reader_gone`. (Loom model in `tests/loom`.)
-//! - Dropping the reader wakes the pump, which drops the stream: a download
-//!   without a reader stops.
+//! - **Bound.** The pump reads while less than `limit` is buffered. So the buffer holds
+//!   less than `limit` plus one item, whatever the reader does.
+//! - **End.** A bridge ends in one of two ways: *complete*, if the stream itself ended,
+//!   or *lost*, if the pump was dropped or panicked before. The reader gets an end of
+//!   stream for the first only. A lane that stops in the middle of a body is an error,
+//!   never a short body that looks complete.
+//! - **Wake-ups.** The writer pushes an item, or sets `end`, and then wakes the reader.
+//!   The reader looks, registers its waker, and looks again. It reads `end` before it
+//!   looks at the queue. What was pushed before the end is read before it: if `end` is
+//!   set and the queue is empty, then no item is left. In the other direction, the
+//!   reader changes `buffered`, or sets `reader_gone`, and then wakes the writer. The
+//!   writer registers its waker and then looks. (Loom model in `tests/loom`.)
+//! - **Drop.** Dropping the reader wakes the pump, which drops the stream. So a
+//!   download without a reader stops.
 //!
-//! Orderings: all accesses are `SeqCst`. Each side changes one word and then reads
-//! the other's, and the `AtomicWaker`s in between give no order of their own where
-//! a waker is not there yet.
+//! **Orderings.** All accesses are `SeqCst`. Each side changes one word and then reads
+//! the other side's word. The `AtomicWaker`s in between give no ordering where no waker
+//! is registered yet.
 
 use std::fmt;
 use std::pin::Pin;
@@ -38,7 +39,8 @@ const OPEN: u8 = 0;
 const COMPLETE: u8 = 1;
 const LOST: u8 = 2;
 
-const HEAVIEST: usize = usize::MAX / 2;
+/// The largest size that an item can count for, and the largest limit.
+const MAX_SIZE: usize = usize::MAX / 2;
 
 struct Shared<T> {
     items: Queue<(T, usize)>,
@@ -51,8 +53,8 @@ struct Shared<T> {
     writer: AtomicWaker,
 }
 
-/// Both ends of a bridge that buffers up to `limit`, in that `unit`. The writer
-/// calls itself `lane` when it is lost.
+/// Makes both ends of a bridge that buffers up to `limit`, counted in `unit`. Its
+/// errors name the lane of the writer as `lane`.
 pub(crate) fn channel<T>(
     limit: usize,
     lane: &'static str,
@@ -61,8 +63,8 @@ pub(crate) fn channel<T>(
     let shared = Arc::new(Shared {
         items: Queue::new(),
         buffered: AtomicUsize::new(0),
-        // A limit of 0 means one item at a time.
-        limit: limit.clamp(1, HEAVIEST),
+        // A limit of 0 counts as 1: one item at a time.
+        limit: limit.clamp(1, MAX_SIZE),
         end: AtomicU8::new(OPEN),
         lost: OnceLock::new(),
         reader_gone: AtomicBool::new(false),
@@ -98,8 +100,8 @@ pub(crate) struct Writer<T> {
 
 impl<T> Writer<T> {
     pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<Room> {
-        // Registered even if there is room: the reader may go while the
-        // stream has nothing to give.
+        // Register even if there is room: the reader may be dropped while the stream
+        // has no item.
         self.shared.writer.register(cx.waker());
         if self.shared.reader_gone.load(SeqCst) {
             Poll::Ready(Room::ReaderGone)
@@ -110,22 +112,22 @@ impl<T> Writer<T> {
         }
     }
 
-    pub(crate) fn send(&mut self, item: T, niceness: usize) {
-        self.sent = self.sent.saturating_add(niceness);
-        // What weighs nothing (a trailer) takes room all the same; and two of
-        // the heaviest don't overflow the sum.
-        let niceness = niceness.clamp(1, HEAVIEST);
-        self.shared.buffered.fetch_add(niceness, SeqCst);
-        self.shared.items.push((item, niceness));
+    pub(crate) fn send(&mut self, item: T, size: usize) {
+        self.sent = self.sent.saturating_add(size);
+        // An item of size 0 (a trailer) counts as 1, so that it takes room as well. The
+        // maximum keeps the sum from overflowing.
+        let size = size.clamp(1, MAX_SIZE);
+        self.shared.buffered.fetch_add(size, SeqCst);
+        self.shared.items.push((item, size));
         self.shared.reader.wake();
     }
 
-    /// There will be no pump: its lane takes nothing on, for that reason.
+    /// Ends the bridge before its start: the lane takes no pump, for that reason.
     pub(crate) fn refuse(self, reason: &JoinError) {
         self.lose(LostReason::Refused(reason.to_string().into()));
     }
 
-    /// The stream is over, and whole.
+    /// The stream has ended, and no item is missing.
     pub(crate) fn complete(self) {
         self.shared.end.store(COMPLETE, SeqCst);
         // The drop wakes the reader.
@@ -153,23 +155,25 @@ impl<T> Drop for Writer<T> {
     }
 }
 
-/// The reading end of a bridge: a [`Stream`] that can be polled on any thread.
+/// The reading end of a bridge: a [`Stream`] that any thread can poll.
 ///
-/// Made by [`Handle::stream_from_io`](crate::Handle::stream_from_io) and
-/// [`Handle::stream_from_cpu`](crate::Handle::stream_from_cpu). Dropping it
-/// stops the other side, which drops the stream there.
+/// Returned by [`Handle::stream_from_io`](crate::Handle::stream_from_io) and
+/// [`Handle::stream_from_cpu`](crate::Handle::stream_from_cpu). Dropping it stops the
+/// pump on the other lane, which drops the stream there.
 ///
-/// Its items are `Result`s: a [`BridgeError`] is the last item if the other
-/// side stopped before the stream was over. Only a stream that was read to its
-/// end ends without one.
+/// Its items are `Result`s. If the pump stops before the stream ends, the last item is
+/// a [`BridgeError`]. Only a stream that was read to its end ends without one.
 pub struct Bridged<T> {
     shared: Arc<Shared<T>>,
     told_of_end: bool,
 }
 
 impl<T> Bridged<T> {
-    /// How much was read on the other side and not yet here, in the unit of
-    /// `weigh`.
+    /// Returns how much is buffered: read on the other lane, and not yet here.
+    ///
+    /// The unit is that of `size`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -183,17 +187,17 @@ impl<T> Bridged<T> {
         self.shared.buffered.load(SeqCst)
     }
 
-    /// Nothing will come any more, and nothing is missing.
+    /// Whether the stream has ended and every item was read.
     #[cfg(feature = "http-body")]
     pub(crate) fn is_complete(&self) -> bool {
         self.shared.end.load(SeqCst) == COMPLETE && self.shared.items.is_empty()
     }
 
     fn take(&self) -> Option<T> {
-        let (item, niceness) = self.shared.items.pop()?;
-        let before = self.shared.buffered.fetch_sub(niceness, SeqCst);
+        let (item, size) = self.shared.items.pop()?;
+        let before = self.shared.buffered.fetch_sub(size, SeqCst);
         let limit = self.shared.limit;
-        if before >= limit && before - niceness < limit {
+        if before >= limit && before - size < limit {
             self.shared.writer.wake();
         }
         Some(item)
@@ -246,8 +250,7 @@ impl<T> Drop for Bridged<T> {
     fn drop(&mut self) {
         self.shared.reader_gone.store(true, SeqCst);
         self.shared.writer.wake();
-        // The pump may sit on a busy lane for a while yet: what is buffered
-        // need not wait for it.
+        // Free the buffer now: on a busy lane, the pump may not run for a while.
         while self.take().is_some() {}
     }
 }
@@ -261,8 +264,11 @@ impl<T> fmt::Debug for Bridged<T> {
     }
 }
 
-/// The other side of a bridge stopped before the stream was over: what came
-/// until then is not all.
+/// The error of a bridge whose pump stopped before the stream ended.
+///
+/// The items that came before it are not all items of the stream.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -292,13 +298,18 @@ pub(crate) enum LostReason {
 }
 
 impl BridgeError {
-    /// The stream panicked, rather than being dropped with its lane.
+    /// Returns whether the stream panicked.
+    ///
+    /// Otherwise its lane dropped it, or did not take it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
     /// use futures::StreamExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let broken = futures::stream::poll_fn(|_| -> std::task::Poll<Option<u8>> { panic!("parser") });
+    /// use std::task::Poll;
+    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
     /// let mut bridged = cpu.handle().stream_from_io(broken, 1024, |_| 1);
     /// assert!(bridged.next().await.unwrap().unwrap_err().is_panic());
     /// # }
@@ -307,13 +318,16 @@ impl BridgeError {
         matches!(self.cause, LostReason::Panicked(_))
     }
 
-    /// How much was sent before, in the bridge's unit (bytes, for a body).
+    /// Returns how much was sent before, in the unit of the bridge (bytes for a body).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
     /// use futures::StreamExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let broken = futures::stream::poll_fn(|_| -> std::task::Poll<Option<u8>> { panic!("parser") });
+    /// use std::task::Poll;
+    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
     /// let mut bridged = cpu.handle().stream_from_io(broken, 1024, |_| 1);
     /// assert_eq!(bridged.next().await.unwrap().unwrap_err().sent(), 0);
     /// # }

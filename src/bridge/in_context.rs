@@ -8,14 +8,17 @@ use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
 pin_project! {
-    /// Made by [`in_io_context`](crate::in_io_context).
+    /// A future that is made, polled and dropped inside the I/O runtime's context.
+    ///
+    /// Returned by [`in_io_context`](crate::in_io_context).
     ///
     /// # Panics
+    ///
     /// Polling it again after it is ready panics.
     #[must_use = "futures do nothing unless awaited"]
     pub struct InIoContext<F> {
-        // `None` once it is ready: some futures touch the runtime when they
-        // are dropped, and that too must happen inside the context.
+        // `None` once it is ready: some futures use the runtime when they are dropped,
+        // and that must happen inside the context, too.
         #[pin]
         future: Option<F>,
         io: Handle,

@@ -1,9 +1,11 @@
-//! What crosses from one lane to the other: futures that a job hands to the I/O lane,
-//! and streams and bodies, through a buffer bounded in bytes.
+//! What crosses between the lanes: futures that a job hands to the I/O lane, and
+//! streams and bodies, through a bounded buffer.
 
 #[cfg(feature = "http-body")]
 pub(crate) mod body;
 pub(crate) mod buffer;
+#[cfg(feature = "http-body")]
+mod closing;
 pub(crate) mod in_context;
 mod pump;
 #[cfg(feature = "http-body")]

@@ -1,4 +1,5 @@
-//! The writing end of a bridge at work: carries a stream's items over.
+//! [`Pump`]: the task at the writing end of a bridge. It moves the items of a stream
+//! into the buffer.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,30 +12,30 @@ use super::buffer::{LostReason, Room, Writer};
 use crate::error::JoinError;
 use crate::panics;
 
-/// A stream that is always ready, with a reader that keeps up, would hold the
-/// lane for ever; after so many items the pump lets others have a turn.
+/// The pump yields after so many items. Otherwise a stream that is always ready, with a
+/// reader that keeps up, would never give the thread back to its lane.
 const ITEMS_A_POLL: usize = 32;
 
 pin_project! {
-    /// Carries a stream's items over a bridge.
+    /// Moves a stream's items over a bridge.
     pub(crate) struct Pump<S: Stream, W> {
         #[pin]
         stream: S,
-        weigh: W,
+        size: W,
         writer: Option<Writer<S::Item>>,
     }
 }
 
 impl<S: Stream, W> Pump<S, W> {
-    pub(crate) fn new(stream: S, weigh: W, writer: Writer<S::Item>) -> Self {
+    pub(crate) fn new(stream: S, size: W, writer: Writer<S::Item>) -> Self {
         Self {
             stream,
-            weigh,
+            size,
             writer: Some(writer),
         }
     }
 
-    /// Tells the reader that no lane will run this.
+    /// Ends the bridge with an error: no lane will run this pump.
     pub(crate) fn refuse(mut self, reason: &JoinError) {
         if let Some(writer) = self.writer.take() {
             writer.refuse(reason);
@@ -62,11 +63,11 @@ where
             }
             let next = panics::catch(|| {
                 let next = this.stream.as_mut().poll_next(cx);
-                next.map(|item| item.map(|item| ((this.weigh)(&item), item)))
+                next.map(|item| item.map(|item| ((this.size)(&item), item)))
             });
             match next {
                 Ok(Poll::Pending) => return Poll::Pending,
-                Ok(Poll::Ready(Some((niceness, item)))) => writer.send(item, niceness),
+                Ok(Poll::Ready(Some((size, item)))) => writer.send(item, size),
                 Ok(Poll::Ready(None)) => {
                     if let Some(writer) = this.writer.take() {
                         writer.complete();

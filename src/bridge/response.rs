@@ -1,8 +1,8 @@
-//! A request as a task of the I/O lane, for any HTTP client.
+//! An HTTP request as a task of the I/O lane, for any HTTP client.
 //!
-//! The whole of it runs there: connections, their drivers and timers belong to
-//! the runtime that polls the request. The same task that has sent the head of
-//! the response over goes on to pump the body.
+//! The whole request runs there: connections, their drivers and timers belong to the
+//! runtime that polls the request. When the head of the response is there, the task
+//! hands it over. The same task then goes on to pump the body.
 
 use std::future::{Future, pending};
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use http::Response;
 use http_body::Body;
 
 use super::body::{BridgedBody, bridge_body};
+use super::closing::this_runtime_is_closing;
 use super::spawn_io::{Tail, spawn_io_unless_gone};
-use crate::io_lane::this_runtime_is_closing;
 use crate::lane::Level;
 use crate::task::Task;
 
@@ -49,7 +49,7 @@ where
                 pump.map(|pump| Box::pin(pump) as Pin<Box<dyn Future<Output = ()> + Send>>);
             (Ok(Response::from_parts(head, body)), tail)
         }
-        // Dropped with its runtime, this tells the cause.
+        // The runtime drops this task next. That drop reports the cause.
         Err(_) if this_runtime_is_closing() => pending().await,
         Err(error) => (Err(error), None),
     }

@@ -1,10 +1,10 @@
-//! `spawn_io`: a future as a task of the I/O runtime, with a [`Task`] of ours
-//! on the other end.
+//! `spawn_io`: a future as a task of the I/O runtime, with a [`Task`] as its awaiting
+//! side.
 //!
-//! The Tokio task is the runner in the sense of [`State`](crate::task::state):
-//! it finishes the completion, or its drop closes it. It is dropped without
-//! having finished in two cases only: somebody cancelled it, who has closed it
-//! before; or its runtime is gone.
+//! The Tokio task is the runner in the sense of [`State`](crate::task::state): it
+//! finishes the completion, or its drop closes the completion. It is dropped unfinished
+//! in two cases only: a canceller has closed the completion and then aborted the task,
+//! or the runtime has shut down.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,19 +15,20 @@ use pin_project_lite::pin_project;
 use tokio::task::AbortHandle;
 
 use crate::error::{CloseReason, JoinError};
-use crate::lane::inherit::{self, Inherited};
+use crate::lane::inherit;
+use crate::lane::thread::Inherited;
 use crate::lane::{Level, thread};
 use crate::panics;
 use crate::task::completion::Completion;
 use crate::task::{Cancel, Join, Task};
 use crate::trace::{self, Origin};
 
-/// Work that goes on in the same Tokio task after the output was handed over,
-/// and that dropping the task does not cancel any more.
+/// Work that goes on in the same Tokio task after the output was handed over. Dropping
+/// the [`Task`] does not cancel it any more.
 pub(crate) type Tail = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
 pin_project! {
-    /// A future that leaves no tail.
+    /// A future without a tail.
     pub(crate) struct Tailless<F> {
         #[pin]
         pub(crate) future: F,
@@ -42,7 +43,8 @@ impl<F: Future> Future for Tailless<F> {
     }
 }
 
-/// Runs `head` on the I/O lane, unless one of the lanes takes nothing on.
+/// Runs `head` on the I/O lane, unless the CPU lane was shut down or the I/O runtime is
+/// gone.
 pub(crate) fn spawn_io<F, T>(level: &Level, head: F) -> Task<T>
 where
     F: Future<Output = (T, Tail)> + Send + 'static,
@@ -57,7 +59,7 @@ where
     }
 }
 
-/// Runs `head` on the I/O lane, also when the CPU lane was shut down.
+/// Runs `head` on the I/O lane, also if the CPU lane was shut down.
 pub(crate) fn spawn_io_unless_gone<F, T>(level: &Level, head: F) -> Task<T>
 where
     F: Future<Output = (T, Tail)> + Send + 'static,
@@ -75,9 +77,9 @@ where
         level: level.clone(),
         inherited: inherit::inherited(level.lane()).for_io(),
     };
-    // If the runtime is gone, it drops the runner at once, which tells.
+    // A runtime that is gone drops the runner at once, which closes the completion.
     let spawned = level.lane().io.handle().spawn(runner);
-    // Nobody can have cancelled it yet: the task is made below.
+    // It cannot have been cancelled yet: its `Task` is made below.
     job.abort.get_or_init(|| spawned.abort_handle());
     Task::new(job, None)
 }
@@ -121,14 +123,14 @@ impl<T: Send + 'static> Join<T> for IoJob<T> {
     }
 }
 
-/// Polls and drops the future where its submitter would expect it: inside the
-/// span, with the handle as the current one, and with its panics caught.
+/// Polls and drops the future in the context of its submitter: inside the span, and
+/// with the submitter's handle as the current one. Catches its panics.
 struct Runner<F, T> {
     head: Option<Pin<Box<F>>>,
     tail: Tail,
     job: Arc<IoJob<T>>,
     level: Level,
-    /// What covers submissions of the future's, by its submitter.
+    /// What covers the submissions of the future; its submitter has passed it on.
     inherited: Inherited,
 }
 
@@ -139,7 +141,7 @@ where
     fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(head) = &mut self.head {
             let (output, tail) = ready!(head.as_mut().poll(cx));
-            // A destructor that panics does not cost the output.
+            // A panic of the destructor must not lose the output.
             panics::drop_quietly(DESTRUCTOR, self.head.take());
             self.job.completion.try_finish(Ok(output));
             self.tail = tail;
@@ -171,10 +173,11 @@ where
         match panics::catch(|| self.inside(|this| panics::catch(|| this.poll_both(cx)))) {
             Ok(Ok(polled)) => polled,
             Ok(Err(payload)) | Err(payload) => {
-                // Before the awaiting side is told, as with a job.
+                // Drop the future before its awaiter gets the error, as with a job.
                 panics::drop_quietly(DESTRUCTOR, self.head.take());
                 if self.job.completion.state.has_ended() {
-                    // In the tail, or after a cancel: there is no awaiting side.
+                    // The panic came in the tail or after a cancel, so no awaiter gets
+                    // it.
                     panics::report("a future on the I/O lane", &payload.text());
                 } else {
                     let error = JoinError::panicked(payload);

@@ -9,30 +9,30 @@ use crate::admission;
 use crate::lane::Level;
 use crate::task::FutureWork;
 
-/// The unit of what is sent: the caller's own.
-const WEIGHED: &str = "units of `weigh`";
+/// The unit of a stream, as errors name it: the `size` of the caller defines it.
+const UNIT: &str = "units of `size`";
 
 /// `Handle::stream_from_io`.
-pub(crate) fn from_io<S, W>(level: &Level, stream: S, limit: usize, weigh: W) -> Bridged<S::Item>
+pub(crate) fn from_io<S, W>(level: &Level, stream: S, limit: usize, size: W) -> Bridged<S::Item>
 where
     S: Stream + Send + 'static,
     S::Item: Send + 'static,
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
-    let (writer, reader) = channel(limit, "I/O", WEIGHED);
-    pump_on_io(level, Pump::new(stream, weigh, writer));
+    let (writer, reader) = channel(limit, "I/O", UNIT);
+    pump_on_io(level, Pump::new(stream, size, writer));
     reader
 }
 
 /// `Handle::stream_from_cpu`.
-pub(crate) fn from_cpu<S, W>(level: &Level, stream: S, limit: usize, weigh: W) -> Bridged<S::Item>
+pub(crate) fn from_cpu<S, W>(level: &Level, stream: S, limit: usize, size: W) -> Bridged<S::Item>
 where
     S: Stream + Send + 'static,
     S::Item: Send + 'static,
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
-    let (writer, reader) = channel(limit, "CPU", WEIGHED);
-    let pump = Pump::new(stream, weigh, writer);
+    let (writer, reader) = channel(limit, "CPU", UNIT);
+    let pump = Pump::new(stream, size, writer);
     match admission::try_submit(level, pump, FutureWork::new) {
         Ok(task) => task.detach(),
         Err(rejected) => {

@@ -1,5 +1,4 @@
-//! The current [`Handle`], and the free functions: what a handle does, on that
-//! one.
+//! The current [`Handle`], and the free functions that use it.
 
 use std::error::Error;
 use std::fmt;
@@ -12,20 +11,24 @@ use crate::lane::thread;
 use crate::task::Task;
 
 impl Handle {
-    /// The current handle: the one entered on this thread
-    /// ([`enter`](Self::enter)), else that of the job or thread this code runs
-    /// in, else the process's default
-    /// ([`set_process_default`](Self::set_process_default)).
+    /// Returns the current handle.
     ///
-    /// A job has one, at its own [`Priority`](crate::Priority), and so has what it gives to
-    /// `spawn_io` or to `rayon::join`. What it starts by `tokio::spawn`,
-    /// `spawn_blocking` or a thread of its own has none (with
-    /// [`Backend::Runtime`](crate::Backend::Runtime) the first two have), and neither has a request
-    /// handler on the I/O lane: keep a handle in the application's state, or
-    /// set the process's default.
+    /// That is the handle entered on this thread ([`enter`](Self::enter)). Without
+    /// one it is the handle of the job or lane thread that runs this code, and without
+    /// that the process's default ([`set_process_default`](Self::set_process_default)).
+    ///
+    /// A job has a current handle, at the job's own [`Priority`](crate::Priority). So
+    /// has code that the job passes to `spawn_io` or to `rayon::join`. Code that the
+    /// job starts with `tokio::spawn`, `spawn_blocking` or on a thread of its own has
+    /// none; with [`Backend::Runtime`](crate::Backend::Runtime) the first two have
+    /// one. A request handler on the I/O lane has none either. There, keep a handle in
+    /// the application's state, or set the process's default.
     ///
     /// # Panics
-    /// If there is none; see [`try_current`](Self::try_current).
+    ///
+    /// If there is no current handle; see [`try_current`](Self::try_current).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -41,10 +44,13 @@ impl Handle {
         }
     }
 
-    /// As [`current`](Self::current).
+    /// Returns the current handle, as [`current`](Self::current), or an error.
     ///
     /// # Errors
-    /// If there is none.
+    ///
+    /// [`NoCurrentHandle`] if there is none.
+    ///
+    /// # Examples
     ///
     /// ```
     /// assert!(twolane::Handle::try_current().is_err());
@@ -53,8 +59,12 @@ impl Handle {
         thread::current().map(Self::new).ok_or(NoCurrentHandle)
     }
 
-    /// Makes this the current handle of this thread until the guard is
-    /// dropped. Guards nest; don't hold one across an `.await`.
+    /// Makes this the current handle of this thread until the guard is dropped.
+    ///
+    /// Guards nest: drop them in the reverse order of `enter`, as scopes do. Don't hold one
+    /// across an `.await`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -72,12 +82,14 @@ impl Handle {
         }
     }
 
-    /// Makes `handle` the current one wherever there is no other; returns the
-    /// one before.
+    /// Sets the handle that is current where there is no other; returns the previous one.
     ///
-    /// For programs with one `CpuRuntime`. In tests prefer handles: a default
-    /// that belongs to the first `#[tokio::test]` ends with that test's
-    /// runtime, and the next one is told [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone).
+    /// For programs with one `CpuRuntime`. In tests prefer handles: a default set in
+    /// one `#[tokio::test]` stops working when that test's runtime ends. A later test
+    /// that uses it gets
+    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -92,13 +104,16 @@ impl Handle {
     }
 }
 
-/// As [`Handle::spawn_cpu`], on the current handle.
+/// Runs a closure on the CPU lane of the current handle; see [`Handle::spawn_cpu`].
 ///
-/// There is no free `spawn`, so that a changed import can't silently move a
+/// There is no free `spawn`. Otherwise a changed import could silently move a
 /// future to another lane.
 ///
 /// # Panics
+///
 /// If there is no current handle; see [`Handle::try_current`].
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -116,10 +131,13 @@ where
     Handle::current().spawn_cpu(f)
 }
 
-/// As [`Handle::spawn_io`], on the current handle.
+/// Runs a future on the I/O lane of the current handle; see [`Handle::spawn_io`].
 ///
 /// # Panics
+///
 /// If there is no current handle; see [`Handle::try_current`].
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -137,10 +155,13 @@ where
     Handle::current().spawn_io(future)
 }
 
-/// As [`Handle::in_io_context`], on the current handle.
+/// [`Handle::in_io_context`] on the current handle.
 ///
 /// # Panics
-/// If there is no current handle.
+///
+/// If there is no current handle; see [`Handle::try_current`].
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -160,7 +181,9 @@ where
     Handle::current().in_io_context(make)
 }
 
-/// This thread has no current [`Handle`](crate::Handle).
+/// The error of a thread that has no current [`Handle`](crate::Handle).
+///
+/// # Examples
 ///
 /// ```
 /// let err = twolane::Handle::try_current().unwrap_err();
@@ -175,29 +198,34 @@ impl fmt::Display for NoCurrentHandle {
         f.write_str(
             "no current twolane handle on this thread: it runs no job of a CpuRuntime, \
              no handle was entered (Handle::enter) and the process has no default \
-             (Handle::set_process_default); call the method on a Handle instead",
+             (Handle::set_process_default); call the method on a Handle instead \
+             (for reqwest: send_io().on(&handle))",
         )
     }
 }
 
 impl Error for NoCurrentHandle {}
 
-/// While it lives, the handle it came from is the current one on this thread.
+/// Keeps a handle current on this thread until it is dropped.
 ///
-/// Returned by [`Handle::enter`]. Guards are left in the reverse order of their
-/// making, as scopes do by themselves.
+/// Returned by [`Handle::enter`].
+///
+/// # Panics
+///
+/// Dropping guards panics if the order is not the reverse of their creation.
 #[must_use = "the handle is current only as long as the guard lives"]
 pub struct EnterGuard<'a> {
     depth: usize,
-    // Bound to the thread: what it undoes is the thread's.
+    // Not `Send`: the drop changes the state of the thread that called `enter`.
     _thread_bound: PhantomData<(&'a Handle, *mut ())>,
 }
 
 impl Drop for EnterGuard<'_> {
     fn drop(&mut self) {
-        if !thread::leave(self.depth) && !std::thread::panicking() {
+        if !thread::is_innermost(self.depth) && !std::thread::panicking() {
             panic!("`EnterGuard`s must be dropped in the reverse order of `Handle::enter`");
         }
+        thread::leave(self.depth);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What runs on the I/O lane, or crosses from one lane to the other.
+//! Methods of [`Handle`] for work on the I/O lane, and for streams between the lanes.
 
 use std::future::Future;
 
@@ -21,16 +21,21 @@ use crate::bridge::{
 use crate::task::Task;
 
 impl Handle {
-    /// Runs a future on the I/O lane, as a task of the Tokio runtime there,
-    /// from anywhere: a CPU job, a rayon child of one, a plain thread.
+    /// Runs a future on the I/O lane, as a task of the Tokio runtime there.
     ///
-    /// Sockets, timers and background tasks that it makes belong to that
-    /// runtime, whatever the CPU lane is doing. The span and subscriber of the
-    /// submitter go with it. Inside, the free functions use this handle.
+    /// It can be called from anywhere: a CPU job, a rayon child of one, a plain thread.
+    /// Sockets, timers and background tasks that the future creates belong to the I/O
+    /// runtime. They make progress whatever the CPU lane does. The future runs in the
+    /// span and with the subscriber of the submitter. Inside it, the free functions use
+    /// this handle.
     ///
     /// # Errors
-    /// None here. The task says what went wrong: [`JoinError`]. If the I/O
-    /// runtime ends first, that is [`JoinError::is_io_runtime_gone`].
+    ///
+    /// None here. The task returns the [`JoinError`](crate::JoinError). If the I/O
+    /// runtime ends first, that is
+    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -49,18 +54,23 @@ impl Handle {
         spawn_io::spawn_io(self.level(), Tailless { future })
     }
 
-    /// A future that is made, polled and dropped here, inside the I/O
-    /// runtime's context: what it opens belongs to the I/O lane, while its own
-    /// code runs wherever it is awaited.
+    /// Makes a future that is polled here, inside the I/O runtime's context.
     ///
-    /// For making a client, a connection or a timer from inside a job on
-    /// [`Backend::Runtime`] or from a foreign runtime, without a hop. **Not for
-    /// requests**: those are polled by a thread that may be busy, and keep
-    /// others waiting meanwhile; [`spawn_io`](Self::spawn_io) is for them.
+    /// `make` runs inside that context, and so do each poll and the drop. So what the
+    /// future opens belongs to the I/O lane, while its own code runs where it is awaited.
+    ///
+    /// Use it to make a client, a connection or a timer inside a job on
+    /// [`Backend::Runtime`](crate::Backend::Runtime), or on another Tokio runtime,
+    /// without a hop. **Not for requests**: the thread that polls the request may be
+    /// busy, and requests that share its connection then wait too. Use
+    /// [`spawn_io`](Self::spawn_io) for requests.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::builder().backend(twolane::Backend::Runtime).build().unwrap();
+    /// use twolane::{Backend, CpuRuntime};
+    /// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build().unwrap();
     /// let handle = cpu.handle();
     /// let bound = cpu.spawn(async move {
     ///     handle.in_io_context(|| tokio::net::TcpListener::bind("127.0.0.1:0")).await
@@ -76,23 +86,25 @@ impl Handle {
         InIoContext::new(self.io_handle().clone(), make)
     }
 
-    /// Polls `stream` on the I/O lane, and gives its items here, or on
-    /// whatever thread reads them.
+    /// Polls `stream` on the I/O lane, and yields its items to the reader here.
     ///
-    /// The I/O lane reads ahead while less than `limit` is buffered, `weigh`
-    /// saying what an item counts (bytes, say); so at most `limit` and one
-    /// item more are held. With a limit of 0 one item at a time goes across;
-    /// an item counts 1 at least. Dropping the result drops the
-    /// stream over there.
+    /// The reader may be on any thread. The I/O lane reads ahead while the buffered items
+    /// together count less than `limit`; `size` says how much an item counts (its
+    /// bytes, for example), and an item counts at least 1. So the buffer holds less than
+    /// `limit`, plus one item. With a limit of 0, one item at a time crosses. Dropping the
+    /// returned stream drops `stream` on the I/O lane.
     ///
     /// # Errors
-    /// None here. The items are `Result`s; if the I/O lane stops or the stream
-    /// panics before its end, the last one is a
-    /// [`BridgeError`](crate::BridgeError).
+    ///
+    /// None here. The items are `Result`s. If the I/O lane stops or the stream panics
+    /// before its end, the last item is a [`BridgeError`](crate::BridgeError).
     ///
     /// # Cost
-    /// A task on the I/O lane, and a wake-up of the reader for each item that
-    /// it waits for.
+    ///
+    /// One task on the I/O lane, and one wake-up of the reader for each item that the
+    /// reader waits for.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -104,24 +116,27 @@ impl Handle {
     /// assert_eq!(read, ["one", "two"]);
     /// # }
     /// ```
-    pub fn stream_from_io<S, W>(&self, stream: S, limit: usize, weigh: W) -> Bridged<S::Item>
+    pub fn stream_from_io<S, W>(&self, stream: S, limit: usize, size: W) -> Bridged<S::Item>
     where
         S: Stream + Send + 'static,
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        stream::from_io(self.level(), stream, limit, weigh)
+        stream::from_io(self.level(), stream, limit, size)
     }
 
-    /// As [`stream_from_io`](Self::stream_from_io) the other way round: polls
-    /// `stream` on the CPU lane.
+    /// Polls `stream` on the CPU lane, and yields its items to the reader here.
     ///
-    /// For what computes its items and is read by I/O: a request body that is
-    /// encoded on the fly, a response that is rendered.
+    /// The opposite direction of [`stream_from_io`](Self::stream_from_io), with the same
+    /// parameters. Use it for a stream that computes its items and is read by I/O: a
+    /// request body that is encoded on the fly, a response that is rendered.
     ///
     /// # Errors
-    /// As [`stream_from_io`](Self::stream_from_io); and it is refused where the
+    ///
+    /// As [`stream_from_io`](Self::stream_from_io). The stream is also refused if the
     /// priority's queue has a [limit](crate::Builder::queue_limit) and is full.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -132,23 +147,28 @@ impl Handle {
     /// assert_eq!(bridged.try_collect::<Vec<_>>().await.unwrap(), [1, 4, 9]);
     /// # }
     /// ```
-    pub fn stream_from_cpu<S, W>(&self, stream: S, limit: usize, weigh: W) -> Bridged<S::Item>
+    pub fn stream_from_cpu<S, W>(&self, stream: S, limit: usize, size: W) -> Bridged<S::Item>
     where
         S: Stream + Send + 'static,
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        stream::from_cpu(self.level(), stream, limit, weigh)
+        stream::from_cpu(self.level(), stream, limit, size)
     }
 
-    /// Reads `body` on the I/O lane, at most `limit` bytes (and one frame)
-    /// ahead of whoever reads the result. The size hint and trailers come
-    /// along. A good `limit` is [`DEFAULT_BODY_LIMIT`]; with 0, one
-    /// frame at a time goes across.
+    /// Reads `body` on the I/O lane, ahead of the reader here.
+    ///
+    /// The I/O lane reads at most `limit` bytes and one frame ahead. With 0, one frame at
+    /// a time crosses. A good `limit` is
+    /// [`DEFAULT_BODY_LIMIT`](crate::DEFAULT_BODY_LIMIT). The returned body has the size
+    /// hint and the trailers of `body`.
     ///
     /// # Errors
-    /// None here. Reading gives [`BodyError`]: the body's own error, or that
-    /// the I/O lane stopped before the body was whole.
+    ///
+    /// None here. The reader gets a [`BodyError`](crate::BodyError): the body's own
+    /// error, or that the I/O lane stopped before the end of the body.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -169,29 +189,33 @@ impl Handle {
         body::from_io(self.level(), body, limit)
     }
 
-    /// Runs `request`, of any client whose responses are [`http::Response`]s,
-    /// on the I/O lane: head and body come back, the body read ahead by
-    /// at most `body_limit` bytes (and one frame), as with
-    /// [`body_from_io`](Self::body_from_io).
+    /// Runs an HTTP request on the I/O lane.
     ///
-    /// reqwest has [`send_io`](crate::RequestBuilderExt::send_io), a tower
-    /// service [`IoLayer`](crate::IoLayer), and object_store
+    /// `request` is a future of any client whose responses are [`http::Response`]s. The
+    /// task returns the response head. The I/O lane reads the body ahead by at most
+    /// `body_limit` bytes and one frame, as [`body_from_io`](Self::body_from_io) does.
+    ///
+    /// For reqwest there is [`send_io`](crate::RequestBuilderExt::send_io), for a tower
+    /// service [`IoLayer`](crate::IoLayer), and for object_store
     /// [`IoConnector`](crate::IoConnector).
     ///
-    /// It is on its way from here on, whether the task is polled or not. The
-    /// request's own body is polled on the I/O lane too; if it computes, give
-    /// it [`stream_from_cpu`](Self::stream_from_cpu).
+    /// The request starts at the call, even if the task is never polled. The
+    /// request's own body is polled on the I/O lane too. If it computes, give it
+    /// [`stream_from_cpu`](Self::stream_from_cpu).
     ///
-    /// A request needs the I/O lane alone: it goes on, and others can be made,
-    /// when the CPU lane is shut down.
+    /// A request needs the I/O lane alone: after a shutdown of the CPU lane it goes on,
+    /// and new requests can be made.
     ///
     /// # Errors
-    /// The task's [`JoinError`](crate::JoinError) says that the I/O runtime is
-    /// gone or that the request panicked; within it is the client's own error.
+    ///
+    /// The task returns a [`JoinError`](crate::JoinError) if the I/O runtime is gone or
+    /// the request panicked. The inner error is the client's own.
     ///
     /// # Cancel safety
-    /// Dropping the task stops the request; dropping the response, the
-    /// download.
+    ///
+    /// Dropping the task stops the request. Dropping the response stops the download.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {

@@ -1,4 +1,4 @@
-//! [`Handle`]: everything that spawns.
+//! [`Handle`]: spawns on both lanes.
 
 mod current;
 mod io;
@@ -17,8 +17,8 @@ pub use current::{EnterGuard, NoCurrentHandle, in_io_context, spawn_cpu, spawn_i
 
 /// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
 ///
-/// Cheap to clone, and usable from any thread. It does not keep the lane
-/// running: that is the `CpuRuntime`'s to decide.
+/// Cheap to clone, and usable from any thread. It does not keep the lane running;
+/// the [`CpuRuntime`](crate::CpuRuntime) does.
 ///
 /// | use | for | costs |
 /// |---|---|---|
@@ -26,14 +26,16 @@ pub use current::{EnterGuard, NoCurrentHandle, in_io_context, spawn_cpu, spawn_i
 /// | [`spawn_cpu_with`](Self::spawn_cpu_with) | the same, and it asks whether it is still wanted | the same |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
-/// | [`in_io_context`](Self::in_io_context) | making I/O objects that others will poll | nothing; no hop |
+/// | [`in_io_context`](Self::in_io_context) | making I/O objects that are polled elsewhere | nothing; no hop |
 /// | [`install`](Self::install) | a closure that borrows, from a plain thread | blocks the caller |
 ///
-/// What that comes to, and from what size on a piece of work is worth it, stands
-/// below.
+/// The guide has the measurements, and the smallest piece of work that is worth an
+/// offload: [`cost`](crate::guide::cost).
 ///
-/// They go to the handle's [`Priority`], which is `Normal` unless
-/// [`with_priority`](Self::with_priority) made it.
+/// The methods spawn at the handle's [`Priority`]. It is `Normal`, unless
+/// [`with_priority`](Self::with_priority) set another.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -43,8 +45,6 @@ pub use current::{EnterGuard, NoCurrentHandle, in_io_context, spawn_cpu, spawn_i
 /// assert_eq!(text.await.unwrap(), "done");
 /// # }
 /// ```
-///
-#[doc = include_str!("../../docs/cost.md")]
 #[derive(Clone)]
 pub struct Handle {
     level: Level,
@@ -59,9 +59,12 @@ impl Handle {
         &self.level
     }
 
-    /// The same lane at another [`Priority`]: what is spawned by the handle
-    /// that this returns runs on that priority's threads. They start with the
-    /// first job.
+    /// Returns a handle of the same lane at another [`Priority`].
+    ///
+    /// Jobs spawned by the returned handle run on that priority's threads. These threads
+    /// start with the first job.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -79,7 +82,9 @@ impl Handle {
         Self::new(Level::new(self.level.lane().clone(), priority))
     }
 
-    /// At which priority this handle spawns.
+    /// Returns the priority at which this handle spawns.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -91,7 +96,9 @@ impl Handle {
         self.level.priority()
     }
 
-    /// How many threads the CPU lane has, at each priority that is in use.
+    /// Returns the number of threads of each priority that is in use.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -103,7 +110,9 @@ impl Handle {
         self.level.lane().settings.threads
     }
 
-    /// What runs the CPU lane's jobs.
+    /// Returns the backend that runs the CPU lane's jobs.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -115,7 +124,9 @@ impl Handle {
         self.level.lane().settings.backend
     }
 
-    /// The Tokio runtime that is the I/O lane.
+    /// Returns the handle of the Tokio runtime that is the I/O lane.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -127,7 +138,9 @@ impl Handle {
         self.level.lane().io.handle()
     }
 
-    /// Whether the I/O lane has been seen to run, and is still there.
+    /// Returns whether the I/O runtime has polled a task yet, and whether it still exists.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let io = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -143,8 +156,11 @@ impl Handle {
         self.level.lane().io.state()
     }
 
-    /// What became of the jobs of this handle's [priority](Self::with_priority). It
-    /// takes microseconds, and no other thread waits for it.
+    /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
+    ///
+    /// A snapshot is cheap, and no other thread waits for it.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -160,8 +176,8 @@ impl Handle {
     }
 }
 
-// As Tokio's own: no panic passes through a lane's code half-way, since every
-// call of foreign code in it is caught.
+// As for Tokio's handle. No panic can leave a lane half-changed: the lane catches the
+// panics of all user code that it calls.
 impl UnwindSafe for Handle {}
 impl RefUnwindSafe for Handle {}
 
@@ -170,22 +186,19 @@ impl fmt::Debug for Handle {
         let lane = self.level.lane();
         let nice: Vec<_> = lane
             .started()
+            .filter(|_| nice::SUPPORTED)
             .map(|p| (p, lane.settings.niceness[p.index()].nice))
             .collect();
-        let mut handle = f.debug_struct("Handle");
-        handle
+        f.debug_struct("Handle")
             .field("priority", &self.priority())
             .field("backend", &self.backend())
             .field("threads", &self.threads())
             .field("running", &lane.running())
             .field("throttled_to_cores", &lane.throttled_to_cores())
             .field("closed", &lane.is_closed())
-            .field("io_lane", &self.io_lane_state());
-        match lane.nice_refused() {
-            Some(refused) => handle.field("nice_refused", refused),
-            None if nice::SUPPORTED => handle.field("nice", &nice),
-            None => handle.field("nice", &"not on this platform"),
-        };
-        handle.finish()
+            .field("io_lane", &self.io_lane_state())
+            .field("nice", &nice)
+            .field("nice_refused", &lane.nice_refused())
+            .finish()
     }
 }

@@ -1,4 +1,4 @@
-//! What runs on the CPU lane.
+//! Methods of [`Handle`] for work on the CPU lane.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -14,19 +14,21 @@ use crate::task::{ClosureWork, ContextWork, FutureWork, JobContext, Task};
 impl Handle {
     /// Runs a closure on the CPU lane.
     ///
-    /// For what computes for 100 µs or more, or slices of a millisecond of what
-    /// takes less; what that rests on stands at [`Handle`]. With
-    /// [`Backend::Rayon`], `par_iter`, `join` and `scope` inside use the lane's own
-    /// threads. A queue is first come first served, and unbounded unless it was
-    /// given a [limit](crate::Builder::queue_limit).
+    /// Use it for work that computes for 100 µs or more. Batch smaller work into slices
+    /// of about 1 ms; see [cost](crate::guide::cost). With [`Backend::Rayon`], `par_iter`,
+    /// `join` and `scope` inside the closure use the lane's own threads. The queue is
+    /// FIFO, and unbounded unless it has a [limit](crate::Builder::queue_limit).
     ///
-    /// The closure must *compute* what it returns: `spawn_cpu(|| async { .. })`
-    /// returns a future that nobody has polled, and would compute wherever you
-    /// await it. Give such a future to [`spawn`](Self::spawn). (It is warned
-    /// of, once, where `tracing` is on.)
+    /// The closure must *compute* what it returns. `spawn_cpu(|| async { .. })` returns a
+    /// future that no thread has polled; it would compute where you await it. Pass such a
+    /// future to [`spawn`](Self::spawn). (With the feature `tracing`, the lane logs a
+    /// warning the first time that a closure returns a future.)
     ///
     /// # Errors
-    /// None here. The task says what went wrong: [`JoinError`].
+    ///
+    /// None here. The task returns the [`JoinError`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -44,13 +46,17 @@ impl Handle {
         admission::submit(self.level(), ClosureWork::new(f))
     }
 
-    /// As [`spawn_cpu`](Self::spawn_cpu), for a closure that runs long: it is
-    /// handed the [`JobContext`], which tells whether the job is still wanted.
-    /// Rayon children capture that like any variable. Costs one reference count
-    /// more.
+    /// Runs a closure on the CPU lane, and passes it a [`JobContext`].
+    ///
+    /// As [`spawn_cpu`](Self::spawn_cpu), for a closure that runs long: the context tells
+    /// whether the job has been cancelled. Rayon children can capture it like any
+    /// variable. It costs one more reference count.
     ///
     /// # Errors
+    ///
     /// As [`spawn_cpu`](Self::spawn_cpu).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -67,14 +73,17 @@ impl Handle {
         admission::submit(self.level(), ContextWork::new(f))
     }
 
-    /// Runs a future on the CPU lane: every poll of it is there.
+    /// Runs a future on the CPU lane, which polls it there each time.
     ///
-    /// For futures that compute between their `.await`s. What they do by way
-    /// of I/O they should do through [`spawn_io`](Self::spawn_io) or an
-    /// adapter; what happens when they don't stands at [`Backend`].
+    /// Use it for futures that compute between their `.await`s. Their I/O should go
+    /// through [`spawn_io`](Self::spawn_io) or an adapter. [`Backend`] says what happens
+    /// otherwise.
     ///
     /// # Errors
-    /// None here. The task says what went wrong: [`JoinError`].
+    ///
+    /// None here. The task returns the [`JoinError`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -94,12 +103,17 @@ impl Handle {
         admission::submit(self.level(), FutureWork::new(future))
     }
 
-    /// As [`spawn_cpu`](Self::spawn_cpu), and hands the closure back if the job is
-    /// not taken on: to be run here, later, elsewhere, or not at all.
+    /// Runs a closure on the CPU lane, or returns it if the lane does not accept the job.
+    ///
+    /// As [`spawn_cpu`](Self::spawn_cpu). The caller can run a returned closure here,
+    /// later, elsewhere, or not at all.
     ///
     /// # Errors
-    /// [`Rejected`]: the queue has a [limit](crate::Builder::queue_limit) and is
-    /// full, or others wait for a permit; or the lane takes on nothing at all.
+    ///
+    /// [`Rejected`] if the queue has a [limit](crate::Builder::queue_limit) and is full,
+    /// or other submitters wait for a permit. Also if the lane accepts no jobs at all.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -123,11 +137,15 @@ impl Handle {
         admission::try_submit(self.level(), f, ClosureWork::new)
     }
 
-    /// As [`spawn`](Self::spawn), and hands the future back if the job is not
-    /// taken on.
+    /// Runs a future on the CPU lane, or returns it if the lane does not accept the job.
+    ///
+    /// As [`spawn`](Self::spawn).
     ///
     /// # Errors
+    ///
     /// As [`try_spawn_cpu`](Self::try_spawn_cpu).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -146,21 +164,26 @@ impl Handle {
         admission::try_submit(self.level(), future, FutureWork::new)
     }
 
-    /// Waits for a permit of the queue: backpressure. At once where it has no
-    /// [limit](crate::Builder::queue_limit), and inside a job, which has one
-    /// already.
+    /// Waits for a permit of the queue: backpressure.
     ///
-    /// Waiters are served in FIFO order, from their first poll on. The future
-    /// resolves to a [`Permit`], which spawns. On a plain thread: [`Admit::wait`]. To
-    /// wait no longer than until some time, put Tokio's `timeout_at` around it.
+    /// The future resolves to a [`Permit`], which spawns. It resolves at once if the queue
+    /// has no [limit](crate::Builder::queue_limit), and inside a job, which submits by its
+    /// own permit. Waiters are served in FIFO order, from their first poll on.
+    ///
+    /// On a plain thread, use [`Admit::wait`]. To limit the wait, put Tokio's `timeout_at`
+    /// around the future.
     ///
     /// # Errors
-    /// [`JoinError::is_shutdown`], also if that comes while it waits;
+    ///
+    /// [`JoinError::is_shutdown`], also if the shutdown comes during the wait;
     /// [`JoinError::is_io_runtime_gone`].
     ///
     /// # Cancel safety
-    /// Dropping it gives up its turn, and loses nothing else: a permit that was
-    /// given to it meanwhile goes to the next waiter.
+    ///
+    /// Dropping the future gives up its turn and loses nothing else. A permit that was
+    /// already assigned to it goes to the next waiter.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
@@ -178,12 +201,16 @@ impl Handle {
         Admit::new(self.level().clone())
     }
 
-    /// A permit of the queue, if there is one now: before there is a closure, or
-    /// anything else that its job needs.
+    /// Returns a permit of the queue if one is free now.
+    ///
+    /// Use it to learn that the queue is full before you create the closure and its data.
     ///
     /// # Errors
-    /// [`JoinError::is_queue_full`], also if others wait for a permit;
-    /// [`JoinError::is_shutdown`], [`JoinError::is_io_runtime_gone`].
+    ///
+    /// [`JoinError::is_queue_full`], also if other submitters wait for a permit;
+    /// [`JoinError::is_shutdown`]; [`JoinError::is_io_runtime_gone`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -199,22 +226,26 @@ impl Handle {
         Permit::try_new(self.level())
     }
 
-    /// Runs a closure that may borrow in the rayon pool, and waits for it.
+    /// Runs a closure in the rayon pool, and blocks until it returns.
     ///
-    /// For plain threads: the caller sleeps meanwhile, so never in async code.
-    /// It is the pool of this handle's [`Priority`]; inside a job of that same
-    /// one it runs right here. It goes into rayon's own queue, not
-    /// the lane's, and is no job: no task, no cancellation.
+    /// The closure may borrow. Use it on plain threads only, never in async code: the
+    /// caller blocks. The pool is that of this handle's [`Priority`](crate::Priority).
+    /// Inside a job of the same priority the closure runs on the calling thread. Otherwise
+    /// it goes into rayon's own queue, not into the lane's. It is no job: it has no task
+    /// and cannot be cancelled.
     ///
     /// # Errors
-    /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`]
-    /// after a shutdown; [`JoinError::is_io_runtime_gone`];
-    /// [`JoinError::is_out_of_threads`] if this is the first use of the
-    /// priority.
+    ///
+    /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`] after a
+    /// shutdown; [`JoinError::is_io_runtime_gone`]; [`JoinError::is_out_of_threads`] if
+    /// this is the first use of the priority and its threads cannot start.
     ///
     /// # Panics
-    /// With [`Backend::Runtime`], which has no such pool. In an
+    ///
+    /// If the backend is [`Backend::Runtime`], which has no rayon pool. Also in an
     /// `on_thread_start` hook of the same lane.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use rayon::prelude::*;
@@ -244,8 +275,8 @@ impl Handle {
             );
         }
         if level.workers().is_none() {
-            // Not by way of a job: it would wait for its turn, and a caller
-            // that is a worker of another priority would not work meanwhile.
+            // Not as a job: a job would wait for its turn, and a caller that is a worker of
+            // another priority would run no other job meanwhile.
             let (reply, opened) = mpsc::channel();
             control::start_workers(level, move |outcome| drop(reply.send(outcome)));
             if !matches!(opened.recv(), Ok(Ok(()))) {

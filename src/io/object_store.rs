@@ -1,12 +1,12 @@
 //! [`IoConnector`]: object_store's HTTP requests on the I/O lane.
 //!
-//! One type, and the same lines of code for each version of object_store.
+//! One type, and the same code for each version of object_store.
 //!
-//! What is ours, a [`JoinError`](crate::JoinError) or a
-//! [`BridgeError`](crate::BridgeError), gets the kind `Unknown`, for which
-//! object_store does not send a request again: no second try brings a runtime
-//! back. (In mid-body it heeds no kind.) The inner client's errors keep the
-//! kind that it gave them.
+//! Errors of twolane, a [`JoinError`](crate::JoinError) or a
+//! [`BridgeError`](crate::BridgeError), get the kind `Unknown`. object_store does not
+//! retry a request that failed with that kind, and a retry would be of no use: the
+//! runtime is gone. (In the middle of a body it ignores the kind.) The inner client's
+//! errors keep their kind.
 
 use std::fmt;
 
@@ -16,16 +16,28 @@ use http_body_util::BodyExt;
 use crate::bridge::body::{BodyError, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
 
-// Its example is for this version.
-#[cfg_attr(
-    feature = "object_store_0_14",
-    doc = include_str!("../../docs/object_store.md")
-)]
-#[cfg_attr(
-    not(feature = "object_store_0_14"),
-    doc = "Wraps an object_store connector, so that a store does its requests on the I/O lane.",
-    doc = "More is in `docs/object_store.md`, which is this page with the feature `object_store_0_14`."
-)]
+/// Wraps an object_store connector, so that a store sends its requests on the I/O lane.
+///
+/// The guide has the whole setup: [`object_store`](crate::guide::object_store).
+///
+/// # Examples
+///
+/// ```
+/// # #[cfg(feature = "object_store_0_14")]
+/// # #[tokio::main] async fn main() {
+/// # use object_store_0_14 as object_store;
+/// # use object_store::client::{HttpClient, HttpConnector, ClientOptions};
+/// # #[derive(Debug)] struct ReqwestConnector; // object_store's own is behind its features
+/// # impl HttpConnector for ReqwestConnector {
+/// #     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> { todo!() }
+/// # }
+/// use twolane::{CpuRuntime, IoConnector};
+/// let cpu = CpuRuntime::new().unwrap();
+/// let connector = IoConnector::new(ReqwestConnector, &cpu);
+/// // ... and `AmazonS3Builder::new().with_http_connector(connector)`
+/// # }
+/// # #[cfg(not(feature = "object_store_0_14"))] fn main() {}
+/// ```
 #[derive(Clone, Debug)]
 pub struct IoConnector<C> {
     connector: C,
@@ -40,16 +52,15 @@ struct Io {
 }
 
 impl<C> IoConnector<C> {
-    /// What `connector` connects does its requests on the I/O lane of `handle`.
+    /// Wraps `connector`: its clients send their requests on the I/O lane of `handle`.
+    ///
+    /// # Examples
     ///
     /// ```
-    /// # #[tokio::main] async fn main() {
-    /// # use object_store_0_14 as object_store;
-    /// use object_store::client::ReqwestConnector;
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let connector = twolane::IoConnector::new(ReqwestConnector::default(), &cpu.handle());
-    /// # drop(connector);
-    /// # }
+    /// use twolane::{CpuRuntime, IoConnector};
+    /// fn on_io_lane<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
+    ///     IoConnector::new(connector, cpu)
+    /// }
     /// ```
     pub fn new(connector: C, handle: &Handle) -> Self {
         let io = Io {
@@ -59,18 +70,18 @@ impl<C> IoConnector<C> {
         Self { connector, io }
     }
 
-    /// Reads at most so many bytes of each body (and one frame) ahead; with 0,
-    /// one frame at a time. Default: [`DEFAULT_BODY_LIMIT`].
+    /// Sets how many bytes of each body are read ahead.
+    ///
+    /// The I/O lane reads at most `bytes` and one frame ahead; with 0, one frame at a time.
+    /// Default: [`DEFAULT_BODY_LIMIT`].
+    ///
+    /// # Examples
     ///
     /// ```
-    /// # #[tokio::main] async fn main() {
-    /// # use object_store_0_14 as object_store;
-    /// use object_store::client::ReqwestConnector;
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let connector = twolane::IoConnector::new(ReqwestConnector::default(), &cpu.handle());
-    /// let connector = connector.body_limit(8 << 20);
-    /// # drop(connector);
-    /// # }
+    /// use twolane::{CpuRuntime, IoConnector};
+    /// fn reading_ahead<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
+    ///     IoConnector::new(connector, cpu).body_limit(8 << 20)
+    /// }
     /// ```
     pub fn body_limit(mut self, bytes: usize) -> Self {
         self.io.body_limit = bytes;
@@ -99,7 +110,7 @@ macro_rules! for_version {
 
             impl<C: HttpConnector> HttpConnector for IoConnector<C> {
                 fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
-                    // A client may start tasks, or open connections, when made.
+                    // The connector may start tasks, or open connections.
                     let _io = self.io.handle.io_handle().enter();
                     Ok(HttpClient::new(OnIo {
                         client: self.connector.connect(options)?,

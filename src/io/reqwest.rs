@@ -1,7 +1,7 @@
 //! [`RequestBuilderExt::send_io`]: a reqwest request as a task of the I/O lane.
 //!
-//! The whole request is made there, since reqwest starts its timer in `send()`
-//! and its connection's driver with a bare `tokio::spawn`.
+//! The whole request runs there: reqwest starts its timer in `send()`, and spawns its
+//! connection's driver with `tokio::spawn`.
 
 use std::error::Error;
 use std::fmt;
@@ -18,36 +18,43 @@ use crate::handle::Handle;
 use crate::handle::NoCurrentHandle;
 use crate::task::Task;
 
-/// `send_io` for [`reqwest::RequestBuilder`].
+/// Adds `send_io` to [`reqwest::RequestBuilder`].
 pub trait RequestBuilderExt {
-    /// As [`send`](RequestBuilder::send), with everything that is I/O on the
-    /// I/O lane: the connection and its driver, the timers, the reading of the
-    /// body, all go on while the job that asked is busy. The response is an
-    /// ordinary one: `url()`, extensions, trailers and the size hint are there.
+    /// Sends the request on the I/O lane.
     ///
-    /// It begins at the first poll, on the current handle (or
-    /// [`on`](SendIo::on) another). The body is read ahead up to
-    /// [`DEFAULT_BODY_LIMIT`] bytes (or [`body_limit`](SendIo::body_limit)).
+    /// As [`send`](RequestBuilder::send), but the connection and its driver, the timers
+    /// and the reading of the body are on the I/O lane. They make progress while the
+    /// job that awaits the request is busy. The response is an ordinary one, with
+    /// `url()`, extensions, trailers and the size hint.
     ///
-    /// A client's `gzip` and the like are undone on the I/O lane. If that is
-    /// much work, switch it off in the `ClientBuilder` (`.gzip(false)`) and
-    /// decompress in the job.
+    /// The request starts at the first poll, on the current handle (or on
+    /// [another](SendIo::on)). The body is read ahead up to [`DEFAULT_BODY_LIMIT`] bytes
+    /// (or [`body_limit`](SendIo::body_limit)).
     ///
-    /// A request body that is a stream is polled on the I/O lane too; if it
-    /// computes, give it [`Handle::stream_from_cpu`].
+    /// The I/O lane decompresses responses if the client is set to (`gzip` and others). If
+    /// that is much work, disable it in the `ClientBuilder` (`.gzip(false)`) and decompress
+    /// in the job.
+    ///
+    /// A request body that is a stream is polled on the I/O lane too. If it computes, give
+    /// it [`Handle::stream_from_cpu`].
     ///
     /// # Errors
-    /// [`SendIoError`]: reqwest's own, or that the I/O runtime is gone, or that
-    /// there is no current handle. If the I/O lane stops while
-    /// the body is read, the body's error says so
-    /// ([`BridgeError`](crate::BridgeError) is in its chain of sources).
+    ///
+    /// [`SendIoError`]: reqwest's own error, or the I/O runtime is gone, or there is no
+    /// current handle. If the I/O lane stops while the body is read, reading the body
+    /// returns an error that has a [`BridgeError`](crate::BridgeError) in its chain of
+    /// sources.
     ///
     /// # Cancel safety
-    /// Dropping it aborts the request on the I/O lane; dropping the response
-    /// stops the download.
+    ///
+    /// Dropping the future aborts the request on the I/O lane. Dropping the response stops
+    /// the download.
+    ///
+    /// # Examples
     ///
     /// ```no_run
-    /// # async fn job(client: reqwest::Client) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// # type BoxError = Box<dyn std::error::Error + Send + Sync>;
+    /// # async fn job(client: reqwest::Client) -> Result<(), BoxError> {
     /// use twolane::RequestBuilderExt;
     /// let page = client.get("http://127.0.0.1:8080/page").send_io().await?;
     /// let text = page.text().await?;
@@ -66,9 +73,10 @@ impl RequestBuilderExt for RequestBuilder {
     }
 }
 
-/// A request on its way; made by [`RequestBuilderExt::send_io`].
+/// A request that is being sent; made by [`RequestBuilderExt::send_io`].
 ///
 /// # Panics
+///
 /// Polling it again after it is ready panics.
 #[must_use = "nothing is sent unless this is awaited"]
 pub struct SendIo {
@@ -86,10 +94,13 @@ enum Step {
 }
 
 impl SendIo {
-    /// On this handle's I/O lane instead of the current one's.
+    /// Sends the request on this handle's I/O lane, instead of the current handle's.
+    ///
+    /// # Examples
     ///
     /// ```no_run
-    /// # async fn f(client: reqwest::Client, handle: twolane::Handle) -> Result<(), twolane::SendIoError> {
+    /// # use twolane::{Handle, SendIoError};
+    /// # async fn f(client: reqwest::Client, handle: Handle) -> Result<(), SendIoError> {
     /// use twolane::RequestBuilderExt;
     /// let page = client.get("http://127.0.0.1:8080/page").send_io().on(&handle).await?;
     /// # Ok(()) }
@@ -99,8 +110,12 @@ impl SendIo {
         self
     }
 
-    /// Reads at most so many bytes of the body (and one frame) ahead; with 0,
-    /// one frame at a time. Default: [`DEFAULT_BODY_LIMIT`].
+    /// Sets how many bytes of the body are read ahead.
+    ///
+    /// The I/O lane reads at most `bytes` and one frame ahead; with 0, one frame at a time.
+    /// Default: [`DEFAULT_BODY_LIMIT`].
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// # async fn f(client: reqwest::Client) -> Result<(), twolane::SendIoError> {
@@ -124,8 +139,8 @@ impl SendIo {
     }
 }
 
-/// reqwest finds the URL of a response that it did not make in an extension
-/// that only its own builder extension can make.
+/// Stores the URL where reqwest looks for it: `Response::from` reads it from an extension
+/// of the `http::Response`, and only reqwest's builder extension can make that one.
 fn keeping_url(response: Response) -> http::Response<Body> {
     let url = response.url().clone();
     let (with_url, ()) = http::response::Builder::new()
@@ -171,12 +186,14 @@ impl fmt::Debug for SendIo {
     }
 }
 
-/// Why there is no response.
+/// The error of [`RequestBuilderExt::send_io`]: there is no response.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use twolane::{RequestBuilderExt, SendIoError};
-/// // No job, no entered handle, no default: nowhere to send it.
+/// // No job, no entered handle, no default: there is no lane to send it on.
 /// let sent = reqwest::Client::new().get("http://127.0.0.1:1/").send_io().await;
 /// assert!(matches!(sent.unwrap_err(), SendIoError::NoCurrentHandle(_)));
 /// # }
@@ -186,7 +203,7 @@ impl fmt::Debug for SendIo {
 pub enum SendIoError {
     /// reqwest's own error.
     Request(reqwest::Error),
-    /// The request's task did not end: the I/O runtime is gone, or it
+    /// The request's task has no output: the I/O runtime is gone, or the request
     /// panicked.
     Join(JoinError),
     /// There is no current handle; see [`SendIo::on`].
@@ -194,15 +211,18 @@ pub enum SendIoError {
 }
 
 impl SendIoError {
-    /// reqwest's own error, if it is one: for `is_timeout`, `is_connect`,
-    /// `status` and so on.
+    /// Returns reqwest's own error, if it is one.
+    ///
+    /// Use it for `is_timeout`, `is_connect`, `status` and so on.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
     /// use twolane::RequestBuilderExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let nobody_there = reqwest::Client::new().get("http://127.0.0.1:1/");
-    /// let sent = nobody_there.send_io().on(&cpu.handle()).await;
+    /// let refused = reqwest::Client::new().get("http://127.0.0.1:1/");
+    /// let sent = refused.send_io().on(&cpu.handle()).await;
     /// assert!(sent.unwrap_err().as_reqwest().unwrap().is_connect());
     /// # }
     /// ```
@@ -222,7 +242,8 @@ impl SendIoError {
     }
 }
 
-// Stands for what it wraps: its text and its source, not itself in between.
+// Transparent: `Display` and `source` are those of the inner error, so that it does not
+// appear twice in a chain of sources.
 impl fmt::Display for SendIoError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self.inner(), f)

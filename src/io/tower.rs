@@ -17,39 +17,42 @@ use crate::task::Task;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
-/// A [tower layer](tower_layer::Layer) that makes each request of an HTTP
-/// client a task of the I/O lane; the responses' bodies come back through a
-/// buffer bounded in bytes.
+/// A [tower layer](tower_layer::Layer) that runs an HTTP client's requests on the I/O lane.
 ///
-/// For any `Service<http::Request<_>>` that can be cloned, hyper-util's legacy
-/// client and tonic's channel among them. It goes on the outside of whatever
-/// does I/O.
+/// Each request is a task of the I/O lane. The bodies of the responses come back through
+/// a buffer that is bounded in bytes.
 ///
-/// - Each request has a clone of the service, and waits *on the I/O lane*
-///   until that is ready. So a limit inside of this layer shows in the
-///   response's delay, not in `poll_ready`, which always says yes; one outside
-///   of it works as ever.
-/// - A service that starts background tasks when it is made (tonic's `Channel`)
-///   should be made on the I/O lane too, by
-///   [`in_io_context`](Handle::in_io_context) or [`spawn_io`](Handle::spawn_io).
-///   That alone is not enough where jobs share its connection: bodies that they
-///   are too busy to read use up its HTTP/2 window for all.
-/// - The request is on its way from the call on, polled or not. Its body is
-///   polled on the I/O lane too: one that computes (tonic encodes a message
-///   there) should cross the bridge the other way, by
-///   [`stream_from_cpu`](Handle::stream_from_cpu), if that is much work.
-/// - It serves both lanes, and goes on when the CPU lane is shut down. A
-///   request on its way ends only with its own end, with the I/O runtime, or
-///   when it is dropped.
+/// It works for any `Service<http::Request<_>>` that can be cloned, for example
+/// hyper-util's legacy client and tonic's channel. Put it outside of all services that
+/// do I/O.
+///
+/// - Each request has a clone of the service, and waits *on the I/O lane* until the
+///   clone is ready. So a limit inside this layer delays the response, and does not
+///   show in `poll_ready`, which is always ready. A limit outside of this layer works
+///   as usual.
+/// - A service that starts background tasks when it is made (tonic's `Channel`) should
+///   be made on the I/O lane too, by [`in_io_context`](Handle::in_io_context) or
+///   [`spawn_io`](Handle::spawn_io). If jobs share its connection, that alone is not
+///   enough: bodies that busy jobs don't read fill the HTTP/2 window of the connection,
+///   and all its requests wait. This layer reads these bodies ahead, up to
+///   [`body_limit`](Self::body_limit).
+/// - The request starts at the call, even if the future is never polled. Its body is
+///   polled on the I/O lane too. If that is much work (tonic encodes a message there),
+///   make the body a [`stream_from_cpu`](Handle::stream_from_cpu).
+/// - It serves both lanes, and goes on when the CPU lane is shut down. A request ends
+///   when it is complete, when the I/O runtime ends, or when its future is dropped.
 ///
 /// # Errors
-/// The service's own error and the body's, as they are, boxed. Besides,
-/// [`JoinError`](crate::JoinError) in place of a response, and
-/// [`BridgeError`](crate::BridgeError) in a body, if the I/O runtime went or
-/// the request panicked there.
+///
+/// The service's and the body's own errors, unchanged and boxed. If the I/O runtime ends
+/// or the request panics there, the future returns a [`JoinError`](crate::JoinError), and
+/// a body a [`BridgeError`](crate::BridgeError).
 ///
 /// # Cancel safety
-/// Dropping the future stops the request; dropping the response, the download.
+///
+/// Dropping the future stops the request. Dropping the response stops the download.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -61,7 +64,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// let client = twolane::IoLayer::new(&cpu.handle()).layer(client);
 /// let request = http::Request::get("http://127.0.0.1:1/").body(Empty::new()).unwrap();
 /// let job = cpu.spawn(client.oneshot(request)); // polled on the CPU lane
-/// assert!(job.await.unwrap().is_err()); // nobody is there
+/// assert!(job.await.unwrap().is_err()); // no server listens there
 /// # }
 /// ```
 #[derive(Clone, Debug)]
@@ -71,7 +74,9 @@ pub struct IoLayer {
 }
 
 impl IoLayer {
-    /// Requests go to the I/O lane of `handle`.
+    /// Makes a layer that sends requests on the I/O lane of `handle`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -87,8 +92,12 @@ impl IoLayer {
         }
     }
 
-    /// Reads at most so many bytes of each body (and one frame) ahead; with 0,
-    /// one frame at a time. Default: [`DEFAULT_BODY_LIMIT`].
+    /// Sets how many bytes of each body are read ahead.
+    ///
+    /// The I/O lane reads at most `bytes` and one frame ahead; with 0, one frame at a time.
+    /// Default: [`DEFAULT_BODY_LIMIT`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -152,10 +161,15 @@ where
     }
 }
 
-/// The response of an [`IoService`], on its way.
+/// The future of an [`IoService`]'s response.
 ///
 /// # Panics
+///
 /// Polling it again after it is ready panics.
+///
+/// # Cancel safety
+///
+/// Dropping it stops the request.
 #[must_use = "dropping it stops the request"]
 pub struct IoResponse<D, E, F> {
     task: Task<Result<Response<BridgedBody<D, E>>, F>>,
@@ -173,8 +187,9 @@ impl<D, E, F: Into<BoxError>> Future for IoResponse<D, E, F> {
 
 debug_by_name!(IoResponse<D, E, F>);
 
-/// The body of an [`IoService`]'s response: read on the I/O lane, with the
-/// service's own errors, boxed.
+/// The body of an [`IoService`]'s response, read on the I/O lane.
+///
+/// Its errors are the service's own, boxed, or a [`BridgeError`](crate::BridgeError).
 #[derive(Debug)]
 pub struct IoBody<D, E> {
     bridged: BridgedBody<D, E>,

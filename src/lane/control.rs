@@ -1,36 +1,47 @@
-//! The control thread: one thread per lane that does what nobody else may wait for.
+//! The control thread: one thread per lane for operations that must not block their
+//! caller.
 //!
-//! It sleeps in its channel unless there is something to do:
+//! It waits on its channel until a message or a deadline comes. It does this:
 //!
-//! - **Shutdown.** Whoever shuts the lane down may be an I/O worker, a worker
-//!   of the lane itself, or a destructor; none of them may block. They close
-//!   the lane and leave the rest to the control thread: it resolves every queued and
-//!   suspended job (so nothing hangs even if every lane thread is stuck in a
-//!   job), lets go of the backend, has a reaper drop what they had captured
-//!   (a destructor may block), waits until
-//!   the last lane thread has ended, tells those who wait for that, and ends.
-//! - **Deadlines** of `shutdown_timeout`: a clock of its own, so that they hold on
-//!   any runtime, without a timer, and while Tokio's clock is paused.
-//! - **Threads of a priority that is used for the first time**: it has another
-//!   thread start them, which may wait for the user's start hooks.
-//! - **What has to be tried again in a moment**: see `pool/rayon.rs`.
+//! - **Shutdown.** The thread that closes the lane may be an I/O worker, a worker of
+//!   the lane itself, or a thread that runs a destructor. None of them may block. So
+//!   that thread only sets the lane's `closed` flag and sends [`Message::Shutdown`].
+//!   The control thread does the rest, in this order:
+//!   1. It closes the semaphores of the queue limits, so that every `Admit` resolves.
+//!   2. It closes every queued and suspended job, which resolves their tasks. So no
+//!      awaiter hangs, even if every worker is stuck in a job.
+//!   3. It shuts the workers down.
+//!   4. It starts a reaper thread that drops what the closed jobs had captured. A
+//!      destructor may block.
+//!   5. It waits until the last lane thread has ended, calls the callbacks that wait
+//!      for that, and ends.
+//! - **Deadlines** of `shutdown_timeout`. The control thread measures the time itself.
+//!   So a deadline needs no Tokio timer, holds on any runtime, and holds while Tokio's
+//!   clock is paused.
+//! - **Threads of a priority that is used for the first time.** A launcher thread starts
+//!   them, and waits for the user's start hooks.
+//! - **Retries.** A drain job that its worker could not use is broadcast again after a
+//!   pause; see `pool/rayon.rs`.
 //!
-//! No destructor of the user's runs here, with two exceptions: no thread is to be
-//! had for it, or all the lane's threads have ended and those that waited for that
-//! have been told.
+//! No user destructor runs on the control thread, with two exceptions: the reaper
+//! thread could not be started, or all lane threads have ended and the callbacks that
+//! wait for that have been called.
 //!
-//! Its end, against late comers: a push that sees the lane closed sends
-//! [`Message::CloseQueued`]. The control thread drops its channel *before* its last sweep, so
-//! either the order arrives, or the sweep comes after the push, or the sender
-//! is told that nobody is there and sweeps by itself.
+//! **Messages that arrive while the control thread ends.** A push that finds the lane
+//! closed sends [`Message::CloseQueued`]. The control thread drops its receiver
+//! *before* it closes the queue for the last time. So one of three things holds:
+//!
+//! - The control thread receives the message.
+//! - The message is lost with the channel. Then the push came before the last close,
+//!   which finds the job.
+//! - The send fails. Then the thread that pushed closes the queue itself
+//!   (`Lane::reap_queued`).
 
 use std::io;
 use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
-
-use tokio::sync::oneshot;
+use std::time::Instant;
 
 use super::{Lane, Level, thread};
 use crate::os::starter;
@@ -39,32 +50,31 @@ use crate::priority::Priority;
 use crate::task::Run;
 use crate::trace;
 
+const CALLED: &str = "what the control thread called";
+
 pub(crate) enum Message {
     /// The lane was closed.
     Shutdown,
     /// A job was pushed after the lane was closed.
     CloseQueued,
-    /// A job of this priority waits for threads.
+    /// A job of this priority was queued before its threads had started.
     Start(Priority),
-    /// And what came of it.
+    /// The result of starting the threads of this priority.
     Started(Priority, io::Result<()>),
+    /// A lane thread has ended.
     ThreadEnded,
-    /// Call this after a while.
-    CallAfter(Duration, Box<dyn FnOnce() + Send>),
-    /// Tell me when the last thread has ended, or at the deadline, how many
-    /// jobs are left running.
-    AwaitShutdown {
-        deadline: Option<Instant>,
-        reply: oneshot::Sender<usize>,
-    },
+    /// Call this when the last lane thread has ended, or at the deadline if that comes
+    /// first. The argument is the number of jobs that still run.
+    Call(Option<Instant>, Callback),
 }
+
+pub(crate) type Callback = Box<dyn FnOnce(usize) + Send>;
 
 struct Control {
     lane: Arc<Lane>,
-    /// The priorities whose threads are on their way.
+    /// The priorities whose threads are being started.
     starting: [bool; Priority::ALL.len()],
-    waiting: Vec<(Option<Instant>, oneshot::Sender<usize>)>,
-    timers: Vec<(Instant, Box<dyn FnOnce() + Send>)>,
+    calls: Vec<(Option<Instant>, Callback)>,
 }
 
 /// Starts the control thread of a lane.
@@ -75,30 +85,34 @@ pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<
             let control = Control {
                 lane,
                 starting: Default::default(),
-                waiting: Vec::new(),
-                timers: Vec::new(),
+                calls: Vec::new(),
             };
             control.run(receiver);
         });
     })
 }
 
-/// Code of the user's may run here: what it does carelessly belongs where it
-/// would on any other thread of the lane, and it may not wait for the lane.
+/// Runs `f` on this thread as on a worker of the lane.
+///
+/// User code may run in `f`: a destructor, a waker. A socket, a timer or a
+/// `tokio::spawn` there belongs to the I/O runtime, as on any lane thread. A blocking
+/// wait for the lane (`Task::wait`, `Shutdown::wait`) panics there.
 fn as_lane_thread(lane: &Arc<Lane>, f: impl FnOnce()) {
     let io = lane.io.handle().clone();
     let _io = io.enter();
     let level = Level::new(lane.clone(), Priority::default());
-    thread::start(level, Some(0));
+    thread::join_level(level, Some(0));
     f();
-    drop(thread::end());
+    drop(thread::leave_level());
 }
 
-/// Starts the threads of a priority and tells `done` how it went, both on a
-/// thread of their own: a start hook of the user's may block.
+/// Starts the threads of a priority, and calls `done` with the result.
+///
+/// Both happen on a thread of their own, since a start hook of the user may block. If
+/// that thread cannot be started, `done` gets the error on the calling thread.
 pub(crate) fn start_workers(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'static) {
     level.lane().thread_started();
-    let name = format!("{}-starter", level.lane().settings.name);
+    let name = format!("{}-launcher", level.lane().settings.name);
     let level = level.clone();
     starter::run(name, move |born| {
         let start = || born.and_then(|()| level.start());
@@ -109,8 +123,10 @@ pub(crate) fn start_workers(level: &Level, done: impl FnOnce(io::Result<()>) + S
     });
 }
 
-/// Runs the destructors of closed jobs on a thread of their own, which counts
-/// as one of the lane's: one that blocks must not hold the control thread's clock.
+/// Runs the destructors of closed jobs on a thread of its own.
+///
+/// A destructor may block, and the control thread has deadlines to keep. The new thread
+/// counts as a lane thread, so a shutdown waits for it.
 fn reap(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
     if closed.is_empty() {
         return;
@@ -120,11 +136,11 @@ fn reap(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
     let lane = lane.clone();
     starter::run(name, move |born| {
         if born.is_ok() {
-            // As if it were a job.
+            // A destructor runs at the nice value of a `Normal` job.
             lane.set_thread_niceness(Priority::default());
             as_lane_thread(&lane, || Lane::discard(closed));
         } else {
-            // No thread to be had: here, then.
+            // No reaper thread could be started: drop the jobs on this thread.
             Lane::discard(closed);
         }
         lane.thread_ended();
@@ -135,34 +151,34 @@ impl Control {
     fn run(mut self, receiver: Receiver<Message>) {
         while !self.lane.is_over() {
             if let Some(message) = self.next(&receiver) {
-                // Whatever panics (a waker, a subscriber), the control thread stays.
-                panics::run_hook("what the control thread called", || self.handle(message));
+                // A waker or a subscriber may panic. The control thread must survive
+                // that.
+                panics::run_hook(CALLED, || self.handle(message));
             }
-            self.fire_timers();
+            self.run_due_callbacks();
         }
-        // Orders that are still in the channel are not lost with it: see above.
+        // Keep the callbacks that are still in the channel. The last `close_queued`
+        // below covers all other messages; see the top of this file.
         let late: Vec<_> = receiver.try_iter().collect();
         drop(receiver);
         for message in late {
-            if let Message::AwaitShutdown { deadline, reply } = message {
-                self.waiting.push((deadline, reply));
+            if let Message::Call(at, call) = message {
+                self.calls.push((at, call));
             }
         }
         let mut closed = Vec::new();
-        panics::run_hook("what the control thread called", || {
+        panics::run_hook(CALLED, || {
             closed = self.lane.close_queued();
             self.lane.report_lost();
         });
-        for (_, reply) in self.waiting {
-            let _ = reply.send(0);
+        for (_, call) in self.calls {
+            panics::run_hook(CALLED, || call(0));
         }
         Lane::discard(closed);
     }
 
     fn next(&self, receiver: &Receiver<Message>) -> Option<Message> {
-        let deadlines = self.waiting.iter().filter_map(|(deadline, _)| *deadline);
-        let timers = self.timers.iter().map(|(at, _)| *at);
-        let received = match deadlines.chain(timers).min() {
+        let received = match self.calls.iter().filter_map(|(at, _)| *at).min() {
             None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
             Some(at) => receiver.recv_timeout(at.saturating_duration_since(Instant::now())),
         };
@@ -190,8 +206,8 @@ impl Control {
                 reap(&self.lane, closed);
                 self.lane.report_lost();
             }
-            // A push that finds the lane closed sends a `Sweep` as well. Threads that
-            // have been let go would drop the jobs right here.
+            // The job is closed all the same: see `lane/mod.rs`. Workers that were shut
+            // down would drop the job, and so run its destructors, on this thread.
             Message::Start(_) if self.lane.is_closed() => {}
             Message::Start(priority) => {
                 let level = self.level(priority);
@@ -202,7 +218,8 @@ impl Control {
                 if !is_there && !mem::replace(&mut self.starting[priority.index()], true) {
                     let lane = self.lane.clone();
                     start_workers(&level, move |started| {
-                        // An error: the lane is over, and all of it was seen to.
+                        // An error means that the control thread has ended. It has
+                        // closed all jobs.
                         let _ = lane.send_control(Message::Started(priority, started));
                     });
                 }
@@ -214,10 +231,9 @@ impl Control {
                     reap(&self.lane, self.level(priority).close_unserved());
                 }
             }
-            // The loop looks at the count itself.
+            // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}
-            Message::CallAfter(pause, call) => self.timers.push((Instant::now() + pause, call)),
-            Message::AwaitShutdown { deadline, reply } => self.waiting.push((deadline, reply)),
+            Message::Call(at, call) => self.calls.push((at, call)),
         }
     }
 
@@ -225,21 +241,18 @@ impl Control {
         Level::new(self.lane.clone(), priority)
     }
 
-    fn fire_timers(&mut self) {
+    fn run_due_callbacks(&mut self) {
         let now = Instant::now();
-        let timers = mem::take(&mut self.timers).into_iter();
-        let (due, later): (Vec<_>, Vec<_>) = timers.partition(|(at, _)| *at <= now);
-        self.timers = later;
-        for (_, call) in due {
-            panics::run_hook("what the control thread called", call);
+        let is_due = |at: &Option<Instant>| at.is_some_and(|at| at <= now);
+        let calls = mem::take(&mut self.calls).into_iter();
+        let (due, later): (Vec<_>, Vec<_>) = calls.partition(|(at, _)| is_due(at));
+        self.calls = later;
+        if due.is_empty() {
+            return;
         }
-        let is_due = |deadline: &Option<Instant>| deadline.is_some_and(|at| at <= now);
-        let waiting = mem::take(&mut self.waiting).into_iter();
-        let (due, later): (Vec<_>, Vec<_>) = waiting.partition(|(at, _)| is_due(at));
-        self.waiting = later;
-        for (_, reply) in due {
-            let running = usize::try_from(self.lane.running()).unwrap_or(usize::MAX);
-            let _ = reply.send(running);
+        let running = usize::try_from(self.lane.running()).unwrap_or(usize::MAX);
+        for (_, call) in due {
+            panics::run_hook(CALLED, || call(running));
         }
     }
 }

@@ -1,24 +1,29 @@
-//! How many jobs of one priority came, and what became of them.
+//! Counts the jobs of one priority, by what happened to them.
 //!
-//! Only counters that grow are kept, one for each kind of [`Event`]; how many jobs
-//! are queued, running and suspended is a difference of these. An event is counted
-//! before others can rely on it: a rest and an end before the job's state says so,
-//! a submission before the job is queued. So once nothing is under way they are
-//! exact: an awaiter that has the output finds the job in the counters. A reader
-//! that comes in between reads what is subtracted first, so that it finds rather
-//! too many than too few; no difference is below zero.
+//! There is one counter for each kind of [`Event`], and counters only grow. The numbers
+//! of queued, running and suspended jobs are differences of counters.
 //!
-//! (A wake and a close are counted after they were won, by the thread that won
-//! them: another that looks at that very job in that moment may know of it before
-//! the counters do.)
+//! **When an event is counted.** A thread counts an event before other threads can rely
+//! on it: a suspension and an end before the job's state shows them, a submission
+//! before the job is queued. So the counters are exact when nothing is under way. An
+//! awaiter that has the output finds the job counted as ended.
 //!
-//! The counters lie on pages. A worker has a page of its own for what happens in a
-//! job's step, and adds to it with plain stores; all other events go to one of
-//! [`SHARED`] pages, by thread. So no worker waits for a cache line of another.
+//! Two events are counted afterwards: a wake and a close. Several threads may try these
+//! on the same job. The thread that succeeds counts the event. Another thread that
+//! looks at this job at that moment may see the change before the counters show it.
 //!
-//! Orderings: an increment is `Release` and a read `Acquire`, so that a reader that
-//! sees an event sees those that led to it. A page's own worker is the only one
-//! that writes it, so its load may be `Relaxed`.
+//! **What a reader finds.** A reader that comes in between reads the subtracted
+//! counters first. So it finds too many jobs rather than too few, and no difference is
+//! below zero.
+//!
+//! **Pages.** The counters lie on pages. A worker has its own page for the events in a
+//! job's step, and adds to it with plain stores. All other events go to one of
+//! [`SHARED`] pages, which the thread's number selects. So no worker waits for a cache
+//! line of another worker.
+//!
+//! **Orderings.** An increment is `Release` and a read is `Acquire`. So a reader that
+//! sees an event also sees the events that led to it. Only the page's own worker writes
+//! to its page, so that worker's load may be `Relaxed`.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -32,12 +37,13 @@ use crate::metrics::timings::Timings;
 use crate::task::Event;
 
 const EVENTS: usize = Event::ClosedSuspended as usize + 1;
-/// More than most machines have I/O workers.
+/// Most machines have fewer I/O workers.
 const SHARED: usize = 16;
 
 pub(crate) struct Counters {
-    /// By worker; then one for threads that are not workers of their own number
-    /// (Tokio makes some where a job blocks in place); then the shared ones.
+    /// One page per worker, by its index. Then one page for lane threads without a
+    /// worker index (Tokio starts such threads where a job blocks in place). Then the
+    /// shared pages.
     pages: Box<[CachePadded<[AtomicU64; EVENTS]>]>,
     workers: usize,
     #[cfg(feature = "metrics")]
@@ -79,15 +85,15 @@ impl Counters {
         counts.map(|count| count.load(Acquire)).sum()
     }
 
-    /// How many jobs a thread runs now. What is subtracted is read before.
+    /// Returns how many jobs run now. Reads the subtracted counters first.
     pub(crate) fn running(&self) -> u64 {
         let ended = [Event::Completed, Event::Panicked, Event::Suspended];
         let ended: u64 = ended.map(|event| self.sum(event)).iter().sum();
         self.sum(Event::Begun).saturating_sub(ended)
     }
 
-    /// What a job does later is read before what it does sooner, so that no end is
-    /// found without its submission.
+    /// Reads what happens to a job later before what happens to it sooner. So it never
+    /// finds an end without its submission.
     pub(crate) fn read(&self) -> Metrics {
         let [cancelled, expired, dropped, closed_queued] = [
             Event::Cancelled,
@@ -97,7 +103,7 @@ impl Counters {
         ]
         .map(|event| self.sum(event));
         let no_longer_suspended = self.sum(Event::Woken) + self.sum(Event::ClosedSuspended);
-        let [completed, panicked, rested] =
+        let [completed, panicked, suspended] =
             [Event::Completed, Event::Panicked, Event::Suspended].map(|event| self.sum(event));
         let begun = self.sum(Event::Begun);
         let woken = self.sum(Event::Woken);
@@ -111,8 +117,8 @@ impl Counters {
             expired,
             dropped,
             queued: (submitted + woken).saturating_sub(begun + closed_queued),
-            running: begun.saturating_sub(completed + panicked + rested),
-            suspended: rested.saturating_sub(no_longer_suspended),
+            running: begun.saturating_sub(completed + panicked + suspended),
+            suspended: suspended.saturating_sub(no_longer_suspended),
             #[cfg(feature = "metrics")]
             queue_wait: self.timings.waits(),
             #[cfg(feature = "metrics")]

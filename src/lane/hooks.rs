@@ -1,4 +1,4 @@
-//! What the user wants run on each of the lane's threads, at its start and end.
+//! The user's hooks, which run at the start and the end of each lane thread.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::panics;
 
 type Hook = Arc<dyn Fn() + Send + Sync>;
 
-/// What the user wants run on the lane's threads.
+/// The user's hooks, in the order in which they were added.
 #[derive(Clone, Default)]
 pub(crate) struct ThreadHooks {
     start: Vec<Hook>,

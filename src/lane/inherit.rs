@@ -1,45 +1,30 @@
-//! Which permit covers what a thread submits.
+//! Which permit covers the jobs that a thread submits.
 //!
-//! A job that waits for another must not wait for a permit that it holds itself.
-//! So what a job submits goes in by the job's own permit: on its thread while it
-//! runs, and inside of what it gave to `spawn_io`, as long as the job or another
-//! one of its family holds the permit. Code on the lane's threads that is part of
-//! no known job (a stolen child of rayon's, a destructor) goes in without one; or, where
-//! its worker waits inside another job, by that job's.
+//! A job that waits for another job must not wait for a permit that it holds itself. So
+//! the jobs that a job submits use the permit of that job. This holds on the job's
+//! thread while the job runs. It also holds inside a future that the job gave to
+//! `spawn_io`, as long as this job, or another one that shares the permit, still holds
+//! it.
+//!
+//! Some code on the lane's threads is part of no known job: a rayon child that another
+//! worker took, a destructor. It submits without a permit. If its worker runs it while
+//! it waits inside another job, it uses the permit of that job.
 
 use std::mem;
 use std::ptr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
+use super::Lane;
+use super::thread::{self, Inherited};
+use crate::guard::on_drop;
 
-use super::{Lane, thread};
-use crate::task::QueuePermit;
-
-#[derive(Clone, Default)]
-pub(crate) enum Inherited {
-    /// A submission needs a permit of its own.
-    #[default]
-    No,
-    /// A job of the lane submits that holds none itself, or an unknown one.
-    Free(Weak<Lane>),
-    By(QueuePermit),
-    /// On the I/O lane: a job's future may go on for long after the job.
-    AsLongAsHeld(Weak<OwnedSemaphorePermit>),
-}
-
-/// Until the answer is dropped, that covers what this thread submits.
+/// Until the guard is dropped, `inherited` covers what this thread submits.
 pub(crate) fn enter(inherited: Inherited) -> impl Drop {
-    struct Before(Inherited);
-    impl Drop for Before {
-        fn drop(&mut self) {
-            drop(thread::set_inherited(mem::take(&mut self.0)));
-        }
-    }
-    Before(thread::set_inherited(inherited))
+    let mut before = thread::set_inherited(inherited);
+    on_drop(move || drop(thread::set_inherited(mem::take(&mut before))))
 }
 
-/// What covers a submission to `lane` by this thread.
+/// Returns what covers a submission to `lane` by this thread.
 pub(crate) fn inherited(lane: &Arc<Lane>) -> Inherited {
     if !lane.has_limits() {
         return Inherited::No;
@@ -57,7 +42,7 @@ pub(crate) fn inherited(lane: &Arc<Lane>) -> Inherited {
 }
 
 impl Inherited {
-    /// What of it goes with a future to the I/O lane.
+    /// Returns what a future takes along to the I/O lane.
     pub(crate) fn for_io(self) -> Self {
         match self {
             Self::By(permit) => Self::AsLongAsHeld(Arc::downgrade(&permit)),

@@ -1,17 +1,26 @@
 //! One priority of a CPU lane: a queue, and the threads that serve it.
 //!
-//! The path of a job: [`Level::enqueue`] pushes it and gives the threads a
-//! notification; one of them takes it out and calls [`Level::run`]. A future that is not
-//! ready rests in no queue; the lane's registry of suspended jobs knows it, so
-//! that a shutdown finds it. Its waker calls [`Level::enqueue`] again.
+//! **The path of a job.** [`Level::enqueue`] pushes the job and notifies the workers:
+//! `pool/idle.rs` decides which one has to wake, and `pool/drain.rs` wakes it. A worker
+//! pops the job and calls [`Run::run`]. A future that is not ready is suspended. It
+//! is in no queue, but in the lane's registry, so that a shutdown finds it. Its waker
+//! calls [`Level::enqueue`] again. (On `Backend::Runtime` a job is a Tokio task
+//! instead; see `pool/tokio.rs`.)
 //!
-//! **The threads start with the first job.** A submitter must not wait for threads
-//! to start, since it may be an I/O worker. It pushes the job, finds no threads and
-//! tells the control thread; the control thread has them started and, when they are there, sees that
-//! one comes for each job in the queue. If there are none to be had, it closes what
-//! is queued. A push that either misses is followed by a message of its own, which
-//! the control thread reads later. So all of it happens in the order of the control thread's
-//! channel, and no job is forgotten.
+//! **The threads start with the first job.** A submitter may be an I/O worker, so it
+//! must not wait for threads to start:
+//!
+//! 1. The submitter pushes the job, finds no workers, and sends [`Message::Start`].
+//! 2. The control thread has a launcher thread start the workers.
+//! 3. The launcher publishes the workers, and then notifies them for all that is
+//!    queued. If the threads could not be started, the control thread closes what is
+//!    queued.
+//!
+//! No job is lost. A submitter pushes and then looks for the workers. The launcher
+//! thread publishes the workers and then looks at the queue. Each has a `SeqCst` fence
+//! in between, so one of the two sees the other. After a failed start, a push that the
+//! control thread's close misses is followed by a `Start` message of its own. That
+//! message comes later in the channel, and starts the next attempt.
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -21,8 +30,9 @@ use tokio::task::JoinHandle;
 
 use super::control::Message;
 use super::counters::Counters;
-use super::inherit::{self, Inherited};
+use super::inherit;
 use super::queue::RunQueue;
+use super::thread::Inherited;
 use super::{Lane, Workers, thread};
 use crate::backend::Backend;
 use crate::error::CloseReason;
@@ -35,11 +45,12 @@ use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
-    /// The permits of a queue that has a limit.
+    /// The permits, if the queue has a limit.
     pub(super) limit: Option<Arc<Semaphore>>,
     pub(super) counters: Counters,
+    /// Held by the thread that starts the workers.
     starting: Mutex<()>,
-    /// None before the first use.
+    /// Not set before the threads have started.
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
 
@@ -54,8 +65,8 @@ impl LevelState {
         }
     }
 
-    /// Closes all that is queued and tells the awaiters. The jobs' destructors are
-    /// still to run.
+    /// Closes all queued jobs, which resolves their tasks. The caller then drops their
+    /// work ([`Lane::discard`]).
     pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
         let jobs: Vec<_> = std::iter::from_fn(|| self.queue.pop()).collect();
         for job in &jobs {
@@ -65,7 +76,7 @@ impl LevelState {
     }
 }
 
-/// A lane, at one of its priorities; cheap to clone.
+/// A lane at one of its priorities. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Level {
     lane: Arc<Lane>,
@@ -89,7 +100,7 @@ impl Level {
         self.lane.level_state(self.priority)
     }
 
-    /// None if the queue has no limit.
+    /// `None` if the queue has no limit.
     pub(crate) fn limit(&self) -> Option<&Arc<Semaphore>> {
         self.state().limit.as_ref()
     }
@@ -98,12 +109,12 @@ impl Level {
         self.state().counters.read()
     }
 
-    /// None before the first use.
+    /// `None` before the threads have started.
     pub(crate) fn workers(&self) -> Option<&dyn Workers> {
         self.state().workers.get().map(|workers| &**workers)
     }
 
-    /// The answer is the job's Tokio task, if it is one.
+    /// Returns the job's Tokio task, if it is one.
     pub(crate) fn submit(&self, job: Arc<dyn Run>) -> Option<JoinHandle<()>> {
         match self.workers() {
             Some(workers) => workers.submit(self, job),
@@ -122,10 +133,12 @@ impl Level {
         self.state().queue.pop()
     }
 
-    /// Queues a job that was woken in its own step; if it gave way, behind those
-    /// that have not run yet. It notifies no worker: the caller looks for the next
-    /// job itself, or sees to it. (Nor does it look whether the lane is closed: a
-    /// drainer goes on until it has found the queue empty.)
+    /// Queues a job that was woken in its own step. A job that yielded goes behind
+    /// those that have not run yet.
+    ///
+    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor
+    /// does it check whether the lane is closed: an active worker goes on until it
+    /// finds the queue empty.
     pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
         if yielded {
             self.state().queue.push_behind(job);
@@ -134,9 +147,10 @@ impl Level {
         }
     }
 
-    /// Starts the threads, if they are not there and the lane is not closed,
-    /// and waits until they are ready. The new ones inherit the weight of the
-    /// calling one.
+    /// Starts the threads, unless they are there or the lane is closed, and waits until
+    /// they are ready.
+    ///
+    /// The new threads inherit the nice value of the calling thread.
     pub(crate) fn start(&self) -> io::Result<()> {
         let starting = self.state().starting.lock();
         let _one_at_a_time = starting.unwrap_or_else(PoisonError::into_inner);
@@ -145,18 +159,20 @@ impl Level {
         }
         let workers = (self.lane.settings.start)(self)?;
         let workers = self.state().workers.get_or_init(|| workers);
-        // Against `enqueue`.
+        // Pairs with the fence in `enqueue`: the workers are published before the queue
+        // is checked.
         fence(SeqCst);
         workers.notify_all(self);
         if self.lane.is_closed() {
-            // The control thread may have looked before they were there.
+            // The control thread may have shut the workers down before these were
+            // published.
             workers.shutdown();
         }
         Ok(())
     }
 
-    /// There are no threads to be had: closes what waits for them. Its
-    /// destructors are still to run.
+    /// No threads could be started: closes the queued jobs. The caller then drops their
+    /// work ([`Lane::discard`]).
     pub(super) fn close_unserved(&self) -> Vec<Arc<dyn Run>> {
         let jobs = self.state().close_queued(CloseReason::NoThreads);
         self.lane.report_lost();
@@ -171,17 +187,18 @@ impl Schedule for Level {
 
     fn enqueue(&self, job: Arc<dyn Run>) {
         self.state().queue.push(job);
-        // Against a worker that goes idle, the start of the threads, and
-        // `Lane::close`: each changes its own word and then looks at the queue.
+        // Pairs with a worker that parks or becomes inactive, with `start`, and with
+        // `Lane::close`. Each of them changes its own word, and the queue is checked
+        // after that.
         fence(SeqCst);
         match self.workers() {
             Some(workers) => workers.notify(self),
-            // An error means that the lane is closed: see below.
+            // An error means that the lane is closed, which is handled below.
             None => drop(self.lane.send_control(Message::Start(self.priority))),
         }
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
-            // The control thread has closed everything and gone; what is in the queue
-            // now came after its last look.
+            // The control thread has ended. It has not seen the jobs that are in the
+            // queue now.
             self.lane.reap_queued();
         }
     }
@@ -195,7 +212,7 @@ impl Schedule for Level {
     }
 
     fn registers_awaited(&self) -> bool {
-        // There, Tokio has the suspended ones.
+        // On that backend, Tokio holds the suspended jobs.
         self.lane.settings.backend == Backend::Runtime
     }
 
@@ -207,7 +224,7 @@ impl Schedule for Level {
         }
     }
 
-    fn lend(&self, permit: QueuePermit) -> impl Drop {
+    fn inherit_permit(&self, permit: QueuePermit) -> impl Drop {
         inherit::enter(Inherited::By(permit))
     }
 

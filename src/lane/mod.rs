@@ -1,17 +1,25 @@
-//! The CPU lane of one `CpuRuntime`: its priorities, what they share, and how
-//! it closes.
+//! The CPU lane of one `CpuRuntime`: its priorities, what they share, and how the lane
+//! closes.
 //!
-//! How a lane closes, and why no job falls between: `close` sets `closed`, and
-//! the control thread (see `control.rs`) then resolves every queued and suspended job. A
-//! pusher looks at `closed` *after* the push: either the control thread's sweep sees the
-//! job, or the pusher sees `closed` and asks for another sweep. (Not a drainer that
-//! puts back what it has run: it goes on to take it out again.) A runner looks at
-//! `closed` after it has paused a job (see `Job::pause`). A running closure cannot
-//! be stopped; its task resolves when it returns.
+//! **How a lane closes.** [`Lane::close`] sets `closed` and sends a message. The
+//! control thread (see `control.rs`) then closes every queued and suspended job, which
+//! notifies their awaiters, and has a new thread, the reaper, drop what they have
+//! captured. A worker that pops a job first closes and drops it itself. No job is
+//! missed:
 //!
-//! Orderings: `closed` is `SeqCst` with a fence on either side, since the above
-//! rests on one order of the flag's change and the pushes. `alive` and `lost` are
-//! `SeqCst` because they are rare, and not worth a proof of less.
+//! - A thread that pushes a job looks at `closed` *after* the push. Either the control
+//!   thread finds the job, or the pushing thread sees `closed` and sends a message, so
+//!   that the control thread closes the queue once more. If the control thread has
+//!   ended, the pushing thread closes the queue itself.
+//! - An active worker that puts back the job that it has just run does not look at
+//!   `closed`. It goes on to pop jobs until the queue is empty.
+//! - A worker looks at `closed` after it has suspended a job (`Job::suspend`, in `task/step.rs`).
+//! - A running closure cannot be stopped. Its task resolves when it returns.
+//!
+//! **Orderings.** `closed` is `SeqCst`, with a fence after the write and before the
+//! reads that follow a push. The above relies on one total order of the flag's change
+//! and the pushes. `alive` and `lost` are `SeqCst` because they are rarely used; a
+//! weaker ordering is not worth its proof.
 
 pub(crate) mod control;
 mod counters;
@@ -48,13 +56,13 @@ pub(crate) struct Lane {
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     closed: AtomicBool,
-    /// Threads that have started (or are about to) and not yet ended.
+    /// Lane threads that have started, or are about to start, and have not ended.
     alive: AtomicUsize,
-    /// Jobs that were detached and closed, since the log was told.
+    /// Detached jobs that were closed and are not yet reported in the log.
     lost: AtomicUsize,
-    /// Why the first thread that tried could not set its weight.
+    /// The error of the first thread that could not set its nice value.
     nice_refused: OnceLock<io::Error>,
-    /// Where a CPU quota has to be kept.
+    /// Set if the lane keeps a CPU quota.
     throttle: Option<Throttle>,
     control: Sender<Message>,
     pub(crate) io: IoLane,
@@ -86,13 +94,13 @@ impl Lane {
         &self.levels[priority.index()]
     }
 
-    /// The priorities that have threads.
+    /// The priorities whose threads have started.
     pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
         let is_started = |p: &Priority| self.level_state(*p).workers.get().is_some();
         Priority::ALL.into_iter().filter(is_started)
     }
 
-    /// Why a job may not be submitted now, if so.
+    /// Returns why a submission is refused now, if it is.
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         if self.is_closed() {
             Some(CloseReason::ShutDown)
@@ -103,7 +111,7 @@ impl Lane {
         }
     }
 
-    /// How many jobs run.
+    /// Returns how many jobs run now, over all priorities.
     pub(crate) fn running(&self) -> u64 {
         self.levels
             .iter()
@@ -111,7 +119,7 @@ impl Lane {
             .sum()
     }
 
-    /// Whether any priority has a limit.
+    /// Whether any priority has a queue limit.
     fn has_limits(&self) -> bool {
         self.limits().next().is_some()
     }
@@ -121,11 +129,11 @@ impl Lane {
             .any(|limit| Arc::ptr_eq(limit, permit.semaphore()))
     }
 
-    /// Those that wait for a permit learn that there will be none.
+    /// Ends every wait for a permit with an error.
     fn close_limits(&self) {
         for limit in self.limits() {
-            // A waker that panics keeps the semaphore from waking those behind it: once
-            // more, for these.
+            // A waker that panics keeps the semaphore from waking the waiters behind
+            // it. So close the semaphore again for these.
             while panics::call_logged("the waker of an `Admit`", || limit.close()).is_none() {}
         }
     }
@@ -138,14 +146,15 @@ impl Lane {
         self.closed.load(SeqCst)
     }
 
-    /// Stops admission; the control thread does the rest. Never blocks; may be called
-    /// often and from anywhere.
+    /// Stops admission; the control thread does the rest. Never blocks. Any thread may
+    /// call it, any number of times.
     pub(crate) fn close(&self) {
         if !self.closed.swap(true, SeqCst) {
-            // Against `Level::enqueue`, which looks after a fence of its own.
+            // Pairs with the fence in `Level::enqueue`, which reads `closed` after its
+            // push.
             fence(SeqCst);
-            // An error means that the control thread has gone, which it only does
-            // after a close.
+            // An error means that the control thread has ended. It only ends after a
+            // close.
             let _ = self.send_control(Message::Shutdown);
         }
     }
@@ -154,8 +163,9 @@ impl Lane {
         self.control.send(message).map_err(|unsent| unsent.0)
     }
 
-    /// Closes all that is queued and tells the awaiters. The destructors of the
-    /// user's are still to run ([`discard`](Self::discard)): one may block.
+    /// Closes all queued jobs, which resolves their tasks. It does not drop their work,
+    /// since a user destructor may block. The caller does that with
+    /// [`discard`](Self::discard), on a thread that may block.
     fn close_queued(&self) -> Vec<Arc<dyn Run>> {
         let levels = self.levels.iter();
         levels
@@ -163,8 +173,8 @@ impl Lane {
             .collect()
     }
 
-    /// The same for what is registered. A job in the registry may rest in the queue
-    /// just as well: its waker may have been called.
+    /// Closes all registered jobs in the same way. A registered job may be queued as
+    /// well, if its waker was called.
     fn close_registered(&self) -> Vec<Arc<dyn Run>> {
         let jobs = self.registry.all();
         for job in &jobs {
@@ -173,11 +183,11 @@ impl Lane {
         jobs
     }
 
-    /// Drops the work of jobs that were closed, here or by a cancel before.
+    /// Drops the work of closed jobs. The caller or an earlier cancel has closed them.
     fn discard(jobs: Vec<Arc<dyn Run>>) {
         for job in jobs {
             panics::run_hook(JOB_DESTRUCTOR, move || {
-                // One that runs is its runner's.
+                // The work of a job that still runs belongs to the thread that runs it.
                 if job.has_ended() {
                     job.discard();
                 }
@@ -189,21 +199,23 @@ impl Lane {
         self.lost.fetch_add(1, SeqCst);
     }
 
-    /// Logs the jobs that were detached and closed, in one line for many.
+    /// Logs how many detached jobs were closed, in one line for all of them.
     fn report_lost(&self) {
         let jobs = self.lost.swap(0, SeqCst);
         if jobs > 0 {
-            // The log is foreign code, and the caller has jobs in hand.
+            // A subscriber may panic, and the caller still has closed jobs to drop.
             panics::run_hook("the log", || crate::trace::warn_of_lost_jobs(jobs));
         }
     }
 
+    /// Closes the queued jobs and drops their work, on this thread.
     fn reap_queued(&self) {
         Self::discard(self.close_queued());
         self.report_lost();
     }
 
-    /// Lets the threads go. Only the control thread calls it: it may block for a moment.
+    /// Shuts the workers down. May block for a moment, so only the control thread calls
+    /// it.
     fn shutdown_workers(&self) {
         for level in &self.levels {
             if let Some(workers) = level.workers.get() {
@@ -212,26 +224,28 @@ impl Lane {
         }
     }
 
-    /// Counted from before the thread is spawned.
+    /// Called before the thread is spawned, so that a shutdown waits for it.
     pub(crate) fn thread_started(&self) {
         self.alive.fetch_add(1, SeqCst);
     }
 
-    /// The last thing a thread of the lane does.
+    /// A lane thread calls this last.
     pub(crate) fn thread_ended(&self) {
         self.alive.fetch_sub(1, SeqCst);
         let _ = self.send_control(Message::ThreadEnded);
     }
 
-    /// Whether it is closed and its last thread has ended.
+    /// Whether the lane is closed and its last thread has ended.
     fn is_over(&self) -> bool {
-        let is_left =
+        let is_shut_down =
             |level: &level::LevelState| level.workers.get().is_none_or(|w| w.is_shut_down());
-        self.is_closed() && self.levels.iter().all(is_left) && self.alive.load(SeqCst) == 0
+        self.is_closed() && self.levels.iter().all(is_shut_down) && self.alive.load(SeqCst) == 0
     }
 
-    /// Gives this thread the weight of `priority`. What it can't do it tells
-    /// once, in the log and in the lane's `Debug`: jobs run all the same.
+    /// Gives this thread the niceness of `priority`.
+    ///
+    /// An error is logged once and shown in the lane's `Debug` output. Jobs run all the
+    /// same.
     pub(crate) fn set_thread_niceness(&self, priority: Priority) {
         let niceness = self.settings.niceness[priority.index()];
         if let Err(refused) = nice::apply(niceness) {
@@ -240,17 +254,13 @@ impl Lane {
     }
 
     fn note_refused_nice(&self, nice: i32, refused: io::Error) {
-        let mut first = false;
-        let refused = self.nice_refused.get_or_init(|| {
-            first = true;
-            refused
-        });
-        if first {
-            crate::trace::warn_of_refused_nice(nice, refused);
+        let text = refused.to_string();
+        if self.nice_refused.set(refused).is_ok() {
+            crate::trace::warn_of_refused_nice(nice, &text);
         }
     }
 
-    /// The CPU quota that is kept, if there is one.
+    /// The CPU quota that the lane keeps, in cores, if it keeps one.
     pub(crate) fn throttled_to_cores(&self) -> Option<f64> {
         self.throttle.as_ref().map(|throttle| throttle.quota.cores)
     }
@@ -264,9 +274,10 @@ impl Lane {
 mod tests {
     use super::*;
 
-    /// Raising a nice value is refused in sandboxes only, so this pretends.
+    /// The system refuses to raise a nice value only in sandboxes, so this test makes
+    /// the error itself.
     #[test]
-    fn a_refused_weight_is_told_once_and_shows() {
+    fn a_refused_nice_value_is_logged_once_and_shows() {
         let io = tokio::runtime::Runtime::new().unwrap();
         let settings = crate::CpuRuntime::builder().io_handle(io.handle().clone());
         let cpu = settings.build().unwrap();

@@ -1,26 +1,26 @@
-//! What waits for a thread: jobs in the order of their coming, and behind them
-//! those that have had a turn and gave way.
+//! The run queue of one priority: ready jobs in FIFO order, and behind them the jobs
+//! that have yielded.
 //!
-//! A long future that gives way ([`yield_if_due`](crate::yield_if_due)) would
-//! make a small one that comes late wait for a slice of each long one before
-//! it. So it goes behind everything that has not run yet or was woken by what
-//! it waited for. And it is not starved by that: when [`PASSES`] jobs in a row
-//! have gone before it, it is its turn.
+//! A long future that yields ([`yield_if_due`](crate::yield_if_due)) must not delay a
+//! short job that comes late. In one FIFO queue, the short job would wait for a slice
+//! of each long future before it. So a job that yielded goes behind every job that has
+//! not run yet, and behind every job that was woken by what it waited for. It does not
+//! starve: after [`PASSES`] jobs in a row have passed it, its turn comes.
 
 use std::sync::Arc;
 
 use crate::sync::{AtomicUsize, Ordering::Relaxed, Queue};
 use crate::task::Run;
 
-/// A late job waits for at most one slice more by this; a job that gave way
-/// has at least a ninth of the turns.
+/// The most jobs in a row that pass a job that yielded. So a late job waits for at most
+/// one slice more, and the jobs that yielded get at least one turn in nine.
 const PASSES: usize = 8;
 
 pub(super) struct RunQueue {
     ready: Queue<Arc<dyn Run>>,
     yielded: Queue<Arc<dyn Run>>,
-    /// Jobs taken from `ready` while one that gave way was waiting. A hint: two
-    /// threads that take at once may count wrong by one.
+    /// Jobs popped from `ready` while a job that yielded was waiting. A hint: two
+    /// threads that pop at the same time may miscount by one.
     passed: AtomicUsize,
 }
 
@@ -44,7 +44,7 @@ impl RunQueue {
     pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
         if !self.yielded.is_empty() {
             let passed = self.passed.load(Relaxed);
-            // Asked before it is popped: a pop that finds nothing costs a fence.
+            // Check for emptiness first: a `pop` that finds nothing costs a fence.
             if passed >= PASSES || self.ready.is_empty() {
                 self.passed.store(0, Relaxed);
                 if let Some(job) = self.yielded.pop() {

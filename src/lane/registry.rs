@@ -1,11 +1,14 @@
-//! The jobs of a lane that rest in no queue of its own, so that a shutdown finds them:
-//! on `Backend::Rayon` the suspended futures, on `Backend::Runtime` the jobs whose
-//! tasks wait for them (see `pool/tokio.rs`).
+//! The jobs of a lane that may be in none of its queues, so that a shutdown finds them.
+//! On `Backend::Rayon` these are the futures that have been suspended at least once and
+//! have not ended. On `Backend::Runtime` these are the jobs whose tasks have had to wait
+//! for them (see `pool/tokio.rs`).
 //!
-//! It is cut in shards, by thread, so that threads seldom meet at a lock. The threads
-//! of each priority have shards of their own, and all other threads have: so an I/O
-//! thread does not wait for a lock that a thread of less weight holds. (One that drops
-//! a task which was awaited elsewhere may.)
+//! The registry has shards, and a thread's number selects its shard, so that threads
+//! seldom wait for the same lock. The threads of each priority have their own group of
+//! shards, and all other threads share one group. So an I/O thread does not wait for a
+//! lock that a thread with a higher nice value holds. There is one exception: a
+//! task that first waited on a lane thread, and later moves to an I/O thread. When the
+//! I/O thread finishes or drops it, it takes the lock of that lane thread's shard.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -15,6 +18,7 @@ use super::thread;
 use crate::priority::Priority;
 use crate::task::{RegistryKey, Run};
 
+/// Shards in one group.
 const OF_A_GROUP: usize = 4;
 const SHARDS: usize = OF_A_GROUP * (1 + Priority::ALL.len());
 
@@ -32,7 +36,7 @@ impl Registry {
     pub(super) fn remove(&self, key: RegistryKey) {
         let key = key.get() - 1;
         let job = self.lock(key % SHARDS).try_remove(key / SHARDS);
-        // Outside the lock: it may be the last reference.
+        // Outside the lock: this may be the last reference, and a destructor may run.
         drop(job);
     }
 

@@ -1,24 +1,42 @@
-//! What a thread knows of the lanes: which one it belongs to, as which worker, which
-//! handle was entered on it, which permit covers what it submits.
+//! What a thread knows about the lanes: its own lane and worker index, the handles
+//! entered on it, and the permit that covers what it submits.
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
-use super::inherit::Inherited;
+use tokio::sync::OwnedSemaphorePermit;
+
 use super::{Lane, Level};
+use crate::guard::on_drop;
 use crate::priority::Priority;
-use crate::task::budget;
+use crate::task::{QueuePermit, slice};
+
+/// Which permit covers the jobs that a thread submits: see `inherit.rs`.
+#[derive(Clone, Default)]
+pub(crate) enum Inherited {
+    /// A submission needs a permit of its own.
+    #[default]
+    No,
+    /// A submission to this lane needs no permit. It comes from a job that holds none,
+    /// or from code that is part of no known job.
+    Free(Weak<Lane>),
+    /// A submission uses this permit.
+    By(QueuePermit),
+    /// On the I/O lane: a submission uses this permit while a job still holds it. The
+    /// future may run for long after the job.
+    AsLongAsHeld(Weak<OwnedSemaphorePermit>),
+}
 
 struct Thread {
-    /// The level whose thread this is.
+    /// The level that this thread belongs to.
     own: RefCell<Option<Level>>,
-    /// Its number among that level's workers.
+    /// Its index among that level's workers.
     worker: Cell<Option<usize>>,
-    /// Entered by the user, innermost last.
+    /// The levels that the user has entered, innermost last.
     entered: RefCell<Vec<Level>>,
     inherited: RefCell<Inherited>,
-    /// Spreads threads over what is cut in shards.
+    /// Selects a shard for this thread where a structure has shards.
     number: Cell<Option<usize>>,
 }
 
@@ -36,15 +54,15 @@ thread_local! {
 
 static PROCESS_DEFAULT: RwLock<Option<Level>> = RwLock::new(None);
 
-/// None while the thread ends: a destructor that runs then may ask all the same.
-fn ask<R>(f: impl FnOnce(&Thread) -> R) -> Option<R> {
+/// Returns `None` while the thread ends: a destructor may still call this then.
+fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> Option<R> {
     THREAD.try_with(f).ok()
 }
 
-/// What a free function uses: entered explicitly, else the own level of this thread,
-/// else the process's default.
+/// Returns the level for a free function: the innermost entered one, else the own level
+/// of this thread, else the process default.
 pub(crate) fn current() -> Option<Level> {
-    let of_thread = ask(|thread| {
+    let of_thread = with_thread(|thread| {
         let entered = thread.entered.borrow().last().cloned();
         entered.or_else(|| thread.own.borrow().clone())
     });
@@ -61,51 +79,54 @@ pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
     std::mem::replace(&mut default, level)
 }
 
-/// How many levels are entered, this one included: for [`leave`].
+/// Enters a level. Returns how many levels are now entered, for [`leave`].
 pub(crate) fn enter(level: &Level) -> Option<usize> {
-    ask(|thread| {
+    with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
         entered.push(level.clone());
         entered.len()
     })
 }
 
-/// Leaves the level that was entered as number `depth`, and all inside of it. False if
-/// it was not the innermost.
-pub(crate) fn leave(depth: usize) -> bool {
-    let left = ask(|thread| {
-        let mut entered = thread.entered.borrow_mut();
-        let is_innermost = entered.len() == depth;
-        let from = entered.len().min(depth - 1);
-        (is_innermost, entered.split_off(from))
-    });
-    // What is left is dropped outside the borrow.
-    left.is_none_or(|(is_innermost, _)| is_innermost)
+/// Whether the level that was entered as number `depth` is the innermost one.
+pub(crate) fn is_innermost(depth: usize) -> bool {
+    with_thread(|thread| thread.entered.borrow().len()).is_none_or(|entered| entered == depth)
 }
 
-/// Runs `f` with `level` as if it had been entered, innermost.
+/// Leaves the level that was entered as number `depth`, and all levels inside it.
+pub(crate) fn leave(depth: usize) {
+    let pop = || {
+        with_thread(|thread| {
+            let mut entered = thread.entered.borrow_mut();
+            (entered.len() >= depth).then(|| entered.pop()).flatten()
+        })
+    };
+    // Dropped outside the borrow: a level may hold the last reference to its lane.
+    while pop().flatten().is_some() {}
+}
+
+/// Runs `f` with `level` entered as the innermost one.
 pub(crate) fn with_entered<R>(level: &Level, f: impl FnOnce() -> R) -> R {
-    struct Leave(Option<usize>);
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            self.0.map(leave);
+    let depth = enter(level);
+    let _leave = on_drop(|| {
+        if let Some(depth) = depth {
+            leave(depth);
         }
-    }
-    let _leave = Leave(enter(level));
+    });
     f()
 }
 
-/// A thread of the level starts, as the worker of this number, if it is one.
-pub(crate) fn start(level: Level, worker: Option<usize>) {
+/// Called when a thread of `level` starts. `worker` is its index, if it is a worker.
+pub(crate) fn join_level(level: Level, worker: Option<usize>) {
     THREAD.with(|thread| {
         thread.own.replace(Some(level));
         thread.worker.set(worker);
     });
 }
 
-/// The thread ends: gives back what [`start`] was given.
-pub(crate) fn end() -> Option<Level> {
-    ask(|thread| {
+/// Called when the thread ends. Returns the level that [`join_level`] was given.
+pub(crate) fn leave_level() -> Option<Level> {
+    with_thread(|thread| {
         thread.worker.set(None);
         thread.own.take()
     })
@@ -113,14 +134,14 @@ pub(crate) fn end() -> Option<Level> {
 }
 
 pub(super) fn worker() -> Option<usize> {
-    ask(|thread| thread.worker.get()).flatten()
+    with_thread(|thread| thread.worker.get()).flatten()
 }
 
-/// Spreads threads over what is cut in shards.
+/// Returns a number that selects a shard for this thread.
 pub(super) fn number() -> usize {
-    // Relaxed: the numbers only have to be spread.
+    // Relaxed: the numbers spread the threads and order nothing.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let number = ask(|thread| {
+    let number = with_thread(|thread| {
         let number = thread.number.get();
         let number = number.unwrap_or_else(|| NEXT.fetch_add(1, Relaxed));
         thread.number.set(Some(number));
@@ -130,26 +151,26 @@ pub(super) fn number() -> usize {
 }
 
 pub(super) fn inherited() -> Inherited {
-    ask(|thread| thread.inherited.borrow().clone()).unwrap_or_default()
+    with_thread(|thread| thread.inherited.borrow().clone()).unwrap_or_default()
 }
 
 pub(super) fn set_inherited(inherited: Inherited) -> Inherited {
-    ask(|thread| thread.inherited.replace(inherited)).unwrap_or_default()
+    with_thread(|thread| thread.inherited.replace(inherited)).unwrap_or_default()
 }
 
-/// Whether this thread belongs to `level`: its workers, and those of the same
-/// runtime that may become some.
+/// Whether this thread belongs to `level`: it is a worker, or a thread of the same
+/// Tokio runtime that may become one.
 pub(crate) fn is_of(level: &Level) -> bool {
     ask_own(|own| own.priority() == level.priority() && Arc::ptr_eq(own.lane(), level.lane()))
         .unwrap_or(false)
 }
 
-/// Whether this thread is `lane`'s, a worker or not.
+/// Whether this thread belongs to `lane`, as a worker or not.
 pub(super) fn is_of_lane(lane: &Arc<Lane>) -> bool {
     ask_own(|own| Arc::ptr_eq(own.lane(), lane)).unwrap_or(false)
 }
 
-/// The priority that this thread serves, in whatever lane.
+/// The priority that this thread serves, in any lane.
 pub(super) fn own_priority() -> Option<Priority> {
     ask_own(Level::priority)
 }
@@ -159,19 +180,20 @@ pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     level_served_in(lane).is_some()
 }
 
-/// The same, and the start hook of its user has not yet returned.
+/// The same, and the threads of its priority are still starting: a start hook of the
+/// user may be running.
 pub(crate) fn is_starting_worker_of(lane: &Arc<Lane>) -> bool {
     level_served_in(lane).is_some_and(|level| level.workers().is_none())
 }
 
 fn level_served_in(lane: &Arc<Lane>) -> Option<Level> {
     let own = ask_own(Level::clone)?;
-    // In a job there is no doubt. Elsewhere on the lane's threads the index
-    // tells; Tokio may have made a worker of a thread that has none.
-    let is_worker = worker().is_some() || budget::runs_a_job();
+    // A thread that runs a job is a worker. Otherwise the index decides. The index
+    // alone is not enough: Tokio may have made a worker of a thread that has none.
+    let is_worker = worker().is_some() || slice::runs_a_job();
     (is_worker && Arc::ptr_eq(own.lane(), lane)).then_some(own)
 }
 
 fn ask_own<R>(f: impl FnOnce(&Level) -> R) -> Option<R> {
-    ask(|thread| thread.own.borrow().as_ref().map(f)).flatten()
+    with_thread(|thread| thread.own.borrow().as_ref().map(f)).flatten()
 }

@@ -1,5 +1,6 @@
-//! [`Workers`]: the threads that serve a level, as the lane sees them, and what their
-//! builder asks of them. `pool/` has the two kinds.
+//! [`Workers`]: the threads that serve a level, as the lane uses them.
+//! [`ThreadSettings`]: the builder's settings for them. `pool/` has the two kinds of
+//! workers.
 
 use std::io;
 use std::sync::Arc;
@@ -13,36 +14,37 @@ use crate::os::nice::Niceness;
 use crate::priority::Priority;
 use crate::task::Run;
 
+/// The threads that serve a level.
 pub(crate) trait Workers: Send + Sync {
-    /// Queues a new job, or makes a task of its own of it.
+    /// Queues a new job, or makes a Tokio task of it and returns that task's handle.
     fn submit(&self, level: &Level, job: Arc<dyn Run>) -> Option<JoinHandle<()>>;
-    /// A job was queued, and a fence followed: see that a worker comes for it.
+    /// Called after a job was queued and a fence: makes sure that a worker pops it.
     fn notify(&self, level: &Level);
-    /// The same for all that is queued.
+    /// The same for all jobs that are queued.
     fn notify_all(&self, level: &Level) {
         self.notify(level);
     }
-    /// Runs `f` in the rayon pool while the caller waits. False if there is none, or it
-    /// is shut down.
+    /// Runs `f` in the rayon pool while the caller waits. Returns false if there is no
+    /// pool, or if it is shut down.
     fn install(&self, _f: &mut (dyn FnMut() + Send)) -> bool {
         false
     }
-    /// Lets the threads go, once they have nothing left to do. It may block for
-    /// a moment: not for threads of the I/O lane.
+    /// Lets the threads end once they have nothing left to do. May block for a moment,
+    /// so a thread of the I/O lane must not call it.
     fn shutdown(&self);
     fn is_shut_down(&self) -> bool;
 }
 
-/// What the builder asks of the threads of a lane.
+/// The builder's settings for the threads of a lane.
 pub(crate) struct ThreadSettings {
     pub(crate) backend: Backend,
     /// Starts the threads of a level, and waits until each has run its start hook.
     pub(crate) start: fn(&Level) -> io::Result<Arc<dyn Workers>>,
-    /// Of each priority.
+    /// How many, per priority.
     pub(crate) threads: usize,
     pub(crate) name: String,
     pub(crate) hooks: ThreadHooks,
-    /// Of the runtimes that jobs are submitted in.
+    /// Whether a closure stops the paused Tokio clock while it is under way.
     #[cfg(feature = "test-util")]
     pub(crate) holds_paused_clock: bool,
     /// By priority.
@@ -50,13 +52,13 @@ pub(crate) struct ThreadSettings {
 }
 
 impl ThreadSettings {
-    /// `NAME-0` for Normal, `NAME-high-0`, `NAME-low-0` for the others.
-    pub(crate) fn thread_name(&self, priority: Priority, index: usize) -> String {
-        let name = &self.name;
-        match priority {
-            Priority::High => format!("{name}-high-{index}"),
-            Priority::Normal => format!("{name}-{index}"),
-            Priority::Low => format!("{name}-low-{index}"),
-        }
+    /// The names of a priority's threads are this and `-INDEX`.
+    pub(crate) fn thread_prefix(&self, priority: Priority) -> String {
+        let of_priority = match priority {
+            Priority::High => "-high",
+            Priority::Normal => "",
+            Priority::Low => "-low",
+        };
+        format!("{}{of_priority}", self.name)
     }
 }

@@ -1,9 +1,8 @@
-//! [`Metrics`]: a lane as it is seen from outside.
+//! [`Metrics`]: the counters and histograms of a lane.
 
 #[cfg(feature = "metrics")]
 pub(crate) mod timings;
 
-#[cfg(feature = "metrics")]
 use std::fmt;
 #[cfg(feature = "metrics")]
 use std::time::Duration;
@@ -11,24 +10,26 @@ use std::time::Duration;
 #[cfg(feature = "metrics")]
 use histogram::Histogram;
 
-/// What became of the jobs of one [`Priority`](crate::Priority), and how long it
-/// took. From [`Handle::metrics`](crate::Handle::metrics).
+/// Counts what became of the jobs of one [`Priority`](crate::Priority), and times them.
 ///
-/// A job is what was given to `spawn_cpu` or `spawn`, in whatever form. Requests
-/// and futures on the I/O lane are none; streams of
-/// [`stream_from_cpu`](crate::Handle::stream_from_cpu) are.
+/// [`Handle::metrics`](crate::Handle::metrics) returns it. A job is a closure, future or
+/// stream that was passed to `spawn_cpu`, `spawn` or
+/// [`stream_from_cpu`](crate::Handle::stream_from_cpu), in any form. Requests and futures
+/// on the I/O lane are no jobs. The guide explains each field:
+/// [`metrics`](crate::guide::metrics).
 ///
 /// ```text
 /// submitted = queued + running + suspended
 ///           + completed + panicked + cancelled + expired + dropped
 /// ```
 ///
-/// That holds, and each is exact, while nothing is under way: a thread that has
-/// awaited a task's output, or has cancelled or dropped one, finds that in the
-/// counters. (An awaiter that hears of an end which another thread brings about, a
-/// shutdown or a cancel elsewhere, may know of it a moment before the counters do.)
-/// A snapshot taken while jobs come and go is of no one moment, but none of its
-/// figures is negative.
+/// This sum holds, and each counter is exact, while no job changes its state. A thread
+/// that has awaited a task's output, or has cancelled or dropped a task, finds that in
+/// the counters. (If another thread ends the job, by a shutdown or a cancel, the awaiter
+/// may know of it a moment before the counters do.) A snapshot taken while jobs come and
+/// go is not of one moment, but none of its figures is negative.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -43,52 +44,115 @@ use histogram::Histogram;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Jobs that were taken on.
+    /// Jobs that the lane has accepted.
     pub submitted: u64,
-    /// Calls that ended without a job or a place for one: a full queue, a deadline
-    /// that had passed, a shutdown, an I/O runtime that is gone; and waits for a
-    /// place that were given up (as tower's `load_shed` does).
+    /// Calls that ended without a job or a permit: the queue was full, a deadline had
+    /// passed, the lane was shut down, or the I/O runtime was gone. Also waits for a permit
+    /// that were given up (as tower's `load_shed` does).
     pub rejected: u64,
     /// Jobs that wait for a thread now: new ones, and futures that were woken.
     pub queued: u64,
     /// Jobs that a thread runs now.
     pub running: u64,
-    /// Futures that wait for something now; on
-    /// [`Backend::Runtime`](crate::Backend::Runtime) also those that were woken and
-    /// have not been polled yet.
+    /// Futures that wait for something now. On
+    /// [`Backend::Runtime`](crate::Backend::Runtime) also futures that were woken and have
+    /// not been polled yet.
     pub suspended: u64,
-    /// Jobs that ended with an output, whether or not anybody took it: a closure that
-    /// returned early because of a `checkpoint` too.
+    /// Jobs that ended with an output, even if no awaiter took it. Also closures that
+    /// returned early because of a `checkpoint`.
     pub completed: u64,
     /// Jobs that ended with a panic.
     pub panicked: u64,
-    /// Jobs that ended without an output because their task was cancelled or
-    /// dropped. (A closure that runs then goes on, and is counted by its end.)
+    /// Jobs that ended without an output because their task was cancelled or dropped. (A
+    /// closure that runs at that time goes on, and is counted by its end.)
     pub cancelled: u64,
     /// Jobs that ended without an output because of their deadline.
     pub expired: u64,
-    /// Jobs that the lane dropped: at a shutdown, or because it got no threads.
+    /// Jobs that the lane dropped: at a shutdown, or because its threads could not start.
     pub dropped: u64,
-    /// How long jobs waited in the queue before a step of theirs: from their
-    /// submission, and from each wake-up of a future that rests (not on
-    /// [`Backend::Runtime`](crate::Backend::Runtime), where Tokio queues it); up to
-    /// 2.4 hours. The wait of `admit` is not in it. Feature `metrics`.
+    /// How long jobs waited in the queue before each of their steps.
+    ///
+    /// The wait is from the submission, or from the wake-up of a suspended future, to the
+    /// step (not on [`Backend::Runtime`](crate::Backend::Runtime) after a wake-up: Tokio
+    /// queues it). Longer waits than 2.4 hours count as 2.4 hours. The wait of `admit` is
+    /// not included. Feature `metrics`.
     #[cfg(feature = "metrics")]
     pub queue_wait: DurationHistogram,
-    /// How long steps took: the run of a closure, each poll of a future. Feature
+    /// How long steps took: each run of a closure, each poll of a future. Feature
     /// `metrics`.
     #[cfg(feature = "metrics")]
     pub run_time: DurationHistogram,
 }
 
-/// How often something took how long.
+impl Metrics {
+    /// Returns the counts that only grow, by name, for an exporter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let metrics = cpu.metrics();
+    /// for (name, count) in metrics.counters() {
+    ///     println!("twolane_jobs_{name}_total {count}");
+    /// }
+    /// for (name, count) in metrics.gauges() {
+    ///     println!("twolane_jobs_{name} {count}");
+    /// }
+    /// # }
+    /// ```
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let counters = [
+            ("submitted", self.submitted),
+            ("rejected", self.rejected),
+            ("completed", self.completed),
+            ("panicked", self.panicked),
+            ("cancelled", self.cancelled),
+            ("expired", self.expired),
+            ("dropped", self.dropped),
+        ];
+        counters.into_iter()
+    }
+
+    /// Returns the numbers of jobs that have not ended, by name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert!(cpu.metrics().gauges().all(|(_, jobs)| jobs == 0));
+    /// # }
+    /// ```
+    pub fn gauges(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let gauges = [
+            ("queued", self.queued),
+            ("running", self.running),
+            ("suspended", self.suspended),
+        ];
+        gauges.into_iter()
+    }
+}
+
+/// All counters and gauges in one line, for a log: `submitted 2, rejected 0, ...`.
+impl fmt::Display for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.counters().chain(self.gauges());
+        let all: Vec<_> = all.map(|(name, count)| format!("{name} {count}")).collect();
+        f.write_str(&all.join(", "))
+    }
+}
+
+/// A histogram of durations.
 #[cfg(feature = "metrics")]
 #[derive(Clone)]
 pub struct DurationHistogram(Histogram);
 
 #[cfg(feature = "metrics")]
 impl DurationHistogram {
-    /// How many there were.
+    /// Returns the number of entries.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -100,8 +164,12 @@ impl DurationHistogram {
         self.buckets().map(|(_, count)| count).sum()
     }
 
-    /// That share of them, from 0.0 to 1.0, took no longer than this, which is at
-    /// most a 32nd too much. None if there were none.
+    /// Returns the duration within which that share of the entries ended.
+    ///
+    /// `share` is from 0.0 to 1.0. The result is at most a 32nd too long. It is `None` if
+    /// there are no entries.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -119,8 +187,12 @@ impl DurationHistogram {
         Some(Duration::from_nanos(bucket.end()))
     }
 
-    /// Those that are not empty, for an exporter: an upper bound, and how many
-    /// there are between the bound before and this one.
+    /// Returns the buckets that are not empty, for an exporter.
+    ///
+    /// Each item is the upper bound of a bucket, and the number of entries between the
+    /// previous bound and this one.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {

@@ -1,6 +1,6 @@
-//! How long the jobs of a priority waited in its queue, and how long their steps
-//! took: histograms that any thread adds to. Each job is timed, by two readings of
-//! the clock for its wait and two for its step.
+//! Histograms of how long the jobs of a priority waited in its queue, and how long their
+//! steps took. Any thread adds to them. Each job reads the clock twice for its wait and
+//! twice for its step.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,7 +19,7 @@ pub(crate) struct Timings {
     steps: AtomicHistogram,
 }
 
-/// In nanoseconds, and never 0.
+/// The time since the first call, in nanoseconds, and never 0.
 fn now() -> u64 {
     static EPOCH: LazyLock<Instant> = LazyLock::new(|| Instant::now() - Duration::from_nanos(1));
     nanos(EPOCH.elapsed())
@@ -29,8 +29,8 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-// Relaxed: each time is written before its job is queued and read after, and the
-// queue orders that; the histograms are sums of their own.
+// Relaxed: a job's time is written before the job is queued and read after it is taken
+// out, and the queue orders the two. The histograms are sums, and order nothing else.
 impl Timings {
     pub(crate) fn new() -> Self {
         let (grouping, most) = BUCKETS;
@@ -41,13 +41,13 @@ impl Timings {
         }
     }
 
-    /// A job is about to be queued.
+    /// Stores the time; called before the job is queued.
     pub(crate) fn queued(queued_at: &AtomicU64) {
         queued_at.store(now(), Relaxed);
     }
 
-    /// A step of that job begins. (On `Backend::Runtime`, Tokio queues a future that
-    /// was woken, and its wait is not known: then the time is 0.)
+    /// Begins a step of that job, and adds its wait. (On `Backend::Runtime`, Tokio queues
+    /// a future that was woken, so its wait is not known: the stored time is 0.)
     pub(crate) fn begin(&self, queued_at: &AtomicU64) -> Instant {
         let at = queued_at.load(Relaxed);
         if at != 0 {
@@ -57,7 +57,7 @@ impl Timings {
         Instant::now()
     }
 
-    /// And ends.
+    /// Ends the step, and adds how long it took.
     pub(crate) fn end(&self, begun: Instant) {
         add(&self.steps, nanos(begun.elapsed()));
     }

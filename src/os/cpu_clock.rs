@@ -1,8 +1,8 @@
-//! How long threads have computed, by the kernel's count. Linux only.
+//! CPU time of threads, as the kernel counts it. Linux only.
 
 use std::time::Duration;
 
-/// The CPU time of all threads of this process, ended ones too.
+/// The CPU time of all threads of this process, including threads that have ended.
 #[cfg(target_os = "linux")]
 pub(crate) fn of_process() -> Option<Duration> {
     read(rustix::time::ClockId::ProcessCPUTime)

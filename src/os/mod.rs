@@ -1,4 +1,5 @@
-//! What is asked of the operating system: weights, threads, quotas.
+//! What the crate needs from the operating system: nice values, threads, quotas, CPU
+//! clocks.
 
 pub(crate) mod cpu_clock;
 pub(crate) mod nice;

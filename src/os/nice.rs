@@ -1,16 +1,18 @@
-//! A thread's weight on Linux: its nice value, from 0 (or what the process was
-//! started with) to 19, and whether it is of the kernel's idle class. Taking
-//! weight off needs no privilege, putting it on does, and a new thread has that
-//! of the thread that makes it; hence `starter.rs`.
+//! A thread's niceness on Linux: its nice value, and whether it is in the kernel's idle
+//! class.
 //!
-//! Elsewhere a nice value belongs to the whole process, and these functions do
-//! nothing.
+//! A nice value is between 0 (or the value that the process was started with) and 19.
+//! Raising it needs no privilege, lowering it does. A new thread inherits the niceness
+//! of the thread that spawns it; hence `starter.rs`.
+//!
+//! On other platforms a nice value belongs to the whole process. There these functions
+//! do nothing.
 
 use std::io;
 
 pub(crate) const MAX_NICE: u8 = 19;
 
-/// Whether a thread can have a weight of its own here.
+/// Whether a thread can have a nice value of its own here.
 pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ impl Niceness {
         idle: true,
     };
 
-    /// That of a thread born with `base_nice` which has raised it.
+    /// The niceness of a thread that starts with `base_nice` and raises it by `by`.
     pub(crate) fn raised_by(base_nice: i32, by: u8) -> Self {
         Self {
             nice: (base_nice + i32::from(by)).min(MAX_NICE.into()),
@@ -41,15 +43,15 @@ impl Niceness {
 /// The nice value of this thread.
 #[cfg(target_os = "linux")]
 pub(crate) fn current_nice() -> i32 {
-    // Linux takes "this process" for "this thread".
+    // Linux applies this call to the calling thread, not to its process.
     rustix::process::getpriority_process(None).unwrap_or(0)
 }
 
-/// Gives this thread that weight; never a greater one than it has.
+/// Gives this thread the niceness. Never lowers its nice value.
 #[cfg(target_os = "linux")]
 pub(crate) fn apply(niceness: Niceness) -> io::Result<()> {
     #[cfg(feature = "idle-class")]
-    // Before the nice value: thread-priority sets that to 0, or tries to.
+    // Before the nice value: thread-priority also sets that to 0, or tries to.
     let class = if niceness.idle {
         join_idle_class()
     } else {

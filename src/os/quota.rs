@@ -1,12 +1,12 @@
-//! The CPU quota of this process's cgroup: `cpu.max` in version 2,
-//! `cpu.cfs_quota_us` in version 1.
+//! The CPU quota of this process's cgroup: `cpu.max` in version 2, `cpu.cfs_quota_us`
+//! in version 1.
 //!
-//! A cgroup is bound by its own quota and by those of all above it, so the
-//! tightest of them counts. `/proc/self/cgroup` names the group, and the
-//! hierarchies are looked for where systemd and container runtimes mount them,
-//! below `/sys/fs/cgroup`. In a container it is often the container's own group
-//! that is mounted there, while the name begins elsewhere: folders that do not
-//! exist are skipped, and the mount's own counts.
+//! The quota of a cgroup limits the group and all groups below it. So the tightest
+//! quota on the way up counts. `/proc/self/cgroup` names the group. The hierarchies are
+//! searched where systemd and container runtimes mount them, below `/sys/fs/cgroup`. In
+//! a container, often only the container's own group is mounted there, while the name
+//! starts further up. So folders that do not exist are skipped, and the quota of the
+//! mount itself counts.
 
 use std::fs;
 use std::path::Path;
@@ -14,26 +14,27 @@ use std::time::Duration;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quota {
-    /// CPU time per time.
+    /// CPU time per wall-clock time.
     pub(crate) cores: f64,
     pub(crate) period: Duration,
 }
 
 impl Quota {
-    /// The quota, if it is less than the cores that this process may run on:
-    /// another can't be used up.
+    /// The quota, if it is less than the cores that this process may run on. A larger
+    /// quota cannot be used up.
     pub(crate) fn below_cores() -> Option<Self> {
         let cores = cores()? as f64;
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         Self::tightest(Path::new("/sys/fs/cgroup"), &groups).filter(|quota| quota.cores < cores)
     }
 
-    /// In seconds of CPU time.
+    /// The CPU time of one period, in seconds.
     pub(crate) fn of_a_period(self) -> f64 {
         self.cores * self.period.as_secs_f64()
     }
 
-    /// Of lines "ID:CONTROLLERS:/PATH", where version 2 has no controllers.
+    /// `groups` has lines of the form "ID:CONTROLLERS:/PATH". In version 2 there are no
+    /// controllers.
     fn tightest(top: &Path, groups: &str) -> Option<Self> {
         let of_line = |line: &str| {
             let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
@@ -68,11 +69,11 @@ impl Quota {
             let (quota, period) = both.split_once(' ')?;
             return Self::parse(quota, period);
         }
-        // -1 is no quota.
+        // A quota of -1 means no quota.
         Self::parse(&text("cpu.cfs_quota_us")?, &text("cpu.cfs_period_us")?)
     }
 
-    /// Both in microseconds. None if that is no quota.
+    /// Both are in microseconds. Returns `None` if they are not a quota.
     fn parse(quota: &str, period: &str) -> Option<Self> {
         let quota: u32 = quota.trim().parse().ok()?;
         let period: u32 = period.trim().parse().ok()?;
@@ -101,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder like `/sys/fs/cgroup`; gone with this.
+    /// A folder like `/sys/fs/cgroup`, which the drop removes.
     struct Top(PathBuf);
 
     impl Top {
@@ -162,7 +163,7 @@ mod tests {
         }
     }
 
-    /// As a container sees it, where its own group is all that is mounted.
+    /// What a container sees if only its own group is mounted.
     #[test]
     fn a_mount_counts_where_the_group_is_not_found_in_it() {
         let top = Top::new("container");

@@ -1,4 +1,4 @@
-//! How many threads compute.
+//! The number of threads of a CPU lane.
 
 use std::thread;
 
@@ -8,35 +8,39 @@ use crate::build_error::BuildError;
 /// The environment variable that sets the number of threads.
 pub(crate) const VARIABLE: &str = "TWOLANE_CPU_THREADS";
 
-/// What a CPU quota keeps back for the I/O lane, in cores.
+/// The part of a CPU quota that is left to the I/O lane, in cores.
 const RESERVE: f64 = 0.25;
 
-/// How many threads each priority of a CPU lane has if
-/// [`Builder::threads`](crate::Builder::threads) does not say.
+/// Returns how many threads each priority of a CPU lane has by default.
 ///
-/// 1. The environment variable `TWOLANE_CPU_THREADS`, if it is set: a number
-///    from 1 up. Spaces around it don't matter; empty is an error as well.
-/// 2. Else [`std::thread::available_parallelism`]: the cores that this process
-///    may run on (its cpuset), or its cgroup's CPU quota, rounded down, if that
-///    is less.
-/// 3. If there is such a quota below the number of cores, a quarter of a core
-///    of it is left to the I/O lane before rounding down: with a quota of 4
-///    cores, 3 threads; of 2.5, 2; of 2, 1.
-/// 4. At least 1. One thread is enough for everything to work.
+/// [`Builder::threads`](crate::Builder::threads) sets another number. The default is:
 ///
-/// So with a quota of 2 cores one priority alone can use half of what there is:
-/// set the number if the lane shall have more and the I/O lane needs little.
+/// 1. The environment variable `TWOLANE_CPU_THREADS`, if it is set: a positive number.
+///    Spaces around it are ignored. An empty value is an error.
+/// 2. Otherwise [`std::thread::available_parallelism`]: the cores that this process may
+///    run on (its cpuset), or the CPU quota of its cgroup, rounded down, if that is
+///    less.
+/// 3. If the quota is less than the number of cores, a quarter of a core is subtracted
+///    from it before rounding down, and left to the I/O lane. A quota of 4 cores gives
+///    3 threads; 2.5 cores give 2; 2 cores give 1.
+/// 4. At least 1. Everything works with one thread.
 ///
-/// A quota is not a number of cores. Once the process has used it up in a
-/// period (100 ms, mostly), the kernel stops **all** its threads until the next
-/// one, the I/O lane's too, whatever their weights. Counting threads can't
-/// always prevent that: not with a quota of one core, nor where several
-/// priorities compute. The rest is done by
-/// [`Builder::throttle_to_quota`](crate::Builder::throttle_to_quota).
+/// So with a quota of 2 cores, one priority alone can use half of the quota. Set the
+/// number yourself if the I/O lane needs little and the CPU lane should have more.
+///
+/// A quota is not a number of cores. When the process has used up the quota of a period
+/// (mostly 100 ms), the kernel stops **all** its threads until the next period. It
+/// stops the I/O lane's threads too, whatever their nice values. A smaller number of
+/// threads cannot always prevent that: not with a quota of one core, and not where
+/// several priorities compute at the same time.
+/// [`Builder::throttle_to_quota`](crate::Builder::throttle_to_quota) does the rest; see
+/// the [guide](crate::guide::containers).
 ///
 /// # Errors
-/// [`BuildError::EnvThreads`]: the variable is not a number, or not one that
-/// can be.
+///
+/// [`BuildError::EnvThreads`] if the variable is not a number in the valid range.
+///
+/// # Examples
 ///
 /// ```
 /// assert!(twolane::default_threads().unwrap() >= 1);

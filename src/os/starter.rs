@@ -1,10 +1,10 @@
-//! The thread from which all others are born.
+//! The starter thread, from which all other threads of the crate descend.
 //!
-//! A thread inherits the weight of the one that makes it, and weights only go
-//! down. A lane may be built inside a job of another, or a priority be used
-//! first from a niced thread. So one thread of the process, made with the first
-//! lane, makes the others: whatever it starts has the weight that the maker of
-//! that lane had.
+//! A thread inherits the nice value of the thread that spawns it, and without a
+//! privilege it can only raise that value. But a lane may be built inside a job of
+//! another lane, and a niced thread may be the first to use a priority. So one thread
+//! per process, started with the first lane, spawns the others. Whatever it spawns
+//! starts with the nice value of the thread that built the first lane.
 
 use std::io;
 use std::sync::mpsc::{self, Sender};
@@ -20,7 +20,7 @@ struct SpawnRequest {
 }
 
 struct Starter {
-    /// A fork leaves the child without it.
+    /// A forked child has no starter thread and must start its own.
     process: u32,
     requests: Sender<SpawnRequest>,
     nice: i32,
@@ -28,7 +28,7 @@ struct Starter {
 
 static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 
-/// Starts a thread.
+/// Spawns a thread from the starter thread.
 pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (reply, outcome) = mpsc::channel();
     let request = SpawnRequest {
@@ -42,8 +42,8 @@ pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::R
         .unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
 }
 
-/// Runs `f` on a new thread, or, if there is none to be had, here, and says so
-/// to it.
+/// Runs `f` on a new thread with `Ok`. If no thread could be started, runs it on this
+/// thread with the error.
 pub(crate) fn run(name: String, f: impl FnOnce(io::Result<()>) + Send + 'static) {
     let f = Arc::new(Mutex::new(Some(f)));
     let run = move |born| {
@@ -56,7 +56,7 @@ pub(crate) fn run(name: String, f: impl FnOnce(io::Result<()>) + Send + 'static)
     }
 }
 
-/// The nice value that threads are born with.
+/// The nice value that new threads start with.
 pub(crate) fn base_nice() -> io::Result<i32> {
     with_starter(|starter| starter.nice)
 }
@@ -78,7 +78,7 @@ impl Starter {
             .spawn(move || {
                 for SpawnRequest { name, main, reply } in receiver {
                     let born = thread::Builder::new().name(name).spawn(main);
-                    // Nobody waits for it any more: that is theirs to know.
+                    // An error means that the requester no longer waits for the reply.
                     let _ = reply.send(born.map(drop));
                 }
             })?;

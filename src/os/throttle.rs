@@ -1,42 +1,41 @@
-//! Keeps a computing lane from using up a CPU quota that the I/O lane lives on
-//! as well.
+//! Keeps the CPU lane from using up a CPU quota that the I/O lane needs as well.
 //!
-//! A cgroup with a quota of one core may compute for 100 ms in each period of
-//! 100 ms, all threads together; then the kernel throttles it: every thread
-//! stops until the period ends. Weights don't help, as they share what there is
-//! and nothing is left. Nor do fewer threads, where the quota is one core, or
-//! where another priority computes beside.
+//! **The problem.** With a quota of one core, all threads of a cgroup together may
+//! compute for 100 ms in each period of 100 ms. Then the kernel stops every thread
+//! until the period ends. Nice values do not help: they share CPU time, and none is
+//! left. Fewer threads do not help either where the quota is one core, or where another
+//! priority computes at the same time.
 //!
-//! So the lane's threads pay for what they compute out of two token buckets,
-//! and between two jobs a thread sleeps while its bucket is empty. Each bucket
-//! has an income of nine tenths of the quota:
+//! **Token buckets.** The lane's threads pay for their CPU time from two token buckets.
+//! Between two jobs, a thread sleeps while its bucket is empty. The income of each
+//! bucket is nine tenths of the quota:
 //!
-//! - **All** pays for the CPU time of the *process*: what the I/O lane takes is
-//!   thus taken from the CPU lane. Normal and Low wait for it, and Low leaves
-//!   the last half of the credit to Normal.
-//! - **High** pays for what High's threads compute, and only High waits for it:
-//!   a High job does not pay for what Low did before.
+//! - **All** pays for the CPU time of the *process*. So what the I/O lane uses is taken
+//!   from the CPU lane. `Normal` and `Low` wait for this bucket. `Low` leaves the last
+//!   half of the credit to `Normal`.
+//! - **High** pays for the CPU time of `High`'s threads, and only `High` waits for it.
+//!   So a `High` job does not pay for what `Low` did before.
 //!
-//! A bucket holds a tenth of a period's quota: a burst after a rest, and a full
-//! income for the period after it, are together one quota. It goes into debt by
-//! a period's quota at most.
+//! A full bucket holds a tenth of a period's quota. So a burst after an idle time, and
+//! the full income of the period that follows, together make one quota. The debt of a
+//! bucket is at most one period's quota.
 //!
-//! An I/O lane that needs all of the quota slows the CPU lane down, but does not
-//! stop it. This floor has no bucket: a pause ends, whatever the credit, after
-//! nine times the time that its thread has computed before it. So a lane of one
-//! thread has a tenth of a quota of one core, with small jobs and large ones
-//! alike. The pause is longer by the number of threads that pause at once, and
-//! shorter by the cores of the quota: the floor is a tenth of the quota, however
+//! **The floor.** An I/O lane that needs the whole quota slows the CPU lane down, but
+//! does not stop it. This needs no further bucket. Whatever the credit, a pause ends
+//! after nine times the CPU time that its thread used before it. So a lane of one
+//! thread gets a tenth of a quota of one core, with small jobs and large ones alike.
+//! The limit of a pause is multiplied by the number of threads that pause at once, and
+//! divided by the cores of the quota. So the floor is a tenth of the quota, however
 //! many threads share it.
 //!
-//! A job is not interrupted: one that runs for longer than the quota lasts is
-//! stopped by the kernel, and all others with it. Futures that
-//! [`yield_if_due`](crate::yield_if_due) have such a pause at each turn.
+//! **What it cannot do.** A job is not interrupted. If a job runs for longer than the
+//! quota lasts, the kernel stops it, and all other threads with it. A future that calls
+//! [`yield_if_due`](crate::yield_if_due) can pause at each of its turns.
 //!
-//! Only threads of the CPU lane use the buckets, and none waits for their lock:
-//! a thread of Low may hold it while the kernel runs others. A thread that finds
-//! it taken goes on without a pause. All clocks count up, so the next look pays
-//! for this one too.
+//! **The lock.** Only threads of the CPU lane use the buckets, and none of them waits
+//! for the lock: a thread of `Low` may hold it while the kernel runs other threads. A
+//! thread that finds the lock taken goes on without a pause. All clocks count up, so
+//! its next look pays for this time too.
 
 use std::cell::Cell;
 use std::sync::Mutex;
@@ -48,53 +47,55 @@ use super::cpu_clock;
 use super::quota::Quota;
 use crate::priority::Priority;
 
-/// Of the quota, a bucket's income. The rest is for jobs that run a little over.
+/// A bucket's income, as a part of the quota. The rest is for jobs that run a little
+/// too long.
 const SHARE: f64 = 0.9;
-/// Of the quota, what the lane computes even if there is no credit.
+/// What the lane may compute without any credit, as a part of the quota.
 const FLOOR: f64 = 0.1;
-/// Of a full bucket, what Low leaves to Normal.
+/// What `Low` leaves to `Normal`, as a part of a full bucket.
 const LEFT_TO_NORMAL: f64 = 0.5;
 
-/// A pause is cut in pieces of this, so that a thread sees its lane close.
+/// A pause is a series of sleeps of at most this length, so that the thread notices
+/// when its lane closes.
 const NAP: Duration = Duration::from_millis(5);
 
-/// A thread does not look at its bucket more often: two of the clocks are system
-/// calls, and dear for small jobs.
+/// A thread looks at its bucket at most this often. Two of the clocks are system calls,
+/// which are expensive beside small jobs.
 const LOOK_AGAIN: Duration = Duration::from_micros(250);
 
 pub(crate) struct Throttle {
     pub(crate) quota: Quota,
     buckets: Mutex<Buckets>,
-    /// Threads in a pause. `Relaxed`: it is a number that orders nothing else,
-    /// and an old one makes a pause a little longer or shorter.
+    /// The number of threads in a pause. `Relaxed`: it orders nothing else, and an old
+    /// value only makes a pause a little longer or shorter.
     pausing: AtomicUsize,
 }
 
-/// Credits are in seconds of CPU time; negative: in debt.
+/// Credits are in seconds of CPU time. A negative credit is a debt.
 struct Buckets {
     all: f64,
     high: f64,
-    /// They have the income until `at`, and have paid for this CPU time of the
-    /// process.
+    /// Both credits include the income until `at`, and the payment for the CPU time of
+    /// the process up to `process`.
     at: Instant,
     process: Duration,
 }
 
-/// What a look finds if there is no credit.
+/// The result of a look that finds no credit.
 struct Shortage {
     now: Instant,
-    /// Until there is some, if nothing is spent.
+    /// The time until there is credit, if nothing is spent meanwhile.
     wait: Duration,
-    /// What the thread has computed since its last look.
+    /// The CPU time of this thread since its last look.
     computed: Duration,
 }
 
 thread_local! {
-    /// When, and this thread's CPU time then.
+    /// When this thread last looked, and its CPU time then.
     static LAST_LOOK: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
-/// A test sets its own.
+/// The clocks. A test has its own.
 trait Clocks {
     fn now(&self) -> Instant {
         Instant::now()
@@ -115,7 +116,7 @@ struct RealClocks;
 impl Clocks for RealClocks {}
 
 impl Throttle {
-    /// None if there is no quota to keep, or no clock to keep it by.
+    /// Returns `None` if there is no quota to keep, or no CPU clock.
     pub(crate) fn for_this_process() -> Option<Self> {
         let process = cpu_clock::of_process()?;
         Some(Self::new(Quota::below_cores()?, Instant::now(), process))
@@ -135,8 +136,7 @@ impl Throttle {
         }
     }
 
-    /// Sleeps until a job of this priority may compute, or until `is_over` says
-    /// that it doesn't matter.
+    /// Sleeps until a job of this priority may run, or until `is_over` returns true.
     pub(crate) fn pause(&self, priority: Priority, is_over: impl Fn() -> bool) {
         self.pause_by(&RealClocks, priority, is_over);
     }
@@ -159,15 +159,16 @@ impl Throttle {
         self.pausing.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The floor. A job that ran for several periods counts as one of them.
+    /// The longest pause that the floor allows. Of a job that ran for several periods,
+    /// only one period counts.
     fn longest_pause(&self, computed: Duration, pausing: usize) -> Duration {
         let threads_per_core = pausing as f64 / self.quota.cores;
         let times = (1.0 - FLOOR) / FLOOR * threads_per_core;
         computed.min(self.quota.period).mul_f64(times)
     }
 
-    /// None if the thread may go on: there is credit, or it is too early to
-    /// look, or another thread does.
+    /// Returns `None` if the thread may go on: there is credit, or it is too early to
+    /// look, or another thread holds the lock.
     fn look(&self, clocks: &impl Clocks, priority: Priority) -> Option<Shortage> {
         let now = clocks.now();
         let last = LAST_LOOK.get();
@@ -184,11 +185,11 @@ impl Throttle {
         let full = of_a_period * (1.0 - SHARE);
         let income = self.quota.cores * SHARE;
         let received = now.saturating_duration_since(buckets.at).as_secs_f64() * income;
-        let book = |credit: f64, spent: Duration| {
+        let charge = |credit: f64, spent: Duration| {
             (credit + received - spent.as_secs_f64()).clamp(-of_a_period, full)
         };
-        buckets.all = book(buckets.all, process.saturating_sub(buckets.process));
-        buckets.high = book(
+        buckets.all = charge(buckets.all, process.saturating_sub(buckets.process));
+        buckets.high = charge(
             buckets.high,
             if is_high { computed } else { Duration::ZERO },
         );

@@ -1,33 +1,33 @@
-//! How the workers of the rayon backend take turns at the lane's queue, and
-//! where they wait for the next job.
+//! How the workers of the rayon backend drain the lane's queue, and where they wait for
+//! the next job.
 //!
-//! A worker that has used up its jobs could go back to rayon and sleep there.
-//! But rayon's sleep is made for work that splits: a worker that is woken wakes
-//! two more, and one that finds nothing looks around 32 times before it sleeps,
-//! with a system call each. For a job now and then that is two threads too many
-//! and 100 µs of computing. So **the last drainer keeps its ticket and parks
-//! here** (`idle.rs` says who may), and the next push wakes just that one.
-//! All others sleep in rayon, where a job that splits its work finds them.
+//! When the queue is empty, a worker could return to rayon and sleep there. But rayon's
+//! sleep is made for work that splits. A worker that wakes up wakes two more, and one
+//! that finds nothing looks around 32 times before it sleeps, with a system call each
+//! time. For an occasional job that means two needless threads, which compute for
+//! longer than many jobs do. So **the last active worker stays active and parks here**
+//! (`idle.rs` has the conditions), and the next push wakes only this worker. All other
+//! workers sleep in rayon, where a job that splits its work finds them.
 //!
-//! A parked worker is one that rayon does not have. That is no loss while the
-//! lane has no job, which is the only time when there is one; but for two:
+//! Rayon cannot use a parked worker. A worker parks only while the lane has no job, so
+//! this costs nothing, with two exceptions:
 //!
-//! - [`Handle::install`](crate::Handle::install) brings work from outside. It
-//!   says so ([`ActiveWorkers::lend`]), and nobody parks while it lasts.
-//! - What a job leaves behind (`rayon::spawn`) is looked for before a worker
-//!   parks, and then now and again: after [`FIRST_LOOK`], and each time after
-//!   twice as long. Work that splits only later may have to do with one thread less
-//!   until the next look. After [`LONGEST_LOOK`] without a job the worker goes back
-//!   to rayon and sleeps there: a lane that is not used makes no thread wake up.
+//! - [`Handle::install`](crate::Handle::install) brings work from outside. It calls
+//!   [`ActiveWorkers::keep_from_parking`], and no worker parks until it ends.
+//! - A job may leave work behind (`rayon::spawn`). A worker looks for such work before
+//!   it parks, then after [`FIRST_LOOK`], and then after twice as long each time. Work
+//!   that splits later may have one thread less until the next look. When the time to
+//!   the next look would exceed [`LONGEST_LOOK`], the worker returns to rayon and
+//!   sleeps there, so an unused lane makes no thread wake up.
 //!
-//! Between two jobs a drainer gives rayon's own work a turn, so that a lane that is
-//! never empty starves neither `rayon::spawn` nor stolen children. So it does where
-//! futures run, after a slice of 5 to 10 ms (`budget.rs`).
+//! Between two jobs an active worker gives rayon's own work a turn. So a lane that is
+//! never empty starves neither `rayon::spawn` nor stolen children. With futures, the
+//! turn comes after a slice of 5 to 10 ms (`slice.rs`).
 //!
-//! Where jobs follow each other closely, a worker that finds the queue empty
-//! looks on for [`SPIN`] before it parks, as a wake-up costs more than that;
-//! one worker of the lane at a time, and only if its own last park was as
-//! short. A lane that gets a job now and then burns nothing by it.
+//! If jobs follow each other closely, a worker that finds the queue empty spins for
+//! [`SPIN`] before it parks, since a wake-up costs more than that. Only one worker of
+//! the lane spins at a time, and only if its own last park was shorter than [`SPIN`].
+//! So a lane with occasional jobs does not waste CPU time.
 
 use std::cell::Cell;
 use std::hint;
@@ -40,12 +40,13 @@ use std::time::{Duration, Instant};
 use rayon_core::Yield;
 
 use super::idle::{Idle, Wakeup};
+use crate::guard::on_drop;
 use crate::lane::Level;
-use crate::task::{Run, StepEnd, budget};
+use crate::task::{Run, StepEnd, slice};
 
-/// A round trip that finds its awaiter asleep takes some 10 µs here.
+/// About twice a round trip to an awaiter that was asleep.
 const SPIN: Duration = Duration::from_micros(20);
-/// Jobs without a turn of rayon's between them.
+/// How many jobs a worker runs at most between two turns of rayon.
 const MOST_JOBS: usize = 64;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
@@ -54,17 +55,17 @@ thread_local! {
     static IS_DRAINING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this worker drains the queue, at whatever depth of its stack the caller
-/// is: then it looks at the queue before it sleeps.
+/// Whether this worker drains the queue. The caller may be at any depth of the worker's
+/// stack. If true, the worker looks at the queue again before it sleeps.
 pub(super) fn is_draining() -> bool {
     IS_DRAINING.get()
 }
 
 pub(super) struct ActiveWorkers {
     idle: Idle,
-    /// The workers, by number.
+    /// The workers' threads, by index.
     threads: Box<[Thread]>,
-    /// How many want all workers to be rayon's.
+    /// How many callers need all workers in rayon.
     parking_off: AtomicUsize,
 }
 
@@ -77,49 +78,45 @@ impl ActiveWorkers {
         }
     }
 
-    /// After a push and a fence.
+    /// Call after a push and a fence.
     pub(super) fn notify(&self, spawn_drain: impl Fn()) {
-        self.handle(self.idle.notify(), spawn_drain);
+        self.wake(self.idle.notify(), spawn_drain);
     }
 
-    /// A ticket came to a thread that can't use it. `offer` spawns another, for all
-    /// workers to see, if one is still needed.
+    /// A drain job ran on a thread that cannot drain. If an active worker is still
+    /// needed, `broadcast` spawns a drain job that reaches all workers.
     pub(super) fn cannot_drain(&self, level: &Level, broadcast: impl Fn()) {
-        let notify = self.idle.deactivate(true, || !level.has_queued());
-        self.handle(notify, broadcast);
+        let wakeup = self.idle.deactivate(true, || !level.has_queued());
+        self.wake(wakeup, broadcast);
     }
 
-    fn handle(&self, notify: Wakeup, spawn_drain: impl Fn()) {
-        match notify {
+    fn wake(&self, wakeup: Wakeup, spawn_drain: impl Fn()) {
+        match wakeup {
             Wakeup::Nothing => {}
             Wakeup::Spawn => spawn_drain(),
             Wakeup::Unpark(worker) => self.threads[worker].unpark(),
         }
     }
 
-    /// From now on no worker parks here, until the answer is dropped.
+    /// No worker parks here until the returned guard is dropped.
     pub(super) fn keep_from_parking(&self) -> impl Drop {
-        struct ParkingOff<'a>(&'a AtomicUsize);
-        impl Drop for ParkingOff<'_> {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, SeqCst);
-            }
-        }
-        // `SeqCst` and a fence: a worker that parks changes the tickets, and then
-        // looks here. One of the two sees the other.
+        // `SeqCst` and a fence: a worker that parks changes the word of `idle` and then
+        // reads this counter. At least one of the two sees the other.
         self.parking_off.fetch_add(1, SeqCst);
         fence(SeqCst);
         if let Some(worker) = self.idle.unpark_any() {
             self.threads[worker].unpark();
         }
-        ParkingOff(&self.parking_off)
+        on_drop(|| {
+            self.parking_off.fetch_sub(1, SeqCst);
+        })
     }
 
     fn is_parking_off(&self) -> bool {
         self.parking_off.load(SeqCst) > 0
     }
 
-    /// The use of a ticket, at the bottom of the stack of `worker`.
+    /// Drains the queue as the active worker `worker`, at the bottom of its stack.
     pub(super) fn drain(&self, worker: usize, level: &Level, spawn_drain: impl Fn()) {
         let turn = Turn {
             active: self,
@@ -129,33 +126,33 @@ impl ActiveWorkers {
             searching: true,
             spins: false,
             next: None,
-            rayon_had_its: budget::ticks(),
+            rayon_had_its: slice::ticks(),
             jobs: 0,
         };
         IS_DRAINING.set(true);
-        turn.take();
+        turn.drain();
         IS_DRAINING.set(false);
     }
 }
 
-/// A worker's turn at the queue.
+/// One activity of a worker, from its drain job until it deactivates.
 struct Turn<'a, S> {
     active: &'a ActiveWorkers,
     worker: usize,
     level: &'a Level,
     spawn_drain: S,
     searching: bool,
-    /// Jobs follow each other closely.
+    /// Whether jobs follow each other closely.
     spins: bool,
-    /// One that goes on.
+    /// A job to go on with, which is not in the queue.
     next: Option<Arc<dyn Run>>,
-    /// When rayon's own work had its turn, by the ticker, and the jobs since then.
+    /// The tick of rayon's last turn, and the jobs since then.
     rayon_had_its: u32,
     jobs: usize,
 }
 
 impl<S: Fn()> Turn<'_, S> {
-    fn take(mut self) {
+    fn drain(mut self) {
         let idle = &self.active.idle;
         let is_empty = || !self.level.has_queued();
         let mut look_after = FIRST_LOOK;
@@ -185,14 +182,14 @@ impl<S: Fn()> Turn<'_, S> {
                     if !self.finds_work() && look_after <= LONGEST_LOOK {
                         continue;
                     }
-                    // Where rayon had some work it may have more; and a lane that is
-                    // not used needs no drainer.
+                    // Return to rayon. If rayon had work, it may have more; and an
+                    // unused lane needs no active worker.
                 }
-                Parked::MayNot => {}
+                Parked::Stays => {}
             }
             match idle.deactivate(self.searching, is_empty) {
                 Wakeup::Spawn => self.searching = true,
-                other => return self.active.handle(other, &self.spawn_drain),
+                other => return self.active.wake(other, &self.spawn_drain),
             }
         }
     }
@@ -206,7 +203,7 @@ impl<S: Fn()> Turn<'_, S> {
                 }
             }
             StepEnd::Suspended => {
-                if budget::is_slice_over(self.rayon_had_its) {
+                if slice::is_slice_over(self.rayon_had_its) {
                     self.give_rayon_its_turn();
                 }
             }
@@ -214,40 +211,43 @@ impl<S: Fn()> Turn<'_, S> {
         }
     }
 
-    /// After a job. Where the queue is empty, rayon's turn comes before this worker
-    /// parks. A ticket on its way to another worker would be the first thing that it
-    /// finds, and would come to nothing here. Neither is put off for long.
+    /// Whether rayon gets its turn after this job.
+    ///
+    /// If the queue is empty, the turn comes before this worker parks. If a worker is
+    /// searching, its drain job may be on its way. This worker would find that drain
+    /// job first in rayon's turn, and could not use it. Neither delays the turn for
+    /// more than [`MOST_JOBS`] jobs.
     fn is_rayons_turn(&self) -> bool {
         let is_good = || self.level.has_queued() && !self.active.idle.has_searcher();
         self.jobs >= MOST_JOBS || is_good()
     }
 
-    /// A job has work to do again after its step.
+    /// Goes on with a job that was woken during its own step.
     fn go_on(&mut self, job: Arc<dyn Run>, yielded: bool) {
-        if budget::is_slice_over(self.rayon_had_its) {
-            // Rayon's work may take long: another worker comes for the job.
+        if slice::is_slice_over(self.rayon_had_its) {
+            // Rayon's work may take long: wake another worker for the job.
             self.level.put_back(job, yielded);
             fence(SeqCst);
             self.active.notify(&self.spawn_drain);
             self.give_rayon_its_turn();
         } else if self.level.has_queued() {
-            // This worker looks for the next one now: no other need be told.
+            // No need to notify: this worker pops the next job itself.
             self.level.put_back(job, yielded);
         } else {
-            // Nor need it go through the queue.
+            // No need to pass it through the queue.
             self.next = Some(job);
         }
     }
 
-    /// Not in a search: others rely on that to be short.
+    /// Ends the search first: submitters rely on a search to be short.
     fn give_rayon_its_turn(&mut self) -> Option<Yield> {
         self.end_search();
-        self.rayon_had_its = budget::ticks();
+        self.rayon_had_its = slice::ticks();
         self.jobs = 0;
         rayon_core::yield_now()
     }
 
-    /// Before this worker parks: whether there is something to do.
+    /// Whether there is work to do before this worker parks.
     fn finds_work(&mut self) -> bool {
         self.end_search();
         self.level.has_queued() || self.give_rayon_its_turn() == Some(Yield::Executed)
@@ -255,19 +255,20 @@ impl<S: Fn()> Turn<'_, S> {
 
     fn end_search(&mut self) {
         if mem::take(&mut self.searching) {
-            let notify = self.active.idle.found(|| !self.level.has_queued());
-            self.active.handle(notify, &self.spawn_drain);
+            let wakeup = self.active.idle.found(|| !self.level.has_queued());
+            self.active.wake(wakeup, &self.spawn_drain);
         }
     }
 
-    /// Until another thread unparks this worker, or for so long; it is searching then.
+    /// Parks until another thread unparks this worker or the timeout passes. In both
+    /// cases the worker is searching then.
     fn park(&mut self, timeout: Duration) -> Parked {
         let ActiveWorkers { idle, .. } = self.active;
-        let shall_stay = || self.level.has_queued() || self.active.is_parking_off();
+        let must_not_park = || self.level.has_queued() || self.active.is_parking_off();
         if self.active.is_parking_off()
-            || !idle.try_park(self.worker, &mut self.searching, shall_stay)
+            || !idle.try_park(self.worker, &mut self.searching, must_not_park)
         {
-            return Parked::MayNot;
+            return Parked::Stays;
         }
         self.searching = true;
         let start = Instant::now();
@@ -282,7 +283,7 @@ impl<S: Fn()> Turn<'_, S> {
                     soon: elapsed < SPIN,
                 };
             }
-            // A stray token makes one round more.
+            // A stray unpark token only costs one more round.
             thread::park_timeout(left);
         }
     }
@@ -293,16 +294,18 @@ enum Parked {
         soon: bool,
     },
     TimedOut,
-    /// Another one drains, or rayon wants all workers, or there is a job.
-    MayNot,
+    /// Another worker is active, or a caller needs all workers in rayon, or there is a
+    /// job.
+    Stays,
 }
 
-/// Looks on for a while, and lets others have the core; true if there is a job.
+/// Looks for a job for a while and yields the core to other threads; true if there is
+/// one.
 fn spin(level: &Level) -> bool {
     const LOOKS: usize = 8;
     let start = Instant::now();
     while start.elapsed() < SPIN {
-        // First of all: the awaiting side may have been woken on this core.
+        // Yield first: the awaiter may have been woken on this core.
         thread::yield_now();
         for _ in 0..LOOKS {
             if level.has_queued() {

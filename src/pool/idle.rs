@@ -1,42 +1,46 @@
-//! How many workers drain the queue, and who wakes one more.
+//! How many workers drain the queue, and which thread wakes one more.
 //!
-//! A ticket is the right of one worker to drain. It is counted from its issue
-//! until the worker that uses it gives it back. One that is on its way, or
-//! whose worker looks for a job, is *searching* besides. A worker that finds
-//! nothing to do, and is the only one with a ticket, may keep it and *park*.
+//! An *active* worker drains the queue. A *drain job* (see `rayon.rs`) makes one worker
+//! active, and that worker is counted from the spawn of the drain job until it
+//! deactivates. At most one worker is also *searching*: its drain job has not started,
+//! or it looks for a job. An active worker that finds
+//! nothing to do, and is the only active one, may stay active and *park*.
 //!
-//! - **A pusher** wakes the parked worker. If none is parked it issues a ticket,
-//!   but only if none is searching and not all workers are drainers: it pays
-//!   for a wake-up when a thread is needed that sleeps, and not for each job.
-//! - **A searcher that finds a job** stops searching, and if more is queued it
-//!   issues the next ticket: the workers wake one another, while the submitter has
-//!   long gone on.
+//! - **A submitter** pushes a job and wakes the parked worker. If no worker is parked,
+//!   it spawns a drain job, but only if no worker is searching and not all workers are
+//!   active. So it pays for a wake-up only when the lane needs a thread that sleeps,
+//!   and not for each job.
+//! - **A searching worker that finds a job** stops searching. If more jobs are queued,
+//!   it spawns the next drain job. So the workers wake one another, and the submitter
+//!   goes on after one wake-up.
 //!
-//! No job is left without a drainer. A pusher pushes, then looks at the word; a
-//! searcher that stops, with a job or without, and a worker that parks or gives its
-//! ticket back, changes the word, then looks at the queue. Each has a `SeqCst`
-//! fence in between, so one of the two sees the other. A pusher that finds a
-//! searcher may rely on that one's look. (Loom models in `tests/loom`.)
+//! The queue never holds a job without an active worker that will look for it. A
+//! submitter pushes and then reads the word. A searching worker that stops (with a job
+//! or without one), a worker that parks and a worker that deactivates change the word
+//! and then read the queue. Each has a `SeqCst` fence in between, so at least one of
+//! the two sees the other's change. A submitter that sees a searching worker may rely
+//! on that worker's look at the queue. (The loom models are in `tests/loom`.)
 //!
-//! Orderings: all accesses to the word are `SeqCst`, since what is relied upon is
-//! one order of the word's changes and the queue's.
+//! Orderings: all accesses to the word are `SeqCst`, since the proof needs one order of
+//! the changes of the word and of the queue.
 
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 
-/// Issued tickets in the lower half of the word, searchers above.
+/// The number of active workers is in the lower half of the word, and above it whether
+/// one of them is searching.
 const ACTIVE: usize = 1;
 const SEARCHING: usize = 1 << (usize::BITS / 2);
-/// There is one ticket, and its worker is parked: its number is in the lower
-/// half instead of the count.
+/// The one active worker is parked. The lower half holds its number instead of the
+/// count.
 const PARKED: usize = 1 << (usize::BITS - 1);
 
-/// What a pusher has to do.
+/// What the caller has to do to wake a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wakeup {
     Nothing,
-    /// Spawn a ticket; it is searching.
+    /// Spawn a drain job; its worker counts as active and searching.
     Spawn,
-    /// Unpark this worker; it is searching.
+    /// Unpark this worker; it counts as active and searching.
     Unpark(usize),
 }
 
@@ -57,11 +61,11 @@ impl Idle {
         self.word.compare_exchange(from, to, SeqCst, SeqCst)
     }
 
-    /// After a push and a fence.
+    /// Call after a push and a fence.
     pub(crate) fn notify(&self) -> Wakeup {
         let mut word = self.word.load(SeqCst);
         loop {
-            let (to, notify) = if word & PARKED != 0 {
+            let (to, wakeup) = if word & PARKED != 0 {
                 (ACTIVE + SEARCHING, Wakeup::Unpark(word & !PARKED))
             } else if word < SEARCHING && word < self.workers * ACTIVE {
                 (word + ACTIVE + SEARCHING, Wakeup::Spawn)
@@ -69,25 +73,25 @@ impl Idle {
                 return Wakeup::Nothing;
             };
             match self.swap(word, to) {
-                Ok(_) => return notify,
+                Ok(_) => return wakeup,
                 Err(now) => word = now,
             }
         }
     }
 
-    /// The worker's own: another one has unparked it, if it is not.
+    /// The parked worker calls it. False if another thread has unparked the worker.
     pub(crate) fn is_parked(&self) -> bool {
         self.word.load(SeqCst) & PARKED != 0
     }
 
-    /// A hint.
+    /// Whether a worker is searching; only a hint.
     pub(crate) fn has_searcher(&self) -> bool {
         let word = self.word.load(SeqCst);
         word & PARKED == 0 && word >= SEARCHING
     }
 
-    /// A searcher has taken a job, or turns to something else. The answer is for
-    /// another worker.
+    /// A searching worker has taken a job, or turns to other work. The answer says how
+    /// to wake another worker.
     pub(crate) fn found(&self, is_empty: impl FnOnce() -> bool) -> Wakeup {
         self.lower(SEARCHING);
         if is_empty() {
@@ -97,19 +101,21 @@ impl Idle {
         }
     }
 
-    /// A drainer found the queue empty. True if it may search, as the only one.
+    /// An active worker found the queue empty. True if it may search, as the only one.
     pub(crate) fn try_search(&self) -> bool {
         let word = self.word.load(SeqCst);
         word < SEARCHING && self.swap(word, word + SEARCHING).is_ok()
     }
 
-    /// A drainer has nothing to do. True if it may park now, as `worker`. Else
-    /// it is as it was; or searching, if `shall_stay` says so afterwards.
+    /// An active worker has nothing to do. True if it may park now, as number `worker`.
+    ///
+    /// If false, its state has not changed; or it is searching, if `must_not_park`
+    /// returned true.
     pub(crate) fn try_park(
         &self,
         worker: usize,
         searching: &mut bool,
-        shall_stay: impl FnOnce() -> bool,
+        must_not_park: impl FnOnce() -> bool,
     ) -> bool {
         let alone = if *searching {
             ACTIVE + SEARCHING
@@ -120,8 +126,8 @@ impl Idle {
             return false;
         }
         fence(SeqCst);
-        if shall_stay() {
-            // Or somebody has unparked it just now, which is the same.
+        if must_not_park() {
+            // An error means that another thread has just unparked it: the same result.
             let _ = self.unpark(worker);
             *searching = true;
             return false;
@@ -129,21 +135,22 @@ impl Idle {
         true
     }
 
-    /// The parked worker's own, or somebody's who needs it elsewhere. False if
-    /// another was first.
+    /// The parked worker calls it, or a thread that needs the worker elsewhere. False
+    /// if another thread was first.
     pub(crate) fn unpark(&self, worker: usize) -> bool {
         self.swap(PARKED | worker, ACTIVE + SEARCHING).is_ok()
     }
 
-    /// Whom to unpark, for one who needs the parked worker elsewhere.
+    /// Unparks the worker that is parked, if any, for a thread that needs it elsewhere.
+    /// The caller then unparks the returned worker's thread.
     pub(crate) fn unpark_any(&self) -> Option<usize> {
         let worker = self.word.load(SeqCst) & !PARKED;
         self.unpark(worker).then_some(worker)
     }
 
-    /// A worker gives its ticket back, unless a job came meanwhile that no other is
-    /// sure to come for: a ticket that is to be spawned is then the caller's to use
-    /// or to pass on.
+    /// A worker stops being active, unless a job came meanwhile and no other worker is
+    /// sure to take it. On `Wakeup::Spawn` the caller goes on as the active worker, or
+    /// spawns a drain job for another one.
     pub(crate) fn deactivate(&self, searching: bool, is_empty: impl FnOnce() -> bool) -> Wakeup {
         self.lower(if searching {
             ACTIVE + SEARCHING

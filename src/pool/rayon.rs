@@ -1,24 +1,26 @@
 //! The default backend: a rayon pool whose workers run the lane's jobs.
 //!
-//! Jobs stay in the lane's own queue; rayon is only asked for threads. What is
-//! spawned in the pool is a *ticket*: the right of one worker to drain the
-//! queue.
+//! Jobs stay in the lane's own queue; rayon only provides threads. To get one, the lane
+//! spawns a *drain job* in the pool: a rayon job that makes a worker active, which then
+//! drains the queue.
 //!
-//! - There are never more tickets than workers, and a push issues one only if
-//!   it has to: `idle.rs`. What a worker does with its own stands in
-//!   `drain.rs`. A busy lane pays no rayon job for a job, and nor does one that
-//!   gets a job now and then.
-//! - A ticket is used at the bottom of a worker's stack only (`stack.rs`). A worker
-//!   that waits in `join` or `scope` takes work from the same places as rayon's main
-//!   loop does, and would start a stranger on top of the waiting job.
-//! - Rayon wakes its lowest-numbered sleeper for a ticket, and that may be a worker
-//!   that waits, each time again. So a worker that can't use a ticket gives it back,
-//!   and if it is still needed *offers* it to all: rayon's `spawn_broadcast` puts a
-//!   copy before each worker, and the first that comes by it at the bottom of its
-//!   stack takes it. An idle worker gets it within one wake-up, a busy one when it
-//!   comes back. A worker that waits inside of rayon's own work (a stolen child) has
-//!   no further copy when it becomes idle: for that case the control thread offers once more
-//!   after a while.
+//! - The number of active workers never exceeds the number of workers, and a push
+//!   spawns a drain job only if it has to (`idle.rs`). `drain.rs` describes what an
+//!   active worker does. So neither a busy lane nor one with occasional jobs pays a
+//!   rayon job for each of its jobs.
+//! - A drain job has an effect only at the bottom of a worker's stack (`stack.rs`). A
+//!   worker that waits in `join` or `scope` takes work from the same places as rayon's
+//!   main loop. There, a drain job would start an unrelated job on top of the waiting
+//!   one.
+//! - For a drain job rayon wakes its sleeper with the lowest number. That may be a
+//!   worker that waits in `join` or `scope`, and the same one each time. So a worker
+//!   that cannot drain deactivates. If an active worker is still needed, it
+//!   *broadcasts* a drain job: rayon's `spawn_broadcast` gives each worker a copy, and
+//!   the first worker that reaches its copy at the bottom of its stack takes it. An
+//!   idle worker reaches it within one wake-up, a busy one when it returns to the
+//!   bottom. A worker that waits inside rayon's own work (a stolen child) uses up its
+//!   copy, and has none when it becomes idle. For this case the control thread
+//!   broadcasts again after a pause.
 
 use std::io;
 use std::mem;
@@ -26,7 +28,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ::tokio::task::JoinHandle;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
@@ -38,19 +40,19 @@ use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::panics;
 use crate::task::{Run, Schedule};
 
-/// Between two offers of the same ticket.
+/// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(4);
 
 pub(crate) struct Pool {
-    /// For its tickets.
+    /// For its drain jobs.
     this: Weak<Self>,
-    /// Taken by the control thread when the lane closes; the workers then end.
+    /// The control thread takes it when the lane closes; the workers then end.
     owner: Mutex<Option<Arc<ThreadPool>>>,
     pool: Weak<ThreadPool>,
     active: ActiveWorkers,
-    /// How deep on its stack a worker comes by a ticket, and by an offer, in rayon's
-    /// main loop.
+    /// The depth of a worker's stack, from rayon's main loop, at which it runs a drain
+    /// job, and a broadcast one.
     drain_depth: usize,
     broadcast_depth: usize,
 }
@@ -64,13 +66,14 @@ impl Pool {
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
             .panic_handler(|payload| {
-                // A bare `rayon::spawn` of the user's has no awaiting side.
+                // A bare `rayon::spawn` of the user has no awaiter.
                 panics::report_payload("a closure given to rayon::spawn", payload);
             })
             .spawn_handler(|worker| {
                 let level = level.clone();
                 let lane = level.lane().clone();
-                let name = lane.settings.thread_name(level.priority(), worker.index());
+                let prefix = lane.settings.thread_prefix(level.priority());
+                let name = format!("{prefix}-{}", worker.index());
                 let mut thread = thread::Builder::new().name(name);
                 if let Some(bytes) = worker.stack_size() {
                     thread = thread.stack_size(bytes);
@@ -85,8 +88,12 @@ impl Pool {
             .map_err(io::Error::other)?;
         let pool = Arc::new(pool);
         let (tell, depths) = mpsc::channel();
-        broadcast_drain(&pool, Arc::new(BroadcastJob::Measure(tell.clone())));
-        // From each worker: so all have run their start hooks.
+        let measure = tell.clone();
+        let send = move |depth| {
+            let _ = measure.send(depth);
+        };
+        broadcast_drain(&pool, Box::new(send));
+        // One message from each worker, so all workers have run their start hooks.
         let broadcast_depths = depths.iter().take(threads);
         let broadcast_depth = broadcast_depths.max().expect("a pool has a worker");
         spawn_drain(&pool, DrainJob::Measure(tell));
@@ -101,7 +108,7 @@ impl Pool {
         }))
     }
 
-    /// None after a shutdown: then the control thread sees to the queue.
+    /// `None` after a shutdown; the control thread then closes the queued jobs.
     fn up(&self) -> Option<(Arc<ThreadPool>, Arc<Self>)> {
         Some((self.pool.upgrade()?, self.this.upgrade()?))
     }
@@ -112,7 +119,7 @@ impl Pool {
         }
     }
 
-    /// This thread can't use a ticket.
+    /// A drain job ran on a thread that cannot drain.
     fn cannot_drain(&self, level: &Level, pause: Duration) {
         self.active.cannot_drain(level, || {
             if let Some((pool, this)) = self.up() {
@@ -123,7 +130,8 @@ impl Pool {
                     untried: AtomicUsize::new(pool.current_num_threads()),
                     pause,
                 };
-                broadcast_drain(&pool, Arc::new(BroadcastJob::Drain(job)));
+                let job = Arc::new(job);
+                broadcast_drain(&pool, Box::new(move |depth| job.arrive(depth)));
             }
         });
     }
@@ -145,7 +153,7 @@ impl Workers for Pool {
         None
     }
 
-    /// A worker that finds a job wakes the next.
+    /// Wakes one worker; a worker that finds a job wakes the next one.
     fn notify(&self, level: &Level) {
         self.active.notify(|| self.spawn_drain(level));
     }
@@ -161,9 +169,9 @@ impl Workers for Pool {
 
     fn shutdown(&self) {
         let pool = self.owner().take();
-        // For good: the workers go back to rayon, to end there.
+        // Never dropped: the workers must return to rayon, to end there.
         mem::forget(self.active.keep_from_parking());
-        // Outside the lock. Does not wait: the workers end when they are done.
+        // Outside the lock. This does not wait: the workers end when they are done.
         drop(pool);
     }
 
@@ -175,43 +183,39 @@ impl Workers for Pool {
 fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     let lane = level.lane();
     lane.set_thread_niceness(level.priority());
-    // For its whole life: what a job starts carelessly (a socket, a timer, a
+    // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
     let io = lane.io.handle().clone();
     let _io = io.enter();
-    lane_thread::start(level.clone(), Some(worker.index()));
+    lane_thread::join_level(level.clone(), Some(worker.index()));
     lane.settings.hooks.started();
     stack::mark_base();
     worker.run();
     lane.settings.hooks.stopping();
-    drop(lane_thread::end());
+    drop(lane_thread::leave_level());
     lane.thread_ended();
 }
 
 enum DrainJob {
     Drain(Arc<Pool>, Level),
-    /// The first that is spawned: it tells its depth.
+    /// The first drain job: it sends the depth at which it runs.
     Measure(Sender<usize>),
 }
 
-/// What each worker gets a copy of.
-enum BroadcastJob {
-    Drain(Broadcast),
-    Measure(Sender<usize>),
-}
-
+/// A drain job of which each worker gets a copy.
 struct Broadcast {
     pool: Arc<Pool>,
     level: Level,
     is_taken: AtomicBool,
-    /// Workers that have not refused it for certain to look at the queue later.
+    /// Workers that have not declined it yet. A worker declines if it drains the queue
+    /// already, further down its stack, and so looks at the queue later.
     untried: AtomicUsize,
-    /// Until the next offer, if it comes to that.
+    /// The pause before the next broadcast, if one is needed.
     pause: Duration,
 }
 
-/// The one place that spawns tickets, so that each is called through the same
-/// frames and the depth of its own tells what called it.
+/// The only function that spawns drain jobs. So rayon calls each through the same
+/// frames, and its depth tells where it runs.
 #[inline(never)]
 fn spawn_drain(pool: &ThreadPool, job: DrainJob) {
     pool.spawn(move || run_drain(job));
@@ -232,50 +236,41 @@ fn run_drain(job: DrainJob) {
     }
 }
 
-/// The same for offers.
+/// The same for broadcasts: each worker calls `arrive` with its depth.
 #[inline(never)]
-fn broadcast_drain(pool: &ThreadPool, broadcast: Arc<BroadcastJob>) {
-    pool.spawn_broadcast(move |_| run_broadcast(&broadcast));
+fn broadcast_drain(pool: &ThreadPool, arrive: Box<dyn Fn(usize) + Send + Sync>) {
+    pool.spawn_broadcast(move |_| run_broadcast(&*arrive));
 }
 
 #[inline(never)]
-fn run_broadcast(broadcast: &Arc<BroadcastJob>) {
-    let depth = stack::depth();
-    match &**broadcast {
-        BroadcastJob::Measure(tell) => drop(tell.send(depth)),
-        BroadcastJob::Drain(job) => job.arrive(broadcast, depth),
-    }
+fn run_broadcast(arrive: &dyn Fn(usize)) {
+    arrive(stack::depth());
 }
 
 // `SeqCst`: this path is rare, and not worth a proof of less.
 impl Broadcast {
-    fn arrive(&self, broadcast: &Arc<BroadcastJob>, depth: usize) {
-        let Self { pool, level, .. } = self;
+    fn arrive(self: &Arc<Self>, depth: usize) {
+        let Self { pool, level, .. } = &**self;
         if depth == pool.broadcast_depth {
             if self.take() {
                 pool.drain(level);
             }
         } else if is_draining() {
-            // This worker looks at the queue later. If all are such workers, the
-            // ticket is of no use.
+            // This worker looks at the queue later. If all workers have declined, no
+            // copy is left: deactivate, or broadcast again.
             if self.untried.fetch_sub(1, SeqCst) == 1 {
                 self.broadcast_again();
             }
         } else if !self.is_taken.load(SeqCst) {
-            let broadcast = broadcast.clone();
-            let again = move || {
-                if let BroadcastJob::Drain(job) = &*broadcast {
-                    job.broadcast_again();
-                }
-            };
-            // An error means that the lane is closed and the queue seen to.
-            let _ = level
-                .lane()
-                .send_control(Message::CallAfter(self.pause, Box::new(again)));
+            let (job, at) = (self.clone(), Instant::now() + self.pause);
+            let again = Box::new(move |_| job.broadcast_again());
+            // An error means that the lane is closed and the control thread has closed
+            // the queue.
+            let _ = level.lane().send_control(Message::Call(Some(at), again));
         }
     }
 
-    /// True for the first that asks.
+    /// True for the first caller.
     fn take(&self) -> bool {
         !self.is_taken.swap(true, SeqCst)
     }

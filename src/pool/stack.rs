@@ -1,17 +1,19 @@
-//! Where on its stack a rayon worker is.
+//! How deep on its stack a rayon worker is.
 //!
-//! A rayon worker that waits (in `join`, in `scope`, for another pool) runs
-//! whatever work it finds, on top of the frames that wait, and tells nothing of
-//! it. A ticket (see `backend/rayon.rs`) must not start a job of ours there: the
-//! waiting job would then wait for a stranger. Rayon calls a ticket from its main
-//! loop through the same frames each time, so a ticket knows by its depth where it
-//! is: at the *bottom* of the stack, or deeper.
+//! A rayon worker that waits (in `join`, in `scope`, for another pool) runs other work
+//! that it finds, on top of the waiting frames. Rayon has no API to ask for that. A
+//! drain job (see `pool/rayon.rs`) must not run a job of the lane there: the waiting
+//! job would have to wait for an unrelated one.
+//!
+//! Rayon calls a drain job from its main loop through the same frames each time. So a
+//! drain job can tell from its depth where it runs: at the *bottom* of the stack, or
+//! deeper.
 
 use std::cell::Cell;
 use std::hint::black_box;
 
 thread_local! {
-    /// Where a worker's own frames end and those of rayon's main loop begin.
+    /// Where the worker's own frames end and those of rayon's main loop begin.
     static BASE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -21,7 +23,7 @@ fn position() -> usize {
     std::ptr::from_ref(black_box(&marker)) as usize
 }
 
-/// Called by a worker right before rayon's main loop.
+/// A worker calls it right before rayon's main loop.
 #[inline(never)]
 pub(crate) fn mark_base() {
     BASE.set(position());

@@ -1,20 +1,25 @@
-//! The other backend: a dedicated Tokio runtime, with timers and without an
-//! I/O driver, for futures that call `tokio::spawn` on CPU-heavy parts of
-//! themselves.
+//! The other backend: a dedicated Tokio runtime, with timers and without an I/O driver.
+//! It is for futures that call `tokio::spawn` on CPU-heavy parts of themselves.
 //!
-//! A job is one Tokio task with the job inside, and a wake-up of a future is Tokio's
-//! own. So the order of jobs is Tokio's, and so is what jobs `tokio::spawn`. The
-//! lane's queue holds only what was submitted before the threads were there.
+//! Each job is one Tokio task with the job inside, and a future's wake-up is Tokio's
+//! own. So Tokio decides the order of the jobs, and also of the tasks that jobs spawn
+//! with `tokio::spawn`. The lane's queue holds only jobs that were submitted before the
+//! threads had started.
 //!
-//! **Shutdown.** Tokio drops the tasks when the runtime shuts down, each on a worker;
-//! so where all workers are stuck in jobs, none is dropped. Their awaiters must be
-//! told at once all the same. The lane does not know the jobs (a registry of all would
-//! cost each more than the rest of its way), but those that are awaited: a
-//! [`Task`](crate::Task) that has to wait enters the job into the lane's register of
-//! awaited jobs, and then looks whether the lane is closed. The control thread closes the lane
-//! and then what is in the register; one of the two sees the other. A job that is not
-//! awaited yet is closed by its awaiter, which finds the lane closed. What a closed job
-//! has captured is dropped with its Tokio task.
+//! **Shutdown.** When the runtime shuts down, its workers drop the tasks. If all
+//! workers are stuck in jobs, no task is dropped; but the awaiters must be notified at
+//! once. A registry of all jobs would cost each job more than everything else that the
+//! lane does for it. So the lane registers only jobs that are awaited:
+//!
+//! - A [`Task`](crate::Task) that has to wait enters its job into the lane's registry,
+//!   and then reads whether the lane is closed.
+//! - The lane is closed first, and the control thread then closes all jobs in the
+//!   registry. So at least one of the two sees the other.
+//! - A job that is not awaited yet is closed by the drop of its Tokio task, or by an
+//!   awaiter that comes earlier and finds the lane closed.
+//!
+//! The captures of a future are dropped with its Tokio task. Those of an awaited closure
+//! that has not run may be dropped earlier, by the reaper.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -27,18 +32,18 @@ use ::tokio::task::JoinHandle;
 
 use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::panics;
-use crate::task::{Run, Schedule, budget};
+use crate::task::{Run, Schedule, slice};
 
-/// Jobs of one step of a job that another worker can have at once, each. Of a larger
-/// lot, the last one may stay with its worker until that step is over; a nudge for each
-/// would cost as much as the jobs.
+/// For how many jobs of one step a worker spawns a nudge, so that another worker can
+/// take the job at once. If a step submits more jobs, the last one may stay with this
+/// worker until the step is over. A nudge for each would cost as much as the jobs.
 const MAX_NUDGES: u32 = 8;
 
 /// How long a thread may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct CpuTokio {
-    /// Taken by the control thread when the lane closes.
+    /// The control thread takes it when the lane closes.
     owner: Mutex<Option<Runtime>>,
     handle: Handle,
 }
@@ -51,44 +56,38 @@ impl CpuTokio {
         let hooks = lane.settings.hooks.clone();
         let (started, all_started) = mpsc::channel();
         let (ready, all_ready) = mpsc::channel();
-        // Relaxed, as `next_name` below: the numbers only have to differ.
+        // Relaxed, as for `next_name` below: the numbers only have to differ.
         let next_index = AtomicUsize::new(0);
         let stop_hooks = hooks.clone();
-        // Weak: Tokio keeps its hooks as long as anyone has a handle of the
-        // runtime, and the lane has one.
+        // Weak: Tokio keeps its hooks as long as a handle of the runtime exists, and
+        // the lane holds one.
         let weak_lane = Arc::downgrade(lane);
-        // Threads of Tokio's blocking pool come through here as well.
+        // The threads of Tokio's blocking pool run this hook as well.
         let on_start = move || {
             if let Some(lane) = weak_lane.upgrade() {
                 lane.thread_started();
-                // Tokio makes more threads wherever `spawn_blocking` is
-                // called: each weighs itself.
+                // Tokio starts more threads wherever `spawn_blocking` is called: each
+                // sets its own nice value.
                 lane.set_thread_niceness(priority);
                 let level = Level::new(lane, priority);
                 let index = next_index.fetch_add(1, Relaxed);
-                // On other threads than the workers, one may wait for the lane.
-                lane_thread::start(level, (index < threads).then_some(index));
+                // Only the workers have an index: other threads may wait for the lane.
+                lane_thread::join_level(level, (index < threads).then_some(index));
             }
-            // Nobody listens any more once the workers are up.
+            // An error only means that the workers are up and the receiver is gone.
             let _ = started.send(());
             hooks.started();
             let _ = ready.send(());
         };
         let on_stop = move || {
             stop_hooks.stopping();
-            if let Some(level) = lane_thread::end() {
+            if let Some(level) = lane_thread::leave_level() {
                 level.lane().thread_ended();
             }
         };
         let next_name = AtomicUsize::new(0);
-        let named_lane = Arc::downgrade(lane);
-        let name = move || {
-            let index = next_name.fetch_add(1, Relaxed);
-            let lane = named_lane.upgrade();
-            lane.map_or_else(String::new, |lane| {
-                lane.settings.thread_name(priority, index)
-            })
-        };
+        let prefix = lane.settings.thread_prefix(priority);
+        let name = move || format!("{prefix}-{}", next_name.fetch_add(1, Relaxed));
         try_threads(threads)?;
         let mut builder = Builder::new_multi_thread();
         builder
@@ -102,8 +101,7 @@ impl CpuTokio {
             Err(payload) => return Err(io::Error::other(payload.text())),
         };
         for _ in 0..threads {
-            // Whether Tokio got fewer threads than it was asked for, it does
-            // not say.
+            // Tokio does not report if it got fewer threads than requested.
             if all_started.recv_timeout(PATIENCE).is_err() {
                 runtime.shutdown_background();
                 return Err(io::Error::other(
@@ -122,14 +120,14 @@ impl CpuTokio {
         }))
     }
 
-    /// After a shutdown Tokio drops the task at once, and so closes the job.
+    /// After a shutdown Tokio drops the task at once, which closes the job.
     fn spawn(&self, level: &Level, job: Arc<dyn Run>) -> JoinHandle<()> {
         let task = job.spawn_on(&self.handle);
-        // Not by Tokio's current handle: code that has entered another runtime is
-        // on this one's worker still.
-        if lane_thread::is_of(level) && budget::count_spawn() <= MAX_NUDGES {
+        // Tokio's current handle is no test for this: code on a worker of this runtime
+        // may have entered another runtime.
+        if lane_thread::is_of(level) && slice::count_spawn() <= MAX_NUDGES {
             // A worker keeps its own latest task to itself (Tokio's LIFO slot), and
-            // this one may compute for long: so that is not the latest.
+            // this worker may compute for long. The empty task takes that slot.
             drop(self.handle.spawn(async {}));
         }
         task
@@ -143,7 +141,8 @@ impl CpuTokio {
 impl Workers for CpuTokio {
     fn submit(&self, level: &Level, job: Arc<dyn Run>) -> Option<JoinHandle<()>> {
         if level.has_queued() {
-            // What was queued before the threads were there goes first.
+            // Keep the order: the jobs that were queued before the threads started go
+            // first.
             level.enqueue(job);
             return None;
         }
@@ -174,21 +173,21 @@ impl Workers for CpuTokio {
     }
 }
 
-/// Whether so many threads are to be had, and one for good measure.
+/// Checks that the system can start `n` threads, and one more.
 ///
-/// A Tokio runtime that is built where they are not panics (1.54), and if it
-/// got some of its workers, it waits for them for ever while it unwinds: with three
-/// of four threads to be had, `build` hangs. So it is asked before. Other programs may
-/// take the threads in between; that is left to chance.
+/// If it cannot, Tokio (1.54) panics when it builds the runtime. If some of the workers
+/// have started, it then waits for them forever while it unwinds: with three of four
+/// threads, `build` hangs. So this function checks before. Other programs may still
+/// take the threads in between; nothing guards against that.
 fn try_threads(n: usize) -> io::Result<()> {
-    let gate = Mutex::new(());
+    let barrier = Mutex::new(());
     thread::scope(|scope| {
-        let closed = gate.lock();
-        let wait = || drop(gate.lock());
+        let closed = barrier.lock();
+        let wait = || drop(barrier.lock());
         let threads = (0..=n).map(|_| thread::Builder::new().spawn_scoped(scope, wait));
         let outcome = threads.collect::<io::Result<Vec<_>>>();
         drop(closed);
-        // Joined: then the system counts them no more.
+        // Join them, so that the system no longer counts them.
         let join = |thread: thread::ScopedJoinHandle<'_, ()>| drop(thread.join());
         outcome.map(|threads| threads.into_iter().for_each(join))
     })

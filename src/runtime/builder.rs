@@ -1,11 +1,9 @@
-//! Settings, checked, into a [`CpuRuntime`].
+//! [`Builder`]: checks the settings and builds a [`CpuRuntime`].
 
 use std::fmt;
 use std::sync::mpsc;
 
-use tokio::sync::Semaphore;
-
-use super::{CpuRuntime, nice};
+use super::{CpuRuntime, niceness};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
@@ -14,9 +12,14 @@ use crate::os::throttle::Throttle;
 use crate::os::{sizing, starter};
 use crate::pool;
 use crate::priority::Priority;
-use crate::task::budget;
+use crate::task::slice;
 
 /// Settings of a [`CpuRuntime`].
+///
+/// [`CpuRuntime::builder`] makes one, and [`build`](Self::build) uses it. The guide has
+/// a table of all [settings](crate::guide::settings).
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -37,7 +40,7 @@ pub struct Builder {
     name: String,
     io: Option<tokio::runtime::Handle>,
     pub(super) nice: [u8; Priority::ALL.len()],
-    queue_limits: [Option<usize>; Priority::ALL.len()],
+    pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
     #[cfg(feature = "idle-class")]
     pub(super) idle_class_for_low: bool,
     throttle_to_quota: bool,
@@ -53,7 +56,7 @@ impl Builder {
             threads: None,
             name: "twolane".to_owned(),
             io: None,
-            nice: nice::DEFAULT_NICE,
+            nice: niceness::DEFAULT_NICE,
             queue_limits: Default::default(),
             #[cfg(feature = "idle-class")]
             idle_class_for_low: false,
@@ -64,7 +67,9 @@ impl Builder {
         }
     }
 
-    /// What runs the jobs. Default: [`Backend::Rayon`].
+    /// Sets what runs the jobs. Default: [`Backend::Rayon`].
+    ///
+    /// # Examples
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().backend(twolane::Backend::Runtime);
@@ -74,10 +79,14 @@ impl Builder {
         self
     }
 
-    /// How many threads compute, at each [`Priority`]: once two of them are in
-    /// use, there are twice as many. Default:
-    /// [`default_threads`](crate::default_threads), one per core, or fewer under
-    /// a CPU quota; what is set here comes before the environment's `TWOLANE_CPU_THREADS`.
+    /// Sets the number of threads of each [`Priority`].
+    ///
+    /// If two priorities are in use, there are twice as many threads. Default:
+    /// [`default_threads`](crate::default_threads), one per core, or fewer under a CPU
+    /// quota. This setting takes precedence over the environment variable
+    /// `TWOLANE_CPU_THREADS`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().threads(1);
@@ -87,11 +96,19 @@ impl Builder {
         self
     }
 
-    /// What the threads are called: `NAME-0`, `NAME-1`, ..., those of the other
-    /// priorities `NAME-high-0` and `NAME-low-0`, and `NAME-control`. Default:
-    /// `twolane`. Linux shows the first 15 bytes. (`twolane-starter`
-    /// and `twolane-ticker` belong to the process and not to a lane. They sleep, as
-    /// does the control thread; the ticker while no future runs.)
+    /// Sets the name of the threads. Default: `twolane`.
+    ///
+    /// The threads of [`Priority::Normal`] are called `NAME-0`, `NAME-1`, ..., those of
+    /// the other priorities `NAME-high-0` and `NAME-low-0`, ..., and the control thread
+    /// `NAME-control`. Two short-lived ones are `NAME-launcher`, which starts the threads
+    /// of a priority, and `NAME-reaper`, which drops what closed jobs have captured.
+    /// Linux shows the first 15 bytes.
+    ///
+    /// The threads `twolane-starter` and `twolane-ticker` belong to the process, not to a
+    /// lane. The starter and the control thread sleep unless they have something to do. The
+    /// ticker sleeps while no future runs.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().thread_name("query");
@@ -101,13 +118,17 @@ impl Builder {
         self
     }
 
-    /// The Tokio runtime that is the I/O lane. Default: the one that surrounds
-    /// [`build`](Self::build).
+    /// Sets the Tokio runtime that is the I/O lane.
     ///
-    /// It must outlive the `CpuRuntime`, and somebody must drive it: a
-    /// `current_thread` runtime does I/O only while its `block_on` runs, and
-    /// what is given to [`spawn_io`](crate::Handle::spawn_io) waits until
-    /// then. [`Handle::io_lane_state`](crate::Handle::io_lane_state) tells.
+    /// Default: the runtime that surrounds [`build`](Self::build).
+    ///
+    /// The runtime must outlive the `CpuRuntime`, and a thread must drive it. A
+    /// `current_thread` runtime does I/O only while its `block_on` runs; a future passed
+    /// to [`spawn_io`](crate::Handle::spawn_io) waits until then.
+    /// [`Handle::io_lane_state`](crate::Handle::io_lane_state) tells whether the runtime
+    /// has run.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let io = tokio::runtime::Runtime::new().unwrap();
@@ -118,97 +139,57 @@ impl Builder {
         self
     }
 
-    /// How many jobs of a priority may be taken on and not have ended: queued,
-    /// running and suspended ones together. At least 1. Default: no limit, as
-    /// with Tokio.
+    /// Sets whether the lane's threads pause to keep the process within its CPU quota.
     ///
-    /// What a full queue does with one more is the submitter's choice:
+    /// Default: yes, if the process's cgroup has a quota below the number of cores that
+    /// the process may run on. [`build`](Self::build) reads the quota, once. It looks
+    /// below `/sys/fs/cgroup`, where systemd and container runtimes mount the cgroups.
+    /// `Debug` of a handle shows the quota.
     ///
-    /// | form | if the queue is full |
-    /// |---|---|
-    /// | [`spawn_cpu`](crate::Handle::spawn_cpu), [`spawn`](crate::Handle::spawn) | the task says [`is_queue_full`](crate::JoinError::is_queue_full); the closure is dropped |
-    /// | [`try_spawn_cpu`](crate::Handle::try_spawn_cpu), [`try_spawn`](crate::Handle::try_spawn) | an error that hands the closure back |
-    /// | [`admit`](crate::Handle::admit) | waits for a permit, in FIFO order |
-    /// | [`try_admit`](crate::Handle::try_admit) | an error, before there is a closure |
+    /// When a process has used up its quota, the kernel stops all of its threads until the
+    /// next period (100 ms, mostly): the I/O lane too. With this setting the lane's threads
+    /// pause between jobs before that happens. The CPU lane takes nine tenths of the quota,
+    /// less what the rest of the process uses, and at least a tenth in any case. High
+    /// comes first: it pauses only for the time that High itself has used. Then come
+    /// Normal and Low.
     ///
-    /// **What a job submits goes in by the job's own permit**, whatever the
-    /// priority: a job that waits for another can't wait for a permit that it holds
-    /// itself. The permit comes free when the job and all that went in by it have
-    /// ended; a closure has ended when it returned, whether or not its task was
-    /// dropped before. That holds on the job's thread, and inside of what it gave to
-    /// `spawn_io` as long as the job holds its permit. So the limit is one of jobs
-    /// that come from outside, each with all that it submits. Code on the lane's
-    /// threads that is part of no known job goes in without a permit, and so does
-    /// what it gives to `spawn_io`: a child of rayon's that another thread has
-    /// stolen, a `tokio::spawn` or `spawn_blocking` on `Backend::Runtime`, `install`,
-    /// thread hooks, destructors. A thread of the job's own making is like any other.
+    /// - A pause does not interrupt a job. So it cannot help against a job that computes
+    ///   for longer than the quota of a period. Cut such a job up, or make it a future that
+    ///   calls [`yield_if_due`](crate::yield_if_due).
+    /// - Work outside of jobs does not pause: children of a `par_iter`,
+    ///   [`install`](crate::Handle::install), Tokio tasks of [`Backend::Runtime`]. Its time
+    ///   counts.
+    /// - Other processes of the same cgroup neither pause nor count.
+    /// - A pause blocks its thread. On `Backend::Runtime` that runtime's timers and tasks
+    ///   wait too.
     ///
-    /// **It bounds memory.** The task of a queued job that is cancelled says so at
-    /// once; its permit comes free when the job's turn comes and what it has captured
-    /// is dropped. So callers that give up and try again cannot pile up captures.
+    /// The cost: each job reads a clock. At most every 250 µs its thread reads two more,
+    /// under a lock that no thread waits for. Without such a quota there is no cost.
     ///
-    /// A [`stream_from_cpu`](crate::Handle::stream_from_cpu) is a job: a full queue
-    /// refuses it, and its reader is told.
-    ///
-    /// **It is for this priority alone**: the others stay unbounded, and there
-    /// [`try_admit`](crate::Handle::try_admit) always succeeds.
-    ///
-    /// With n threads a limit of n leaves no queue at all, and the threads idle
-    /// between an end and the next submission. For load that shall be shed:
-    /// threads x (longest wait that is of use / time a job takes). A limited
-    /// queue costs each job two small allocations, and the semaphore's short lock.
-    ///
-    /// ```
-    /// use twolane::{CpuRuntime, Priority};
-    /// let settings = CpuRuntime::builder().queue_limit(Priority::Normal, 64);
-    /// ```
-    pub fn queue_limit(mut self, priority: Priority, jobs: usize) -> Self {
-        self.queue_limits[priority.index()] = Some(jobs);
-        self
-    }
-
-    /// Whether the lane's threads pause between jobs when the process is about
-    /// to use up its cgroup's CPU quota. Default: yes, if there is such a quota
-    /// and it is below the number of cores that the process may run on. It is
-    /// read once, here.
-    ///
-    /// A process that has used up its quota is stopped as a whole until the
-    /// next period (100 ms, mostly): the I/O lane too. With this the CPU lane
-    /// takes nine tenths of the quota, less what the rest of the process uses,
-    /// but a tenth at least, however much that is. High goes before: it pauses
-    /// only for what High itself has used. Then Normal, then Low.
-    ///
-    /// Jobs are not interrupted, so it can't help against one that computes for
-    /// longer than the quota of a period; cut those up, or let them be futures
-    /// that [`yield_if_due`](crate::yield_if_due). Nor is all paced that
-    /// computes: not what runs outside of jobs (children of a `par_iter`,
-    /// [`install`](crate::Handle::install), Tokio tasks of
-    /// [`Backend::Runtime`]), and not other processes of the same group; though
-    /// the former are counted. A pause is the thread's: on `Backend::Runtime`
-    /// that runtime's timers and tasks wait with it. Each job reads a clock for
-    /// it, and at most every 250 µs its thread reads two more, under a lock that
-    /// no thread waits for; nothing where there is no such quota. `Debug` of a
-    /// handle shows the quota. It is looked for below `/sys/fs/cgroup`, where
-    /// systemd and container runtimes mount the cgroups.
+    /// # Examples
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().throttle_to_quota(false);
     /// ```
-    pub fn throttle_to_quota(mut self, pace: bool) -> Self {
-        self.throttle_to_quota = pace;
+    pub fn throttle_to_quota(mut self, throttle: bool) -> Self {
+        self.throttle_to_quota = throttle;
         self
     }
 
-    /// For tests with `tokio::time::pause` (`#[tokio::test(start_paused = true)]`):
-    /// the clock stands while closures are queued or run, as it does for Tokio's own
-    /// `spawn_blocking`. Without, the runtime sees nothing of them, takes itself for
-    /// idle, and a timeout around a task fires at once.
+    /// Stops Tokio's paused clock while closures are queued or run; for tests.
     ///
-    /// The clock is that of the I/O lane, or of the runtime that a job is submitted
-    /// in, whichever is a `current_thread` runtime. It takes a thread of that one's
-    /// blocking pool for each closure, whether or not the clock is paused; so it is
-    /// for tests alone. A future holds nothing: it may wait for that very clock. Nor
-    /// does `spawn_io`. Deadlines and `shutdown_timeout` go by real time.
+    /// For tests with `tokio::time::pause` (`#[tokio::test(start_paused = true)]`). The
+    /// clock stands still as it does for Tokio's own `spawn_blocking`. Without this
+    /// setting the runtime does not know of the closures and takes itself for idle. It
+    /// then advances the clock, and a timeout around a task fires at once.
+    ///
+    /// The clock is that of the I/O lane or of the runtime in which a job is submitted: the
+    /// first of the two that is a `current_thread` runtime. Each closure takes a thread of
+    /// that runtime's blocking pool, even if the clock is not paused. So use the setting in
+    /// tests only. Futures and `spawn_io` do not stop the clock, since they may wait for
+    /// it. Deadlines and `shutdown_timeout` use real time.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
@@ -225,13 +206,15 @@ impl Builder {
         self
     }
 
-    /// Runs on each computing thread of the lane, of every priority, when it
-    /// starts: after twolane's own preparations (it has its weight) and before
-    /// any job. May be called more than once: all run, in that order. A panic
-    /// in it is logged and ends there.
+    /// Adds a hook that each computing thread of the lane runs when it starts.
     ///
-    /// With [`Backend::Runtime`] threads of that runtime's blocking pool run
-    /// it too.
+    /// The threads of every priority run it. It runs after twolane's own preparations (the
+    /// nice value is set) and before any job. All hooks run, in the order in which they
+    /// were added. The lane logs a panic of a hook, and the thread goes on.
+    ///
+    /// With [`Backend::Runtime`] the threads of that runtime's blocking pool run it too.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().on_thread_start(|| println!("hello"));
@@ -241,8 +224,11 @@ impl Builder {
         self
     }
 
-    /// Runs on each thread of the lane when it ends; else as
-    /// [`on_thread_start`](Self::on_thread_start).
+    /// Adds a hook that each computing thread of the lane runs when it ends.
+    ///
+    /// The rest is as for [`on_thread_start`](Self::on_thread_start).
+    ///
+    /// # Examples
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().on_thread_stop(|| println!("bye"));
@@ -252,13 +238,17 @@ impl Builder {
         self
     }
 
-    /// Starts the threads of [`Priority::Normal`], and returns when they are
-    /// ready (well below a millisecond, unless a start hook takes longer).
+    /// Starts the threads of [`Priority::Normal`], and returns when they are ready.
+    ///
+    /// It blocks until every thread has run its start hooks.
     ///
     /// # Errors
-    /// [`BuildError`]: no I/O runtime, one that is gone, a number of threads
-    /// (here or in `TWOLANE_CPU_THREADS`), a name or nice values that can't be,
-    /// or no threads to be had.
+    ///
+    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; a number of
+    /// threads (here or in `TWOLANE_CPU_THREADS`), a queue limit, a name or a nice value is
+    /// invalid; or the operating system gives no threads.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -282,7 +272,7 @@ impl Builder {
             return Err(BuildError::IoRuntimeGone);
         }
 
-        budget::start_ticker().map_err(BuildError::Spawn)?;
+        slice::start_ticker().map_err(BuildError::Spawn)?;
         let base_nice = starter::base_nice().map_err(BuildError::Spawn)?;
         let niceness = self.niceness(base_nice);
         let settings = ThreadSettings {
@@ -305,30 +295,16 @@ impl Builder {
         let (messages, receiver) = mpsc::channel();
         let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
         control::start(lane.clone(), receiver).map_err(BuildError::Spawn)?;
-        // From here on its drop sends the control thread and the threads home.
+        // From here on an error drops `cpu`, which stops the lane's threads.
         let cpu = CpuRuntime::of(lane.clone());
         let (reply, started) = mpsc::channel();
         let normal = Level::new(lane, Priority::Normal);
         control::start_workers(&normal, move |outcome| drop(reply.send(outcome)));
         let outcome = started.recv();
         outcome
-            .expect("the opener replies")
+            .expect("the launcher replies")
             .map_err(BuildError::Spawn)?;
         Ok(cpu)
-    }
-
-    fn check_queue_limits(&self) -> Result<(), BuildError> {
-        let max = Semaphore::MAX_PERMITS;
-        for (priority, limit) in Priority::ALL.into_iter().zip(self.queue_limits) {
-            if let Some(asked) = limit.filter(|jobs| !(1..=max).contains(jobs)) {
-                return Err(BuildError::QueueLimit {
-                    priority,
-                    asked,
-                    max,
-                });
-            }
-        }
-        Ok(())
     }
 
     fn checked_threads(&self) -> Result<usize, BuildError> {

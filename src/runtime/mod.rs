@@ -1,10 +1,12 @@
-//! [`CpuRuntime`]: the owner of a CPU lane, and the ends it can come to.
+//! [`CpuRuntime`]: the owner of a CPU lane, and the ways to shut it down.
 
 mod builder;
-mod nice;
+mod limits;
+mod niceness;
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,70 +16,73 @@ use tokio::sync::oneshot;
 
 use crate::block_on::block_on;
 use crate::build_error::BuildError;
-use crate::error::JoinError;
 use crate::handle::Handle;
 use crate::lane::control::Message;
 use crate::lane::{Lane, Level, thread};
 use crate::priority::Priority;
-use crate::task::Task;
 pub use builder::Builder;
 
-/// Owns the CPU lane: a fixed set of threads for work that computes, bound to
-/// the Tokio runtime that does the I/O.
+/// Owns the CPU lane: a fixed set of threads for work that computes.
 ///
-/// Make one per process, next to the Tokio runtime, and hand its
-/// [`Handle`] around. Several side by side work, each with threads of its own.
-/// What is more urgent than the rest, or less, goes to threads of its own too:
-/// [`Priority`].
+/// The lane is bound to the Tokio runtime that does its I/O. Make one `CpuRuntime` per
+/// process, next to the Tokio runtime, and pass its [`Handle`] around. Several side by
+/// side work, each with its own threads. More urgent and less urgent jobs have
+/// threads of their own too; see [`Priority`].
 ///
 /// # Shutdown
-/// All three forms, and dropping it, stop admission at once, from anywhere, any
-/// number of times: jobs submitted from then on end with
-/// [`JoinError::is_shutdown`]. What becomes of the others depends on what they
-/// are doing at that moment, not on the form, and detached ones are no
-/// exception:
+///
+/// All three forms, and dropping the `CpuRuntime`, stop admission at the call. They can
+/// be called from any thread, any number of times. Jobs submitted afterwards fail with
+/// [`JoinError::is_shutdown`](crate::JoinError::is_shutdown). What becomes of the
+/// other jobs, detached ones included, depends on their state at that moment, not on
+/// the form:
 ///
 /// | job is | [`shutdown`] | [`shutdown_timeout`] | [`shutdown_background`], drop |
 /// |---|---|---|---|
-/// | queued | never runs; its task says so at once (or the log, if it was detached) | the same | the same |
-/// | a suspended future | dropped; its task says so at once | the same | the same |
+/// | queued | never runs; its task fails with `is_shutdown` at once (if it was detached, the log has a warning) | the same | the same |
+/// | a suspended future | dropped; its task fails with `is_shutdown` at once | the same | the same |
 /// | a running closure | awaited; its task gets the output | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
 /// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
-/// | a new `spawn_io`, `stream_from_io`, `body_from_io`, `stream_from_cpu` | refused: its task, or its reader, says so | the same | the same |
+/// | a new `spawn_io`, `stream_from_io`, `body_from_io`, `stream_from_cpu` | refused: its task, or its reader, gets the error | the same | the same |
 /// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
-/// | a wait for a permit ([`Handle::admit`]) | told so at once | the same | the same |
-/// | a running future | until its next `.await` that waits, then as a suspended one | the same, counted if it is late | the same, not awaited |
+/// | a wait for a permit ([`Handle::admit`]) | fails with `is_shutdown` at once | the same | the same |
+/// | a running future | runs until its next `.await` that has to wait, then as a suspended one | the same, counted if it is late | the same, not awaited |
 ///
-/// So await the tasks whose work matters, and then shut down. In a server its
-/// handlers hold them; there the order is:
+/// So await the tasks whose work matters, and then shut down. In a server the handlers
+/// hold the tasks. There the order is:
 ///
-/// 1. tell the server to stop, and wait for it as long as you like;
-/// 2. `cpu.shutdown_timeout(limit).await`: handlers that wait for a job that
-///    has not started are told [`JoinError::is_shutdown`], and answer 503; one
-///    that runs and asks [`checkpoint`](crate::JobContext::checkpoint) returns what
-///    *you* return for [`Cancelled`](crate::Cancelled): make that a 503 too;
-/// 3. wait for the server once more, so that those answers get out.
+/// 1. Stop the server, and wait for it as long as you like.
+/// 2. Call `cpu.shutdown_timeout(limit).await`. A handler that waits for a job that has
+///    not started gets [`JoinError::is_shutdown`](crate::JoinError::is_shutdown), and
+///    answers 503. A closure that runs and calls
+///    [`checkpoint`](crate::JobContext::checkpoint) returns what *you* return for
+///    [`Cancelled`](crate::Cancelled): make that a 503 too.
+/// 3. Wait for the server once more, so that it sends those answers.
 ///
-/// A job that runs then can start no other, on either lane: what it has to
-/// put down before it ends, it should do so itself. A closure that
-/// never ends keeps `shutdown` from resolving, and its thread; closures learn
-/// of a shutdown by [`checkpoint`](crate::JobContext::checkpoint). Work of rayon's or
-/// Tokio's own that jobs left behind (`rayon::spawn`, `spawn_blocking`) is
-/// awaited where those libraries await it; tasks that jobs spawned on
-/// [`Backend::Runtime`](crate::Backend::Runtime) with `tokio::spawn` are
-/// dropped. Destructors of queued and suspended jobs run on a thread of the
-/// CPU lane, not on the one that shuts down (but a job that is submitted in the
-/// very moment may be dropped by its submitter).
+/// The [guide](crate::guide::shutdown) has the code of these steps. Besides:
+///
+/// - A job that runs during a shutdown can start no other job, on either lane. It has to
+///   do its last work itself.
+/// - A closure that never ends keeps its thread, and keeps `shutdown` from resolving.
+///   Closures see a shutdown by [`checkpoint`](crate::JobContext::checkpoint).
+/// - Work of rayon or Tokio that jobs have started (`rayon::spawn`, `spawn_blocking`) is
+///   awaited where those libraries await it. On
+///   [`Backend::Runtime`](crate::Backend::Runtime), tasks that jobs have spawned with
+///   `tokio::spawn` are dropped.
+/// - Destructors of queued and suspended jobs run on a thread of the CPU lane, not on
+///   the thread that shuts down. If a job is submitted at the very moment of the
+///   shutdown, its submitter may drop it.
 ///
 /// [`shutdown`]: Self::shutdown
 /// [`shutdown_timeout`]: Self::shutdown_timeout
 /// [`shutdown_background`]: Self::shutdown_background
 ///
-/// Returning early from `main` ends the process with whatever runs, as with
-/// any thread. A forked child has none of the threads, neither of this lane nor of
-/// its Tokio runtime: what it awaits there never resolves, as with Tokio itself, so
-/// build both after the fork. With `panic = "abort"` a job's panic ends the process; nothing
-/// here can change that.
+/// Returning early from `main` ends the process with all jobs that run, as with any
+/// thread. A forked child has no thread of the lane or of its Tokio runtime. What the
+/// child awaits there never resolves, as with Tokio itself. So build both runtimes after
+/// the fork. With `panic = "abort"` a job's panic ends the process.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -92,10 +97,13 @@ pub struct CpuRuntime {
 }
 
 impl CpuRuntime {
-    /// A CPU lane with the default settings, on the surrounding Tokio runtime.
+    /// Makes a CPU lane with the default settings, on the surrounding Tokio runtime.
     ///
     /// # Errors
-    /// [`BuildError`], mostly [`BuildError::NoIoRuntime`]: there is none.
+    ///
+    /// [`BuildError`], mostly [`BuildError::NoIoRuntime`]: there is no Tokio runtime here.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -106,7 +114,9 @@ impl CpuRuntime {
         Self::builder().build()
     }
 
-    /// Settings to start from.
+    /// Returns a [`Builder`] with the default settings.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let settings = twolane::CpuRuntime::builder().threads(2);
@@ -121,9 +131,12 @@ impl CpuRuntime {
         }
     }
 
-    /// What spawns, at [`Priority::Normal`]: cheap to clone, and it does not
-    /// keep the lane running. Keep the `CpuRuntime` itself in `main`, or
-    /// wherever its end shall be the lane's.
+    /// Returns a handle, which spawns at [`Priority::Normal`].
+    ///
+    /// A handle is cheap to clone, and does not keep the lane running. Keep the
+    /// `CpuRuntime` itself in `main`, or where its drop should end the lane.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -136,78 +149,18 @@ impl CpuRuntime {
         self.handle.clone()
     }
 
-    /// As [`Handle::spawn_cpu`].
+    /// Stops admission at once, and returns a future that waits for the end of the lane.
     ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    /// ```
-    pub fn spawn_cpu<F, T>(&self, f: F) -> Task<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.handle.spawn_cpu(f)
-    }
-
-    /// As [`Handle::spawn`].
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert_eq!(cpu.spawn(async { 1 }).wait().unwrap(), 1);
-    /// ```
-    pub fn spawn<F>(&self, future: F) -> Task<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        self.handle.spawn(future)
-    }
-
-    /// As [`Handle::spawn_io`].
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert_eq!(cpu.spawn_io(async { 1 }).wait().unwrap(), 1);
-    /// ```
-    pub fn spawn_io<F>(&self, future: F) -> Task<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        self.handle.spawn_io(future)
-    }
-
-    /// As [`Handle::install`].
-    ///
-    /// # Errors
-    /// As [`Handle::install`].
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let words = ["a", "bc"];
-    /// assert_eq!(cpu.install(|| words.len()).unwrap(), 2);
-    /// ```
-    pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
-        self.handle.install(f)
-    }
-
-    /// Stops admission at once, and gives a future that resolves when the last
-    /// running job and every thread of the lane have ended. See
-    /// [Shutdown](Self#shutdown).
+    /// The future resolves when the last running job and every thread of the lane have
+    /// ended. See [Shutdown](Self#shutdown).
     ///
     /// # Cancel safety
-    /// The lane closes at the call; the future only waits, and may be dropped.
-    /// In a future on the lane itself it does not resolve: that future is
-    /// dropped at this very `.await`, as the others are.
+    ///
+    /// The lane closes at the call. The future only waits, and may be dropped. In a future
+    /// on the lane itself it does not resolve: that future is dropped at this `.await`, as
+    /// other running futures are.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -221,9 +174,17 @@ impl CpuRuntime {
         self.end(None)
     }
 
-    /// As [`shutdown`](Self::shutdown), and resolves at the latest after
-    /// `limit`, with the number of jobs that are running still. The clock is
-    /// the lane's own: it needs no timer of the runtime that awaits.
+    /// Stops admission at once, and returns a future that waits for at most `limit`.
+    ///
+    /// As [`shutdown`](Self::shutdown), but the future resolves after `limit` at the
+    /// latest, with the number of jobs that still run. The lane keeps the time itself: the
+    /// runtime that awaits needs no timer.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`shutdown`](Self::shutdown).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -242,8 +203,11 @@ impl CpuRuntime {
         self.end(Instant::now().checked_add(limit))
     }
 
-    /// Stops admission at once and waits for nothing. See
-    /// [Shutdown](Self#shutdown). Dropping the `CpuRuntime` does the same.
+    /// Stops admission at once, and waits for nothing.
+    ///
+    /// Dropping the `CpuRuntime` does the same. See [Shutdown](Self#shutdown).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -260,13 +224,37 @@ impl CpuRuntime {
         let lane = self.handle.level().lane();
         lane.close();
         let (reply, left) = oneshot::channel();
-        // An error: the control thread has gone, so nothing is left. The dropped
-        // sender says the same to the future.
-        let _ = lane.send_control(Message::AwaitShutdown { deadline, reply });
+        // An error means that the control thread has ended: no job is left. The channel
+        // then drops `reply`, and the future resolves to 0.
+        let call = Box::new(move |left| {
+            let _ = reply.send(left);
+        });
+        let _ = lane.send_control(Message::Call(deadline, call));
         Shutdown {
             left,
             lane: lane.clone(),
         }
+    }
+}
+
+/// Gives a `CpuRuntime` the methods of [`Handle`], at [`Priority::Normal`].
+///
+/// So `cpu.clone()` clones the handle, which does not keep the lane running.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// assert_eq!(cpu.spawn_cpu(|| 6 * 7).await.unwrap(), 42);
+/// assert_eq!(cpu.metrics().completed, 1);
+/// # }
+/// ```
+impl Deref for CpuRuntime {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
     }
 }
 
@@ -284,10 +272,18 @@ impl fmt::Debug for CpuRuntime {
     }
 }
 
-/// Waits for a shutdown: resolves to the number of jobs left running, which is
-/// 0 except for [`CpuRuntime::shutdown_timeout`].
+/// A future that waits for the end of a shutdown.
 ///
-/// The shutdown itself goes on without it.
+/// It resolves to the number of jobs that still run. The number is 0 except for
+/// [`CpuRuntime::shutdown_timeout`]. The shutdown goes on if the future is dropped.
+///
+/// # Panics
+///
+/// Polling it again after it is ready panics.
+///
+/// # Cancel safety
+///
+/// The lane closed when this future was made. Dropping it loses nothing.
 #[must_use = "the lane has closed; await this to know when its last job has ended"]
 pub struct Shutdown {
     left: oneshot::Receiver<usize>,
@@ -295,10 +291,15 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Waits on a plain thread; see [`Task::wait`] for what that is.
+    /// Blocks a plain thread until the future resolves.
+    ///
+    /// See [`Task::wait`](crate::Task::wait) for what a plain thread is.
     ///
     /// # Panics
-    /// On a thread of the lane that shuts down: it would wait for itself.
+    ///
+    /// On a thread of the lane that shuts down: the thread would wait for itself.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();

@@ -1,24 +1,25 @@
-//! Keeps a paused clock of Tokio's from running ahead of a closure on the lane.
+//! Keeps Tokio's paused clock from advancing while a closure runs on the lane.
 //!
-//! With `tokio::time::pause` a runtime that has nothing to do moves its clock on to
-//! the next timer. It sees nothing of a job that runs elsewhere, so a timeout
-//! around its task would fire at once. What it does see is `spawn_blocking`: as
-//! long as such a closure is under way, the clock stands. So from the submission of
-//! a closure until its awaiter has been woken, one waits on the runtime whose clock
-//! that may be, on a thread of its blocking pool.
+//! After `tokio::time::pause`, an idle runtime advances its clock to the next timer.
+//! The runtime does not see a job that runs elsewhere, so a timeout around the job's
+//! task would fire at once. But the runtime sees `spawn_blocking`: it does not advance
+//! the clock while such a closure runs. So one closure of that kind waits from the
+//! submission of a job until its awaiter has been woken. It waits on the blocking pool
+//! of the runtime whose clock may be paused.
 
 use std::sync::mpsc::{self, Sender};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// The clock stands until this is dropped.
+/// The clock does not advance until this is dropped.
 pub(crate) struct ClockHold {
     _until_dropped: Sender<()>,
 }
 
 impl ClockHold {
-    /// On the I/O lane's runtime, or that of this thread, whichever is of the kind
-    /// whose clock can be paused.
+    /// Holds the clock of the I/O lane's runtime, or else of this thread's runtime.
+    /// Only a runtime with one thread can have a paused clock; `None` if neither is of
+    /// that kind.
     pub(super) fn new(io: &Handle) -> Option<Self> {
         let runtimes = [Some(io.clone()), Handle::try_current().ok()];
         let can_be_paused =

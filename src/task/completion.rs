@@ -1,9 +1,10 @@
-//! The hand-back: where a job leaves its output and who is told.
+//! The completion of a job: where the runner leaves the output, and how it notifies the
+//! awaiter.
 //!
-//! The mutex around the slot is a safe stand-in for an `UnsafeCell`: the
-//! [`State`] says who may touch it, so the lock is never contended and nobody
-//! can be made to wait for a preempted thread that holds it. That matters once
-//! the lane's threads run at a lower OS priority than the one that awaits.
+//! The mutex around the slot is a safe stand-in for an `UnsafeCell`. The [`State`]
+//! gives the slot to one thread at a time, so the lock is never contended, and no
+//! thread has to wait for a preempted thread that holds it. That matters when the
+//! lane's threads have a higher nice value than the awaiter's thread.
 
 use std::convert::Infallible;
 use std::mem;
@@ -14,7 +15,7 @@ use crate::error::{CloseReason, JoinError};
 use crate::panics::{drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard};
 
-/// What of a job is in its memory: first its work, then its output.
+/// The memory of a job: first its work, then its output.
 pub(crate) enum Slot<T, W> {
     Work(W),
     Output(Result<T, JoinError>),
@@ -43,11 +44,11 @@ impl<T, W> Slot<T, W> {
     }
 }
 
-/// `W`: what computes the output, where that is kept here too.
+/// `W` is the work that computes the output, if the completion stores it too.
 pub(crate) struct Completion<T, W = Infallible> {
     pub(crate) state: State,
-    /// When the job was queued, for its level's histograms. Here, because beside
-    /// the state there is room for it.
+    /// When the job was queued, for its level's histograms. It is here because there is
+    /// free space beside the state.
     #[cfg(feature = "metrics")]
     pub(crate) queued_at: std::sync::atomic::AtomicU64,
     awaiter: AtomicWaker,
@@ -65,26 +66,27 @@ impl<T, W> Completion<T, W> {
         }
     }
 
-    /// For the one to whom the state gives the slot.
+    /// For the thread to which the state gives the slot.
     pub(crate) fn slot(&self) -> MutexGuard<'_, Slot<T, W>> {
         self.try_slot()
             .expect("the state gives the slot to one thread at a time")
     }
 
-    /// For those who may be several, of whom one is enough.
+    /// For threads that may come at the same time. One gets the slot and does what is
+    /// to do; the others get `None`.
     pub(crate) fn try_slot(&self) -> Option<MutexGuard<'_, Slot<T, W>>> {
         self.slot.try_lock().ok()
     }
 
-    /// The runner's: the output is in the slot. Who is to be woken is the
-    /// caller's to wake.
+    /// The runner calls it; the output is in the slot. The caller wakes the returned
+    /// waker.
     #[must_use]
     pub(crate) fn finish(&self) -> Option<Waker> {
         self.settle(self.state.finish())
     }
 
-    /// As [`finish`](Self::finish) where somebody may have closed the job from
-    /// outside while it ran: the output is dropped then.
+    /// Like [`finish`](Self::finish), for work that another thread may have closed
+    /// while it ran. In that case it drops the output.
     pub(crate) fn try_finish(&self, output: Result<T, JoinError>) {
         *self.slot() = Slot::Output(output);
         match self.state.try_finish() {
@@ -112,7 +114,7 @@ impl<T, W> Completion<T, W> {
                 self.awaiter.register(cx.waker());
                 let progress = self.state.set_join_waker();
                 if progress != Progress::NotYet {
-                    // Who ended it did not know of the waker.
+                    // The thread that ended the job did not see the waker.
                     drop(self.awaiter.take());
                 }
                 progress
@@ -129,12 +131,12 @@ impl<T, W> Completion<T, W> {
         }
     }
 
-    /// The task was dropped: the output, now or later, is nobody's.
+    /// The task was dropped. Drops the output, or makes the runner drop it later.
     pub(crate) fn drop_join_handle(&self) {
         self.set_join_dropped(false);
     }
 
-    /// The same for one that was detached. True if the job is lost: see
+    /// The task was detached: the same. Returns whether the job is lost; see
     /// [`closed`](Self::closed).
     pub(crate) fn detach(&self) -> bool {
         match self.set_join_dropped(true) {
@@ -154,16 +156,16 @@ impl<T, W> Completion<T, W> {
         progress
     }
 
-    /// The job was closed: tells the awaiting side that there will be no
-    /// output. True if it was detached, and nobody asked for its end: so it is
-    /// lost, and nobody knows. (If it is detached later, that call says so.)
+    /// The job was closed: wakes the awaiter. Returns whether the job is lost: it was
+    /// detached and its end was not requested, so no awaiter learns of it. (If it is
+    /// detached later, [`detach`](Self::detach) returns this instead.)
     pub(crate) fn closed(&self, cause: CloseReason, interest: JoinInterest) -> bool {
         wake(self.waker(interest));
         interest.is_detached() && !cause.is_requested()
     }
 
     fn drop_output(&self) {
-        // Outside the lock.
+        // Drop the output after the lock is released.
         let output = self.slot().take_output();
         match output {
             Some(Err(error)) => error.report_unread(),
@@ -173,14 +175,13 @@ impl<T, W> Completion<T, W> {
 }
 
 impl<T> Completion<T> {
-    /// Of work that is elsewhere.
+    /// For work that runs elsewhere (`spawn_io`).
     pub(crate) fn running() -> Self {
         Self::new(State::running(), Slot::Empty)
     }
 }
 
-/// Wakes an awaiting side. A waker is foreign code: what it panics with is
-/// logged.
+/// Wakes an awaiter. A waker is user code: a panic in it is logged.
 pub(crate) fn wake(waker: Option<Waker>) {
     if let Some(waker) = waker {
         run_hook("the waker of a task's awaiter", || waker.wake());

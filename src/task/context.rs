@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use super::Run;
 
-/// The job that a closure runs as: whether it is still wanted.
+/// The job in which a closure runs: tells the closure whether to go on.
 ///
-/// [`Handle::spawn_cpu_with`](crate::Handle::spawn_cpu_with) hands it to the
-/// closure. It is cheap to clone and can be sent anywhere, so rayon children
-/// capture it like any variable. There is nothing to look up, so no child can
-/// mistake another job's cancel for its own.
+/// [`Handle::spawn_cpu_with`](crate::Handle::spawn_cpu_with) passes it to the closure.
+/// It is cheap to clone and can be sent to other threads, so rayon children capture it
+/// like any variable. No thread-local lookup is involved: a child cannot see the
+/// cancellation of another job.
+///
+/// # Examples
 ///
 /// ```
 /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -37,15 +39,18 @@ impl JobContext {
         Self { job }
     }
 
-    /// An error once the job is no longer wanted, for `?`.
+    /// Returns an error once the job should end, for use with `?`.
     ///
-    /// Call it now and then in a long loop and return early. It costs three loads;
-    /// of a job that has a [deadline](crate::Permit::with_deadline), a reading of
-    /// the clock as well (some 25 ns).
+    /// Call it now and then in a long loop, and return early on an error. It costs
+    /// three atomic loads. If the job has a [deadline](crate::Permit::with_deadline),
+    /// it also reads the clock.
     ///
     /// # Errors
-    /// [`Cancelled`] once the job's task was dropped or cancelled, its deadline has
-    /// passed, or its lane shuts down.
+    ///
+    /// Returns [`Cancelled`] once the job's task was dropped or cancelled, its deadline
+    /// has passed, or its lane shuts down.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -69,7 +74,10 @@ impl JobContext {
         }
     }
 
-    /// The same as a question.
+    /// Returns whether the job should end: [`checkpoint`](Self::checkpoint) as a
+    /// `bool`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -82,9 +90,12 @@ impl JobContext {
         self.job.is_cancel_requested()
     }
 
-    /// Runs `f` with the `tracing` span and subscriber that the job was
-    /// submitted with, which a rayon child on another thread does not have.
-    /// Without the `tracing` feature it just runs `f`.
+    /// Runs `f` with the `tracing` span and subscriber of the job's submission.
+    ///
+    /// A rayon child on another thread does not have them otherwise. Without the
+    /// `tracing` feature this method only runs `f`.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -105,8 +116,8 @@ impl JobContext {
     }
 }
 
-// As Tokio's own: no panic passes through a lane's code half-way, since every
-// call of foreign code in it is caught.
+// As in Tokio. A panic never leaves the lane's data half-changed, since the lane
+// catches every panic of user code.
 impl UnwindSafe for JobContext {}
 impl RefUnwindSafe for JobContext {}
 
@@ -118,8 +129,12 @@ impl fmt::Debug for JobContext {
     }
 }
 
-/// The job was cancelled, dropped, is past its deadline, or is on a lane that
-/// shuts down. Returned by [`JobContext::checkpoint`].
+/// The error of [`JobContext::checkpoint`]: the job should end.
+///
+/// The job was cancelled, its task was dropped, its deadline has passed, or its lane
+/// shuts down.
+///
+/// # Examples
 ///
 /// ```
 /// fn rows(job: &twolane::JobContext, n: u32) -> Result<u32, twolane::Cancelled> {

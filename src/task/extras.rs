@@ -1,6 +1,7 @@
-//! What some jobs have beside their work: a span, a permit of a limited queue, a
-//! deadline. In a box of their own, since most jobs of most programs have none,
-//! and a queued job should be small.
+//! The optional parts of a job: a span, a permit of a limited queue, a deadline.
+//!
+//! They are in a box of their own: most jobs of most programs have none of them, and a
+//! queued job should be small.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -12,8 +13,8 @@ use super::clock_hold::ClockHold;
 use crate::panics::run_hook;
 use crate::trace::{self, Origin};
 
-/// Given back when the last of its holders lets go: the job that was admitted by
-/// it, and what that job has submitted.
+/// Released when its last holder drops it. The holders are the job that was admitted by
+/// it, and the jobs that this job has submitted.
 pub(crate) type QueuePermit = Arc<OwnedSemaphorePermit>;
 
 #[derive(Default)]
@@ -23,15 +24,15 @@ pub(crate) struct Extras(Option<Box<Inner>>);
 struct Inner {
     origin: Option<Origin>,
     deadline: Option<Instant>,
-    /// Taken by the thread that ends the job. The lock is held for a few
-    /// instructions, and only by threads that run or discard the job.
+    /// The thread that ends the job takes it. Only threads that run or discard the job
+    /// lock the mutex, for a few instructions.
     permit: Mutex<Option<QueuePermit>>,
     #[cfg(feature = "test-util")]
     clock: Mutex<Option<ClockHold>>,
 }
 
 impl Extras {
-    /// Of a job that is submitted by this thread.
+    /// For a job that this thread submits.
     pub(crate) fn new(permit: Option<QueuePermit>, deadline: Option<Instant>) -> Self {
         let origin = Origin::capture();
         let is_empty = origin.is_none() && permit.is_none() && deadline.is_none();
@@ -40,12 +41,13 @@ impl Extras {
                 origin,
                 deadline,
                 permit: Mutex::new(permit),
-                ..Inner::default()
+                #[cfg(feature = "test-util")]
+                clock: Mutex::default(),
             })
         }))
     }
 
-    /// Runs `f` where its submitter was, for `tracing`.
+    /// Runs `f` in the span and with the subscriber of the submitter.
     pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
         let origin = self.0.as_ref().and_then(|inner| inner.origin.as_ref());
         trace::in_scope(origin, f)
@@ -60,10 +62,10 @@ impl Extras {
         self.lock(|inner| &inner.permit, |permit| permit.clone())
     }
 
-    /// The job has ended, and its captures are gone.
+    /// Call after the job has ended and its captures were dropped.
     pub(crate) fn release_permit(&self) {
         if let Some(permit) = self.lock(|inner| &inner.permit, Option::take) {
-            // It may wake the next waiter, and a waker is foreign code.
+            // This may wake the next `Admit`, and a waker is user code.
             run_hook("the waker of an `Admit`", || drop(permit));
         }
     }

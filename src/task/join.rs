@@ -1,4 +1,4 @@
-//! [`Task`]: the awaiting side of a job.
+//! [`Task`]: the handle by which an awaiter gets the output of a job.
 
 use std::fmt;
 use std::future::Future;
@@ -10,52 +10,70 @@ use std::task::{Context, Poll, ready};
 
 use tokio::task::{JoinHandle, coop};
 
-use super::{Cancel, Join, RegistryKey};
+use super::{AbortHandle, Cancel, Join, RegistryKey};
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
 use crate::trace::warn_of_lost_jobs;
 
-/// A job that was submitted, as the one who waits for it has it: a future of
-/// `Result<T, JoinError>`.
+/// A handle to a submitted job: a future of `Result<T, JoinError>`.
 ///
-/// **Dropping it cancels the job.** A closure that is still queued never runs;
-/// a future is dropped instead of being polled again, on a thread of its lane;
-/// a closure that runs is not stopped, but sees it by
-/// [`JobContext::checkpoint`](crate::JobContext::checkpoint). So a timeout or a `select!` around a task stops
-/// the work too. Call [`detach`](Self::detach) where it shall go on.
+/// **Dropping it cancels the job.** A closure that is still queued never runs. A future
+/// is not polled again; a thread of its lane drops it. A closure that runs is not
+/// stopped, but sees the cancellation by
+/// [`JobContext::checkpoint`](crate::JobContext::checkpoint). So a timeout or a
+/// `select!` around a task stops the work too. Call [`detach`](Self::detach) if the job
+/// should run on.
 ///
-/// A task does not keep its runtime: after a shutdown it says so
-/// ([`JoinError::is_shutdown`]) and never hangs.
-///
-/// # Panics
-/// Polling it again after it has returned its output panics, as with most
-/// futures.
-///
-/// # Cancel safety
-/// Awaiting `&mut task` is cancel safe: an output not yet returned stays there.
+/// A task does not keep its runtime alive. If a shutdown ends the job, the task
+/// resolves with [`JoinError::is_shutdown`]; it never hangs.
 ///
 /// # Many tasks
-/// There is no `JoinSet` here: a task is a future that owns its job, so what
-/// the `futures` crate has for many futures does all that one would.
 ///
-/// | for | use |
-/// |---|---|
-/// | results as they come | `FuturesUnordered` |
-/// | results in order | `FuturesOrdered` |
-/// | all or the first error, which cancels the rest | `try_join_all`; of jobs that return a `Result`, over `async { task.await? }` |
-/// | no more than n at once | `StreamExt::buffer_unordered(n)` |
-/// | no more than the lane can take, whoever else submits | [`Handle::admit`](crate::Handle::admit) before the input is read |
-/// | `abort_all` | `tasks.iter().for_each(Task::cancel)`; or `clear`, or a drop, if nobody wants the results |
-/// | `detach_all` | `tasks.into_iter().for_each(Task::detach)` |
+/// This crate has no `JoinSet`. A task is a future that owns its job, so the tools of
+/// the `futures` crate for many futures do the same:
 ///
-/// Awaiting spends Tokio's cooperative budget: a future that finds more than 128
-/// finished tasks in one poll is polled again for the rest. With a `join_all` over
-/// many thousands of tasks that adds up, as it does with Tokio's own join handles;
-/// await them in a loop, or put `tokio::task::coop::unconstrained` around it.
+/// - Results as they come: `FuturesUnordered`.
+/// - Results in order: `FuturesOrdered`.
+/// - All results or the first error, which cancels the rest: `try_join_all`. If the
+///   jobs return a `Result`, use it over `async { task.await? }`.
+/// - No more than n at once: `StreamExt::buffer_unordered(n)`.
+/// - No more than the lane can take, whatever else is submitted:
+///   [`Handle::admit`](crate::Handle::admit) before the input is read.
+/// - `abort_all`: `tasks.iter().for_each(Task::cancel)`. If you do not need the
+///   results, clear or drop the collection.
+/// - `detach_all`: `tasks.into_iter().for_each(Task::detach)`.
 ///
-/// A panic is the result of its own task alone. Dropping waits for nothing: what
-/// runs then sees it by [`JobContext::checkpoint`](crate::JobContext::checkpoint),
-/// and to wait for its end, cancel and go on to await.
+/// Awaiting a task consumes Tokio's cooperative budget. A future that finds more than
+/// 128 finished tasks in one poll is polled again for the rest. In a `join_all` over
+/// many thousands of tasks these polls add up, as they do with Tokio's own join
+/// handles. Await the tasks in a loop instead, or wrap the `join_all` in
+/// `tokio::task::coop::unconstrained`.
+///
+/// A panic in a job affects its own task only. Dropping a task does not wait: a closure
+/// that still runs sees the cancellation by
+/// [`JobContext::checkpoint`](crate::JobContext::checkpoint). To wait for its end, call
+/// [`cancel`](Self::cancel) and then await the task.
+///
+/// # Panics
+///
+/// Polling it again after it has returned its output panics, as with most futures.
+///
+/// # Cancel safety
+///
+/// Awaiting `&mut task` is cancel safe: the task keeps an output that it has not
+/// returned yet.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let task = cpu.spawn_cpu(|| (1..=20_u64).product::<u64>());
+/// assert_eq!(task.await.unwrap(), 2_432_902_008_176_640_000);
+/// # }
+/// ```
+///
+/// Many tasks:
 ///
 /// ```
 /// use futures::stream::{self, FuturesUnordered, StreamExt, TryStreamExt};
@@ -65,7 +83,7 @@ use crate::trace::warn_of_lost_jobs;
 /// let mut tasks: FuturesUnordered<_> = (0..8_u64).map(|n| cpu.spawn_cpu(move || n * n)).collect();
 /// let mut sum = 0;
 /// while let Some(square) = tasks.next().await {
-///     sum += square?; // an early return drops the others, and so cancels them
+///     sum += square?; // an early return drops the other tasks, which cancels their jobs
 /// }
 /// // Four at once; the input is read no faster than that.
 /// let squares = stream::iter(0..100_u64).map(|n| cpu.spawn_cpu(move || n * n));
@@ -73,29 +91,21 @@ use crate::trace::warn_of_lost_jobs;
 /// # assert_eq!((sum, squares.len()), (140, 100));
 /// # Ok(()) }
 /// ```
-///
-/// ```
-/// # #[tokio::main] async fn main() {
-/// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let task = cpu.spawn_cpu(|| (1..=20_u64).product::<u64>());
-/// assert_eq!(task.await.unwrap(), 2_432_902_008_176_640_000);
-/// # }
-/// ```
 #[must_use = "dropping a `Task` cancels its job: await it, or call `detach` to let the job run on"]
 pub struct Task<T> {
     inner: Inner<T>,
-    /// Since it first had to wait, on `Backend::Runtime`.
+    /// Set when the task first has to wait, on `Backend::Runtime`.
     registered: Option<RegistryKey>,
-    /// The job's Tokio task, if it is one. Only kept: Tokio frees a task's memory more
-    /// cheaply here than on the worker that has run it.
+    /// The job's Tokio task, if it has one. It is kept for one reason: Tokio frees a
+    /// task's memory more cheaply here than on the worker that has run it.
     _tokio: Option<JoinHandle<()>>,
 }
 
 enum Inner<T> {
     Job(Arc<dyn Join<T>>),
-    /// The job was never taken on.
+    /// The lane did not accept the job.
     Refused(CloseReason),
-    /// It has returned its output, or was detached.
+    /// The task has returned its output, or was detached.
     Over,
 }
 
@@ -131,11 +141,19 @@ impl<T> Task<T> {
         }
     }
 
-    /// Lets the job run on without anyone waiting for it. Its output is
-    /// dropped. A panic in it goes to the log, and so does a shutdown that
-    /// comes before its end, or a full queue (a warning, with the number of such
-    /// jobs; feature `tracing`): there is nobody else to be told. A deadline that
-    /// ends it is only counted ([`Metrics::expired`](crate::Metrics)).
+    /// Lets the job run on without an awaiter, and drops its output.
+    ///
+    /// With the feature `tracing` these events go to the log, since there is no
+    /// awaiter:
+    ///
+    /// - a panic in the job;
+    /// - a shutdown before the job's end, or a full queue: a warning with the number of
+    ///   such jobs.
+    ///
+    /// A deadline that ends the job is only counted
+    /// ([`Metrics::expired`](crate::Metrics)).
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -153,16 +171,21 @@ impl<T> Task<T> {
         }
     }
 
-    /// Asks the job to end, and returns at once.
+    /// Requests the end of the job, and returns at once.
     ///
-    /// One that is queued or suspended has ended by that: awaiting the task
-    /// gives [`JoinError::is_cancelled`] immediately, and what the job had
-    /// captured is dropped on its lane soon after. One that runs goes on: a
-    /// future until its next `.await` that has to wait, a closure until it
-    /// returns. If it ends with an output all the same, the task gives the
-    /// output. What was given to `spawn_io` has ended at once in any case, and
-    /// is dropped on the I/O lane. Calling it twice, or after the end, does
-    /// nothing.
+    /// The effect depends on what the job is doing:
+    ///
+    /// - A queued or suspended job ends by this call. Awaiting the task gives
+    ///   [`JoinError::is_cancelled`] immediately, and the lane drops the job's captures
+    ///   soon after.
+    /// - A running future goes on until its next `.await` that has to wait.
+    /// - A running closure goes on until it returns.
+    /// - A job of `spawn_io` ends at once in any case, and is dropped on the I/O lane.
+    ///
+    /// If a running job ends with an output all the same, the task gives that output.
+    /// Calling `cancel` twice, or after the end, does nothing.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
@@ -179,7 +202,9 @@ impl<T> Task<T> {
         }
     }
 
-    /// A handle to cancel the job with from elsewhere, while the owner awaits.
+    /// Returns a handle that cancels the job from elsewhere, while the owner awaits.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -196,8 +221,11 @@ impl<T> Task<T> {
         }
     }
 
-    /// Whether the job has ended, in whatever way: awaiting it gives its
-    /// output without waiting.
+    /// Returns whether the job has ended, with or without an output.
+    ///
+    /// If so, awaiting the task does not wait.
+    ///
+    /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
@@ -211,32 +239,45 @@ impl<T> Task<T> {
         self.as_cancel().is_none_or(|job| job.has_ended())
     }
 
-    /// Waits for the output on a plain thread, which sleeps meanwhile.
+    /// Blocks the current thread until the output is there.
     ///
-    /// For threads that run no async code. In async code, `.await` the task:
-    /// waiting freezes a thread of the runtime there, and nothing warns of it.
+    /// Use it on threads that run no async code. In async code, `.await` the task:
+    /// there `wait` would block a thread of the runtime, without a warning.
     ///
-    /// | on | for a CPU job of this lane | for a `spawn_io` |
-    /// |---|---|---|
-    /// | `main`, a thread of your own, the closure of a `spawn_blocking` | yes | yes |
-    /// | a thread of another lane | yes, if no job there waits for this one | yes |
-    /// | a closure of this lane, a rayon child of one, an [`install`](crate::Handle::install)ed one | **panics**: it would wait for itself | yes, on a lane of one thread too |
-    /// | a future of this lane, between its `.await`s | **panics** | it works, and keeps the thread: `.await` it |
-    /// | an I/O worker | it freezes that worker | on a `current_thread` runtime it hangs |
+    /// Where you may call it, for a CPU job of this lane or for a `spawn_io`:
     ///
-    /// The same goes for [`Admit::wait`](crate::Admit::wait), but that on a thread
-    /// of the lane it does not wait at all: there, what is submitted goes in by the
-    /// job's own permit. What is not seen: a closure that waits for a `spawn_io`
-    /// whose future awaits a job of the lane. With a free thread that works; on a
-    /// lane whose threads all wait like that it hangs. Let the closure be a future.
+    /// - `main`, a thread of your own, the closure of a `spawn_blocking`: yes, for
+    ///   both.
+    /// - A thread of another lane: yes; for a CPU job only if no job there waits for
+    ///   this one.
+    /// - A closure of this lane, a rayon child of one, an
+    ///   [`install`](crate::Handle::install)ed one: for a CPU job it **panics**, since
+    ///   it would wait for itself. For a `spawn_io` yes, even on a lane of one thread.
+    /// - A future of this lane, between its `.await`s: for a CPU job it **panics**. For
+    ///   a `spawn_io` it works, but blocks the thread: `.await` it.
+    /// - An I/O worker: it blocks that worker. For a `spawn_io` on a `current_thread`
+    ///   runtime it hangs.
+    ///
+    /// The same is true of [`Admit::wait`](crate::Admit::wait), with one difference: on
+    /// a thread of the lane it does not wait at all, since a submission there shares
+    /// the running job's own permit.
+    ///
+    /// One case is not detected: a closure waits for a `spawn_io` whose future awaits a
+    /// job of the same lane. This works while the lane has a free thread. If all
+    /// threads of the lane wait like that, it hangs. Use a future instead of the
+    /// closure.
     ///
     /// # Errors
-    /// As awaiting the task.
+    ///
+    /// As for awaiting the task.
     ///
     /// # Panics
-    /// On a thread of the CPU lane, for a job of that same lane, of whatever
-    /// priority: the lane would wait for itself. Spawn a future and `.await`
-    /// the task there.
+    ///
+    /// Panics on a thread of the CPU lane, for a job of the same lane, whatever its
+    /// priority: the lane would wait for itself. Use a future there, and `.await` the
+    /// task.
+    ///
+    /// # Examples
     ///
     /// ```
     /// let io = tokio::runtime::Runtime::new().unwrap();
@@ -270,7 +311,7 @@ impl<T> Future for Task<T> {
                 Poll::Ready(output) => output,
                 Poll::Pending if this.registered.is_none() && job.registers_awaited() => {
                     this.registered = job.clone().register();
-                    // The lane may have closed before the job was in its registry.
+                    // The lane may have closed before the job was registered.
                     ready!(job.poll(cx))
                 }
                 Poll::Pending => return Poll::Pending,
@@ -293,66 +334,14 @@ impl<T> Drop for Task<T> {
     }
 }
 
-// As Tokio's own: no panic passes through a lane's code half-way, since every
-// call of foreign code in it is caught.
+// As in Tokio. A panic never leaves the lane's data half-changed, since the lane
+// catches every panic of user code.
 impl<T> UnwindSafe for Task<T> {}
 impl<T> RefUnwindSafe for Task<T> {}
 
 impl<T> fmt::Debug for Task<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Task")
-            .field("finished", &self.is_finished())
-            .finish_non_exhaustive()
-    }
-}
-
-/// Cancels a job from elsewhere; see [`Task::abort_handle`].
-///
-/// It keeps the job's memory, not the job: an output is dropped with its task.
-#[derive(Clone)]
-pub struct AbortHandle {
-    /// None: there was nothing to cancel any more.
-    job: Option<Arc<dyn Cancel>>,
-}
-
-impl AbortHandle {
-    /// As [`Task::cancel`].
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.spawn(std::future::pending::<()>());
-    /// let abort = task.abort_handle();
-    /// std::thread::spawn(move || abort.abort());
-    /// assert!(task.wait().unwrap_err().is_cancelled());
-    /// ```
-    pub fn abort(&self) {
-        if let Some(job) = &self.job {
-            job.clone().cancel();
-        }
-    }
-
-    /// As [`Task::is_finished`].
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.spawn(std::future::pending::<()>());
-    /// assert!(!task.abort_handle().is_finished());
-    /// ```
-    pub fn is_finished(&self) -> bool {
-        self.job.as_ref().is_none_or(|job| job.has_ended())
-    }
-}
-
-impl UnwindSafe for AbortHandle {}
-impl RefUnwindSafe for AbortHandle {}
-
-impl fmt::Debug for AbortHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AbortHandle")
             .field("finished", &self.is_finished())
             .finish_non_exhaustive()
     }

@@ -1,14 +1,24 @@
-//! One job of the CPU lane: a closure or a future, on its way there and back.
+//! One job of the CPU lane: a closure or a future, from its submission to its output.
 //!
-//! A closure is one allocation: work, state, output and the awaiting side's
-//! waker live behind one `Arc`, the output where the work was. A future is
-//! boxed besides, because pinning it inside the `Arc` would take `unsafe`. The
-//! lane's queue, the [`Task`], wakers and the registry of suspended jobs all
-//! hold that same `Arc`; [`state`] says which of them may do what.
+//! A closure needs one allocation: work, state, output and the awaiter's waker live
+//! behind one `Arc`, and the output takes the memory of the work. A future is boxed in
+//! addition, because pinning it inside the `Arc` would take `unsafe`. The lane's queue,
+//! the [`Task`], the wakers and the registry of suspended jobs all hold the same `Arc`.
+//! [`state`] defines which of them may do what.
+//!
+//! **A cancel** (`Task::cancel`, its drop, or an `AbortHandle`, all by
+//! [`Cancel::cancel`]) never blocks, and does what the job's phase allows:
+//!
+//! - *Queued*: the job is closed and its awaiter notified. The worker that pops it drops
+//!   the captures.
+//! - *Suspended*: the same; the job's Tokio task is woken, or the job is queued once
+//!   more, so that a thread of the lane drops the captures.
+//! - *Running*: a flag in its state. A future's runner finds it after the step and
+//!   drops the future. A closure sees it by `JobContext::checkpoint`.
 //!
 //! [`Task`]: crate::Task
 
-pub(crate) mod budget;
+mod abort_handle;
 #[cfg(feature = "test-util")]
 mod clock_hold;
 pub(crate) mod completion;
@@ -16,6 +26,7 @@ mod context;
 mod extras;
 mod join;
 mod schedule;
+pub(crate) mod slice;
 pub(crate) mod state;
 mod step;
 mod tokio_task;
@@ -31,39 +42,40 @@ use tokio::task::JoinHandle;
 use crate::error::{CloseReason, JoinError};
 use crate::panics::{call_logged, run_hook};
 use crate::trace::warn_of_lost_jobs;
+pub use abort_handle::AbortHandle;
 use completion::{Completion, Slot};
 pub use context::{Cancelled, JobContext};
 pub(crate) use extras::{Extras, QueuePermit};
-pub use join::{AbortHandle, Task};
+pub use join::Task;
 pub(crate) use schedule::{Event, RegistryKey, Schedule};
 use state::{Close, JoinInterest, Progress, State, ToIdle};
 use tokio_task::{ClosureTask, FutureTask};
 use work::AsLink;
 pub(crate) use work::{ClosureWork, ContextWork, FutureWork, Work};
 
-/// Names, in the log, what a job drops at its end.
+/// Names, in the log, the values that a job drops at its end.
 pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";
 
-/// What anyone who holds a job may do, whatever its type.
+/// The operations of every holder of a job, whatever its type.
 pub(crate) trait Cancel: Send + Sync {
-    /// Asks the job to end; returns at once.
+    /// Requests the end of the job; returns at once.
     fn cancel(self: Arc<Self>);
     fn has_ended(&self) -> bool;
 }
 
-/// What the [`Task`](crate::Task) of a job may do.
+/// The operations of the [`Task`] of a job.
 pub(crate) trait Join<T>: Cancel {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
-    /// The task was dropped: the output will not be asked for.
+    /// The task was dropped: no awaiter will take the output.
     fn drop_join_handle(&self);
-    /// Nor will this one, and the job is to run all the same.
+    /// The task was detached: no awaiter will take the output, but the job still runs.
     fn detach(&self);
-    /// Whether this thread is a worker of the lane that has to run for the job to
-    /// end. Not for work that is elsewhere.
+    /// Whether the current thread is a worker of the lane on which the job runs. Always
+    /// false for work that runs elsewhere (`spawn_io`).
     fn is_own_worker(&self) -> bool {
         false
     }
-    /// Whether the task is to [`register`](Self::register) the job when it has to wait.
+    /// Whether the task must [`register`](Self::register) the job when it has to wait.
     fn registers_awaited(&self) -> bool {
         false
     }
@@ -71,39 +83,39 @@ pub(crate) trait Join<T>: Cancel {
         None
     }
     fn unregister(&self, _key: RegistryKey) {}
-    // Trait upcasting is newer than the MSRV.
+    // The MSRV has no trait upcasting.
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }
 
-/// What a step leaves to be done.
+/// What the caller has to do after a step.
 pub(crate) enum StepEnd {
     /// Nothing: the job has ended, or was closed.
     Ended,
-    /// Nothing, until it is woken.
+    /// Nothing until a wake: the job is suspended.
     Suspended,
-    /// The job was woken in its own step, and belongs back in the queue.
+    /// Queue the job again: it was woken during its own step.
     Requeue {
         job: Arc<dyn Run>,
-        /// It has asked for that, to let others have a turn.
+        /// The job yielded to the other jobs of the lane.
         yielded: bool,
     },
 }
 
-/// What the lane and its workers may do with a job.
+/// The operations of the lane and its workers on a job.
 pub(crate) trait Run: Cancel {
-    /// Runs one step, or drops the work of a job that was closed in the queue.
+    /// Runs one step, or drops the work of a job that was closed before.
     #[must_use]
     fn run(self: Arc<Self>) -> StepEnd;
-    /// Makes a task of that runtime of a job that has not run yet.
+    /// Spawns a job that has not run yet as a task on `runtime`.
     fn spawn_on(self: Arc<Self>, runtime: &tokio::runtime::Handle) -> JoinHandle<()>;
-    /// Closes a job that isn't running, and tells its awaiter at once. The caller
-    /// then sees to [`discard`](Self::discard).
+    /// Closes a job that is not running, and notifies its awaiter at once. The caller
+    /// then makes sure that [`discard`](Self::discard) is called.
     fn close(&self, cause: CloseReason);
-    /// Drops the work of a closed job. May be called by more than one.
+    /// Drops the work of a closed job. Several threads may call it.
     fn discard(&self);
-    /// Whether the job's own code is to end soon.
+    /// Whether the job's own code should end soon.
     fn is_cancel_requested(&self) -> bool;
-    /// Runs `f` inside the span that the job was submitted in.
+    /// Runs `f` inside the span in which the job was submitted.
     fn in_span(&self, f: &mut dyn FnMut());
 }
 
@@ -124,7 +136,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         })
     }
 
-    /// Before it is queued, for the first time.
+    /// Call before the job is queued for the first time.
     pub(crate) fn submitted(&self) {
         self.scheduler.count(Event::Submitted);
         self.time_queued();
@@ -140,7 +152,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             .throttle(|| self.scheduler.is_closed() || self.has_ended());
     }
 
-    /// The job was closed just now, by this thread.
+    /// Call once, on the thread that has closed the job.
     fn notify_closed(&self, cause: CloseReason, interest: JoinInterest, was_suspended: bool) {
         self.scheduler.count(match cause {
             CloseReason::Cancelled => Event::Cancelled,
@@ -165,9 +177,10 @@ impl<W: Work, S: Schedule> Job<W, S> {
 impl<W: Work, S: Schedule> Run for Job<W, S> {
     fn run(self: Arc<Self>) -> StepEnd {
         self.throttle();
-        // The step catches what the work panics with. This is for the rest: the
-        // subscriber, and what goes with the job's last reference. (Inside of it no
-        // reference is moved: that costs more than the rest of a step's bookkeeping.)
+        // `step` itself catches a panic of the work. This call catches a panic of the
+        // subscriber, and of destructors that run with the job's last reference. The
+        // closure borrows `self`: moving the reference costs more than the rest of a
+        // step's bookkeeping.
         match call_logged(JOB_DESTRUCTOR, || self.step()).flatten() {
             Some(ToIdle::Suspended) => {
                 run_hook(JOB_DESTRUCTOR, || drop(self));
@@ -175,7 +188,7 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
             }
             Some(ToIdle::Requeue) => StepEnd::Requeue {
                 job: self,
-                yielded: budget::yielded(),
+                yielded: slice::yielded(),
             },
             _ => {
                 run_hook(JOB_DESTRUCTOR, || drop(self));
@@ -203,10 +216,10 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
     fn discard(&self) {
         self.leave_registry();
         if self.state().progress() == Progress::Finished {
-            // The slot is the awaiter's.
+            // The slot belongs to the awaiter.
             return;
         }
-        // Two may discard the same closed job; the loser has nothing to do.
+        // Two threads may discard the same closed job; the second finds nothing to do.
         let work = self
             .completion
             .try_slot()
@@ -224,8 +237,8 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
     }
 }
 
-// Not `std::task::Wake`: a waker of that kind counts as a reference, and here
-// most last for one step.
+// Not `std::task::Wake`: such a waker owns a reference to the job. Here most wakers
+// live for one step only, so they borrow the reference of the step.
 impl<F, S> ArcWake for Job<FutureWork<F>, S>
 where
     F: Future + Send + 'static,
@@ -250,8 +263,9 @@ impl<W: Work, S: Schedule> Cancel for Job<W, S> {
             }
             Close::WasIdle(interest) => {
                 self.notify_closed(CloseReason::Cancelled, interest, true);
-                // Its destructors belong on the lane, not on the canceller's thread:
-                // there its Tokio task drops it, or a worker that finds it closed.
+                // The job's destructors must run on the lane, not on the canceller's
+                // thread. The job's Tokio task drops the work, or a worker that finds
+                // the job closed.
                 match self.link.as_link().and_then(|link| link.driver.take()) {
                     Some(tokio_task) => tokio_task.wake(),
                     None => {
@@ -294,7 +308,8 @@ impl<W: Work, S: Schedule> Join<W::Output> for Job<W, S> {
 
     fn register(self: Arc<Self>) -> Option<RegistryKey> {
         let key = self.scheduler.register(self.clone());
-        // Against the control thread, which looks into the registry after the close.
+        // The lane is closed before the control thread reads the registry. If it read the
+        // registry before this insert, the lane is closed by now.
         if self.scheduler.is_closed() {
             self.close(CloseReason::ShutDown);
         }

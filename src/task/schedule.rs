@@ -1,7 +1,6 @@
-//! [`Schedule`]: what a job asks of the lane that it belongs to.
+//! [`Schedule`]: what a job needs from its lane. `lane/level.rs` implements it.
 //!
-//! A job knows its lane by this trait alone, and the lane knows its jobs by
-//! [`Run`]: so the two layers do not import each other.
+//! A job knows its lane by this trait only. So `task` imports nothing of `lane`.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -10,57 +9,61 @@ use super::{QueuePermit, Run};
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 
+/// A lane at one of its priorities, as its jobs see it.
 pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Whether the lane is shut down.
     fn is_closed(&self) -> bool;
-    /// Puts the job into the queue: it was woken, or was closed while it rested and
-    /// is to be discarded.
+    /// Pushes the job to the queue. It is new or was woken, or it was closed while it was
+    /// suspended and must be discarded on the lane.
     fn enqueue(&self, job: Arc<dyn Run>);
 
-    /// Enters a job that rests in no queue of the lane's, so that a shutdown finds it.
+    /// Registers a job that may be in none of the lane's queues, so that a shutdown
+    /// finds it. The job stays registered until it has ended, or its task is dropped.
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey;
     fn unregister(&self, key: RegistryKey);
-    /// Whether a job is registered while its task waits for it. (Otherwise: while it
-    /// is suspended.)
+    /// True if a job is registered when its task first has to wait for it; false if it is
+    /// registered when it is first suspended.
     fn registers_awaited(&self) -> bool;
 
-    /// Before a step: waits while the process is about to use up its CPU quota.
+    /// Call before a step: waits while the process is about to use up its CPU quota.
     fn throttle(&self, is_over: impl Fn() -> bool);
-    /// Until the answer is dropped, `permit` covers what this thread submits.
-    fn lend(&self, permit: QueuePermit) -> impl Drop;
+    /// While the returned guard lives, the jobs that this thread submits share
+    /// `permit`.
+    fn inherit_permit(&self, permit: QueuePermit) -> impl Drop;
     /// Whether this thread is one of the lane's workers.
     fn is_own_worker(&self) -> bool;
 
     fn count(&self, event: Event);
-    /// Only for a thread of the level, in a step of a job.
+    /// Like `count`; only for a thread of the level, in a step of a job.
     fn count_in_step(&self, event: Event);
-    /// A detached job was closed: its submitter is not told, so the log is.
+    /// Counts a detached job that was closed. It has no awaiter, so the log reports it.
     fn count_lost(&self);
     #[cfg(feature = "metrics")]
     fn timings(&self) -> &Timings;
 }
 
-/// Where a job is in the registry, plus one: so an `Option` of it is no larger.
+/// The index of a job in the registry, plus one, so that an `Option` of it is no
+/// larger.
 pub(crate) type RegistryKey = NonZeroUsize;
 
-/// What is counted of the jobs of a level.
+/// The events that a level counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Event {
     Submitted,
     Rejected,
     /// A step began.
     Begun,
-    /// A step ended without an output, and the job is about to rest.
+    /// A step ended without an output, and the job is about to be suspended.
     Suspended,
-    /// A job that rested, or was about to, is to be queued.
+    /// A job that was suspended, or about to be, is going to be queued.
     Woken,
     Completed,
     Panicked,
     Cancelled,
     Expired,
-    /// Closed by the lane itself.
+    /// The lane itself closed the job.
     Dropped,
-    /// The last three again, by where the job was.
+    /// Counted in addition to `Cancelled`, `Expired` or `Dropped`: where the job was.
     ClosedQueued,
     ClosedSuspended,
 }

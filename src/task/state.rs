@@ -1,58 +1,62 @@
-//! The life of one job, as one atomic word: a phase, and what the others want
-//! of it.
+//! The life of one job, as one atomic word: a phase, and flags set by other threads.
 //!
-//! ```text
-//!            start            finish
-//!   QUEUED ---------> RUNNING --------> FINISHED
-//!    ^ |              |  ^ | wake
-//!    | | close   pause|  | v
-//!    | |              |  WOKEN   (counts as running; pause puts it back in the queue)
-//!    | v    close     v
-//!    | CLOSED <------ IDLE       (CLOSED is one of the causes)
-//!    |                 | wake
-//!    +-----------------+
-//! ```
+//! | from | to | by |
+//! |---|---|---|
+//! | QUEUED | RUNNING | the worker that popped the job: `to_running` |
+//! | IDLE | RUNNING | the job's Tokio task, when Tokio polls it: `to_running` |
+//! | RUNNING | WOKEN | a waker, while the step runs: `wake` |
+//! | RUNNING | IDLE | the runner, after a step without an output: `to_idle` |
+//! | WOKEN | QUEUED | the same |
+//! | IDLE | QUEUED | a waker: `wake` |
+//! | RUNNING, WOKEN | FINISHED | the runner, with the output: `finish` |
+//! | QUEUED, IDLE | CLOSED | a canceller, the control thread, a worker: `close` |
+//! | RUNNING, WOKEN | CLOSED | the runner that finds a request to cancel: `to_idle` |
 //!
-//! The phase says who may touch what, so that nobody ever waits for anybody:
+//! The phase says which thread may touch the slot, so no thread ever waits for another:
 //!
-//! - QUEUED: exactly one reference to the job is in a queue, or in the hands of
-//!   a thread that has just taken it out, or is to put it in. Whoever takes it
-//!   out calls [`State::to_running`] and, if it answers [`ToRunning::Run`], owns the
-//!   job's slot until it calls `finish`, `pause` or `close_running`.
-//! - RUNNING, WOKEN: the slot belongs to the thread that runs the job.
-//! - IDLE: the work rests in the slot; a wake queues it again.
-//! - FINISHED: the output rests in the slot. It belongs to the awaiting side
-//!   or, if that was gone before, to the runner.
-//! - CLOSED: there will be no output, and the awaiting side may be told so at
-//!   once. The work is dropped by whoever takes the reference out of the queue
-//!   (closed from QUEUED), by the one who closed it (from IDLE), or by the
-//!   runner (from RUNNING).
+//! - QUEUED: there is exactly one reference to the job for the queue. It is in the
+//!   queue, or a thread holds it: one that has just popped it, or one that is about to
+//!   push it. The thread that pops it calls [`State::to_running`]. If the answer is
+//!   [`ToRunning::Run`], this thread is the runner. It owns the job's slot until it
+//!   calls `finish` or `to_idle`.
+//! - RUNNING, WOKEN: the slot belongs to the runner, the thread that runs the job.
+//! - IDLE: the job is suspended and its work is in the slot. A wake queues it again.
+//! - FINISHED: the output is in the slot. It belongs to the awaiter. If the `Task` was
+//!   dropped or detached before, it belongs to the runner.
+//! - CLOSED: there will be no output. The awaiter may be notified at once. If the job
+//!   was closed from QUEUED, the thread that pops its reference drops the work; at a
+//!   shutdown the reaper may drop it before. If it was closed from IDLE, the thread that closed it drops the work, or has a lane
+//!   thread do it. If it was closed from RUNNING, the runner drops the work.
 //!
-//! Beside it stand flags, which are set and never cleared: the awaiting side has
-//! left a waker, somebody wants the job to end (or its deadline does), the
-//! awaiting side has gone, or has let the job run on. All is one word so that
-//! nothing falls between: the one who ends the job learns, by the very step that
-//! ends it, whom to tell; and one who sets a flag learns, by setting it, whether
-//! that came too late. A runner can't rest a job that somebody wants to end: its
-//! step from RUNNING finds the flag.
+//! The other bits are flags. They are set and never cleared: the awaiter has registered
+//! a waker; a canceller requests the end; the `Task` was dropped; the `Task` was
+//! detached. Phase and flags share one word so that no event is lost:
 //!
-//! The lane's `closed` is elsewhere: whoever closes the lane sets it and then
-//! tries `close`; the runner rests the job and then looks. Both words are
-//! changed and read `SeqCst` only, so one of the two sees the other (loom model
-//! in `tests/loom`; [`fence_of_loom`] says what it takes there).
+//! - The thread that ends the job reads the flags in the same atomic operation. So it
+//!   knows whether an awaiter has to be woken.
+//! - The thread that sets a flag reads the phase in the same operation. So it knows
+//!   whether the job had ended before.
+//! - A runner cannot suspend a job whose cancellation was requested: its transition out
+//!   of RUNNING finds the flag and closes the job.
+//!
+//! The lane's `closed` flag is another word. The thread that closes the lane sets the
+//! flag, and the control thread then calls `close` on each job. A runner calls
+//! `to_idle`, which makes the job IDLE and then reads the flag. Both words are accessed
+//! with `SeqCst` only, so at least one of the two threads sees the other's change. (The
+//! loom models are in `tests/loom`; [`fence_of_loom`] says what they need for that.)
 
 use std::ops::ControlFlow;
 
 use crate::error::CloseReason;
 use crate::sync::{AtomicU32, Ordering::SeqCst, fence_of_loom};
 
-// `finish` is one `fetch_or`, from both that count as running.
+// `finish` is one `fetch_or`: RUNNING and WOKEN both become FINISHED by it.
 const QUEUED: u32 = 0;
 const RUNNING: u32 = 1;
 const IDLE: u32 = 2;
 const WOKEN: u32 = 3;
 const FINISHED: u32 = 7;
-/// And the cause: its place in [`CloseReason::ALL`].
+/// Plus the index of the close reason in [`CloseReason::ALL`].
 const CLOSED: u32 = 8;
 const PHASE: u32 = 15;
 
@@ -65,66 +69,68 @@ fn closed(cause: CloseReason) -> u32 {
     CLOSED + cause as u32
 }
 
-/// What a thread has to do with a job that it took out of a queue.
+/// What a thread has to do with a job that it popped from a queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToRunning {
-    /// Run it: the slot belongs to this thread. `was_idle`: it rested, and the
-    /// Tokio task that has it was polled.
+    /// Run it: the slot belongs to this thread. `was_idle`: the job was suspended, and
+    /// the Tokio task that runs it was polled again.
     Run { was_idle: bool },
-    /// It was closed while it was queued: drop the work.
+    /// Drop the work: the job was closed while it was queued.
     Discard,
 }
 
-/// What the runner of a step without an output has to do.
+/// What the runner has to do after a step without an output.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToIdle {
-    /// Nothing: the job rests until it is woken, or another thread has it.
+    /// Nothing: the job is suspended until a wake, or another thread has it.
     Suspended,
-    /// Put it into the queue: it was woken while it ran.
+    /// Push it to the queue: it was woken while it ran.
     Requeue,
-    /// Drop the work and tell the awaiter: the job is closed.
+    /// Drop the work and notify the awaiter: the job is closed.
     Discard {
         cause: CloseReason,
         interest: JoinInterest,
-        /// A waker put it into the queue before it was closed, and has counted
-        /// that. (Its reference in the queue finds nothing left to do.)
+        /// The job was QUEUED when it was closed, and its waker has counted that. So
+        /// the counters take it out of the queued jobs, not out of the suspended ones.
+        /// (The thread that pops the waker's reference finds nothing to do.)
         was_queued: bool,
     },
 }
 
-/// What a call of [`State::close`] found.
+/// The outcome of [`State::close`].
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Close {
-    /// Closed; its reference in the queue comes to a lane thread.
+    /// Closed. The thread that pops the job's reference from the queue drops the work,
+    /// or has the reaper do it.
     WasQueued(JoinInterest),
-    /// Closed; the work is the caller's to drop (or to have dropped).
+    /// Closed. The caller drops the work, or has another thread drop it.
     WasIdle(JoinInterest),
     /// Running, or ended already: nothing changed.
     No,
 }
 
-/// Who is there to be told of a job's end.
+/// What the side that holds the `Task` wants to know of the job's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JoinInterest(u32);
 
 impl JoinInterest {
-    /// There is a waker to be called.
+    /// The awaiter has registered a waker.
     pub(crate) fn has_waker(self) -> bool {
         self.0 & JOIN_WAKER != 0
     }
 
-    /// Nobody will take the output.
+    /// No awaiter will take the output.
     pub(crate) fn is_dropped(self) -> bool {
         self.0 & (JOIN_DROPPED | DETACHED) != 0
     }
 
-    /// Nor would anybody hear that there is none.
+    /// No awaiter will learn that there is no output.
     pub(crate) fn is_detached(self) -> bool {
         self.0 & DETACHED != 0
     }
 }
 
-/// How far a job is, for its awaiting side.
+/// How far the job is, as its awaiter sees it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     NotYet,
@@ -140,14 +146,15 @@ impl State {
         Self(AtomicU32::new(QUEUED))
     }
 
-    /// For work that never waits in a queue of ours.
+    /// For work that never waits in a queue of the lane.
     pub(crate) fn running() -> Self {
         Self(AtomicU32::new(RUNNING))
     }
 
-    /// Steps from one phase to another, keeping the flags. `step` gets phase
-    /// and word, and breaks with the answer where there is no step to take.
-    /// Else the answer is the word before.
+    /// Changes the phase and keeps the flags.
+    ///
+    /// `step` gets the phase and the word. It returns the new phase, or breaks with an
+    /// answer if there is no transition. `Ok` holds the word before the change.
     fn step<B>(&self, mut step: impl FnMut(u32, u32) -> ControlFlow<B, u32>) -> Result<u32, B> {
         let mut word = self.0.load(SeqCst);
         loop {
@@ -176,9 +183,11 @@ impl State {
         )
     }
 
-    /// The runner's, after a step without an output. The work must be back in
-    /// its place before. `lane_is_closed`: the thread that closed the lane could
-    /// not close a job that ran, and may have looked before the job rested.
+    /// Suspends the job after a step without an output, or queues or closes it.
+    ///
+    /// The runner calls it; the work must be in the slot before. `lane_is_closed`
+    /// covers a race: the control thread cannot close a job that runs, and may have
+    /// tried before the job became IDLE.
     pub(crate) fn to_idle(&self, lane_is_closed: impl FnOnce() -> bool) -> ToIdle {
         let before = self.step::<()>(|phase, word| {
             ControlFlow::Continue(match phase {
@@ -198,13 +207,15 @@ impl State {
         }
         fence_of_loom();
         if lane_is_closed() {
-            // Out of WOKEN the job is queued by this very call, which has not
-            // counted that; out of IDLE, by a waker, which has.
+            // If the job was WOKEN, this call has just made it QUEUED, and no thread has
+            // counted that. If it was RUNNING, this call has made it IDLE; if it is
+            // QUEUED now, a waker did that, and has counted it.
             let (interest, was_queued) = match self.close(CloseReason::ShutDown) {
                 Close::WasIdle(interest) => (interest, false),
                 Close::WasQueued(interest) => (interest, !was_woken),
-                // Another thread closed it meanwhile and relies on its reference in the
-                // queue, which is still in the hands of this one.
+                // Another thread has closed the job meanwhile, out of QUEUED. It relies
+                // on the reference in the queue, and this thread still has to push
+                // that.
                 Close::No if was_woken => return ToIdle::Requeue,
                 Close::No => return ToIdle::Suspended,
             };
@@ -221,19 +232,21 @@ impl State {
         }
     }
 
-    /// The runner's. The output must be in its place before.
+    /// The runner calls it; the output must be in the slot before.
     pub(crate) fn finish(&self) -> JoinInterest {
         JoinInterest(self.0.fetch_or(FINISHED, SeqCst))
     }
 
-    /// As [`finish`](Self::finish), where a [`close_running`](Self::close_running)
-    /// from outside may have come first: then the output does not count.
+    /// Like [`finish`](Self::finish), for work that another thread may close with
+    /// [`close_running`](Self::close_running). Returns `None` if that came first; then
+    /// the output does not count.
     pub(crate) fn try_finish(&self) -> Option<JoinInterest> {
         self.leave_running(FINISHED)
     }
 
-    /// The runner's (or, for work outside our queues, anyone's): no output
-    /// will come. None if somebody else has ended it.
+    /// Ends running work without an output. Only for work outside the lane's queues
+    /// (`spawn_io`), where any thread may call it. Returns `None` if another thread has
+    /// ended the work.
     pub(crate) fn close_running(&self, cause: CloseReason) -> Option<JoinInterest> {
         self.leave_running(closed(cause))
     }
@@ -246,7 +259,7 @@ impl State {
         left.ok().map(JoinInterest)
     }
 
-    /// Says whether the caller must put the job into the queue.
+    /// Returns whether the caller must push the job to the queue.
     pub(crate) fn wake(&self) -> bool {
         let woken = self.step(|phase, _| match phase {
             IDLE => ControlFlow::Continue(QUEUED),
@@ -256,7 +269,7 @@ impl State {
         woken.is_ok_and(|before| before & PHASE == IDLE)
     }
 
-    /// Closes the job from outside, unless it runs or has ended.
+    /// Closes the job unless it runs or has ended. Any thread may call it.
     pub(crate) fn close(&self, cause: CloseReason) -> Close {
         let closed = self.step(|phase, _| match phase {
             QUEUED | IDLE => ControlFlow::Continue(closed(cause)),
@@ -269,8 +282,11 @@ impl State {
         }
     }
 
-    /// A running job can't be closed from outside: its runner looks. One that has
-    /// ended is not marked: what it left behind would take itself for cancelled.
+    /// Sets the cancel flag, unless the job has ended.
+    ///
+    /// Other threads cannot close a running job: its runner reads the flag. A job that
+    /// has ended gets no flag. Otherwise code that outlives the job, with a clone of
+    /// its context, would see a cancel that came after the end.
     pub(crate) fn request_cancel(&self) {
         let mark = |word| (word & PHASE < FINISHED).then_some(word | CANCELLED);
         // An error means that the job has ended.
@@ -293,22 +309,21 @@ impl State {
         }
     }
 
-    /// The awaiting side's, after it has left a waker: whoever ends the job
-    /// from now on calls it.
+    /// The awaiter calls it after it has registered its waker. The thread that ends the
+    /// job from now on wakes it.
     pub(crate) fn set_join_waker(&self) -> Progress {
         Self::progress_of(self.0.fetch_or(JOIN_WAKER, SeqCst))
     }
 
-    /// The awaiting side's last word: it wants no output, and that the job
-    /// runs on (`detached`) or not. If it has finished already, the output is
-    /// the caller's to drop.
+    /// Marks the `Task` as dropped, or as `detached`: no awaiter takes the output. If
+    /// the job has finished already, the caller drops the output.
     pub(crate) fn set_join_dropped(&self, detached: bool) -> (Progress, JoinInterest) {
         let how = if detached { DETACHED } else { JOIN_DROPPED };
         let before = self.0.fetch_or(how, SeqCst);
         (Self::progress_of(before), JoinInterest(before))
     }
 
-    /// No step will ever run again.
+    /// Whether the job has ended: no step will run again.
     pub(crate) fn has_ended(&self) -> bool {
         self.0.load(SeqCst) & PHASE >= FINISHED
     }

@@ -1,7 +1,8 @@
-//! One step of a job: what a thread does with it from the moment that it begins until
-//! the job rests or has ended. The pieces are the same for a job that a rayon worker
-//! took out of the lane's queue ([`Job::step`]) and for one that is a Tokio task
-//! (`tokio_task.rs`).
+//! One step of a job: what a thread does from the start of the step until the job is
+//! suspended or has ended.
+//!
+//! Two callers share these pieces: a worker that popped the job from the lane's queue
+//! ([`Job::step`]), and a job that is a Tokio task (`tokio_task.rs`).
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -9,14 +10,14 @@ use std::task::{Context, Poll, Waker};
 use super::completion::{Slot, wake};
 use super::state::{ToIdle, ToRunning};
 use super::work::{AsLink, Work};
-use super::{Cancel, Event, Job, RegistryKey, Run, Schedule, budget};
+use super::{Cancel, Event, Job, RegistryKey, Run, Schedule, slice};
 use crate::error::{CloseReason, JoinError};
 use crate::panics::{catch, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
-/// A step has begun.
+/// A step that has begun.
 pub(super) struct Begun {
-    /// It is the job's first.
+    /// Whether it is the job's first step.
     pub(super) is_first: bool,
     /// Held until the awaiter has been woken.
     #[cfg(feature = "test-util")]
@@ -24,16 +25,15 @@ pub(super) struct Begun {
 }
 
 impl<W: Work, S: Schedule> Job<W, S> {
-    /// Drops the work where a user expects it to be dropped: inside the span
-    /// that it ran in.
+    /// Drops the work inside the span in which it ran, as a user expects.
     pub(super) fn drop_work(&self, work: W) {
         run_hook("the destructor of a job's captures", || {
             self.extras.in_scope(|| drop(work));
         });
     }
 
-    /// A thread is about to run a step. None if the job was closed: then its work is
-    /// to be dropped.
+    /// Call before a step. `None` if the job was closed: the caller then drops its
+    /// work.
     pub(super) fn begin(&self) -> Option<Begun> {
         if self.scheduler.is_closed() {
             self.close(CloseReason::ShutDown);
@@ -54,7 +54,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         })
     }
 
-    /// The step itself, on the work in `slot`.
+    /// Runs the step on the work in `slot`.
     pub(super) fn compute<T>(
         self: &Arc<Self>,
         slot: &mut Slot<T, W>,
@@ -65,8 +65,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let mut cx = Context::from_waker(waker);
         let step = {
             let permit = self.extras.permit();
-            let _lent = permit.map(|permit| self.scheduler.lend(permit));
-            let _step = budget::begin_step();
+            let _inherited = permit.map(|permit| self.scheduler.inherit_permit(permit));
+            let _step = slice::begin_step();
             catch(|| self.extras.in_scope(|| W::step(self, slot, &mut cx)))
         };
         #[cfg(feature = "metrics")]
@@ -76,15 +76,15 @@ impl<W: Work, S: Schedule> Job<W, S> {
             Ok(Poll::Ready(output)) => Ok(output),
             Err(payload) => Err(JoinError::panicked(payload)),
         };
-        // Drop the captures before publishing the output, as Tokio does, so that
-        // an awaiter never observes them alive.
+        // Drop the captures before publishing the output, as Tokio does, so that an
+        // awaiter never observes them alive.
         if let Some(work) = slot.take_work() {
             self.drop_work(work);
         }
         Poll::Ready(output)
     }
 
-    /// The job has its output, which goes into `slot`, its own.
+    /// Puts the output into `slot`, which is the job's own slot, and publishes it.
     pub(super) fn finish(
         &self,
         mut slot: MutexGuard<'_, Slot<W::Output, W>>,
@@ -93,7 +93,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let panicked = output.is_err();
         *slot = Slot::Output(output);
         drop(slot);
-        // An awaiter may rely on these, too.
+        // Count and release the permit first: an awaiter may rely on both.
         self.scheduler.count_in_step(if panicked {
             Event::Panicked
         } else {
@@ -101,7 +101,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
         });
         self.extras.release_permit();
         if panicked {
-            // The log may hear of it. The span's scope is foreign code.
+            // If no awaiter takes the panic, it is logged, inside the job's span. The
+            // span is user code and may panic: the call below then does the rest.
             run_hook("a job's span", || {
                 self.extras.in_scope(|| wake(self.completion.finish()));
             });
@@ -111,8 +112,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    /// The step is over and there is no output; a [`ToIdle::Discard`] is told of.
-    pub(super) fn pause(&self) -> ToIdle {
+    /// Call after a step without an output. It notifies the awaiter on
+    /// [`ToIdle::Discard`].
+    pub(super) fn suspend(&self) -> ToIdle {
         self.scheduler.count_in_step(Event::Suspended);
         let paused = self.state().to_idle(|| self.scheduler.is_closed());
         match &paused {
@@ -127,19 +129,20 @@ impl<W: Work, S: Schedule> Job<W, S> {
         paused
     }
 
-    /// Drops the work of a closed job, if it was there still, and what the job held by it.
+    /// Drops the work of a closed job, if it is still there, and releases what the job
+    /// held.
     pub(super) fn discard_work(&self, work: Option<W>) {
         if let Some(work) = work {
             self.drop_work(work);
-            // Not before: a limit bounds what waiting jobs hold in memory.
+            // Only now: the limit bounds what waiting jobs hold in memory.
             self.extras.release_permit();
             #[cfg(feature = "test-util")]
             drop(self.extras.take_clock());
         }
     }
 
-    /// A step on a thread that took the job out of the lane's queue. None: it has
-    /// ended.
+    /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
+    /// job has ended.
     pub(super) fn step(self: &Arc<Self>) -> Option<ToIdle> {
         let Some(_begun) = self.begin() else {
             self.discard();
@@ -156,7 +159,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             Poll::Pending => {
                 drop(slot);
                 self.enter_registry();
-                let paused = self.pause();
+                let paused = self.suspend();
                 if let ToIdle::Discard { .. } = paused {
                     self.discard();
                 }
@@ -169,8 +172,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let Some(link) = self.link.as_link() else {
             return;
         };
-        // Relaxed: only the thread that runs or discards the job touches the key,
-        // and the state hands the job from one to the next.
+        // Relaxed: only the thread that runs or discards the job touches the key, and
+        // the job's state orders one such thread after the other.
         if link.registry_key.load(Relaxed) == 0 {
             let key = self.scheduler.register(self.clone());
             link.registry_key.store(key.get(), Relaxed);
@@ -182,7 +185,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
             return;
         };
         if link.registry_key.load(Relaxed) != 0 {
-            // Two may discard a closed job: the swap lets one of them remove it.
+            // Two threads may discard a closed job: the swap lets one of them remove
+            // the key.
             if let Some(key) = RegistryKey::new(link.registry_key.swap(0, Relaxed)) {
                 self.scheduler.unregister(key);
             }

@@ -1,10 +1,9 @@
-//! A job as one task of a Tokio runtime; what that is good for stands in
-//! `pool/tokio.rs`.
+//! A job as one task of a Tokio runtime; `pool/tokio.rs` explains the reasons.
 //!
-//! A future's work moves into its task, so that a step takes no lock, and is polled with
-//! the task's own waker, so that a wake-up is Tokio's own. The job's state tells whether
-//! it runs or rests, for threads that close it. A closure stays in the job, so that its
-//! task is as small as can be.
+//! The work of a future moves into the Tokio task, so that a step takes no lock. It is
+//! polled with the Tokio task's own waker, so that a wake-up is Tokio's own. The job's
+//! state still says whether the future runs or is suspended, for threads that close the
+//! job. A closure stays in the job, so that its Tokio task is as small as possible.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -21,14 +20,15 @@ use super::{JOB_DESTRUCTOR, Job, Run, Schedule};
 use crate::error::CloseReason;
 use crate::panics::{call_logged, run_hook};
 
-/// None once it is over: what goes with the last reference is foreign code.
+/// `None` once the job has run. Dropping the last reference runs user code, so it must
+/// happen where panics are caught.
 pub(super) struct ClosureTask(pub(super) Option<Arc<dyn Run>>);
 
 impl Future for ClosureTask {
     type Output = ();
 
-    /// A closure can't give way: if it blocks on one of Tokio's resources, and has used
-    /// up the budget that Tokio gives a task for one poll, it would never get it.
+    /// A closure cannot yield to Tokio. If it has used up the budget of this poll and
+    /// then blocks on a Tokio resource, it would never get it: hence `unconstrained`.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let run = poll_fn(|_| Poll::Ready(self.0.take().map(Run::run)));
         pin!(coop::unconstrained(run)).poll(cx).map(drop)
@@ -47,18 +47,19 @@ impl Drop for ClosureTask {
 }
 
 pub(super) struct FutureTask<W: Work, S: Schedule> {
-    /// None once it is over, as above.
+    /// `None` once it is over, as in [`ClosureTask`].
     job: Option<Arc<Job<W, S>>>,
     /// The work, until it is used up.
     slot: Slot<Infallible, W>,
 }
 
-// The future is boxed.
+// The future inside is boxed.
 impl<W: Work, S: Schedule> Unpin for FutureTask<W, S> {}
 
 impl<W: Work, S: Schedule> FutureTask<W, S> {
     pub(super) fn new(job: Arc<Job<W, S>>) -> Self {
-        // A thread that discards the job, closed meanwhile, may have the slot.
+        // The job may have been closed meanwhile, and the thread that discards it has
+        // the slot.
         let slot = job.completion.try_slot();
         let work = slot.and_then(|mut slot| slot.take_work());
         Self {
@@ -79,10 +80,10 @@ impl<W: Work, S: Schedule> FutureTask<W, S> {
             return Poll::Ready(());
         }
         if let Some(link) = job.link.as_link().filter(|_| begun.is_first) {
-            // For a thread that closes the job while it rests.
+            // For a canceller that closes the job while it is suspended.
             link.driver.register(waker);
         }
-        match job.pause() {
+        match job.suspend() {
             ToIdle::Discard { .. } => {
                 job.discard_work(slot.take_work());
                 Poll::Ready(())
@@ -100,12 +101,13 @@ impl<W: Work, S: Schedule> Future for FutureTask<W, S> {
         if let Some(job) = &this.job {
             job.throttle();
         }
-        // The step catches what the work panics with. This is for the subscriber.
+        // `step` itself catches a panic of the work. This call catches one of the
+        // subscriber.
         call_logged(JOB_DESTRUCTOR, || this.step(cx.waker())).unwrap_or(Poll::Ready(()))
     }
 }
 
-/// The task has ended, or its runtime shuts down.
+/// The Tokio task has ended, or its runtime shuts down.
 impl<W: Work, S: Schedule> Drop for FutureTask<W, S> {
     fn drop(&mut self) {
         run_hook(JOB_DESTRUCTOR, || {

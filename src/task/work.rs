@@ -1,4 +1,4 @@
-//! What a job computes: a closure or a future, and what each needs besides.
+//! The work of a job, a closure or a future, and what each needs in addition.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,20 +11,20 @@ use super::completion::Slot;
 use super::{Job, JobContext, Schedule};
 use crate::sync::{AtomicUsize, AtomicWaker};
 
-/// What a job computes: a closure in one step, a future in several.
+/// The work of a job: a closure has one step, a future has one per poll.
 pub(crate) trait Work: Send + Sized + 'static {
     type Output: Send + 'static;
-    /// A closure, which never rests, has none.
+    /// [`Link`] for a future; `()` for a closure, which is never suspended.
     type Link: AsLink + Default + Send + Sync;
-    /// Whether one step is all of it.
+    /// Whether the work has one step only.
     const IS_CLOSURE: bool = true;
-    /// Runs one step, in place; work that is used up is taken out.
+    /// Runs one step in place. Work that is used up is taken out of the slot.
     fn step<S: Schedule, T>(
         job: &Arc<Job<Self, S>>,
         slot: &mut Slot<T, Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Self::Output>;
-    /// For the context of a step; a closure has none.
+    /// The waker for the context of a step; a closure has none.
     fn waker<S: Schedule>(_job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {
         None
     }
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// A closure that is handed the context of its job.
+/// A closure that gets the context of its job.
 pub(crate) struct ContextWork<F>(F);
 
 impl<F> ContextWork<F> {
@@ -124,14 +124,14 @@ where
     }
 }
 
-/// What the lane and its pool keep of a future that rests.
+/// What the lane and its pool keep for a future while it is suspended.
 #[derive(Default)]
 pub(crate) struct Link {
-    /// Wakes the Tokio task that the job is (`Backend::Runtime` only), for a thread
-    /// that closes it.
+    /// Wakes the Tokio task that runs the job (`Backend::Runtime` only). A canceller
+    /// that closes the job uses it.
     pub(super) driver: AtomicWaker,
-    /// Its [`RegistryKey`](super::RegistryKey); 0: it is not in the registry. Written
-    /// by the thread that runs or discards the job.
+    /// The job's [`RegistryKey`](super::RegistryKey), or 0 if the job is not
+    /// registered. Only the thread that runs or discards the job writes it.
     pub(super) registry_key: AtomicUsize,
 }
 
@@ -151,8 +151,10 @@ impl AsLink for () {
     }
 }
 
-/// The name of an `async` block's type is that of a closure; a job whose
-/// output is one has almost surely computed nothing.
+/// Warns, once, of a closure that returns a closure or an `async` block.
+///
+/// The type name of an `async` block is that of a closure. A job with such an output
+/// has almost certainly computed nothing.
 fn warn_of_unpolled_future<T>() {
     #[cfg(feature = "tracing")]
     {

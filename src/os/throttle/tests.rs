@@ -1,4 +1,4 @@
-//! On clocks that stand still but for what a test does.
+//! Tests on clocks that only the test itself moves.
 
 use super::*;
 use Priority::{High, Low, Normal};
@@ -7,8 +7,8 @@ fn ms(n: f64) -> Duration {
     Duration::from_secs_f64(n / 1e3)
 }
 
-/// One core, 100 ms: 90 ms of CPU time per 100 ms, and 10 ms of credit. The
-/// clocks stand still but for what a test does.
+/// One core and a period of 100 ms: an income of 90 ms of CPU time per 100 ms, and 10
+/// ms of credit.
 struct Machine {
     throttle: Throttle,
     start: Instant,
@@ -67,7 +67,8 @@ impl Machine {
         self.clocks.set([a, b + cpu, c]);
     }
 
-    /// A job of so many ms on this thread, after its pause; in ms.
+    /// Runs a job of so many ms on this thread, after its pause. Returns the length of
+    /// the pause in ms.
     fn job(&self, priority: Priority, computes: f64) -> f64 {
         self.slept.set(Duration::ZERO);
         self.throttle.pause_by(self, priority, || false);
@@ -75,7 +76,7 @@ impl Machine {
         self.slept.get().as_secs_f64() * 1e3
     }
 
-    /// For ten seconds of nothing but such jobs: how much of it they had.
+    /// Runs such jobs for ten seconds. Returns the part of the time in which they ran.
     fn share_of_jobs(&self, priority: Priority, computes: f64) -> f64 {
         let [start, _, used] = self.clocks.get();
         while self.clocks.get()[0] < start + ms(10_000.0) {
@@ -107,7 +108,7 @@ fn what_others_use_is_taken_from_normal_and_low() {
     is_about(Machine::beside(0.5).share_of_jobs(High, 5.0), 0.9);
 }
 
-/// Small jobs and large ones alike.
+/// This holds for small jobs and large ones.
 #[test]
 fn a_tenth_is_left_whatever_others_use() {
     for others in [0.9, 1.0, 3.0] {
@@ -119,7 +120,7 @@ fn a_tenth_is_left_whatever_others_use() {
     }
 }
 
-/// Each of these threads has its part of the tenth.
+/// Eight threads pause at once. Each gets its part of the tenth.
 #[test]
 fn a_tenth_is_left_to_all_threads_together() {
     let machine = Machine::beside(1.0);
@@ -129,7 +130,7 @@ fn a_tenth_is_left_to_all_threads_together() {
     assert_eq!(machine.throttle.pausing.load(Ordering::Relaxed), 7);
 }
 
-/// It comes late, when Low has brought the process's bucket into debt.
+/// The `High` job comes after `Low` has brought the bucket of the process into debt.
 #[test]
 fn high_does_not_pay_for_low() {
     let machine = Machine::new();
@@ -140,7 +141,7 @@ fn high_does_not_pay_for_low() {
     assert!(machine.job(Low, 1.0) > 0.0);
 }
 
-/// Between the two thresholds.
+/// The credit is between the two thresholds.
 #[test]
 fn low_leaves_the_last_credit_to_normal() {
     let machine = Machine::new();
@@ -152,7 +153,7 @@ fn low_leaves_the_last_credit_to_normal() {
 }
 
 #[test]
-fn a_rest_is_not_saved_up_beyond_a_burst() {
+fn a_pause_is_not_saved_up_beyond_a_burst() {
     let machine = Machine::new();
     machine.pass(ms(10_000.0), Duration::ZERO);
     assert_eq!(machine.job(Normal, 99.0), 0.0);
@@ -200,6 +201,6 @@ fn a_taken_lock_is_not_waited_for_and_nothing_is_lost() {
     assert_eq!(machine.job(High, 5.0), 0.0);
     assert_eq!(machine.job(High, 5.0), 0.0);
     drop(taken);
-    // 10 ms of credit and 99 of income, for 110.
+    // 10 ms of credit and 99 ms of income, for 110 ms of CPU time.
     is_about(machine.job(High, 0.0), 1.0 / 0.9);
 }

@@ -1,15 +1,15 @@
-//! [`yield_if_due`]: how a long future gives way, for about a nanosecond when it
-//! need not.
+//! [`yield_if_due`]: how a long future yields, at almost no cost when nothing is due.
 //!
-//! Reading a clock costs some 20 ns, too much for an inner loop. So one thread
-//! of the process, the ticker, counts ticks of [`TICK`] in an atomic, and a
-//! call compares that with the tick at which this thread's slice began: a job's
-//! step, or the last time it gave way. A slice is over at the second tick, so
-//! it lasts one to two of them.
+//! Reading a clock is too expensive for an inner loop. So one thread of the process,
+//! the ticker, counts ticks of [`TICK`] in an atomic. A call compares the count with
+//! the tick at which this thread's slice began. A slice begins with a step of a job, or
+//! with the job's last yield. It is over at the second tick, so it lasts one to two
+//! ticks.
 //!
-//! The ticker sleeps when it is not needed: each call sees to it that the clock says
-//! "asked", and changes it only if it does not; a ticker that finds it unset
-//! for a while parks, and the next call that finds it so wakes it.
+//! The ticker parks when it is not needed. Each call makes sure that the clock word
+//! says [`ASKED`], and writes it only if it does not. At each tick the ticker resets it
+//! to [`NOT_ASKED`]. If no call has set it again for [`PATIENCE`] ticks, the ticker
+//! sets [`PARKED`] and parks. The next call finds that and unparks the ticker.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -21,15 +21,16 @@ use std::task::{Context, Poll};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use crate::guard::on_drop;
 use crate::os::starter;
 
 const TICK: Duration = Duration::from_millis(5);
 const TICKS_OF_A_SLICE: u32 = 2;
-/// How many ticks pass unasked before the ticker parks.
+/// How many ticks pass without a call before the ticker parks.
 const PATIENCE: u32 = 40;
 
-/// Ticks, and in the lowest bits whether they are asked for: one word, since a call
-/// has to look at both.
+/// The tick count, and in the lowest bits the demand for ticks. They share one word,
+/// since each call has to read both.
 static CLOCK: AtomicU32 = AtomicU32::new(NOT_ASKED);
 const DEMAND: u32 = 3;
 const PARKED: u32 = 0;
@@ -37,14 +38,14 @@ const NOT_ASKED: u32 = 1;
 const ASKED: u32 = 2;
 const ONE_TICK: u32 = 4;
 
-/// What this thread knows of the job's step that it runs.
+/// What a thread knows of the step that it runs.
 #[derive(Clone, Copy)]
 struct Step {
     is_running: bool,
     yielded: bool,
-    /// The ticks at which its slice began.
+    /// The tick at which its slice began.
     slice_began: u32,
-    /// Jobs that it has submitted.
+    /// How many jobs it has submitted.
     spawned: u32,
 }
 
@@ -54,20 +55,8 @@ thread_local! {
     };
 }
 
-/// A job's step runs on this thread until the answer is dropped.
+/// Marks this thread as running a job's step, until the returned guard is dropped.
 pub(crate) fn begin_step() -> impl Drop {
-    struct Before {
-        was_running: bool,
-    }
-    impl Drop for Before {
-        fn drop(&mut self) {
-            let is_running = self.was_running;
-            STEP.set(Step {
-                is_running,
-                ..STEP.get()
-            });
-        }
-    }
     let was_running = runs_a_job();
     STEP.set(Step {
         is_running: true,
@@ -75,15 +64,20 @@ pub(crate) fn begin_step() -> impl Drop {
         slice_began: ticks(),
         spawned: 0,
     });
-    Before { was_running }
+    on_drop(move || {
+        STEP.set(Step {
+            is_running: was_running,
+            ..STEP.get()
+        });
+    })
 }
 
 pub(crate) fn runs_a_job() -> bool {
     STEP.get().is_running
 }
 
-/// The step submits a job: which one of its jobs that is, from 1 up. Outside of a step
-/// each is the first.
+/// Counts a submission of the current step and returns its number, from 1 up. Outside
+/// of a step it always returns 1.
 pub(crate) fn count_spawn() -> u32 {
     let step = STEP.get();
     if !step.is_running {
@@ -94,29 +88,29 @@ pub(crate) fn count_spawn() -> u32 {
     spawned
 }
 
-/// Whether the job's step that has just ended on this thread gave way.
+/// Whether the step that has just ended on this thread yielded.
 pub(crate) fn yielded() -> bool {
     STEP.get().yielded
 }
 
-// Relaxed, here and below: the ticks order nothing but themselves.
+// Relaxed, here and below: the ticks order no other memory.
 pub(crate) fn ticks() -> u32 {
     CLOCK.load(Relaxed) & !DEMAND
 }
 
-/// Whether a slice that began at those ticks is over.
+/// Whether a slice that began at the tick `began` is over.
 #[inline]
 pub(crate) fn is_slice_over(began: u32) -> bool {
     let clock = CLOCK.load(Relaxed);
     if clock & DEMAND != ASKED {
         ask();
     }
-    // What the demand adds is less than a tick.
+    // The demand bits add less than one tick.
     clock.wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
 }
 
-/// Returns the demand that was. `SeqCst`: a ticker that parks and a call that asks
-/// both change the word, and the one that comes second must see the other.
+/// Sets the demand and returns the one before. `SeqCst`: a ticker that parks and a call
+/// that asks both change the word, and the later one must see the earlier one.
 fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Result<u32, u32> {
     let set = |clock| from(clock & DEMAND).then_some((clock & !DEMAND) | to);
     let before = CLOCK.fetch_update(SeqCst, SeqCst, set);
@@ -128,7 +122,8 @@ fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Result<u32, u32> {
 #[cold]
 fn ask() {
     if set_demand(|_| true, ASKED) == Ok(PARKED) {
-        // One that holds the lock unparks the ticker itself when it has let go.
+        // If `start_ticker` holds the lock, it unparks the ticker itself after its
+        // release.
         if let Ok(ticker) = TICKER.try_read() {
             if let Some((_, ticker)) = &*ticker {
                 ticker.unpark();
@@ -137,7 +132,7 @@ fn ask() {
     }
 }
 
-/// The process that has the ticker, and the ticker: it is started with the first lane.
+/// The process that owns the ticker, and the ticker, which starts with the first lane.
 static TICKER: RwLock<Option<(u32, Thread)>> = RwLock::new(None);
 
 /// Starts the ticker, if this process has none.
@@ -158,7 +153,7 @@ pub(crate) fn start_ticker() -> io::Result<()> {
         }
     };
     drop(ticker);
-    // For a call of `ask` that found it locked.
+    // For a call of `ask` that found the lock held.
     thread.unpark();
     Ok(())
 }
@@ -181,22 +176,28 @@ fn tick() {
     }
 }
 
-/// Gives way to the other jobs of the lane if this one has run for its slice
-/// of 5 to 10 ms; else does nothing, for about a nanosecond.
+/// Yields to the other jobs of the lane if this job's slice of 5 to 10 ms is over.
 ///
-/// For futures on the CPU lane that compute for long without having to wait:
-/// call it in the loop. On [`Backend::Rayon`](crate::Backend::Rayon) a job that
-/// gives way goes behind all that has not run yet, also what comes later, so
-/// that a small job waits for one slice and not for one of each long job; and
-/// when eight others in a row have gone before those that gave way, it is their
-/// turn. On `Backend::Runtime` the order is Tokio's. It is also where such a future
-/// sees its cancellation and a shutdown.
+/// Otherwise it does nothing, at about the cost of one atomic load (see
+/// [cost](crate::guide::cost)). Call it in the loop of a future on the CPU lane that
+/// computes for a long time without waiting. A yield is also the point where such a
+/// future observes its cancellation and a shutdown.
 ///
-/// A closure can't give way; see [`JobContext`](crate::JobContext). Outside a
-/// CPU job, in a process that has a lane, it yields like [`tokio::task::yield_now`], by the same clock.
+/// The order on [`Backend::Rayon`](crate::Backend::Rayon): a job that yields goes
+/// behind all jobs that have not yielded, also behind those that come later. So a small
+/// job waits for one slice, not for one slice of each long job. After eight such jobs
+/// in a row, a job that has yielded gets its turn. On `Backend::Runtime` the order is
+/// Tokio's.
+///
+/// A closure cannot yield; see [`JobContext`](crate::JobContext). Outside a CPU job it
+/// yields like [`tokio::task::yield_now`], once per slice. The clock of the slices runs
+/// only in a process that has a lane.
 ///
 /// # Cancel safety
-/// It holds nothing.
+///
+/// This function is cancel safe: the future holds nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -219,15 +220,17 @@ pub fn yield_if_due() -> Yield {
     }
 }
 
-/// Gives way to the other jobs of the lane, whether this one has run for long
-/// or not.
+/// Yields to the other jobs of the lane, whether or not a slice is over.
 ///
-/// For a future that knows of a good moment: between two batches, say. What
-/// it goes behind stands at [`yield_if_due`], which is for inner loops.
-/// Outside a CPU job it yields like [`tokio::task::yield_now`].
+/// Use it in a future that has a good moment for it, such as between two batches.
+/// [`yield_if_due`] is for inner loops, and describes the order of the jobs. Outside a
+/// CPU job it yields like [`tokio::task::yield_now`].
 ///
 /// # Cancel safety
-/// It holds nothing.
+///
+/// This function is cancel safe: the future holds nothing.
+///
+/// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
@@ -250,9 +253,9 @@ pub fn yield_now() -> Yield {
     }
 }
 
-/// Made by [`yield_if_due`] and [`yield_now`].
+/// A future that yields: returned by [`yield_if_due`] and [`yield_now`].
 #[derive(Debug)]
-#[must_use = "nothing gives way unless this is awaited"]
+#[must_use = "nothing yields unless this is awaited"]
 pub struct Yield {
     only_if_due: bool,
     yielded: bool,

@@ -1,0 +1,28 @@
+//! Whether a body or a response broke because its runtime shuts down.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use tokio::runtime::Handle;
+use tokio::task::coop;
+
+/// Whether the runtime that polls this code is shutting down.
+///
+/// A runtime that shuts down drops its tasks one by one, hyper's connections among
+/// them. Tasks that wait for a dropped connection may still be polled. They see a
+/// broken connection, although the runtime is the cause. Such a task must not return
+/// that error, but stay pending. The runtime drops it next, and that drop reports the
+/// cause.
+///
+/// Not for hot paths: this spawns a task as a probe. A runtime refuses new tasks before
+/// it drops the first one.
+pub(crate) fn this_runtime_is_closing() -> bool {
+    let Ok(runtime) = Handle::try_current() else {
+        return false;
+    };
+    // The runtime has cancelled a refused task before `spawn` returns.
+    let mut probe = coop::unconstrained(runtime.spawn(async {}));
+    let mut cx = Context::from_waker(Waker::noop());
+    matches!(Pin::new(&mut probe).poll(&mut cx), Poll::Ready(Err(_)))
+}

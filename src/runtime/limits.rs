@@ -1,0 +1,78 @@
+//! The setting of the queues' limits.
+
+use tokio::sync::Semaphore;
+
+use super::Builder;
+use crate::build_error::BuildError;
+use crate::priority::Priority;
+
+impl Builder {
+    /// Limits the jobs of a priority: queued, running and suspended ones together.
+    ///
+    /// The limit counts jobs that the lane has accepted and that have not ended. It is at
+    /// least 1. Default: no limit, as with Tokio.
+    ///
+    /// The submitter chooses what happens when the queue is full:
+    ///
+    /// | form | if the queue is full |
+    /// |---|---|
+    /// | [`spawn_cpu`](crate::Handle::spawn_cpu), [`spawn`](crate::Handle::spawn) | the task fails with [`is_queue_full`](crate::JoinError::is_queue_full); the closure is dropped |
+    /// | [`try_spawn_cpu`](crate::Handle::try_spawn_cpu), [`try_spawn`](crate::Handle::try_spawn) | an error that hands the closure back |
+    /// | [`admit`](crate::Handle::admit) | waits for a permit, in FIFO order |
+    /// | [`try_admit`](crate::Handle::try_admit) | an error, before there is a closure |
+    ///
+    /// **A job submits by its own permit**, at any priority. So a job that waits for
+    /// another job never waits for the permit that it holds itself. The permit is released
+    /// when the job, and all jobs submitted by that permit, have ended. A closure has
+    /// ended when it has returned, even if its task was dropped before. The rule holds on
+    /// the job's thread, and inside futures that the job passes to `spawn_io` as long as
+    /// the job holds its permit. So the limit counts jobs that come from outside, each with
+    /// all jobs that it submits.
+    ///
+    /// Some code on the lane's threads belongs to no known job: a rayon child that another
+    /// thread has stolen, a `tokio::spawn` or `spawn_blocking` on `Backend::Runtime`,
+    /// `install`, thread hooks, destructors. Such code submits without a permit, and so do
+    /// futures that it passes to `spawn_io`. A thread that the job itself has started needs
+    /// a permit, like any other thread.
+    ///
+    /// **The limit bounds memory.** If a queued job is cancelled, its task fails at once.
+    /// The permit is released later: when the job's turn comes and its captures are
+    /// dropped. So callers that give up and try again cannot pile up captures.
+    ///
+    /// A [`stream_from_cpu`](crate::Handle::stream_from_cpu) is a job. A full queue refuses
+    /// it, and its reader gets the error.
+    ///
+    /// **The limit applies to this priority alone.** The other priorities stay unlimited,
+    /// and there [`try_admit`](crate::Handle::try_admit) succeeds until the lane closes.
+    ///
+    /// With as many jobs as threads there is no queue: the threads idle between the end
+    /// of a job and the next submission. To shed load, use
+    /// threads x (longest useful wait / time of a job); see
+    /// [overload](crate::guide::overload). A limited queue costs each job two small
+    /// allocations, and the semaphore's lock, which is held for a few instructions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use twolane::{CpuRuntime, Priority};
+    /// let settings = CpuRuntime::builder().queue_limit(Priority::Normal, 64);
+    /// ```
+    pub fn queue_limit(mut self, priority: Priority, jobs: usize) -> Self {
+        self.queue_limits[priority.index()] = Some(jobs);
+        self
+    }
+
+    pub(super) fn check_queue_limits(&self) -> Result<(), BuildError> {
+        let max = Semaphore::MAX_PERMITS;
+        for (priority, limit) in Priority::ALL.into_iter().zip(self.queue_limits) {
+            if let Some(asked) = limit.filter(|jobs| !(1..=max).contains(jobs)) {
+                return Err(BuildError::QueueLimit {
+                    priority,
+                    asked,
+                    max,
+                });
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,157 @@
+//! The settings of the threads' nice values.
+
+use super::Builder;
+use crate::build_error::BuildError;
+use crate::os::nice::{self, Niceness};
+use crate::priority::Priority;
+
+/// By priority: High, Normal, Low.
+pub(super) const DEFAULT_NICE: [u8; Priority::ALL.len()] = [8, 16, 19];
+
+impl Builder {
+    /// Sets by how much the threads of a priority raise their nice value: 0 to 19.
+    ///
+    /// Default: 8 for [`High`](Priority::High), 16 for [`Normal`](Priority::Normal), 19
+    /// for [`Low`](Priority::Low). It needs no privilege. Platforms other than Linux have
+    /// no nice values for threads; there this setting has no effect.
+    ///
+    /// On Linux the nice value decides how threads share a core that several of them
+    /// want. One step is a factor of 1.25. By default the I/O lane gets six times the time
+    /// that High gets, High six times what Normal gets, and Normal twice what Low gets.
+    /// Each gets its share, so no thread starves. A thread whose core no other thread
+    /// wants has all of it, so the throughput of the CPU lane stays the same.
+    ///
+    /// # Why these values
+    ///
+    /// A thread that wakes up gets the core at once if the running thread's nice value is
+    /// much higher. Otherwise it waits for the end of a slice (milliseconds). From a
+    /// distance of 8 on, that wait is the exception. So the distance from 0 to 16 is cut
+    /// in half. The measurements are in the
+    /// [guide](crate::guide::late_job#why-these-nice-values).
+    ///
+    /// # Effect on other processes
+    ///
+    /// Nice values count among the threads of one cgroup (and, with the kernel's autogroup,
+    /// of one session). A container or a systemd service is a cgroup of its own: its
+    /// neighbours on the host neither gain nor lose. But another process in the *same*
+    /// cgroup that computes at nice 0 gets the cores before the CPU lane, 36 to 1. If the
+    /// lane has to compete there, raise its values less, or use
+    /// [`without_nice`](Self::without_nice).
+    ///
+    /// # Limits
+    ///
+    /// The base is the nice value of the thread that made the first lane of the process.
+    /// The sum is 19 at most. So in a process that was started at 11 or more, all
+    /// priorities share the cores evenly. A sandbox may refuse to raise the value. Then
+    /// jobs run without it, the lane logs a warning once, and `Debug` of the handle shows
+    /// the refusal.
+    ///
+    /// Normal and Low must not have a lower value than a more urgent priority, defaults
+    /// included. To raise High above 16, raise Normal (and Low) as well.
+    /// [`without_nice`](Self::without_nice) sets all three to 0, and later calls start
+    /// from there.
+    ///
+    /// # Side effects
+    ///
+    /// - **Threads that a job starts inherit its value**, and cannot lower it again. On the
+    ///   rayon backend this includes threads of the I/O runtime's blocking pool, if
+    ///   `tokio::task::spawn_blocking` (or a DNS lookup of Tokio) starts them directly in a
+    ///   job. Such threads stay, and serve the I/O lane too, until they have been idle for
+    ///   10 s; with steady traffic they never end. Call `spawn_blocking` through
+    ///   [`spawn_io`](crate::Handle::spawn_io) instead: then an I/O thread starts them.
+    /// - **A lock that a job holds** stays held while the job waits for a core. Don't let
+    ///   the I/O lane wait for such a lock. twolane itself takes no such lock where jobs
+    ///   are submitted, woken and awaited, except for two: that of a limited queue's semaphore,
+    ///   which is locked for a few instructions, and of the registry that holds a job whose
+    ///   task has moved from a lane thread to an I/O thread. It takes such locks when a lane
+    ///   is built or has shut down, and when the process's default handle is set. Tokio and rayon
+    ///   have such locks too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use twolane::{CpuRuntime, Priority};
+    /// let settings = CpuRuntime::builder().nice(Priority::High, 5).nice(Priority::Normal, 10);
+    /// ```
+    pub fn nice(mut self, priority: Priority, raise_by: u8) -> Self {
+        self.nice[priority.index()] = raise_by;
+        self
+    }
+
+    /// Leaves the nice value of all threads as it is.
+    ///
+    /// The CPU lane then competes with the I/O lane, and its priorities with one another,
+    /// as equals.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().without_nice();
+    /// ```
+    pub fn without_nice(mut self) -> Self {
+        self.nice = Default::default();
+        self
+    }
+
+    /// Sets whether the threads of [`Low`](Priority::Low) run in the kernel's idle class.
+    ///
+    /// Default: no. The class is `SCHED_IDLE`, with nice 19 whatever else is set. It needs
+    /// no privilege. On platforms other than Linux this setting has no effect. Feature
+    /// `idle-class`.
+    ///
+    /// The kernel treats a core that runs only such threads as idle, and puts threads that
+    /// wake up there. With nice values alone, two High threads that wake up together may
+    /// queue for one core, for milliseconds, while another core runs Low's work. The
+    /// measurements are in the guide: [`object_store`](crate::guide::object_store).
+    ///
+    /// The price: such a thread gets a tenth of what a thread of Normal gets, and next to
+    /// nothing beside the I/O lane or another process at nice 0 (1 to 340). It starves as
+    /// long as the others want all cores. A thread that waits for a lock that it holds (the
+    /// allocator's, for example) waits as long. Threads that Low's jobs start are of that
+    /// class as well. So use it for work that can wait until some cores are idle, in a
+    /// process where that happens regularly.
+    ///
+    /// If a sandbox refuses the class, the lane logs a warning once, and jobs run at
+    /// nice 19.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().idle_class_for_low(true);
+    /// ```
+    #[cfg(feature = "idle-class")]
+    pub fn idle_class_for_low(mut self, idle: bool) -> Self {
+        self.idle_class_for_low = idle;
+        self
+    }
+
+    /// By priority, for threads that start with `base_nice`.
+    pub(super) fn niceness(&self, base_nice: i32) -> [Niceness; Priority::ALL.len()] {
+        Priority::ALL.map(|priority| match priority {
+            #[cfg(feature = "idle-class")]
+            Priority::Low if self.idle_class_for_low => Niceness::IDLE,
+            _ => Niceness::raised_by(base_nice, self.nice[priority.index()]),
+        })
+    }
+
+    pub(super) fn check_nice(&self) -> Result<(), BuildError> {
+        let of = |priority: Priority| (priority, self.nice[priority.index()]);
+        for priority in Priority::ALL {
+            if of(priority).1 > nice::MAX_NICE {
+                let asked = of(priority).1;
+                return Err(BuildError::Nice {
+                    priority,
+                    asked,
+                    max: nice::MAX_NICE,
+                });
+            }
+        }
+        for pair in Priority::ALL.windows(2) {
+            let (urgent, patient) = (of(pair[0]), of(pair[1]));
+            if urgent.1 > patient.1 {
+                return Err(BuildError::NiceOrder { urgent, patient });
+            }
+        }
+        Ok(())
+    }
+}
