@@ -1,43 +1,54 @@
 //! Keep CPU work from freezing your Tokio service.
 //!
-//! A Tokio runtime serves I/O well until somebody computes on it; then timers,
-//! health checks and sockets wait. twolane gives a process two lanes: the **I/O
-//! lane** is the Tokio runtime that you have; the **CPU lane** is a fixed set of
-//! threads for what computes. CPU-heavy closures and futures go to the CPU lane,
-//! and everything they do by way of I/O runs on the I/O lane, and comes back
-//! whole.
+//! A Tokio runtime serves I/O well until one of its tasks computes for long; then
+//! timers, health checks and sockets wait. twolane gives a process two lanes. The
+//! **I/O lane** is the Tokio runtime that you have. The **CPU lane** is a fixed set
+//! of threads for work that computes. All I/O of the CPU lane's jobs runs on the I/O
+//! lane, and on Linux the kernel gives the I/O lane a core whenever it wants one.
 //!
 //! ```
-//! use twolane::CpuRuntime;
-//!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let cpu = CpuRuntime::new()?; // the surrounding Tokio runtime is the I/O lane
-//!     let bytes = vec![7_u8; 1 << 16];
-//!     // A closure, on the CPU lane; par_iter inside uses the same threads.
-//!     let sum = cpu.spawn_cpu(move || bytes.iter().map(|b| u64::from(*b)).sum::<u64>()).await?;
+//!     let cpu = twolane::CpuRuntime::new()?; // the surrounding Tokio runtime is the I/O lane
+//!     // A closure, on the CPU lane; `par_iter` inside uses the same threads.
+//!     let sum = cpu.spawn_cpu(|| (1..=1_000_u64).sum::<u64>()).await?;
 //!     // A future, polled on the CPU lane, whose I/O runs on the I/O lane.
 //!     let rows = cpu.spawn(async {
 //!         let page = twolane::spawn_io(async { "a,b,c" }).await?;
 //!         Ok::<_, twolane::JoinError>(page.split(',').count())
 //!     });
-//!     assert_eq!((sum, rows.await??), (7 << 16, 3));
+//!     assert_eq!((sum, rows.await??), (500_500, 3));
 //!     cpu.shutdown().await;
 //!     Ok(())
 //! }
 //! ```
 //!
+//! [`CpuRuntime::builder`] has the [settings](guide::settings). The repository's
+//! `examples/axum.rs` is a whole service in one file.
+//!
 //! You may know the parts of this as *DedicatedExecutor*, as *`spawn_blocking`
 //! for CPU work*, or as *a separate runtime for CPU-bound tasks*.
+//!
+//! # The guide
+//!
+//! [`guide`] has a page for each question: [the stall](guide::stall) that two runtimes
+//! cause when they share a client, [priorities](guide::late_job),
+//! [object_store](guide::object_store), [overload](guide::overload),
+//! [shutdown](guide::shutdown), [containers](guide::containers),
+//! [cost](guide::cost), [settings](guide::settings), [metrics](guide::metrics),
+//! [backends](guide::backends).
 //!
 //! # When to use what
 //!
 //! | what you have | use |
 //! |---|---|
 //! | a closure that computes, from about 100 µs on | [`spawn_cpu`](Handle::spawn_cpu) |
+//! | a long loop in a closure | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
 //! | a future that computes between its `.await`s | [`spawn`](Handle::spawn) |
+//! | a long loop in a future | [`yield_if_due`] |
+//! | a good moment in a future to let others go first | [`yield_now`] |
 //! | a request made inside a job | [`spawn_io`], or [`send_io`](RequestBuilderExt::send_io) for reqwest |
-//! | a client whose every request shall be on the I/O lane | [`IoLayer`] for tower services (hyper-util, tonic), [`IoConnector`] for object_store |
+//! | a client that always uses the I/O lane | [`IoLayer`] for tower services (hyper-util, tonic), [`IoConnector`] for object_store |
 //! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](Handle::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | a client, pool or connection to be made inside a job | [`in_io_context`], or [`spawn_io`] |
@@ -47,39 +58,34 @@
 //! | more load than the lane can serve | [`Builder::queue_limit`]: [`try_spawn_cpu`](Handle::try_spawn_cpu) sheds it, [`admit`](Handle::admit) holds it back |
 //! | work that is of no use after a while | a timeout around its [`Task`], or [`Permit::with_deadline`] |
 //! | many tasks | [what joins futures](Task#many-tasks) |
-//! | a long loop in a future | [`yield_if_due`] |
-//! | a good moment in a future to let others go first | [`yield_now`] |
-//! | a long loop in a closure | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
 //! | a wait for any of it on a plain thread | [`Task::wait`] |
-//! | what became of all the jobs | [`Handle::metrics`] |
+//! | counts of what became of the jobs | [`Handle::metrics`] |
 //! | a test with Tokio's paused clock | `Builder::hold_paused_clock` (feature `test-util`) |
 //!
-//! Work of less than some 100 µs is best offloaded in slices of a millisecond, or
-//! done where it is: [`Handle`] says what an offload costs. File I/O and blocking
-//! drivers belong on [`tokio::task::spawn_blocking`], which has threads to spare;
-//! the CPU lane has as many as there are cores.
+//! Offload work of less than 100 µs in slices of a millisecond, or compute it where it
+//! is: [cost](guide::cost). File I/O and blocking drivers belong on
+//! [`tokio::task::spawn_blocking`], which has threads to spare; the CPU lane has one
+//! per core.
 //!
 //! # What holds
 //!
-//! - A [`Task`] that is dropped cancels its job: queued, it never runs.
-//! - A queue with a [limit](Builder::queue_limit) holds no more jobs from outside
-//!   than that, whatever their callers do, so it bounds memory; it serves waiters in
-//!   FIFO order; and no job waits for a permit that it holds itself.
-//! - The [counters](Metrics) balance: what was submitted is there, or has ended in
+//! - Dropping a [`Task`] cancels its job: a queued job never runs.
+//! - A queue with a [limit](Builder::queue_limit) bounds memory, whatever its callers
+//!   do. It serves waiters in FIFO order, and no job waits for a permit that it holds
+//!   itself.
+//! - The [counters](Metrics) balance: each submitted job is there, or has ended in
 //!   one way.
 //! - Awaiting what is ready spends Tokio's [cooperative budget](tokio::task::coop), as
-//!   Tokio's own types do: a loop over finished tasks, or over a buffered stream, lets
-//!   other tasks have their turns.
-//! - A panic reaches the awaiter, payload intact, and goes no further.
+//!   Tokio's own types do.
+//! - A panic reaches the awaiter with its payload, and goes no further.
 //! - A body or stream that is cut short is an error, never an end.
-//! - A shutdown, in any form, from anywhere, hangs nothing and loses nothing in
-//!   silence: a job that never runs is told to its task, or to the log if it was
-//!   detached. The table is at [`CpuRuntime`].
-//! - On Linux the I/O lane gets a core when it wants one, while all of them
-//!   compute: the CPU lane's threads weigh less, by priority
-//!   ([`Builder::nice`]). Under a CPU quota the lane leaves a part of it to the
+//! - No task hangs at a shutdown, in any form and from anywhere, and `shutdown_timeout`
+//!   bounds the wait for running jobs. A job that never runs reports the reason through its `Task`, or logs a warning if it was detached. The table is
+//!   at [`CpuRuntime`].
+//! - On Linux the I/O lane gets a core when it wants one, while all of them compute
+//!   ([`Builder::nice`]). Under a CPU quota the lane leaves a part of the quota to the
 //!   I/O lane ([`Builder::throttle_to_quota`]).
-//! - A job never starts on the stack of a rayon worker that waits inside another.
+//! - A job never starts on the stack of a rayon worker that waits inside another job.
 //! - The submitter's `tracing` span and subscriber go with the job. Task-locals
 //!   ([`tokio::task_local!`]) do not.
 //!
@@ -87,29 +93,31 @@
 //!
 //! | feature | default | gives |
 //! |---|---|---|
-//! | `tracing` | yes | spans and subscribers carried into jobs; a log of what has no other way out |
+//! | `tracing` | yes | spans and subscribers carried into jobs; a log of what no task can report |
 //! | `http-body` | no | [`Handle::body_from_io`], [`Handle::response_from_io`]: for any [`http_body::Body`] and HTTP client |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
 //! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`; implies `http-body` |
 //! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
-//! | `metrics` | no | histograms of queue wait and run time in [`Metrics`]; two to four readings of the clock for each job |
+//! | `metrics` | no | histograms of queue wait and run time in [`Metrics`]; each job reads the clock two to four times |
 //! | `idle-class` | no | `Builder::idle_class_for_low`, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
-//! Linux is where it is tested. For Windows and macOS it is compiled, not run:
-//! there it should work, without weights and quotas.
+//! axum and other servers need no feature. Tested on Linux. For Windows and macOS the
+//! crate is compiled and not run; there, threads have no nice values, and CPU quotas
+//! are not seen.
 //!
 //! # Public dependencies
 //!
 //! Types and traits of `tokio`, `http`, `http-body`, `bytes` and
 //! `futures-core` 0.3 are in this crate's interface, with `tower-service` and
-//! `tower-layer` 0.3, reqwest 0.13 and object_store by feature. A new
-//! incompatible release of one that others pin (DataFusion 55 pins object_store
-//! 0.13) gets a feature of its own, with the version in its name, in a minor
-//! release of this crate, over the same code; both can be on at once. The
-//! feature of the older one goes in a breaking release, not before what pins it
-//! has moved on. A feature without a version means one version until this
-//! crate's next breaking release.
+//! `tower-layer` 0.3, reqwest 0.13 and object_store by feature.
+//!
+//! Other crates pin some of these (DataFusion 55 pins object_store 0.13). A new
+//! incompatible release of such a dependency gets a feature of its own, with the
+//! version in its name, in a minor release of this crate. Both features share the
+//! same code, and both can be on at once. A breaking release removes the older
+//! feature, once the crates that pin the older version have moved on. A feature
+//! without a version means one version until this crate's next breaking release.
 
 #![forbid(unsafe_code)]
 // Without all features some of the links above lead nowhere.
@@ -127,6 +135,8 @@ mod block_on;
 mod bridge;
 mod build_error;
 mod error;
+mod guard;
+pub mod guide;
 mod handle;
 mod io;
 mod io_lane;
@@ -163,10 +173,10 @@ pub use metrics::Metrics;
 pub use os::sizing::default_threads;
 pub use priority::Priority;
 pub use runtime::{Builder, CpuRuntime, Shutdown};
-pub use task::budget::{Yield, yield_if_due, yield_now};
+pub use task::slice::{Yield, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
 
 /// The README's code, compiled.
-#[cfg(all(doctest, feature = "reqwest"))]
+#[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,0 +1,55 @@
+//! The guide: one page for each question.
+//!
+//! | you ask | page |
+//! |---|---|
+//! | Why is a request late on a runtime that has nothing else to do? | [`stall`] |
+//! | How does a small job pass a long queue? Why does the I/O lane always get a core? | [`late_job`] |
+//! | How do I use object_store or DataFusion? | [`object_store`] |
+//! | What happens with more load than the lane can serve? How do I cancel work? | [`overload`] |
+//! | In which order do I shut down, and what becomes of each job? | [`shutdown`] |
+//! | What changes under a CPU quota? | [`containers`] |
+//! | What does an offload cost, and what work is worth one? | [`cost`] |
+//! | What can I set? | [`settings`] |
+//! | What do the counters mean? | [`metrics`] |
+//! | Which backend, and what is safe on it? | [`backends`] |
+//!
+//! The pages are also the files of `docs/` in the repository. All figures of this
+//! crate's documentation are there, each beside the command that prints it.
+
+// For the links of the pages.
+#[allow(unused_imports)]
+use crate::*;
+
+/// In a page, `[text][stall]` leads to the file of that name where the repository is
+/// read, and to the module here: of two definitions of a link, the first one counts.
+/// A page whose code needs a feature is empty without it.
+macro_rules! pages {
+    ($($name:ident: $file:literal $(if $feature:literal)?;)*) => {$(
+        /// [stall]: crate::guide::stall
+        /// [late_job]: crate::guide::late_job
+        /// [late_job_nice]: crate::guide::late_job#why-these-nice-values
+        /// [object_store]: crate::guide::object_store
+        /// [overload]: crate::guide::overload
+        /// [shutdown]: crate::guide::shutdown
+        /// [containers]: crate::guide::containers
+        /// [cost]: crate::guide::cost
+        /// [settings]: crate::guide::settings
+        /// [metrics]: crate::guide::metrics
+        /// [backends]: crate::guide::backends
+        #[cfg_attr(all($(feature = $feature)?), doc = include_str!($file))]
+        pub mod $name {}
+    )*};
+}
+
+pages! {
+    stall: "../docs/stall.md";
+    late_job: "../docs/late_job.md";
+    object_store: "../docs/object_store.md" if "object_store_0_14";
+    overload: "../docs/overload.md";
+    shutdown: "../docs/shutdown.md";
+    containers: "../docs/containers.md";
+    cost: "../docs/cost.md";
+    settings: "../docs/settings.md";
+    metrics: "../docs/metrics.md";
+    backends: "../docs/backends.md";
+}
