@@ -1,5 +1,5 @@
 //! What a timeout around CPU work saves: with `spawn_blocking` nothing, since the
-//! closure goes on though nobody waits for it; with a task of twolane's all that
+//! closure goes on without an awaiter; with a task of twolane's all that
 //! had not been computed yet.
 //!
 //! Each half second four requests, which ask for 200 ms of computing each, on two

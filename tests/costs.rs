@@ -15,7 +15,7 @@ static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
 const JOBS: usize = 10_000;
 
 /// Allocations and bytes for each job that `submit` makes while the lane's only
-/// thread is held: nobody else allocates.
+/// thread is held: nothing else allocates.
 fn each<T: Send + 'static>(
     backend: Backend,
     submit: impl Fn(&Handle, usize) -> Task<T>,

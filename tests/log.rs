@@ -1,6 +1,4 @@
-//! What reaches the log because nobody else would be told?
-
-#![cfg(feature = "tracing")]
+//! What reaches the log because no task would carry it?
 
 mod support;
 
@@ -95,7 +93,7 @@ fn a_panic_that_no_task_will_carry() {
     let expect_panic = |text: &str| {
         let line = log.next();
         assert!(
-            line.starts_with("ERROR request: a job that nobody awaits panicked")
+            line.starts_with("ERROR request: a job without an awaiter panicked")
                 && line.contains(text),
             "{line}"
         );
@@ -223,7 +221,7 @@ fn detached_jobs_that_a_shutdown_drops() {
     }
 }
 
-/// Who detaches afterwards can't have seen it either.
+/// A task that is detached afterwards can't have seen it either.
 #[test]
 fn jobs_that_are_detached_when_it_is_too_late() {
     let _limit = time_limit();

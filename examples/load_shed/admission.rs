@@ -1,5 +1,5 @@
-//! A tower layer: a request goes on when the CPU lane's queue has a place for its
-//! job, and takes that place with it.
+//! A tower layer: a request goes on when the CPU lane's queue has a permit for its job,
+//! and takes that permit with it.
 //!
 //! Alone it is backpressure. Under `tower::load_shed`, which takes a service that
 //! is not ready at once for overloaded, it is load shedding.
@@ -14,10 +14,10 @@ use http::Request;
 use tower::{BoxError, Layer, Service};
 use twolane::{Admit, Handle, Permit};
 
-/// In the request's extensions: the place in the queue that its job goes in by.
+/// In the request's extensions: the permit by which its job is submitted.
 ///
-/// Extensions are cloned with their request and a place can't be, so whoever asks
-/// first has it. If nobody does it is given back with the request.
+/// Extensions are cloned with their request, and a permit cannot be cloned. So the first
+/// handler that calls `take` gets it. Without such a call it is released with the request.
 #[derive(Clone)]
 pub struct Admitted(Arc<Mutex<Option<Permit>>>);
 
@@ -54,13 +54,13 @@ impl<S> Layer<S> for AdmissionLayer {
 pub struct Admission<S> {
     inner: S,
     lane: Handle,
-    /// Its turn in the queue of those who wait. Kept from one poll to the next,
-    /// else it would start at the end each time.
+    /// Its turn in the queue of waiters. Kept from one poll to the next: a new one would
+    /// start at the end each time.
     admit: Option<Admit>,
     permit: Option<Permit>,
 }
 
-/// Neither a turn nor a place goes to the clone: each request has its own.
+/// The clone gets neither the turn nor the permit: each request has its own.
 impl<S: Clone> Clone for Admission<S> {
     fn clone(&self) -> Self {
         AdmissionLayer::new(self.lane.clone()).layer(self.inner.clone())
@@ -76,7 +76,7 @@ where
     type Future = MapErr<S::Future, fn(S::Error) -> BoxError>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // First, so that a place is not held while something else is waited for.
+        // First, so that no permit is held during this wait.
         ready!(self.inner.poll_ready(cx)).map_err(Into::into)?;
         if self.permit.is_none() {
             let admit = self.admit.get_or_insert_with(|| self.lane.admit());

@@ -1,5 +1,5 @@
 //! What must hold for twolane's service after the load: it sheds nothing while it
-//! is idle, and clients that went away have left no place taken.
+//! is idle, and clients that went away hold no permit of the queue.
 
 use std::time::{Duration, Instant};
 
@@ -14,22 +14,22 @@ const ONE_BY_ONE: usize = 20;
 const QUIET_WITHIN: Duration = Duration::from_secs(3);
 
 /// Says what was found. False if something does not hold.
-pub async fn all(server: &Running, places: usize) -> Result<bool, BoxError> {
+pub async fn all(server: &Running, limit: usize) -> Result<bool, BoxError> {
     let mut hold = true;
     for path in ["/work", "/plain"] {
         let url = server.url(path);
         become_quiet(server).await?;
         let idle = one_by_one(&url).await?;
-        go_away(&url, 3 * places).await;
+        go_away(&url, 3 * limit).await;
         let quiet = become_quiet(server).await?;
-        let at_once = served_at_once(&url, places).await;
+        let at_once = served_at_once(&url, limit).await;
         let took = quiet.map_or("NEVER".to_owned(), |took| format!("after {took:.0?}"));
         println!(
             "{path:<7} idle: {idle} of {ONE_BY_ONE} served; {} clients came and went: \
-             quiet {took}; then {at_once} of {places} at once served",
-            3 * places
+             quiet {took}; then {at_once} of {limit} at once served",
+            3 * limit
         );
-        hold &= idle == ONE_BY_ONE && quiet.is_some() && at_once == places;
+        hold &= idle == ONE_BY_ONE && quiet.is_some() && at_once == limit;
     }
     Ok(hold)
 }
@@ -43,16 +43,16 @@ async fn one_by_one(url: &Uri) -> Result<usize, BoxError> {
     Ok(served)
 }
 
-/// More than there are places for, and all gone before most of them are served.
+/// More clients than permits, and all gone before most of them are served.
 async fn go_away(url: &Uri, clients: usize) {
     let client = Client::new();
     let asked = join_all((0..clients).map(|_| client.get(url)));
     drop(tokio::time::timeout(Duration::from_millis(25), asked).await);
 }
 
-async fn served_at_once(url: &Uri, places: usize) -> usize {
+async fn served_at_once(url: &Uri, limit: usize) -> usize {
     let client = Client::new();
-    let asked = join_all((0..places).map(|_| client.get(url))).await;
+    let asked = join_all((0..limit).map(|_| client.get(url))).await;
     let is_ok = |asked: &Result<_, _>| matches!(asked, Ok((StatusCode::OK, _)));
     asked.iter().filter(|asked| is_ok(asked)).count()
 }

@@ -17,7 +17,7 @@ impl Running {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--serve", &server.contender.name(), "--port", "0"]);
         command.args(["--slices", &server.work.slices.to_string()]);
-        command.args(["--places", &server.places.to_string()]);
+        command.args(["--limit", &server.limit.to_string()]);
         let mut child = command.stdout(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take().expect("it is piped");
         // From here on it ends with this.

@@ -23,17 +23,17 @@ pub struct Found {
     pub health: Latencies,
 }
 
-pub fn all(work: Work, threads: usize, places: usize, quick: bool) -> Result<ExitCode, BoxError> {
+pub fn all(work: Work, threads: usize, limit: usize, quick: bool) -> Result<ExitCode, BoxError> {
     let seconds = |quick_s, else_s| Duration::from_secs_f64(if quick { quick_s } else { else_s });
     let mut clients = tokio::runtime::Builder::new_current_thread();
     let clients = clients.enable_all().build()?;
-    let server = |contender, places| Server {
+    let server = |contender, limit| Server {
         contender,
         work,
-        places,
+        limit,
     };
 
-    let twolane = Running::start(&server(Contender::Twolane, places))?;
+    let twolane = Running::start(&server(Contender::Twolane, limit))?;
     let capacity = load::capacity(twolane.url("/work"), 2 * threads, seconds(1.0, 4.0));
     let capacity = clients.block_on(capacity)?;
     let load = Load {
@@ -41,7 +41,7 @@ pub fn all(work: Work, threads: usize, places: usize, quick: bool) -> Result<Exi
         warm_up: seconds(0.5, 2.0),
         counted: seconds(1.5, 10.0),
     };
-    table::head(&load, capacity, threads, places);
+    table::head(&load, capacity, threads, limit);
     let (warm_up, counted) = (seconds(0.1, 0.5), seconds(0.5, 3.0));
     table::row(
         &Found {
@@ -53,24 +53,24 @@ pub fn all(work: Work, threads: usize, places: usize, quick: bool) -> Result<Exi
     );
     drop(twolane);
 
-    for (contender, places) in [
-        (Contender::Inline, places),
-        (Contender::SpawnBlocking, places),
-        (Contender::SpawnBlockingLimited, places),
+    for (contender, limit) in [
+        (Contender::Inline, limit),
+        (Contender::SpawnBlocking, limit),
+        (Contender::SpawnBlockingLimited, limit),
         (Contender::SpawnBlockingLimited, threads),
-        (Contender::Twolane, places),
+        (Contender::Twolane, limit),
     ] {
-        let running = Running::start(&server(contender, places))?;
+        let running = Running::start(&server(contender, limit))?;
         let mut found = under_load(&clients, &running, &load)?;
         found.name = match contender {
             Contender::Inline | Contender::SpawnBlocking => contender.name(),
-            _ => format!("{}, {places} places", contender.name()),
+            _ => format!("{}, limit {limit}", contender.name()),
         };
         table::row(&found, &load);
         if contender == Contender::Twolane {
             table::what_to_look_for();
-            if !clients.block_on(checks::all(&running, places))? {
-                println!("\nNOT SO HERE: a request was shed without need, or a place got lost.");
+            if !clients.block_on(checks::all(&running, limit))? {
+                println!("\nNOT SO HERE: a request was shed without need, or a permit got lost.");
                 return Ok(ExitCode::FAILURE);
             }
         }

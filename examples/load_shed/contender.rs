@@ -31,7 +31,7 @@ impl Contender {
 pub struct Server {
     pub contender: Contender,
     pub work: Work,
-    pub places: usize,
+    pub limit: usize,
 }
 
 impl Server {
@@ -45,13 +45,13 @@ impl Server {
         // The lane lives as long as its service.
         let (router, _lane) = match self.contender {
             Contender::Twolane => {
-                let (router, cpu) = service::router(self.work, self.places)?;
+                let (router, cpu) = service::router(self.work, self.limit)?;
                 (router, Some(cpu))
             }
             Contender::Inline => (others::inline(self.work), None),
             Contender::SpawnBlocking => (others::spawn_blocking(self.work), None),
             Contender::SpawnBlockingLimited => {
-                let router = others::spawn_blocking_limited(self.work, self.places);
+                let router = others::spawn_blocking_limited(self.work, self.limit);
                 (router, None)
             }
         };

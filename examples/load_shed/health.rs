@@ -8,7 +8,8 @@ use tower::BoxError;
 use crate::client::{Client, Latencies};
 
 const EVERY: Duration = Duration::from_millis(5);
-/// Whoever has no answer that long after the end is counted by that.
+/// Requests without an answer that long after the end are recorded with the latency
+/// that they have then.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// On a thread of its own, which sleeps by the kernel's timer: Tokio's counts in

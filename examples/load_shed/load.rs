@@ -1,6 +1,5 @@
-//! Requests for `/work`: as many a second as there shall be, whether or not those
-//! before them are answered; or one after the other, to find out how many the
-//! service can do.
+//! Requests for `/work`: a fixed number per second, whether or not the earlier ones are
+//! answered; or one after the other, to find out how many the service can do.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -20,13 +20,13 @@
 //! - `inline`: the work in the handler.
 //! - `spawn_blocking`: the work in `tokio::task::spawn_blocking`.
 //! - `spawn_blocking_limited`: that behind tower's `concurrency_limit` and
-//!   `load_shed`; once with as many places as twolane's queue, once with one
+//!   `load_shed`; once with as many permits as twolane's queue, once with one
 //!   per thread.
 //!
 //! Requests are sent when they are due, whatever has been answered by then, and
 //! latency counts from there. A client gives up after a second. It is asked
 //! afterwards whether twolane's service sheds nothing while it is idle, and
-//! whether the clients that went away left any place in the queue taken.
+//! whether clients that went away still hold permits of the queue.
 //!
 //! # What it does not measure
 //!
@@ -37,13 +37,10 @@
 //! # How to run it
 //!
 //! ```text
-//! cargo run --release --example load_shed --features tower,metrics              # a minute and a half
-//! cargo run --release --example load_shed --features tower,metrics -- --quick   # 20 seconds
-//! cargo run --release --example load_shed --features tower,metrics -- --serve twolane --port 8080
+//! cargo run --release --example load_shed              # a minute and a half
+//! cargo run --release --example load_shed -- --quick   # 20 seconds
+//! cargo run --release --example load_shed -- --serve twolane --port 8080
 //! ```
-
-// In a program `pub` is no promise to anybody.
-#![allow(unreachable_pub)]
 
 mod admission;
 mod checks;
@@ -81,7 +78,7 @@ struct Args {
     /// Requests that may be taken on at a time, where there is a limit; 8 per
     /// thread of the CPU lane unless given
     #[arg(long)]
-    places: Option<usize>,
+    limit: Option<usize>,
     /// A few seconds for each contender
     #[arg(long)]
     quick: bool,
@@ -91,17 +88,17 @@ fn main() -> Result<ExitCode, BoxError> {
     let args = Args::parse();
     let work = args.slices.map_or_else(Work::calibrated, Work::of);
     let threads = twolane::default_threads()?;
-    let places = args.places.unwrap_or(8 * threads);
+    let limit = args.limit.unwrap_or(8 * threads);
     match args.serve {
         Some(contender) => {
             let server = Server {
                 contender,
                 work,
-                places,
+                limit,
             };
             server.run(args.port)?;
             Ok(ExitCode::SUCCESS)
         }
-        None => compare::all(work, threads, places, args.quick),
+        None => compare::all(work, threads, limit, args.quick),
     }
 }

@@ -22,9 +22,9 @@ pub fn spawn_blocking(work: Work) -> Router {
     with_health(Router::new().route("/work", get(handler).post(handler)))
 }
 
-/// At most `places` at a time, as far as their clients stay: a place is free when
+/// At most `limit` at a time, as far as their clients stay: a permit is released when
 /// its client has gone, although the closure runs on.
-pub fn spawn_blocking_limited(work: Work, places: usize) -> Router {
+pub fn spawn_blocking_limited(work: Work, limit: usize) -> Router {
     let limit = ServiceBuilder::new()
         .layer(HandleErrorLayer::new(async |error: BoxError| {
             unavailable(&error)
@@ -32,7 +32,7 @@ pub fn spawn_blocking_limited(work: Work, places: usize) -> Router {
         .load_shed()
         // axum makes a service of the layers for each connection. tower's plain
         // `concurrency_limit` would then count for each one from zero.
-        .layer(GlobalConcurrencyLimitLayer::new(places));
+        .layer(GlobalConcurrencyLimitLayer::new(limit));
     let handler = move || on_a_blocking_thread(work);
     let routes = get(handler).post(handler).layer(limit);
     with_health(Router::new().route("/work", routes))

@@ -1,6 +1,6 @@
 -- wrk sends the next request of a connection as soon as it has an answer. Here it
 -- waits for its turn in a timetable that all connections of the thread share:
--- RATE requests a second. Who is late, because its answer was, goes at once.
+-- RATE requests a second. A request that is late, because the answer before it was, goes at once.
 --
 --   RATE=300 wrk -t1 -c256 -d10s --latency -s paced.lua http://127.0.0.1:8080/work
 --

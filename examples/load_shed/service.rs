@@ -20,8 +20,8 @@ use crate::work::Work;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The runtime that surrounds the call is the I/O lane.
-pub fn router(work: Work, places: usize) -> Result<(Router, CpuRuntime), BoxError> {
-    let builder = CpuRuntime::builder().queue_limit(Priority::Normal, places);
+pub fn router(work: Work, limit: usize) -> Result<(Router, CpuRuntime), BoxError> {
+    let builder = CpuRuntime::builder().queue_limit(Priority::Normal, limit);
     let cpu = builder.build()?;
     let lane = cpu.handle();
 
@@ -40,7 +40,7 @@ pub fn router(work: Work, places: usize) -> Result<(Router, CpuRuntime), BoxErro
     Ok((router, cpu))
 }
 
-/// Behind the layers: there is a place, or the request would not be here.
+/// Behind the layers: the request has a permit, or it would not be here.
 async fn with_permit(admitted: Admitted, work: Work) -> Response {
     let Some(permit) = admitted.take() else {
         return failed(&"the route is not behind the AdmissionLayer");
@@ -51,19 +51,19 @@ async fn with_permit(admitted: Admitted, work: Work) -> Response {
     let task = permit.spawn_cpu_with(move |job| work.run(|| job.checkpoint()));
     match task.await {
         Ok(Ok(hash)) => hash.into_response(),
-        // The lane shuts down: whoever is still there may try elsewhere.
+        // The lane shuts down: the client may try elsewhere.
         Ok(Err(cancelled)) => unavailable(&cancelled),
         Err(error) => no_output(&error),
     }
 }
 
-/// The same without layers: a task that found the queue full says so. (Whoever
-/// would rather have the closure back takes `try_spawn_cpu`.)
+/// The same without layers: if the queue is full, the task fails. (`try_spawn_cpu` would
+/// return the closure.)
 async fn without_tower(lane: Handle, work: Work) -> Response {
     let task = lane.spawn_cpu_with(move |job| work.run(|| job.checkpoint()));
     match task.await {
         Ok(Ok(hash)) => hash.into_response(),
-        // The lane shuts down: whoever is still there may try elsewhere.
+        // The lane shuts down: the client may try elsewhere.
         Ok(Err(cancelled)) => unavailable(&cancelled),
         Err(error) => no_output(&error),
     }
@@ -81,7 +81,7 @@ fn refused(error: &BoxError) -> Response {
 }
 
 fn no_output(error: &JoinError) -> Response {
-    if error.is_queue_full() || error.is_expired() || error.is_shutdown() {
+    if error.is_unavailable() {
         return unavailable(error);
     }
     failed(error)
@@ -100,21 +100,9 @@ pub fn failed(why: &dyn ToString) -> Response {
 
 async fn metrics(State(lane): State<Handle>) -> String {
     let metrics = lane.metrics();
-    let counts = [
-        ("submitted", metrics.submitted),
-        ("rejected", metrics.rejected),
-        ("queued", metrics.queued),
-        ("running", metrics.running),
-        ("suspended", metrics.suspended),
-        ("completed", metrics.completed),
-        ("panicked", metrics.panicked),
-        ("cancelled", metrics.cancelled),
-        ("expired", metrics.expired),
-        ("dropped", metrics.dropped),
-    ];
-    let mut text: String = counts
-        .map(|(name, n)| format!("lane_{name} {n}\n"))
-        .concat();
+    let line = |(name, count)| format!("lane_{name} {count}\n");
+    let counts = metrics.counters().chain(metrics.gauges());
+    let mut text: String = counts.map(line).collect();
     for (name, histogram) in [
         ("queue_wait", &metrics.queue_wait),
         ("run_time", &metrics.run_time),

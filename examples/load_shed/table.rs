@@ -3,7 +3,7 @@
 use crate::compare::Found;
 use crate::load::Load;
 
-pub fn head(load: &Load, capacity: f64, threads: usize, places: usize) {
+pub fn head(load: &Load, capacity: f64, threads: usize, limit: usize) {
     println!("{capacity:.0} requests for /work a second can be served by {threads} threads of");
     println!("twolane's CPU lane, while their clients take a share of the same cores.");
     println!(
@@ -11,7 +11,7 @@ pub fn head(load: &Load, capacity: f64, threads: usize, places: usize) {
         load.per_second
     );
     println!("there. A client gives up after a second. /health is asked every 5 ms. twolane's");
-    println!("queue has {places} places.\n");
+    println!("queue has {limit} permits.\n");
     println!(
         "{:<34} {:>33}   {:>17}   {:>23}",
         "", "/work, answers a second", "200's, ms", "/health, ms"
@@ -48,7 +48,7 @@ pub fn row(found: &Found, load: &Load) {
 pub fn what_to_look_for() {
     println!("\nLook at /health: a load balancer takes a service that is late there for dead.");
     println!("And at the 200s: of what comes twice as fast as it can be served, one half can");
-    println!("be answered in time, if the other is turned away at once. Who turns nobody away");
+    println!("be answered in time, if the rest is refused at once. A service that refuses none");
     println!("works for clients that have given up. The clients run on the same cores as the");
     println!("server, and what delays them is in all of these latencies.\n");
     println!("Afterwards, twolane's service, behind tower's layers and without:");

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 const TAKES: Duration = Duration::from_millis(10);
 const BUFFER: usize = 64 << 10;
-/// Makes a slice about half a millisecond: so soon does work stop that nobody
-/// wants any more.
+/// Makes a slice about half a millisecond: work that is cancelled stops that soon.
 const ROUNDS_PER_SLICE: u32 = 8;
 
 #[derive(Clone, Copy)]

@@ -16,7 +16,7 @@ pub fn all(ledger: &Ledger) {
         }
     }
     for level in 0..PRIORITIES.len() {
-        books(ledger, level);
+        counters(ledger, level);
     }
     let unread = ledger.outputs.load(SeqCst);
     if unread != 0 {
@@ -45,7 +45,7 @@ fn what_is_wrong(ledger: &Ledger, record: &Record) -> Vec<&'static str> {
         Seen::Panic => (end == End::Panic && what.kind.may_panic(), "no such panic"),
         Seen::Cancelled => (
             has_no_end && record.asked.load(SeqCst),
-            "not cancelled, or by nobody",
+            "not cancelled, or without a request",
         ),
         Seen::Expired => (
             has_no_end && what.may_expire,
@@ -101,7 +101,7 @@ struct Own {
 
 impl Own {
     fn of(ledger: &Ledger, level: usize) -> Self {
-        // Who still waits was dropped with its runtime.
+        // A submitter that still waits was dropped with its runtime.
         let waits = &ledger.levels[level];
         let failed = waits.failed_admissions.load(SeqCst) + waits.waiting.load(SeqCst);
         let mut own = Self {
@@ -120,14 +120,14 @@ impl Own {
         let one = u64::from;
         let (entry, seen) = (record.entry(), record.seen());
         self.calls += 1;
-        // Who ran to the end is counted by that, whoever was there to see.
+        // A job that ran to its end is counted by that, with or without an awaiter.
         self.completed += one(record.end() == End::Output);
         self.panicked += one(record.end() == End::Panic);
         let is_refused = entry == Entry::Refused || matches!(seen, Seen::QueueFull | Seen::IoGone);
         self.rejected.0 += one(is_refused);
-        self.rejected.1 += one(is_refused || entry == Entry::RefusedOrSwept);
-        // What the lane closed: one who awaits is told why; of the others it is
-        // known what it may have been.
+        self.rejected.1 += one(is_refused || entry == Entry::RefusedOrClosed);
+        // What the lane closed: an awaiter gets the reason. Without an awaiter only the
+        // possible reasons are known.
         if is_refused || record.end() != End::None {
             return;
         }
@@ -158,8 +158,8 @@ impl Own {
     }
 }
 
-/// The lane's books against the soak's.
-fn books(ledger: &Ledger, level: usize) {
+/// Checks the lane's counters against the soak's ledger.
+fn counters(ledger: &Ledger, level: usize) {
     let metrics = ledger.handles[level].metrics();
     let own = Own::of(ledger, level);
     let within = |n: u64, (least, most): (u64, u64)| (least..=most).contains(&n);
@@ -199,7 +199,7 @@ fn books(ledger: &Ledger, level: usize) {
     for (_, wrong) in rules.into_iter().filter(|(holds, _)| !holds) {
         let priority = PRIORITIES[level];
         ledger.fail(format!(
-            "{priority:?}: the books {wrong}: {metrics:?}, but {own:?}"
+            "{priority:?}: the counters {wrong}: {metrics:?}, but {own:?}"
         ));
     }
 }

@@ -100,7 +100,7 @@ impl Ending {
         }
     }
 
-    /// If nobody has.
+    /// Begins the end of the lane, if it has not begun.
     pub fn begin(ledger: &Arc<Ledger>) {
         let slot = &ledger.endings.lane;
         let ending = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -124,7 +124,7 @@ impl Ending {
     }
 }
 
-/// Knows whose books to write in.
+/// An ending, with the ledger of its round.
 pub struct OfRound {
     ledger: Arc<Ledger>,
     ending: Ending,

@@ -76,7 +76,7 @@ impl Held {
         self.task().cancel();
     }
 
-    /// For somebody elsewhere.
+    /// For another thread or task.
     pub fn aborter(&self) -> Aborter {
         Aborter {
             ledger: self.ledger.clone(),

@@ -134,7 +134,7 @@ impl Job {
         let (ledger, depth) = (self.captures.ledger.clone(), self.depth + 1);
         let kind = Kind::draw(&mut self.rng, depth, ledger.plan.on_rayon());
         let what = What {
-            // Nobody would end these two.
+            // Nothing would end these two.
             kind: match kind {
                 Kind::Forever => Kind::Ready,
                 Kind::Hold => Kind::Tiny,
@@ -182,7 +182,7 @@ impl Job {
             Kind::TokioSpawn => drop(tokio::spawn(tokio::task::yield_now()).await),
             Kind::Channel => {
                 if let Extra::Wait(wait) = self.extra() {
-                    // An error: whoever was to send is gone.
+                    // An error: the sender is gone.
                     let _ = wait.await;
                 }
             }
@@ -255,7 +255,7 @@ impl Job {
         }
     }
 
-    /// Goes in by this job's place, or by one of its own.
+    /// Submits by this job's permit, or by one of its own.
     async fn spawn_from_io(&mut self) {
         let ledger = self.captures.ledger.clone();
         let aside = Aside::new(&ledger);

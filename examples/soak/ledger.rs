@@ -1,5 +1,5 @@
 //! The soak's own accounts of one round: a record of each job, in a table that is
-//! there before the first. Whoever finds something wrong says so here.
+//! there before the first. A check that finds something wrong reports it here.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
@@ -23,8 +23,8 @@ pub enum Entry {
     Taken,
     Refused,
     /// Its captures went in the very call, and the lane was being shut down: it
-    /// was refused, or was taken on and swept out by its own submitter.
-    RefusedOrSwept,
+    /// was refused, or was accepted and then closed by its own submitter.
+    RefusedOrClosed,
 }
 
 /// How the work ended, as it knows itself.
@@ -76,7 +76,7 @@ pub struct Record {
     what: OnceLock<What>,
     pub started: AtomicU8,
     pub captures_dropped: AtomicU8,
-    /// Somebody has asked for its end: a cancel, an abort, a dropped task.
+    /// Its end was requested: by a cancel, an abort, or a dropped task.
     pub asked: AtomicBool,
     /// The captures went in the call that submits, on its thread.
     pub gone_in_call: AtomicBool,
@@ -100,7 +100,7 @@ impl Record {
 
     pub fn entry(&self) -> Entry {
         use Entry::*;
-        [Calling, Taken, Refused, RefusedOrSwept][usize::from(self.entry.load(SeqCst))]
+        [Calling, Taken, Refused, RefusedOrClosed][usize::from(self.entry.load(SeqCst))]
     }
 
     pub fn set_entry(&self, entry: Entry) {
@@ -130,7 +130,7 @@ impl Record {
 pub struct LevelCounts {
     /// Calls that ended without a job, and before there was one.
     pub failed_admissions: AtomicU64,
-    /// Submitters that wait for a place, or were dropped as they did.
+    /// Submitters that wait for a permit, or were dropped while they did.
     pub waiting: AtomicU64,
     pub seen_outputs: AtomicU64,
     pub seen_panics: AtomicU64,
@@ -235,7 +235,7 @@ impl Ledger {
         });
     }
 
-    /// For the one who reads of a hang.
+    /// A text for the report of a hang.
     pub fn describe(&self) -> String {
         let mut told = format!(
             "TWOLANE_SEED={} {:?}\n{:?}\nrunning closures {}, asides {}\n{:?}\n",
@@ -249,7 +249,7 @@ impl Ledger {
         for (handle, level) in self.handles.iter().zip(&self.levels) {
             let waiting = level.waiting.load(SeqCst);
             let (priority, metrics) = (handle.priority(), handle.metrics());
-            told += &format!("{priority:?}: {waiting} wait for a place, {metrics:?}\n");
+            told += &format!("{priority:?}: {waiting} wait for a permit, {metrics:?}\n");
         }
         let records = self.records();
         let open = |record: &&Record| {

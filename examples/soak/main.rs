@@ -1,4 +1,4 @@
-//! A soak: millions of random jobs on thousands of lanes, with books of its own.
+//! A soak: millions of random jobs on thousands of lanes, with a ledger of its own.
 //!
 //! # The question
 //!
@@ -15,8 +15,8 @@
 //! its I/O runtime dies. After each round all accounts are compared; the first that
 //! does not hold ends the soak, with the seed. `check.rs` is the list of what holds.
 //!
-//! The plan is derived from the seed; who is faster is not. So a failure may take
-//! a few runs with its seed to come again.
+//! The plan is derived from the seed; the timing is not. So a failure may take a few
+//! runs with its seed to come again.
 //!
 //! # How to run it
 //!
@@ -25,9 +25,6 @@
 //! cargo run --release --example soak -- --quick             # some seconds
 //! cargo run --release --example soak -- --jobs 10000000 --backend rayon
 //! ```
-
-// In a program `pub` is no promise to anybody.
-#![allow(unreachable_pub)]
 
 // So that its modules are found beside it.
 #[path = "soak.rs"]
@@ -46,7 +43,7 @@ use crate::soak::Soak;
 use crate::soak::process::resident_kib;
 
 #[derive(Parser)]
-#[command(about = "Millions of random jobs on thousands of lanes, with books of its own")]
+#[command(about = "Millions of random jobs on thousands of lanes, with a ledger of its own")]
 struct Args {
     /// How many jobs, in all rounds together
     #[arg(long, default_value_t = 1_000_000)]
@@ -124,7 +121,7 @@ fn run(soak: &mut Soak, jobs: u64) {
         "\nAll checks held. Look for: every way to end has its jobs; those seen as Output have all \
          finished,\nthose seen as Cancelled, Expired or Shutdown none; refused ones (QueueFull, \
          IoGone) never started;\nDropped and Detached ones ended in any way, and are in the lanes' \
-         books by it. Memory stays as it was."
+         counters by it. Memory stays as it was."
     );
 }
 

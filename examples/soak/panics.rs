@@ -1,5 +1,5 @@
-//! Planned panics, which nobody needs to read of, and all others, each of which is
-//! a failure: also one that the lane catches and only logs.
+//! Planned panics, which are not printed, and all others, each of which is a failure:
+//! also one that the lane catches and only logs.
 
 use std::any::Any;
 use std::panic;
@@ -59,7 +59,7 @@ fn is_planned(payload: &dyn Any) -> bool {
     }
 }
 
-/// Panics that nobody has planned.
+/// Panics that were not planned.
 pub struct Unplanned(Arc<Mutex<Vec<String>>>);
 
 impl Unplanned {

@@ -21,7 +21,7 @@ pub enum Form {
 /// Where that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// By whoever submits just then: any submitter, or a job.
+    /// On the thread that submits at that moment: of any submitter, or of a job.
     Anywhere,
     IoTask,
     Thread,

@@ -24,7 +24,7 @@ impl Process {
     }
 }
 
-/// 0 where nobody says.
+/// 0 where the system does not report it.
 pub fn resident_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

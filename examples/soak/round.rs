@@ -123,7 +123,7 @@ fn submit_all(soak: &Soak, ledger: &Arc<Ledger>, own_io: &tokio::runtime::Handle
     }
 }
 
-/// Nobody tells of these, so they are asked again and again.
+/// No event tells of these conditions, so this polls them.
 fn comes_true(is_so: impl Fn() -> bool) -> bool {
     (0..20_000).any(|n| {
         let so = is_so();

@@ -1,5 +1,5 @@
-//! The soak: rounds of random jobs on fresh lanes, and books of its own to check
-//! the lanes' by. `main.rs` is its command line, `tests/soak.rs` a short run of it.
+//! The soak: rounds of random jobs on fresh lanes, and a ledger of its own to check
+//! the lanes' counters. `main.rs` is its command line, `examples/tests/soak.rs` a short run of it.
 
 #![allow(
     dead_code,

@@ -68,7 +68,7 @@ impl Deadline {
     }
 }
 
-/// What a job waits for, and who will see to it that it comes.
+/// Makes what a job waits for, and arranges that it is sent, or dropped.
 pub fn equip(
     ledger: &Arc<Ledger>,
     kind: Kind,
@@ -178,7 +178,7 @@ pub fn submit(
     let entry = match &task {
         Err(_) => Entry::Refused,
         Ok(_) if !record.gone_in_call.load(SeqCst) => Entry::Taken,
-        Ok(_) if ledger.endings.has_begun() => Entry::RefusedOrSwept,
+        Ok(_) if ledger.endings.has_begun() => Entry::RefusedOrClosed,
         Ok(_) => Entry::Refused,
     };
     record.set_entry(entry);

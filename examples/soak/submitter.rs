@@ -1,5 +1,4 @@
-//! One of those who submit: draws a job, submits it, and decides what becomes of
-//! its task.
+//! A submitter: draws a job, submits it, and decides what becomes of its task.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
@@ -123,8 +122,8 @@ impl Submitter {
         }
     }
 
-    // Unconstrained, here and elsewhere: the lane's books have each wait that is given
-    // up, but not one that Tokio's budget kept from its first poll.
+    // Unconstrained, here and elsewhere: the lane counts each wait that is given up, but
+    // not one that Tokio's budget kept from its first poll.
 
     /// None: it was too late, and the wait was given up.
     async fn wait_until(
@@ -147,7 +146,7 @@ impl Submitter {
         let mut admit = Box::pin(unconstrained(admit));
         for _ in 0..self.rng.u8(1..4) {
             if let Poll::Ready(entered) = poll!(&mut admit) {
-                // Its place goes to the next.
+                // Its turn goes to the next waiter.
                 counts.waiting.fetch_sub(1, SeqCst);
                 drop(self.entered(level, entered));
                 return;
@@ -185,7 +184,7 @@ impl Submitter {
             || (error.is_io_runtime_gone() && endings.io_dies());
         if !is_true {
             self.ledger
-                .fail(format!("no place in level {level}: {error}"));
+                .fail(format!("no permit in level {level}: {error}"));
         }
     }
 
@@ -211,10 +210,10 @@ impl Submitter {
         }
     }
 
-    /// Somebody has to end it, or it never does.
+    /// The job never ends by itself.
     async fn decide_on_endless(&mut self, held: Held, fate: u8, level: usize) {
-        // It would keep its place from one who waits for it, perhaps this very
-        // submitter, and holds the task.
+        // It would keep its permit from a waiter: perhaps from this very submitter, which
+        // holds the task.
         let may_stay = !self.ledger.plan.is_limited(level);
         match fate {
             0..4 => drop(held),
@@ -255,8 +254,8 @@ impl Submitter {
         }
     }
 
-    /// While all goes on: nothing is there more often than it came, and what was
-    /// told to anybody is in the books.
+    /// During the round: no more jobs have ended than were submitted, and every result
+    /// that an awaiter has seen is counted.
     fn look_at_metrics(&self) {
         for (handle, level) in self.ledger.handles.iter().zip(&self.ledger.levels) {
             let outputs = level.seen_outputs.load(SeqCst);
@@ -268,7 +267,7 @@ impl Submitter {
                 || metrics.submitted < metrics.completed + metrics.panicked + closed
             {
                 self.ledger.fail(format!(
-                    "with {outputs} outputs and {panics} panics seen the books said {metrics:?}"
+                    "with {outputs} outputs and {panics} panics seen the counters said {metrics:?}"
                 ));
             }
         }

@@ -28,61 +28,34 @@
 //!
 //! # What it does not measure
 //!
-//! Throughput; the cost of a request that nobody disturbs (the probes cost something, the same for
-//! all); TLS, DNS and real networks. The CPU side's own requests, which have reasons of their own to
-//! be late: their tasks wait behind busy threads. Each round starts with an empty pool, as a
-//! process that has just started: a pool that is warm stalls too, in other proportions.
+//! Throughput; the cost of an undisturbed request (the probes cost something, the same for all);
+//! TLS, DNS and real networks. The CPU side's own requests, which have reasons of their own to be
+//! late: their tasks wait behind busy threads. Each round starts with an empty pool, as a process
+//! that has just started: a pool that is warm stalls too, in other proportions.
 //!
 //! # How to run it
 //!
 //! ```text
-//! cargo run --release --example tokio_debug --features reqwest              # about five minutes
-//! cargo run --release --example tokio_debug --features reqwest -- --quick   # half a minute
+//! cargo run --release --example tokio_debug              # about five minutes
+//! cargo run --release --example tokio_debug -- --quick   # half a minute
 //! ```
 //!
 //! It writes `target/twolane/tokio_debug.svg` (a timeline) and `tokio_debug.json`, and fails if a
 //! request of (f) stalled that noise doesn't explain.
-
-// In a program `pub` is no promise to anybody.
-#![allow(unreachable_pub)]
-
-mod connector;
-mod contender;
-mod cpu_side;
-mod extra;
-mod findings;
-#[path = "../support/folder.rs"]
-mod found;
-mod gate;
-mod json;
-mod lane;
-#[path = "../support/timeline.rs"]
-mod picture;
-mod reactor;
-mod round;
-mod server;
-mod stats;
-mod tables;
-mod timeline;
-mod twolane_side;
-mod verdict;
-mod wakes;
-#[path = "../support/words.rs"]
-mod words;
-mod world;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::connector::BoxError;
-use crate::contender::Contender;
-use crate::extra::Case;
-use crate::findings::Findings;
-use crate::gate::Busy;
-use crate::server::Server;
-use crate::verdict::Verdict;
+use tokio_debug::connector::BoxError;
+use tokio_debug::contender::Contender;
+use tokio_debug::extra::Case;
+use tokio_debug::findings::Findings;
+use tokio_debug::gate::Busy;
+use tokio_debug::server::Server;
+use tokio_debug::verdict::Verdict;
+use tokio_debug::{extra, found, json, round, tables, timeline};
 
 #[derive(Parser)]
 #[command(about = "The pooled-client stall, shown, explained and cured")]

@@ -1,7 +1,7 @@
-//! The protocols, in every interleaving that loom can think of.
+//! The protocols, in every interleaving that loom explores.
 //!
-//! The files under test are compiled into this crate as they are, with loom's
-//! atomics in the place of the standard library's (`src/sync.rs`).
+//! This crate compiles the files under test unchanged, with loom's atomics in place of
+//! the standard library's (`src/sync.rs`).
 
 #![allow(
     dead_code,
@@ -27,11 +27,11 @@ mod bridge;
 mod idle;
 
 mod of_bridges;
-mod of_drainers;
+mod of_idle_workers;
 mod of_jobs;
 
-/// Every interleaving with at most three preemptions: the bound under which
-/// the longest model ends in seconds. `LOOM_MAX_PREEMPTIONS=5` looks further.
+/// Explores every interleaving with at most three preemptions. With this bound the
+/// longest model ends in seconds. `LOOM_MAX_PREEMPTIONS=5` explores more.
 fn model(f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound.get_or_insert(3);

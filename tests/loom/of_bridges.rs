@@ -8,8 +8,8 @@ use loom::thread;
 
 use crate::{bridge, model};
 
-/// All that was written is read, and only then the end; with a limit that
-/// makes the writer wait each time.
+/// The reader gets all items, and only then the end. The limit makes the writer wait
+/// for each item.
 #[test]
 fn the_bridge_carries_all_and_its_end() {
     model(|| {
@@ -30,7 +30,7 @@ fn the_bridge_carries_all_and_its_end() {
     });
 }
 
-/// A writer that is dropped is an error, after what it had written.
+/// If the writer is dropped, the reader gets its items and then an error.
 #[test]
 fn a_lost_writer_is_no_end() {
     model(|| {
@@ -46,7 +46,7 @@ fn a_lost_writer_is_no_end() {
     });
 }
 
-/// A reader that goes while the writer waits for room.
+/// The reader is dropped while the writer waits for room.
 #[test]
 fn a_gone_reader_frees_the_writer() {
     model(|| {
@@ -54,7 +54,7 @@ fn a_gone_reader_frees_the_writer() {
         writer.send(1, 1);
         let other = thread::spawn(move || drop(reader));
         let room = block_on(poll_fn(|cx| match writer.poll_room(cx) {
-            // Its buffer is emptied as it goes.
+            // The reader empties the buffer when it is dropped.
             Poll::Ready(bridge::Room::Yes) | Poll::Pending => Poll::Pending,
             gone => gone,
         }));

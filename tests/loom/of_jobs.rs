@@ -1,4 +1,4 @@
-//! A job's life, and the hand-back.
+//! The life of a job, and its completion.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Count {
 struct Counters {
     submitted: Count,
     begun: Count,
-    rested: Count,
+    suspended: Count,
     woken: Count,
     completed: Count,
     /// Cancelled, expired, dropped.
@@ -50,11 +50,11 @@ impl Counters {
     }
 
     fn running(&self) -> i32 {
-        self.begun.get() - self.rested.get() - self.completed.get()
+        self.begun.get() - self.suspended.get() - self.completed.get()
     }
 
     fn suspended(&self) -> i32 {
-        self.rested.get() - self.woken.get() - self.closed_suspended.get()
+        self.suspended.get() - self.woken.get() - self.closed_suspended.get()
     }
 
     fn ended(&self) -> i32 {
@@ -62,11 +62,11 @@ impl Counters {
     }
 }
 
-/// The steps of a future here: the second has the output.
+/// The steps of the future in these models; the last one returns the output.
 const STEPS: i32 = 2;
 
-/// The lane and a future on it, as in `job/mod.rs`, with counters where the
-/// work would be.
+/// The lane and a future on it, as in `task/mod.rs`, with counters in place of the
+/// work.
 struct Model {
     completion: Completion<u8>,
     queue: Queue<()>,
@@ -74,11 +74,12 @@ struct Model {
     counters: Counters,
     steps: Count,
     work_dropped: Count,
-    /// It is in the registry of suspended jobs. (The lock of that one orders more.)
+    /// Whether it is in the registry of suspended jobs. (In the lane, the registry's
+    /// lock orders more.)
     registered: Count,
-    /// It is in the register of awaited jobs, on `Backend::Runtime`.
+    /// Whether it is in the registry of awaited jobs, on `Backend::Runtime`.
     awaited: Mutex<bool>,
-    /// Its deadline has passed. (The clock orders nothing.)
+    /// Whether its deadline has passed. (The clock orders nothing.)
     expired: Count,
 }
 
@@ -112,7 +113,7 @@ impl Model {
         self.closed.load(SeqCst)
     }
 
-    /// `was_suspended`: by the counters, until now.
+    /// `was_suspended`: the counters had it as suspended until now.
     fn notify_closed(&self, cause: CloseReason, interest: JoinInterest, was_suspended: bool) {
         self.counters.closed.add();
         if was_suspended {
@@ -131,15 +132,15 @@ impl Model {
         }
     }
 
-    /// Takes the work, if it is still there. (It may be called by several: the
-    /// slot's lock lets one of them have it.)
+    /// Drops the work, if it is still there. (Several threads may call it: the slot's
+    /// lock gives the work to one of them.)
     fn discard(&self) {
         if self.work_dropped.get() == 0 {
             self.work_dropped.add();
         }
     }
 
-    /// Takes the job out of the queue, if it is there, for one step.
+    /// Pops the job from the queue, if it is there, and runs one step.
     fn run_next(&self) -> bool {
         if self.queue.pop().is_none() {
             return false;
@@ -175,7 +176,7 @@ impl Model {
         if self.registered.get() == 0 {
             self.registered.add();
         }
-        self.counters.rested.add();
+        self.counters.suspended.add();
         match self.state().to_idle(|| self.is_closed()) {
             ToIdle::Suspended => {}
             ToIdle::Requeue => {
@@ -219,17 +220,17 @@ impl Model {
         self.enqueue();
     }
 
-    /// As the lane does: a thread that pushes looks afterwards. The control thread has gone
-    /// already.
+    /// As the lane does: a thread that pushes reads `closed` afterwards. The control
+    /// thread has ended already.
     fn enqueue(&self) {
         self.queue.push(());
         fence(SeqCst);
         if self.is_closed() {
-            self.sweep();
+            self.close_queued();
         }
     }
 
-    fn sweep(&self) {
+    fn close_queued(&self) {
         while self.queue.pop().is_some() {
             self.close(CloseReason::ShutDown);
             if self.state().has_ended() {
@@ -238,11 +239,11 @@ impl Model {
         }
     }
 
-    /// What the lane's closing and its control thread do.
+    /// What the closing thread and the control thread do.
     fn shut_down(&self) {
         self.closed.store(true, SeqCst);
         fence(SeqCst);
-        self.sweep();
+        self.close_queued();
         if self.registered.get() > 0 {
             self.close(CloseReason::ShutDown);
             if self.state().has_ended() {
@@ -266,7 +267,7 @@ impl Model {
         }))
     }
 
-    /// What the lane's closing and its control thread do there.
+    /// What the closing thread and the control thread do on `Backend::Runtime`.
     fn shut_down_runtime(&self) {
         self.closed.store(true, SeqCst);
         fence(SeqCst);
@@ -279,7 +280,7 @@ impl Model {
         }
     }
 
-    /// As the job's Tokio task does.
+    /// As the drop of the job's Tokio task.
     fn drop_task(&self) {
         self.close(CloseReason::ShutDown);
         self.discard();
@@ -289,7 +290,7 @@ impl Model {
         block_on(poll_fn(|cx| self.completion.poll(cx)))
     }
 
-    /// It has ended, once, and the counters say so.
+    /// The job has ended once, and the counters agree.
     #[track_caller]
     fn check_end(&self) {
         assert_eq!(self.work_dropped.get(), 1);
@@ -306,8 +307,8 @@ fn on_thread(job: &Arc<Model>, call: fn(&Model)) -> thread::JoinHandle<()> {
     thread::spawn(move || call(&job))
 }
 
-/// Woken and cancelled while it runs: the awaiter is told, the work is dropped
-/// once, and is never run after.
+/// Wake and cancel during a step: the awaiter is notified, the work is dropped once and
+/// never runs after that.
 #[test]
 fn wake_and_cancel_against_a_step() {
     model(|| {
@@ -318,8 +319,8 @@ fn wake_and_cancel_against_a_step() {
         waker.join().unwrap();
         canceller.join().unwrap();
         while job.run_next() {}
-        // Woken before it ever ran, it may rest still: that is a wake-up that
-        // came before the wait. Cancelled, it can't.
+        // A wake before the first step wakes nothing, so the job may still be
+        // suspended. But it was cancelled, so it has ended.
         match job.join() {
             Ok(output) => assert_eq!(output, 7),
             Err(error) => assert!(error.is_cancelled()),
@@ -328,7 +329,7 @@ fn wake_and_cancel_against_a_step() {
     });
 }
 
-/// A cancel and a deadline, beside a step: one ending, of one kind.
+/// A cancel and a deadline during a step: the job ends once, for one reason.
 #[test]
 fn cancel_and_deadline_against_a_step() {
     model(|| {
@@ -347,7 +348,8 @@ fn cancel_and_deadline_against_a_step() {
     });
 }
 
-/// Submitted as the lane closes, with no worker to run it: it is told, once.
+/// A submission while the lane closes, with no worker to run the job: its awaiter is
+/// notified once.
 #[test]
 fn a_submission_against_a_shutdown() {
     model(|| {
@@ -363,7 +365,7 @@ fn a_submission_against_a_shutdown() {
     });
 }
 
-/// The same with a lane that closes: nothing rests for ever, and no counter is off.
+/// A wake while the lane closes: no job stays suspended forever, and no counter is off.
 #[test]
 fn wake_and_shutdown_against_a_step() {
     model(|| {
@@ -382,7 +384,7 @@ fn wake_and_shutdown_against_a_step() {
     });
 }
 
-/// And with a cancel besides: of the two reasons one counts.
+/// A cancel in addition: one of the two close reasons counts.
 #[test]
 fn cancel_and_shutdown_against_a_step_that_is_woken() {
     model(|| {
@@ -402,7 +404,7 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
 }
 
 /// On `Backend::Runtime`, while all workers are stuck: the job's own Tokio task is not
-/// dropped, and its awaiter is told all the same.
+/// dropped, but its awaiter is notified.
 #[test]
 fn an_awaiter_against_a_shutdown() {
     model(|| {
@@ -416,7 +418,7 @@ fn an_awaiter_against_a_shutdown() {
     });
 }
 
-/// The same while a worker runs its step; then that one is stuck elsewhere.
+/// The same while a worker runs a step of the job; after that the worker is stuck.
 #[test]
 fn an_awaiter_against_a_shutdown_and_a_step() {
     model(|| {
@@ -433,8 +435,8 @@ fn an_awaiter_against_a_shutdown_and_a_step() {
     });
 }
 
-/// What a job left behind asks its context: a cancel that comes after the end is
-/// not for it.
+/// Code that outlives the job asks the job's context: it does not see a cancel that
+/// comes after the end.
 #[test]
 fn a_cancel_against_the_end() {
     model(|| {
@@ -453,26 +455,27 @@ fn a_cancel_against_the_end() {
         let is_wanted = job.state().is_cancel_requested();
         let came_after = canceller.join().unwrap();
         assert!(!(came_after && job.state().is_cancel_requested()));
-        // It came before the end, or never: a look after that finds the same.
+        // The cancel came before the end, or has no effect: a later look finds the
+        // same.
         assert_eq!(job.state().is_cancel_requested(), is_wanted);
         job.cancel();
         assert_eq!(job.state().is_cancel_requested(), is_wanted);
         match job.join() {
             Ok(output) => assert_eq!(output, 7),
-            // In the queue.
+            // It was still in the queue.
             Err(error) => assert!(error.is_cancelled() && is_wanted),
         }
         job.check_end();
     });
 }
 
-/// A resting job is woken, and that is not lost.
+/// A wake of a suspended job is not lost.
 #[test]
 fn a_wake_is_not_lost() {
     model(|| {
         let job = Model::new();
         let runner = on_thread(&job, |job| {
-            // The step registers its waker, which is then called.
+            // The step registers its waker; the other thread wakes it.
             job.run_next();
         });
         job.wake();
@@ -490,7 +493,7 @@ fn finish<T>(completion: &Completion<T>, output: T) {
     wake(completion.finish());
 }
 
-/// The output goes to the awaiter, which sleeps or doesn't.
+/// The awaiter gets the output, whether it sleeps or not.
 #[test]
 fn finish_against_await() {
     model(|| {
@@ -505,9 +508,9 @@ fn finish_against_await() {
     });
 }
 
-/// Finished while its task is dropped: the output is dropped, by one of them.
+/// A job finishes while its `Task` is dropped: one of the two threads drops the output.
 #[test]
-fn finish_against_abandon() {
+fn finish_against_a_dropped_task() {
     model(|| {
         let output = Arc::new(());
         let completion = Arc::new(Completion::<_>::running());
@@ -522,7 +525,7 @@ fn finish_against_abandon() {
     });
 }
 
-/// `spawn_io` finished on one side, cancelled on the other: one outcome.
+/// A `spawn_io` finishes while a canceller closes it: one outcome.
 #[test]
 fn try_finish_against_cancel() {
     model(|| {

@@ -108,7 +108,7 @@ impl Run {
                 // An awaiter may rely on it.
                 Some(End::Output | End::Panicked) => prop_assert_eq!(drops, 1, "{}", what("drops")),
                 Some(_) if self.model.jobs[job].was_refused => prop_assert_eq!(drops, 1),
-                // At any time, by the lane or its sweeper.
+                // At any time, by the lane or its reaper.
                 Some(_) if self.model.is_closed => prop_assert!(drops <= 1),
                 Some(_) => {
                     let expected = usize::from(self.model.jobs[job].is_discarded);

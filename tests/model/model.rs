@@ -82,7 +82,7 @@ pub(crate) struct Model {
     /// Also for futures that were woken: they go through the same queue. On
     /// `Backend::Runtime` the order is Tokio's.
     is_fifo: bool,
-    /// Free places, if there is a limit.
+    /// Free permits, if there is a limit.
     free: Option<usize>,
     /// How many hold each place.
     holders: Vec<usize>,

@@ -1,4 +1,4 @@
-//! `src/sync.rs` as `tests/loom` has it: loom's.
+//! `src/sync.rs` for `tests/loom`: loom's types.
 
 use std::array;
 use std::task::Waker;
@@ -33,14 +33,15 @@ impl Default for AtomicWaker {
     }
 }
 
-/// More than any model pushes.
+/// More items than any model pushes.
 const SLOTS: usize = 8;
 
-/// As crossbeam's `SegQueue`, in one segment that is used up once. It orders what
-/// that orders, and no more: a pusher and a popper each claim a slot by a
-/// compare-exchange of their own index; what goes before a push is seen by the
-/// popper of that very slot. (`SegQueue` has some `SeqCst` accesses and fences. They
-/// are not in its documentation, so no protocol may rest on them.)
+/// A model of crossbeam's `SegQueue`: one segment, of which each slot is used once.
+///
+/// It gives the same orderings and no more. A pusher and a popper each claim a slot by
+/// a compare-exchange of their own index. The popper of a slot sees what happened
+/// before the push into that slot. (`SegQueue` has some `SeqCst` accesses and fences.
+/// Its documentation does not promise them, so no protocol may rely on them.)
 pub(crate) struct Queue<T> {
     head: AtomicUsize,
     tail: AtomicUsize,
@@ -49,9 +50,9 @@ pub(crate) struct Queue<T> {
 
 struct Slot<T> {
     is_written: AtomicBool,
-    /// The standard library's, of which loom knows nothing: it orders nothing in a
-    /// model. It is locked by one at a time, since the indices give each slot to
-    /// one pusher and one popper.
+    /// The standard library's mutex, which loom does not see, so it orders nothing in a
+    /// model. One thread at a time locks it: the indices give each slot to one pusher
+    /// and one popper.
     value: std::sync::Mutex<Option<T>>,
 }
 
@@ -80,7 +81,7 @@ impl<T> Queue<T> {
     pub(crate) fn pop(&self) -> Option<T> {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
-            // Relaxed, as there: an old tail makes the queue look empty.
+            // Relaxed, as in `SegQueue`: an old tail makes the queue look empty.
             if head == self.tail.load(Ordering::Relaxed) {
                 return None;
             }

@@ -104,7 +104,7 @@ pub async fn poll_once<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::
     poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx))).await
 }
 
-/// Answers nothing; tells when it was asked, and when nobody waits any more.
+/// Answers nothing; tells when it was asked, and when its client has gone.
 pub fn silent_server() -> (Server, Receiver<()>, Receiver<String>) {
     let (asked, requests) = channel();
     let (dropped, given_up) = channel();

@@ -1,0 +1,243 @@
+//! A tonic channel under `IoLayer`: calls, streams and what ends them arrive in
+//! a CPU job as they do without the layer; and if the I/O lane ends them, the
+//! status tells the reason.
+
+#[path = "../../tests/support/server.rs"]
+mod server;
+#[path = "../../tests/support/stepped.rs"]
+mod stepped;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use std::error::Error as _;
+use std::sync::mpsc;
+
+use axum::Router;
+use bytes::Bytes;
+use futures::stream::{self, StreamExt};
+use server::Server;
+use stepped::wait;
+use support::{BOTH, Lanes, Stuck, lanes};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Status};
+use tower::Layer;
+use twolane::{BridgeError, CpuRuntime, IoLayer, IoService, JoinError};
+use twolane_grpc as grpc;
+
+/// A channel as a job would make it: its tasks belong to the I/O lane.
+fn channel(cpu: &CpuRuntime, url: String) -> Channel {
+    let endpoint = Endpoint::from_shared(url).unwrap();
+    let make = || async move { endpoint.connect_lazy() };
+    cpu.spawn(cpu.handle().in_io_context(make)).wait().unwrap()
+}
+
+fn layered(cpu: &CpuRuntime, server: &Server) -> IoService<Channel> {
+    IoLayer::new(&cpu.handle()).layer(channel(cpu, server.url("")))
+}
+
+fn numbers(n: u8) -> stream::BoxStream<'static, Result<Bytes, Status>> {
+    stream::iter(0..n).map(|n| Ok(Bytes::from(vec![n]))).boxed()
+}
+
+fn service() -> Server {
+    let echo = grpc::unary(|message| async { Ok(message) });
+    let missing = grpc::unary(|_| async { Err(Status::not_found("no such row: 7")) });
+    let count = grpc::server_streaming(|message| numbers(message[0]));
+    let torn = grpc::server_streaming(|message| {
+        let end = stream::iter([Err(Status::data_loss("a page is torn"))]);
+        numbers(message[0]).chain(end).boxed()
+    });
+    let stalled =
+        grpc::server_streaming(|message| numbers(message[0]).chain(stream::pending()).boxed());
+    Server::start(
+        Router::new()
+            .route("/test/echo", echo)
+            .route("/test/missing", missing)
+            .route("/test/count", count)
+            .route("/test/torn", torn)
+            .route("/test/stalled", stalled),
+    )
+}
+
+/// All that came, and how it ended.
+async fn read(
+    service: IoService<Channel>,
+    path: &'static str,
+    n: u8,
+) -> (Vec<u8>, Result<(), Status>) {
+    let mut items = Vec::new();
+    let called = grpc::stream(service, path, Bytes::from(vec![n])).await;
+    let mut answers = match called {
+        Ok(answers) => answers,
+        Err(status) => return (items, Err(status)),
+    };
+    loop {
+        match answers.message().await {
+            Ok(Some(item)) => items.push(item[0]),
+            Ok(None) => return (items, Ok(())),
+            Err(status) => return (items, Err(status)),
+        }
+    }
+}
+
+#[test]
+fn calls_and_streams_come_whole() {
+    let _limit = support::time_limit();
+    let server = service();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let service = layered(&cpu, &server);
+        // Larger than a frame, smaller than tonic's own limit.
+        let long = Bytes::from((0..3 << 20_u32).map(|n| n as u8).collect::<Vec<_>>());
+        let echoed = cpu.spawn(grpc::call(service.clone(), "/test/echo", long.clone()));
+        assert!(echoed.wait().unwrap().unwrap() == long, "{backend:?}");
+        let (items, end) = cpu.spawn(read(service, "/test/count", 200)).wait().unwrap();
+        assert_eq!(items, (0..200).collect::<Vec<u8>>());
+        end.unwrap();
+    }
+}
+
+/// Of a call it is in the head, of a stream in the trailers.
+#[test]
+fn the_server_s_status_arrives_as_that_status() {
+    let _limit = support::time_limit();
+    let server = service();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let service = layered(&cpu, &server);
+        let call = cpu.spawn(grpc::call(service.clone(), "/test/missing", Bytes::new()));
+        let status = call.wait().unwrap().unwrap_err();
+        assert_eq!(status.code(), Code::NotFound);
+        assert_eq!(status.message(), "no such row: 7");
+
+        let (items, end) = cpu.spawn(read(service, "/test/torn", 3)).wait().unwrap();
+        assert_eq!(items, [0, 1, 2]);
+        let status = end.unwrap_err();
+        assert_eq!(status.code(), Code::DataLoss);
+        assert_eq!(status.message(), "a page is torn");
+    }
+}
+
+/// tonic finds out by looking for its own error among the sources.
+#[test]
+fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
+    let _limit = support::time_limit();
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", gone.local_addr().unwrap());
+    drop(gone);
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let bare = async {
+            let channel = Endpoint::from_shared(url.clone()).unwrap().connect_lazy();
+            grpc::call(channel, "/test/echo", Bytes::new()).await
+        };
+        let bare = io.block_on(bare).unwrap_err();
+        assert_eq!(bare.code(), Code::Unavailable);
+        let service = IoLayer::new(&cpu.handle()).layer(channel(&cpu, url.clone()));
+        let call = cpu.spawn(grpc::call(service, "/test/echo", Bytes::new()));
+        let status = call.wait().unwrap().unwrap_err();
+        assert_eq!(status.code(), bare.code());
+        assert_eq!(status.message(), bare.message());
+    }
+}
+
+/// The answers are on this side before the job asks for the first: the server
+/// has nothing left to send while the lane's only thread is taken.
+#[test]
+fn a_stream_is_read_ahead_while_the_lane_is_busy() {
+    let _limit = support::time_limit();
+    const CHUNK: usize = 64 * 1024;
+    const CHUNKS: usize = (24 << 20) / CHUNK;
+    let (sent, all_sent) = mpsc::channel();
+    let (go, may_send) = tokio::sync::watch::channel(false);
+    let dump = grpc::server_streaming(move |_| {
+        let (sent, mut may_send) = (sent.clone(), may_send.clone());
+        let begin = async move { may_send.wait_for(|go| *go).await.is_ok() };
+        let chunks = stream::iter(0..CHUNKS).map(|_| Ok(Bytes::from(vec![7; CHUNK])));
+        let end = stream::once(async move { sent.send(()).unwrap() });
+        let quiet = stream::once(begin).filter_map(|_| async { None });
+        let end = end.filter_map(|()| async { None });
+        quiet.chain(chunks).chain(end).boxed()
+    });
+    let server = Server::start(Router::new().route("/test/dump", dump));
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        go.send_replace(false);
+        let handle = cpu.handle();
+        let layer = IoLayer::new(&handle).body_limit(32 << 20);
+        let service = layer.layer(channel(&cpu, server.url("")));
+        let called = cpu.spawn(grpc::stream(service, "/test/dump", Bytes::new()));
+        let mut answers = called.wait().unwrap().unwrap();
+        let (stuck, let_go) = Stuck::start(&handle).split();
+        go.send_replace(true);
+        all_sent.recv().unwrap();
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+        let count = cpu.spawn(async move {
+            let mut bytes = 0;
+            while let Some(chunk) = answers.message().await.unwrap() {
+                bytes += chunk.len();
+            }
+            bytes
+        });
+        assert_eq!(count.wait().unwrap(), CHUNK * CHUNKS, "{backend:?}");
+    }
+}
+
+#[test]
+fn a_stream_whose_io_lane_ends_gives_a_status_that_names_it() {
+    let _limit = support::time_limit();
+    let server = service();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let service = layered(&cpu, &server);
+        let (two_are_read, ready) = mpsc::channel();
+        let reader = cpu.spawn(async move {
+            let two = Bytes::from(vec![2]);
+            let answers = grpc::stream(service, "/test/stalled", two).await;
+            let mut answers = answers.unwrap();
+            for n in 0..2 {
+                assert_eq!(answers.message().await.unwrap().unwrap(), vec![n]);
+            }
+            two_are_read.send(()).unwrap();
+            answers.message().await
+        });
+        ready.recv().unwrap();
+        drop(io);
+        let status = reader.wait().unwrap().unwrap_err();
+        assert!(
+            status.message().contains("the I/O lane stopped"),
+            "{status:?}"
+        );
+        let cause = status.source().unwrap();
+        assert!(cause.is::<BridgeError>(), "{cause:?}");
+    }
+}
+
+#[test]
+fn a_call_whose_io_lane_ends_gives_a_status_that_names_it() {
+    let _limit = support::time_limit();
+    let (asked, requests) = mpsc::channel();
+    let silent = grpc::unary(move |_| {
+        asked.send(()).unwrap();
+        std::future::pending()
+    });
+    let server = Server::start(Router::new().route("/test/silent", silent));
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let service = layered(&cpu, &server);
+        let call = cpu.spawn(grpc::call(service.clone(), "/test/silent", Bytes::new()));
+        requests.recv().unwrap();
+        drop(io);
+        for call in [
+            call.wait().unwrap(),
+            // One that comes later.
+            wait(grpc::call(service, "/test/silent", Bytes::new())),
+        ] {
+            let status = call.unwrap_err();
+            assert!(status.message().contains("I/O runtime"), "{status:?}");
+            let cause = status.source().unwrap().downcast_ref::<JoinError>();
+            assert!(cause.unwrap().is_io_runtime_gone());
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A lane that ends while a store is at work.
+
+use std::sync::mpsc;
+
+use futures::TryStreamExt;
+use tokio::sync::oneshot;
+use twolane::{Backend, JoinError};
+
+use super::object_store::client::{HttpConnector, SpawnedReqwestConnector};
+use super::object_store::multipart::MultipartStore;
+use super::object_store::path::Path;
+use super::object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, Result, RetryConfig};
+use super::store::{Site, get, io_connector, object, read, retries, store, store_by, wait};
+use crate::errors::{find, story};
+use crate::support::{self, BOTH, Lanes, lanes};
+use twolane_s3::faults::{After, Fault, How};
+
+const SIZE: usize = 300_000;
+const STALL: Fault = Fault::Cut(After::Body(100_000), How::Stall);
+
+/// Where the reader is.
+#[derive(Clone, Copy, Debug)]
+enum Reader {
+    Job,
+    /// On a runtime of its own.
+    Elsewhere,
+}
+
+/// What a reader gets that has a part of the object when the I/O lane ends.
+fn read_until_io_ends(
+    site: &Site,
+    backend: Backend,
+    reader: Reader,
+    retry: RetryConfig,
+) -> Result<Result<Vec<u8>>, JoinError> {
+    let Lanes { cpu, io } = lanes(backend, 1);
+    let store = store(&site.access(), &cpu.handle(), retry);
+    site.proxy.plan([STALL]);
+    let (begins, begun) = mpsc::channel();
+    let reading = async move {
+        let got = store.get(&object()).await?;
+        read(got, || begins.send(()).unwrap()).await
+    };
+    let end_io = || {
+        begun.recv().unwrap();
+        io.shutdown_background();
+    };
+    match reader {
+        Reader::Job => {
+            let job = cpu.spawn(reading);
+            end_io();
+            job.wait()
+        }
+        Reader::Elsewhere => {
+            let thread = std::thread::spawn(|| wait(reading));
+            end_io();
+            Ok(thread.join().unwrap())
+        }
+    }
+}
+
+#[test]
+fn a_body_whose_io_lane_ends_is_an_error_that_says_so() {
+    let _limit = support::time_limit();
+    let site = Site::new(SIZE);
+    for backend in BOTH {
+        for reader in [Reader::Job, Reader::Elsewhere] {
+            let read = read_until_io_ends(&site, backend, reader, retries(0));
+            let error = read.unwrap().unwrap_err();
+            let lost = find::<twolane::BridgeError>(&error).unwrap();
+            assert!(!lost.is_panic(), "{backend:?}, {reader:?}: {lost}");
+            assert!(lost.to_string().contains("the I/O lane stopped"), "{lost}");
+        }
+    }
+}
+
+/// object_store begins each retry of a body with a `tokio::time::sleep` where
+/// the body is read, whatever the error. Where the reader's timers live on, the
+/// retry then finds the lane gone.
+#[test]
+fn with_retries_the_second_request_says_so() {
+    let _limit = support::time_limit();
+    let site = Site::new(SIZE);
+    let readers = [
+        (Backend::Runtime, Reader::Job),
+        (Backend::Runtime, Reader::Elsewhere),
+        (Backend::Rayon, Reader::Elsewhere),
+    ];
+    for (backend, reader) in readers {
+        for retry in [retries(3), RetryConfig::default()] {
+            let read = read_until_io_ends(&site, backend, reader, retry);
+            let error = read.unwrap().unwrap_err();
+            let join = find::<JoinError>(&error).unwrap();
+            assert!(join.is_io_runtime_gone(), "{backend:?}, {reader:?}: {join}");
+            // No third: a runtime does not come back.
+            assert!(
+                story(&error).contains("after 1 retries"),
+                "{}",
+                story(&error)
+            );
+        }
+    }
+}
+
+/// The timers of a job on the rayon backend are the I/O runtime's, and Tokio's
+/// timers panic when theirs is gone. Not nice, but not silent.
+#[test]
+fn with_retries_a_job_on_rayon_panics_at_the_timer_of_its_io_runtime() {
+    let _limit = support::time_limit();
+    let site = Site::new(SIZE);
+    for retry in [retries(3), RetryConfig::default()] {
+        let read = read_until_io_ends(&site, Backend::Rayon, Reader::Job, retry);
+        let error = read.unwrap_err();
+        assert!(error.is_panic(), "{error}");
+        let tokio_says = "A Tokio 1.x context was found, but it is being shutdown";
+        assert!(error.to_string().contains(tokio_says), "{error}");
+    }
+}
+
+/// Before there is a body, object_store heeds the kind of the error, which
+/// says that there is no point in asking again: no timer, on any backend.
+#[test]
+fn a_request_whose_io_lane_ends_is_not_sent_again() {
+    let _limit = support::time_limit();
+    let site = Site::new(SIZE);
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let store = store(&site.access(), &cpu.handle(), RetryConfig::default());
+        site.proxy.plan([Fault::Cut(After::Head(10), How::Stall)]);
+        let (goes_on, may_go_on) = oneshot::channel::<()>();
+        let job = cpu.spawn(async move {
+            let during = get(&store).await;
+            may_go_on.await.unwrap();
+            (during, get(&store).await)
+        });
+        site.proxy.wait_for_fault();
+        io.shutdown_background();
+        goes_on.send(()).unwrap();
+        let (during, after) = job.wait().unwrap();
+        for error in [during.unwrap_err(), after.unwrap_err()] {
+            let join = find::<JoinError>(&error).unwrap();
+            assert!(join.is_io_runtime_gone(), "{backend:?}: {join}");
+            assert!(!story(&error).contains("retries,"), "{}", story(&error));
+        }
+    }
+}
+
+/// The job ends; the store does not, since its requests need the I/O lane
+/// alone: code that has the upload's id can still clean up.
+#[test]
+fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
+    let _limit = support::time_limit();
+    let site = Site::new(10);
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let store = store(&site.access(), &cpu.handle(), retries(3));
+        let path = Path::from("upload");
+        let (begins, begun) = mpsc::channel();
+        let (inside, to) = (store.clone(), path.clone());
+        let job = cpu.spawn(async move {
+            let id = inside.create_multipart(&to).await.unwrap();
+            let part = vec![7; 100_000].into();
+            inside.put_part(&to, &id, 0, part).await.unwrap();
+            begins.send(id).unwrap();
+            std::future::pending::<()>().await;
+        });
+        let id = begun.recv().unwrap();
+        cpu.shutdown().wait();
+        assert!(job.wait().unwrap_err().is_shutdown(), "{backend:?}");
+
+        io.block_on(async {
+            let is_there = || store.head(&path);
+            assert!(matches!(is_there().await, Err(Error::NotFound { .. })));
+            let listed: Vec<_> = store.list(None).try_collect().await.unwrap();
+            assert_eq!(listed.len(), 1, "{listed:?}");
+            store.abort_multipart(&path, &id).await.unwrap();
+            // It is no more.
+            let part = store.put_part(&path, &id, 1, "more".into()).await;
+            part.unwrap_err();
+            assert!(matches!(is_there().await, Err(Error::NotFound { .. })));
+        });
+        let got = wait(async {
+            store.put(&path, "anew".into()).await?;
+            store.get(&path).await?.bytes().await
+        });
+        assert_eq!(got.unwrap(), "anew", "{backend:?}");
+        wait(store.delete(&path)).unwrap();
+    }
+}
+
+/// What the bridge is for: object_store's own connector for another runtime ends a
+/// body that was lost like a complete one.
+#[test]
+fn where_object_store_s_own_connector_is_silent_ours_is_not() {
+    let _limit = support::time_limit();
+    let site = Site::new(SIZE);
+    let read_by = |connector: &dyn Fn(&Lanes) -> Box<dyn HttpConnector>| {
+        let lanes = lanes(Backend::Runtime, 1);
+        let store = store_by(
+            Boxed(connector(&lanes)),
+            &site.access(),
+            retries(0),
+            ClientOptions::new(),
+        );
+        site.proxy.plan([STALL]);
+        let (begins, begun) = mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            wait(async move {
+                let got = store.get(&object()).await?;
+                read(got, || begins.send(()).unwrap()).await
+            })
+        });
+        begun.recv().unwrap();
+        site.proxy.wait_for_fault();
+        lanes.io.shutdown_background();
+        reader.join().unwrap()
+    };
+    let ours = read_by(&|lanes| Box::new(io_connector(&lanes.cpu.handle())));
+    assert!(find::<twolane::BridgeError>(&ours.unwrap_err()).is_some());
+
+    let theirs =
+        read_by(&|lanes| Box::new(SpawnedReqwestConnector::new(lanes.io.handle().clone())));
+    match theirs {
+        Ok(read) if read.len() == SIZE => panic!("the rest came from nowhere"),
+        Ok(read) => println!(
+            "SpawnedReqwestConnector: Ok with {} of {SIZE} bytes",
+            read.len()
+        ),
+        Err(error) => println!(
+            "SpawnedReqwestConnector gave an error: mended, or lucky. {}",
+            story(&error)
+        ),
+    }
+}
+
+#[derive(Debug)]
+struct Boxed(Box<dyn HttpConnector>);
+
+impl HttpConnector for Boxed {
+    fn connect(&self, options: &ClientOptions) -> Result<super::object_store::client::HttpClient> {
+        self.0.connect(options)
+    }
+}

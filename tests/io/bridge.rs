@@ -1,0 +1,279 @@
+//! Does everything that goes over the bridge arrive, and nothing that looks
+//! whole and is not? And does it hold no more than it may?
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use crate::stepped::{Stepped, wait};
+use crate::support::{self, BOTH, Lanes, lanes};
+use axum::http::HeaderMap;
+use bytes::Bytes;
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
+use twolane::{Backend, BodyError};
+
+/// Endless; counts what it was asked for.
+fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let endless = stream::repeat_with(move || {
+        count.fetch_add(1, SeqCst);
+        item.clone()
+    });
+    (asked, endless)
+}
+
+#[test]
+fn nothing_one_and_many_arrive_whole_and_in_order() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 2);
+        let handle = cpu.handle();
+        for n in [0, 1, 1_000_u32] {
+            for limit in [0, 7, usize::MAX] {
+                let sent: Vec<u32> = (0..n).collect();
+                let source = || stream::iter(0..n);
+                let there = handle.stream_from_io(source(), limit, |_| 4);
+                let read = cpu.spawn(there.try_collect::<Vec<_>>()).wait().unwrap();
+                assert_eq!(read.unwrap(), sent, "{backend:?}, limit {limit}");
+                let back = handle.stream_from_cpu(source(), limit, |_| 4);
+                let read = io.block_on(back.try_collect::<Vec<_>>());
+                assert_eq!(read.unwrap(), sent, "{backend:?}, limit {limit}");
+            }
+        }
+    }
+}
+
+/// Each item is a wake-up across threads, in both directions at once: a lost
+/// one is a hang.
+#[test]
+fn ten_thousand_small_items_cross_both_bridges() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let handle = cpu.handle();
+        let numbers = handle.stream_from_io(stream::iter(0..10_000_u32), 16, |_| 1);
+        let doubled = handle.stream_from_cpu(numbers.map_ok(|n| 2 * n), 16, |_| 1);
+        let read = io.block_on(doubled.map(|item| item.unwrap()).try_collect::<Vec<_>>());
+        assert!(read.unwrap().into_iter().eq((0..20_000).step_by(2)));
+    }
+}
+
+/// Frames of 5 bytes, and then `rest`.
+fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
+where
+    S: Stream<Item = Result<Frame<Bytes>, &'static str>> + Send + 'static,
+{
+    let hello = stream::iter([Ok(Frame::data(Bytes::from("hello")))]);
+    StreamBody::new(Box::pin(hello.chain(rest)))
+}
+
+/// `object_store`'s `SpawnService` ends a body there: 5 of 10 bytes, and `Ok`.
+#[test]
+fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let handle = cpu.handle();
+        let mut body = handle.body_from_io(hello_and(stream::pending()), 1024);
+        let first = wait(body.frame()).unwrap().unwrap().into_data().unwrap();
+        assert_eq!(first, "hello");
+        drop(io);
+        assert!(!body.is_end_stream());
+        let lost = match wait(body.frame()) {
+            Some(Err(BodyError::Lost(lost))) => lost,
+            other => panic!("{backend:?}: {other:?}"),
+        };
+        assert!(!lost.is_panic());
+        assert_eq!(lost.sent(), 5);
+        let text = lost.to_string();
+        assert!(text.contains("cut short after 5 bytes: "), "{text}");
+        assert!(text.contains("the I/O lane stopped"), "{text}");
+        // After the error, not instead of it.
+        assert!(wait(body.frame()).is_none());
+    }
+}
+
+/// What was buffered before the lane stopped is still the reader's, and the
+/// error comes after it.
+#[test]
+fn what_came_before_the_stop_is_read_before_the_error() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let source = stream::iter(0..3).chain(stream::pending());
+    let mut bridged = lanes.cpu.handle().stream_from_io(source, 100, |_| 1);
+    lanes.until_idle();
+    drop(lanes.io);
+    let read: Vec<_> = wait(bridged.by_ref().take(3).try_collect()).unwrap();
+    assert_eq!(read, [0, 1, 2]);
+    let lost = wait(bridged.next()).unwrap().unwrap_err();
+    assert_eq!(lost.sent(), 3);
+    let text = lost.to_string();
+    let expected = "cut short after 3 units of `size`: ";
+    assert!(text.contains(expected), "{text}");
+    assert!(wait(bridged.next()).is_none());
+}
+
+#[test]
+fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let panics = stream::poll_fn(|_| panic!("no such codec"));
+    let body = cpu.handle().body_from_io(hello_and(panics), 1024);
+    let lost = match wait(body.collect()) {
+        Err(BodyError::Lost(lost)) => lost,
+        other => panic!("{other:?}"),
+    };
+    assert!(lost.is_panic());
+    let text = lost.to_string();
+    assert!(
+        text.contains("no such codec") && text.contains("I/O lane"),
+        "{text}"
+    );
+    // It was the stream's panic, not the lane's.
+    assert_eq!(cpu.spawn_io(async { 1 }).wait().unwrap(), 1);
+}
+
+#[test]
+fn a_body_s_own_error_comes_as_it_is() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let reset = stream::iter([Err("reset by peer")]);
+    let mut body = cpu.handle().body_from_io(hello_and(reset), 1024);
+    assert!(wait(body.frame()).unwrap().is_ok());
+    match wait(body.frame()) {
+        Some(Err(error @ BodyError::Body("reset by peer"))) => {
+            assert_eq!(error.to_string(), "reset by peer");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(wait(body.frame()).is_none());
+    assert!(body.is_end_stream());
+}
+
+/// Chunks of 4 bytes that know how many bytes are left, and then trailers.
+struct Known(u64);
+
+impl Body for Known {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let Some(left) = self.0.checked_sub(4) else {
+            return std::task::Poll::Ready(None);
+        };
+        self.0 = left;
+        std::task::Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"four")))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0)
+    }
+}
+
+/// Clients size their buffers, and servers their `content-length`, by it.
+#[test]
+fn the_size_hint_crosses_and_shrinks() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let mut body = cpu.handle().body_from_io(Known(12), 1024);
+    for left in [12, 8, 4] {
+        assert_eq!(body.size_hint().exact(), Some(left));
+        assert!(!body.is_end_stream());
+        wait(body.frame()).unwrap().unwrap();
+    }
+    assert_eq!(body.size_hint().exact(), Some(0));
+    assert!(wait(body.frame()).is_none());
+    assert!(body.is_end_stream());
+}
+
+#[test]
+fn trailers_cross() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let mut trailers = HeaderMap::new();
+    trailers.insert("x-checksum", "5d41".parse().unwrap());
+    let end = stream::iter([Ok(Frame::trailers(trailers.clone()))]);
+    let body = cpu.handle().body_from_io(hello_and(end), 1024);
+    let read = wait(body.collect()).unwrap();
+    assert_eq!(read.trailers(), Some(&trailers));
+    assert_eq!(read.to_bytes(), "hello");
+}
+
+/// An empty body says so at once, and needs no reader: not even an
+/// I/O lane that runs.
+#[test]
+fn an_empty_body_is_at_its_end_from_the_start() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let mut empty = lanes.cpu.handle().body_from_io(Empty::<Bytes>::new(), 1024);
+    assert!(empty.is_end_stream());
+    assert_eq!(empty.size_hint().exact(), Some(0));
+    assert!(wait(empty.frame()).is_none());
+    let full = Full::new(Bytes::new());
+    assert!(lanes.cpu.handle().body_from_io(full, 0).is_end_stream());
+}
+
+/// The busy reader of an endless body: measured, an unbounded bridge holds
+/// 522 MiB of 512.
+#[test]
+fn a_reader_that_does_nothing_holds_no_more_than_the_limit() {
+    let _limit = support::time_limit();
+    const LIMIT: usize = 256 * 1024;
+    for (chunk, fit) in [(64 * 1024, 4), (60_000, 5), (LIMIT - 1, 2), (2 * LIMIT, 1)] {
+        let lanes = Stepped::new();
+        let (asked, source) = counted(Bytes::from(vec![7; chunk]));
+        let mut bridged = lanes.cpu.handle().stream_from_io(source, LIMIT, Bytes::len);
+        for read in 0..100 {
+            lanes.until_idle();
+            // The pump reads on as soon as it may, and no further.
+            assert_eq!(asked.load(SeqCst), fit + read, "chunks of {chunk}");
+            let buffered = bridged.read_ahead();
+            assert_eq!(buffered, fit * chunk);
+            assert!(buffered < LIMIT + chunk);
+            assert_eq!(wait(bridged.next()).unwrap().unwrap().len(), chunk);
+        }
+    }
+}
+
+#[test]
+fn with_a_limit_of_0_one_item_at_a_time_crosses() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let (asked, source) = counted(7_u32);
+    let mut bridged = lanes.cpu.handle().stream_from_io(source, 0, |_| 4);
+    for read in 0..10 {
+        lanes.until_idle();
+        assert_eq!(asked.load(SeqCst), read + 1);
+        assert_eq!(wait(bridged.next()).unwrap().unwrap(), 7);
+    }
+}
+
+/// A source that has always more must not keep an I/O worker from its sockets,
+/// however fast it is read or large the limit is.
+#[test]
+fn a_source_that_is_always_ready_gives_way_to_others_on_the_io_lane() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let (asked, source) = counted(());
+    let source = source.take(1_000_000);
+    let bridged = lanes
+        .cpu
+        .handle()
+        .stream_from_io(source, usize::MAX, |()| 1);
+    lanes.io.block_on(async {
+        while asked.load(SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    let when_others_had_their_turn = asked.load(SeqCst);
+    assert!(when_others_had_their_turn < 1_000_000);
+    let all = lanes
+        .io
+        .block_on(bridged.try_fold(0, |n, ()| async move { Ok(n + 1) }));
+    assert_eq!(all.unwrap(), 1_000_000);
+}

@@ -1,0 +1,277 @@
+//! What ends a bridge: its reader, its lane, or chance. Never silently.
+
+use std::future::pending;
+use std::sync::mpsc;
+
+use crate::dice::Dice;
+use crate::stepped::{Stepped, wait};
+use crate::support::{self, BOTH, Dropped, Lanes, lanes, thread_name};
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use tokio::sync::oneshot;
+
+/// A stream that tells of its end, by way of what it has captured.
+fn guarded<S: Stream>(
+    dropped: &mpsc::Sender<String>,
+    stream: S,
+) -> impl Stream<Item = S::Item> + use<S> {
+    let guard = Dropped(dropped.clone());
+    stream.map(move |item| {
+        let _ = &guard;
+        item
+    })
+}
+
+/// A download without a reader must stop, wherever it is.
+#[test]
+fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let handle = cpu.handle();
+        let (dropped, dropped_on) = mpsc::channel();
+
+        // The source has nothing to give.
+        let quiet = || guarded(&dropped, stream::iter([1]).chain(stream::pending()));
+        let mut there = handle.stream_from_io(quiet(), 100, |_| 1);
+        assert_eq!(wait(there.next()).unwrap().unwrap(), 1);
+        drop(there);
+        assert_eq!(dropped_on.recv().unwrap(), "io", "{backend:?}");
+        let mut back = handle.stream_from_cpu(quiet(), 100, |_| 1);
+        assert_eq!(wait(back.next()).unwrap().unwrap(), 1);
+        drop(back);
+        assert_eq!(dropped_on.recv().unwrap(), "cpu-0", "{backend:?}");
+
+        // It has always more, and waits for room most of the time.
+        let endless = || guarded(&dropped, stream::repeat(1));
+        let mut there = handle.stream_from_io(endless(), 2, |_| 1);
+        assert_eq!(wait(there.next()).unwrap().unwrap(), 1);
+        drop(there);
+        assert_eq!(dropped_on.recv().unwrap(), "io", "{backend:?}");
+        let mut back = handle.stream_from_cpu(endless(), 2, |_| 1);
+        assert_eq!(wait(back.next()).unwrap().unwrap(), 1);
+        drop(back);
+        assert_eq!(dropped_on.recv().unwrap(), "cpu-0", "{backend:?}");
+    }
+}
+
+/// The same with nothing left to chance: the pump sleeps for sure, once for
+/// want of room and once for want of items, or has not begun.
+#[test]
+fn a_sleeping_pump_is_woken_by_the_end_of_its_reader() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let handle = lanes.cpu.handle();
+    let (dropped, dropped_on) = mpsc::channel();
+    let full = handle.stream_from_io(guarded(&dropped, stream::repeat(1)), 1, |_| 1);
+    let quiet = handle.stream_from_io(guarded(&dropped, stream::pending::<()>()), 1, |()| 1);
+    lanes.until_idle();
+    let not_begun = handle.stream_from_io(guarded(&dropped, stream::repeat(1)), 1, |_| 1);
+    assert!(dropped_on.try_recv().is_err());
+    drop((full, quiet, not_begun));
+    lanes.until_idle();
+    assert_eq!(dropped_on.try_iter().count(), 3);
+}
+
+/// What is buffered is freed by the reader's end, not by the pump's next turn
+/// on a lane that may be busy for long.
+#[test]
+fn the_buffer_goes_with_its_reader() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let (dropped, dropped_on) = mpsc::channel();
+    let items = stream::repeat_with(move || Dropped(dropped.clone()));
+    let bridged = lanes.cpu.handle().stream_from_io(items, 3, |_| 1);
+    lanes.until_idle();
+    drop(bridged);
+    let threads: Vec<_> = dropped_on.try_iter().collect();
+    assert_eq!(threads, [thread_name(), thread_name(), thread_name()]);
+}
+
+/// The other direction: a request body that is encoded by a job.
+#[test]
+fn a_stream_from_the_cpu_lane_is_polled_there_and_tells_of_its_shutdown() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let encoded = stream::repeat_with(thread_name)
+            .take(3)
+            .chain(stream::pending());
+        let mut bridged = cpu.handle().stream_from_cpu(encoded, 2, |_| 1);
+        for _ in 0..3 {
+            assert_eq!(io.block_on(bridged.next()).unwrap().unwrap(), "cpu-0");
+        }
+        // The reader sleeps, or is about to: it must be told either way.
+        let (asks, asked) = mpsc::channel();
+        let reader = io.spawn(async move {
+            asks.send(()).unwrap();
+            (bridged.next().await, bridged.next().await)
+        });
+        asked.recv().unwrap();
+        cpu.shutdown().wait();
+        let (error, end) = io.block_on(reader).unwrap();
+        let error = error.unwrap().unwrap_err();
+        assert!(
+            error.to_string().contains("the CPU lane stopped"),
+            "{error}"
+        );
+        assert!(!error.is_panic());
+        assert_eq!(error.sent(), 3);
+        assert!(end.is_none());
+    }
+}
+
+/// A bridge that can't even begin names the lane that is gone, not its own.
+#[test]
+fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        cpu.shutdown().wait();
+        let mut there = cpu.handle().stream_from_io(stream::iter([1]), 1, |_| 1);
+        let error = wait(there.next()).unwrap().unwrap_err();
+        assert!(
+            error.to_string().contains("CPU lane"),
+            "{backend:?}: {error}"
+        );
+
+        let Lanes { cpu, io } = lanes(backend, 1);
+        drop(io);
+        let mut back = cpu.handle().stream_from_cpu(stream::iter([1]), 1, |_| 1);
+        let error = wait(back.next()).unwrap().unwrap_err();
+        assert!(error.to_string().contains("I/O"), "{backend:?}: {error}");
+    }
+}
+
+/// What is seen when the I/O lane ends while another worker polls the body:
+/// the task that feeds it (hyper's connection) is dropped first. hyper says
+/// "closed before message completed" then or, in versions without its #4069,
+/// that the body is at its end (hyper#3995). Neither is the peer's doing, and
+/// the second looks whole.
+#[cfg(feature = "http-body")]
+#[test]
+fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
+    use http_body::Frame;
+    use http_body_util::{BodyExt, StreamBody};
+    let _limit = support::time_limit();
+    for last in [None, Some("closed before message completed")] {
+        let Lanes { cpu, io } = lanes(twolane::Backend::Rayon, 1);
+        let (dropped, feeder_gone) = mpsc::channel();
+        let guard = Dropped(dropped);
+        let (feeds, feeding) = mpsc::channel();
+        io.spawn(async move {
+            let _guard = guard;
+            feeds.send(()).unwrap();
+            pending::<()>().await
+        });
+        feeding.recv().unwrap();
+
+        let (asks, asked) = mpsc::channel();
+        let mut hello = Some(Ok(Frame::data(bytes::Bytes::from("hello"))));
+        let fed = stream::poll_fn(move |_| {
+            let next = hello.take().or_else(|| {
+                asks.send(()).unwrap();
+                // On the other worker, which ends the runtime.
+                feeder_gone.recv().unwrap();
+                last.map(Err)
+            });
+            std::task::Poll::Ready(next)
+        });
+        let body = cpu.handle().body_from_io(StreamBody::new(fed), 1024);
+        asked.recv().unwrap();
+        io.shutdown_background();
+        match wait(body.collect()) {
+            Err(twolane::BodyError::Lost(lost)) => assert_eq!(lost.sent(), 5),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The items that came, and whether an end or an error came after them.
+async fn read_all(
+    mut from: impl Stream<Item = Result<u64, twolane::BridgeError>> + Unpin,
+) -> (u64, bool) {
+    let mut read = 0;
+    while let Some(item) = from.next().await {
+        match item {
+            Ok(item) => assert_eq!(item, read, "in order"),
+            Err(error) => {
+                assert_eq!(
+                    error.sent() as u64,
+                    read,
+                    "all that was sent, and then the error"
+                );
+                assert!(from.next().await.is_none());
+                return (read, false);
+            }
+        }
+        read += 1;
+    }
+    (read, true)
+}
+
+/// A thousand times, the I/O lane ends somewhere in a stream: by chance, or
+/// where the stream has stopped for good. The reader, a job, gets all and an
+/// end, or a part and an error.
+#[test]
+fn a_stream_that_is_killed_anywhere_is_whole_or_an_error() {
+    let _limit = support::time_limit();
+    let mut dice = Dice::from_environment();
+    for round in 0..1_000 {
+        let Lanes { cpu, io } = lanes(BOTH[round % 2], 1);
+        let whole = dice.below(100);
+        let gate = (dice.below(4) == 0).then(|| dice.below(whole + 1));
+        let limit = dice.below(10) as usize;
+        let pauses = dice.below(4) + 1;
+        let (reached, at_gate) = oneshot::channel::<()>();
+        let mut reached = Some(reached);
+        let source = stream::iter(0..whole).then(move |n| {
+            let stop = gate == Some(n);
+            if stop {
+                // Its end tells of the gate.
+                drop(reached.take());
+            }
+            async move {
+                if stop {
+                    pending::<()>().await;
+                }
+                if n % pauses == 0 {
+                    tokio::task::yield_now().await;
+                }
+                n
+            }
+        });
+        let bridged = cpu.handle().stream_from_io(source, limit, |_| 1);
+        let reader = cpu.spawn(read_all(Box::pin(bridged)));
+        if gate.is_some_and(|gate| gate < whole) {
+            // An error is the message: the sender is gone.
+            let _ = wait(at_gate);
+        } else {
+            for _ in 0..dice.below(20_000) {
+                std::hint::spin_loop();
+            }
+        }
+        io.shutdown_background();
+        let (read, ended) = reader.wait().unwrap();
+        match gate.filter(|gate| *gate < whole) {
+            Some(gate) => assert_eq!((read, ended), (gate, false), "round {round}"),
+            None if ended => assert_eq!(read, whole, "round {round}: an end after a part"),
+            None => assert!(read <= whole),
+        }
+    }
+}
+
+/// An unread rest, and a reader that comes late: the bridge keeps both.
+#[test]
+fn a_reader_may_come_after_everything_has_ended() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let (dropped, dropped_on) = mpsc::channel();
+        let source = guarded(&dropped, stream::iter(0..5));
+        let bridged = cpu.handle().stream_from_io(source, 100, |_| 1);
+        dropped_on.recv().unwrap();
+        drop((cpu, io));
+        let read = wait(bridged.try_collect::<Vec<_>>());
+        assert_eq!(read.unwrap(), [0, 1, 2, 3, 4], "{backend:?}");
+    }
+}

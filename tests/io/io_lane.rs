@@ -1,0 +1,169 @@
+//! What if the I/O lane is not there (yet, or any more)? And which lanes does
+//! a free function mean?
+
+use crate::server;
+use std::future::pending;
+use std::sync::mpsc;
+
+use crate::server::Server;
+use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, thread_name};
+use axum::Router;
+use axum::routing::get;
+use twolane::{
+    Backend, BuildError, CpuRuntime, Handle, IoLaneState, RequestBuilderExt, SendIoError,
+};
+
+fn current_thread() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// A `current_thread` runtime outside its `block_on` does nothing: what is
+/// given to it must wait rather than be lost, and the caller must be able to see
+/// why it waits.
+#[test]
+fn a_runtime_that_nobody_drives_is_told_of_and_loses_nothing() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 1, io.handle());
+        let handle = cpu.handle();
+        assert_eq!(handle.io_lane_state(), IoLaneState::NotDriven);
+        let task = cpu.spawn_io(async { thread_name() });
+        // The CPU lane works all the same.
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert!(!task.is_finished());
+        assert_eq!(handle.io_lane_state(), IoLaneState::NotDriven);
+
+        assert_eq!(io.block_on(task).unwrap(), thread_name(), "{backend:?}");
+        assert_eq!(handle.io_lane_state(), IoLaneState::Driven);
+    }
+}
+
+fn tells_the_remedy(error: &twolane::JoinError) {
+    assert!(error.is_io_runtime_gone(), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("build a CpuRuntime on the runtime that is there now"));
+    assert!(text.contains("one per #[tokio::test]"));
+}
+
+/// A process default that belongs to the first `#[tokio::test]` outlives its
+/// I/O runtime. Every call must say what happened and what to do; none may
+/// hang, or run half of a job.
+#[test]
+fn without_its_io_runtime_every_call_names_the_remedy() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let gone = io.handle().clone();
+        drop(io);
+        assert_eq!(cpu.handle().io_lane_state(), IoLaneState::Gone);
+        tells_the_remedy(&cpu.spawn_cpu(|| 1).wait().unwrap_err());
+        tells_the_remedy(&cpu.spawn(async { 1 }).wait().unwrap_err());
+        tells_the_remedy(&cpu.spawn_io(async { 1 }).wait().unwrap_err());
+        let built = CpuRuntime::builder()
+            .backend(backend)
+            .io_handle(gone)
+            .build();
+        assert!(matches!(built, Err(BuildError::IoRuntimeGone)), "{built:?}");
+        assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}
+
+/// The I/O runtime ends while jobs wait for it: their awaits must end too.
+#[test]
+fn what_waits_for_the_io_lane_is_told_when_it_ends() {
+    let _limit = support::time_limit();
+    let (asked, requests) = mpsc::channel();
+    let never = move || {
+        asked.send(()).unwrap();
+        pending::<()>()
+    };
+    let server = Server::start(Router::new().route("/never", get(never)));
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 2);
+        let (started, running) = mpsc::channel();
+        let started_too = started.clone();
+        let outside = cpu.spawn_io(async move {
+            started.send(()).unwrap();
+            pending::<()>().await
+        });
+        let inside = cpu.spawn(async move {
+            twolane::spawn_io(async move {
+                started_too.send(()).unwrap();
+                pending::<()>().await
+            })
+            .await
+        });
+        let request = server::client().get(server.url("/never"));
+        let request = cpu.spawn(async { request.send_io().await });
+        running.recv().unwrap();
+        running.recv().unwrap();
+        requests.recv().unwrap();
+
+        drop(io);
+        tells_the_remedy(&outside.wait().unwrap_err());
+        tells_the_remedy(&inside.wait().unwrap().unwrap_err());
+        match request.wait().unwrap().unwrap_err() {
+            SendIoError::Join(error) => tells_the_remedy(&error),
+            other => panic!("{backend:?}: {other:?}"),
+        }
+    }
+}
+
+/// The smallest machine: one CPU thread, and an I/O lane that is the thread which
+/// calls `block_on`. Any wait of one lane for the other shows as a hang.
+#[test]
+fn one_thread_on_each_side_is_enough() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        io.block_on(async {
+            let cpu = cpu_lane(backend, 1, &tokio::runtime::Handle::current());
+            let nested = cpu.spawn(async {
+                let closure = twolane::spawn_cpu(thread_name).await.unwrap();
+                let future = Handle::current().spawn(async { thread_name() });
+                let io = twolane::spawn_io(async { thread_name() }).await.unwrap();
+                [closure, future.await.unwrap(), io]
+            });
+            let (cpu_0, main) = ("cpu-0".to_owned(), thread_name());
+            let threads = nested.await.unwrap();
+            assert_eq!(threads, [cpu_0.clone(), cpu_0, main], "{backend:?}");
+            let waiting = cpu.spawn_cpu(|| twolane::spawn_io(async { 7 }).wait().unwrap());
+            assert_eq!(waiting.await.unwrap(), 7);
+            assert_eq!(cpu.shutdown().await, 0);
+        });
+    }
+}
+
+fn named(backend: Backend, name: &str, io: &tokio::runtime::Handle) -> CpuRuntime {
+    let builder = CpuRuntime::builder().backend(backend).thread_name(name);
+    builder.threads(1).io_handle(io.clone()).build().unwrap()
+}
+
+/// Two runtimes in one process: a job's nested work stays with the job's own,
+/// on the way over the I/O lane too.
+#[test]
+fn nested_work_stays_on_its_own_lane() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let left = named(backend, "left", io.handle());
+        let right = named(backend, "right", io.handle());
+        let nested = || async {
+            let here = thread_name();
+            let cpu = twolane::spawn_cpu(thread_name).await.unwrap();
+            let over_io = twolane::spawn_io(async { twolane::spawn_cpu(thread_name).await });
+            [here, cpu, over_io.await.unwrap().unwrap()]
+        };
+        let other = right.handle();
+        let from_left =
+            left.spawn(async move { [nested().await, other.spawn(nested()).await.unwrap()] });
+        let from_right = right.spawn(nested());
+        let expected = [["left-0"; 3], ["right-0"; 3]];
+        assert_eq!(from_left.wait().unwrap(), expected, "{backend:?}");
+        assert_eq!(from_right.wait().unwrap(), ["right-0"; 3], "{backend:?}");
+    }
+}

@@ -1,0 +1,21 @@
+//! The I/O lane, and all that crosses over to it and back.
+
+mod bridge;
+mod bridge_ends;
+mod io_lane;
+mod requests;
+mod routing;
+mod send_io;
+mod tower;
+mod tower_ready;
+
+#[path = "../support/dice.rs"]
+mod dice;
+#[path = "../support/server.rs"]
+mod server;
+#[path = "../support/stepped.rs"]
+mod stepped;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/watched.rs"]
+mod watched;

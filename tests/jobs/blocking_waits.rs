@@ -1,0 +1,151 @@
+//! Which thread may block on which job? The table at `Task::wait`.
+
+use std::sync::mpsc;
+
+use crate::support::{self, BOTH, Lanes, Stuck, lanes, time_limit};
+use twolane::{Backend, Handle, JoinError};
+
+/// A panic's text, of a job that had to panic.
+fn refusal<T>(outcome: Result<T, JoinError>) -> String {
+    match outcome {
+        Err(error) if error.is_panic() => error.to_string(),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was not refused"),
+    }
+}
+
+/// All on one CPU thread.
+#[test]
+fn who_is_no_thread_of_the_lane_may_wait_for_it() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let handle = cpu.handle();
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert_eq!(cpu.spawn(async { 2 }).wait().unwrap(), 2);
+        let plain = handle.clone();
+        let plain = std::thread::spawn(move || plain.spawn_cpu(|| 3).wait().unwrap());
+        assert_eq!(plain.join().unwrap(), 3);
+        let of_pool = handle.clone();
+        let of_pool = io.spawn_blocking(move || of_pool.spawn_cpu(|| 4).wait().unwrap());
+        assert_eq!(io.block_on(of_pool).unwrap(), 4);
+        let (by_admit, other) = (handle.clone(), lanes(backend, 1));
+        let by_admit = other.cpu.spawn_cpu(move || {
+            // A thread of another lane is like any other.
+            by_admit.admit().wait().unwrap().spawn_cpu(|| 5).wait()
+        });
+        assert_eq!(by_admit.wait().unwrap().unwrap(), 5);
+    }
+}
+
+/// While the only CPU thread waits, the I/O lane works.
+#[test]
+fn a_closure_may_wait_for_the_io_lane() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let listening = async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+            listener.local_addr()
+        };
+        let job = lanes
+            .cpu
+            .spawn_cpu(|| twolane::spawn_io(listening).wait().unwrap());
+        assert!(job.wait().unwrap().unwrap().port() > 0);
+        if backend == Backend::Rayon {
+            let job = lanes.cpu.spawn_cpu(|| {
+                let cpu = Handle::current();
+                let wait = |n: u32| cpu.spawn_io(async move { n }).wait().unwrap();
+                rayon::join(|| wait(1), || wait(2))
+            });
+            assert_eq!(job.wait().unwrap(), (1, 2));
+            let installed = lanes.cpu.install(|| twolane::spawn_io(async { 3 }).wait());
+            assert_eq!(installed.unwrap().unwrap(), 3);
+        }
+    }
+}
+
+/// It does not wait: what it submits goes in by its own place.
+#[test]
+fn a_job_may_wait_for_a_place_on_its_own_lane() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = support::lanes_with(backend, 1, |builder| {
+            builder.queue_limit(twolane::Priority::Normal, 1)
+        });
+        let job = lanes.cpu.spawn_cpu(|| {
+            let permit = Handle::current().admit().wait().unwrap();
+            permit.spawn_cpu(|| 42)
+        });
+        let nested = job.wait().unwrap();
+        assert_eq!(nested.wait().unwrap(), 42);
+    }
+}
+
+#[test]
+fn a_thread_of_the_lane_may_not_wait_for_it() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = &lanes.cpu;
+        let wait = || Handle::current().spawn_cpu(|| ()).wait();
+        let closure = refusal(cpu.spawn_cpu(wait).wait());
+        let future = refusal(cpu.spawn(async move { wait() }).wait());
+        let urgent = cpu.handle().with_priority(twolane::Priority::High);
+        // Else it may have ended before it is waited for.
+        let (stuck, let_go) = Stuck::start(&urgent).split();
+        let other_priority = refusal(cpu.spawn_cpu(move || urgent.spawn_cpu(|| ()).wait()).wait());
+        for text in [closure, future, other_priority] {
+            assert!(text.contains("it would wait for itself"), "{text}");
+            assert!(text.contains("Await the task"), "{text}");
+        }
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+        if backend == Backend::Rayon {
+            let child = cpu.spawn_cpu(move || rayon::join(wait, || ()).0);
+            assert!(refusal(child.wait()).contains("it would wait for itself"));
+            let installed = cpu.install(wait);
+            assert!(refusal(installed).contains("it would wait for itself"));
+        }
+        // What has ended is no wait, and all this has cost no thread.
+        let (tell, told) = mpsc::channel();
+        let done = cpu.spawn_cpu(move || tell.send(()).unwrap());
+        told.recv().unwrap();
+        while !done.is_finished() {
+            std::thread::yield_now();
+        }
+        cpu.spawn_cpu(move || done.wait()).wait().unwrap().unwrap();
+    }
+}
+
+/// A thread of the CPU runtime's blocking pool is none of its workers.
+#[test]
+fn a_blocking_thread_may_wait_for_the_lane() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let handle = lanes.cpu.handle();
+    let task = lanes.cpu.spawn(async move {
+        let wait = move || handle.spawn_cpu(|| 5).wait().unwrap();
+        tokio::task::spawn_blocking(wait).await.unwrap()
+    });
+    assert_eq!(task.wait().unwrap(), 5);
+}
+
+/// The row of `Backend`'s table: a closure that drives a runtime of Tokio's itself.
+#[test]
+fn a_closure_may_block_on_a_runtime_where_the_table_says_so() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let io = lanes.io.handle().clone();
+        let blocks = move || io.block_on(async { 1 });
+        let plain = lanes.cpu.spawn_cpu(blocks.clone()).wait();
+        if backend == Backend::Rayon {
+            assert_eq!(plain.unwrap(), 1);
+        } else {
+            assert!(refusal(plain).contains("Cannot start a runtime from within a runtime"));
+            let in_place = move || tokio::task::block_in_place(blocks);
+            assert_eq!(lanes.cpu.spawn_cpu(in_place).wait().unwrap(), 1);
+        }
+    }
+}

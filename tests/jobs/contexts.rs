@@ -1,0 +1,284 @@
+//! What of the submitter's surroundings does a job see: its span and
+//! subscriber, yes; its task-locals, no.
+
+use std::sync::{Arc, Mutex};
+
+use crate::support::{self, BOTH, Lanes, lanes, thread_name};
+use tracing::subscriber::with_default;
+use tracing::{Event, Subscriber, field};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::{LookupSpan, Registry};
+use twolane::{Backend, JobContext};
+
+/// `span: message` of each event, or `target: message` outside any span.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+impl Log {
+    /// Runs `f` with a subscriber of its own.
+    fn during<R>(f: impl FnOnce() -> R) -> (R, Vec<String>) {
+        let log = Self::default();
+        let subscriber = Registry::default().with(log.clone());
+        let result = with_default(subscriber, f);
+        let lines = std::mem::take(&mut *log.0.lock().unwrap());
+        (result, lines)
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        struct Message(String);
+        impl field::Visit for Message {
+            fn record_debug(&mut self, field: &field::Field, value: &dyn std::fmt::Debug) {
+                if field.name() == "message" {
+                    self.0 = format!("{value:?}");
+                }
+            }
+        }
+        let mut message = Message(String::new());
+        event.record(&mut message);
+        let place = match context.event_span(event) {
+            Some(span) => span.name(),
+            None => event.metadata().target(),
+        };
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{place}: {}", message.0));
+    }
+}
+
+async fn two_polls() {
+    tracing::info!("first");
+    tokio::task::yield_now().await;
+    tracing::info!("second");
+}
+
+/// A job's events must be found where its request's are. The subscriber is a
+/// scoped one: no thread of either lane has it from elsewhere.
+#[test]
+fn the_span_and_the_subscriber_come_along() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 2);
+        let in_request = |f: &dyn Fn()| {
+            let ((), lines) = Log::during(|| tracing::info_span!("request").in_scope(f));
+            lines
+        };
+        let twice = ["request: first", "request: second"];
+
+        let lines = in_request(&|| cpu.spawn_cpu(|| tracing::info!("here")).wait().unwrap());
+        assert_eq!(lines, ["request: here"], "{backend:?}: a closure");
+        let lines = in_request(&|| cpu.spawn(two_polls()).wait().unwrap());
+        assert_eq!(lines, twice, "{backend:?}: a future");
+        let lines = in_request(&|| cpu.spawn_io(two_polls()).wait().unwrap());
+        assert_eq!(lines, twice, "{backend:?}: a future on the I/O lane");
+        let lines = in_request(&|| {
+            let over = cpu.spawn(async {
+                let there = twolane::spawn_io(async {
+                    twolane::spawn_cpu(|| tracing::info!("back")).await
+                });
+                there.await.unwrap().unwrap();
+            });
+            over.wait().unwrap();
+        });
+        assert_eq!(lines, ["request: back"], "{backend:?}: over both lanes");
+    }
+}
+
+/// What is logged while a cancelled job's captures are dropped, on another
+/// thread and much later, belongs to the request too.
+#[test]
+fn destructors_run_inside_the_span() {
+    struct Logs(std::sync::mpsc::Sender<()>);
+    impl Drop for Logs {
+        fn drop(&mut self) {
+            tracing::info!("dropped");
+            self.0.send(()).unwrap();
+        }
+    }
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let ((), lines) = Log::during(|| {
+            let (dropped, wait) = std::sync::mpsc::channel();
+            let never = || {
+                let logs = Logs(dropped.clone());
+                async move {
+                    let _logs = logs;
+                    std::future::pending::<()>().await
+                }
+            };
+            let span = tracing::info_span!("request").entered();
+            let (on_cpu, on_io) = (cpu.spawn(never()), cpu.spawn_io(never()));
+            drop(span);
+            drop((on_cpu, on_io));
+            wait.recv().unwrap();
+            wait.recv().unwrap();
+        });
+        assert_eq!(lines, ["request: dropped"; 2], "{backend:?}");
+    }
+}
+
+/// A rayon child on another worker has no span of its own accord; what it
+/// captures of its job gives it one.
+#[test]
+fn a_rayon_child_takes_the_span_from_its_job_context() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 2);
+        let ((), lines) = Log::during(|| {
+            let _span = tracing::info_span!("request").entered();
+            let job = cpu.handle().spawn_cpu_with(move |job| {
+                // A thread that knows nothing of the job or the lanes.
+                std::thread::scope(|scope| {
+                    let stranger = scope.spawn(|| {
+                        tracing::info!("no subscriber hears this");
+                        job.in_span(|| tracing::info!("stranger"));
+                    });
+                    stranger.join().unwrap();
+                });
+                if backend != Backend::Rayon {
+                    return;
+                }
+                let both_have_begun = std::sync::Barrier::new(2);
+                let child = || {
+                    both_have_begun.wait();
+                    job.in_span(|| tracing::info!("child"));
+                    thread_name()
+                };
+                let (left, right) = rayon::join(child, child);
+                assert_ne!(left, right);
+            });
+            job.wait().unwrap();
+        });
+        let mut expected = vec!["request: stranger"];
+        if backend == Backend::Rayon {
+            expected.extend(["request: child"; 2]);
+        }
+        assert_eq!(lines, expected, "{backend:?}");
+    }
+}
+
+/// Two requests at a time on the same threads: neither sees the other's span,
+/// and no span stays behind on a thread.
+#[test]
+fn spans_do_not_leak_between_jobs() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let (disabled, lines) = Log::during(|| {
+            let first = tracing::info_span!("first").in_scope(|| cpu.spawn(two_polls()));
+            let second = tracing::info_span!("second").in_scope(|| cpu.spawn(two_polls()));
+            first.wait().unwrap();
+            second.wait().unwrap();
+            let none = cpu.spawn_cpu(|| tracing::Span::current().is_disabled());
+            none.wait().unwrap()
+        });
+        assert!(disabled, "{backend:?}");
+        for line in [
+            "first: first",
+            "first: second",
+            "second: first",
+            "second: second",
+        ] {
+            assert_eq!(
+                lines.iter().filter(|found| *found == line).count(),
+                1,
+                "{lines:?}"
+            );
+        }
+    }
+}
+
+/// A job may leave work behind (a `rayon::spawn`) that asks its context now
+/// and then. Reading the job's output is not cancelling it.
+#[test]
+fn a_job_that_ended_well_is_not_cancelled() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let task = cpu.handle().spawn_cpu_with(JobContext::clone);
+        let abort = task.abort_handle();
+        let job = task.wait().unwrap();
+        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
+        // Nor is a cancel that comes too late.
+        abort.abort();
+        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
+        // Nor a shutdown.
+        cpu.shutdown().wait();
+        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
+    }
+}
+
+/// The usual program in development: no subscriber listens.
+#[test]
+fn without_a_subscriber_everything_works() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let job = cpu.spawn(async {
+            let span = tracing::info_span!("unheard");
+            let nested = span.in_scope(|| twolane::spawn_io(two_polls()));
+            nested.await.unwrap();
+            tracing::Span::current().is_disabled()
+        });
+        assert!(job.wait().unwrap(), "{backend:?}");
+        let in_span = |job: &JobContext| job.in_span(|| tracing::Span::current().is_disabled());
+        let job = cpu.handle().spawn_cpu_with(in_span);
+        assert!(job.wait().unwrap(), "{backend:?}");
+    }
+}
+
+tokio::task_local! {
+    static TENANT: u32;
+}
+
+/// A job is a task of its own, as with `tokio::spawn`: task-locals stay with
+/// the task that set them. What a job needs of them, it captures.
+#[test]
+fn task_locals_are_not_inherited() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let tenant = || TENANT.try_with(|tenant| *tenant).ok();
+        let seen = io.block_on(TENANT.scope(7, async {
+            assert_eq!(tenant(), Some(7));
+            let closure = cpu.spawn_cpu(tenant).await.unwrap();
+            let future = cpu.spawn(async move { tenant() }).await.unwrap();
+            let io = cpu.spawn_io(async move { tenant() }).await.unwrap();
+            [closure, future, io]
+        }));
+        assert_eq!(seen, [None; 3], "{backend:?}");
+
+        // One that the job sets itself is its own, through all its polls.
+        let own = cpu.spawn(TENANT.scope(8, async move {
+            tokio::task::yield_now().await;
+            tenant()
+        }));
+        assert_eq!(own.wait().unwrap(), Some(8), "{backend:?}");
+    }
+}
+
+/// `spawn_cpu(|| async { .. })` compiles and computes nothing. The only test
+/// of this process that does it: it is warned of once.
+#[test]
+fn a_closure_that_returns_an_async_block_is_warned_of_once() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let (unpolled, lines) = Log::during(|| {
+        cpu.spawn_cpu(|| 1).wait().unwrap();
+        cpu.spawn_cpu(|| async { 2 }).detach();
+        cpu.spawn_cpu(|| async { 3 }).wait().unwrap()
+    });
+    let [warning] = lines.as_slice() else {
+        panic!("one warning: {lines:?}");
+    };
+    assert!(warning.starts_with("twolane: "), "{warning}");
+    assert!(
+        warning.contains("`spawn`"),
+        "it names the remedy: {warning}"
+    );
+    // It is a future still, and was never polled.
+    assert_eq!(cpu.spawn(unpolled).wait().unwrap(), 3);
+}

@@ -1,0 +1,186 @@
+//! Does what is ready all the time leave the other tasks of a Tokio runtime a turn?
+//!
+//! A Tokio task has a budget for each of its turns: what it awaits takes one from it,
+//! and is pending, once, when nothing is left. That keeps a task that finds all
+//! ready from holding its thread. Our futures did not take part: a loop that
+//! awaited finished jobs, read a buffered stream or came into a lane with free
+//! permits went through to its end without a single turn for the others, and on a
+//! `current_thread` runtime everything else stood still. A poll that answers
+//! `Ready` and does not ask for budget brings that back.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use crate::support::{BOTH, cpu_lane, time_limit};
+use futures::StreamExt;
+use twolane::{Backend, Builder, CpuRuntime, Priority};
+
+/// Tokio gives a turn 128. Twice as many is a bound that leaves it some freedom.
+const PER_TURN: u64 = 256;
+
+fn current_thread() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+/// Runs `reader` as a task and says how many turns another one had meanwhile.
+fn turns_of_another<F>(io: &tokio::runtime::Runtime, reader: F) -> u64
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let turns = Arc::new(AtomicU64::new(0));
+    let counter = {
+        let turns = turns.clone();
+        async move {
+            loop {
+                turns.fetch_add(1, SeqCst);
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    io.block_on(async {
+        let counter = tokio::spawn(counter);
+        // It counts from the reader's first turn to its last.
+        let had = tokio::spawn(async move {
+            let before = turns.load(SeqCst);
+            reader.await;
+            turns.load(SeqCst) - before
+        });
+        let had = had.await.unwrap();
+        counter.abort();
+        had
+    })
+}
+
+#[track_caller]
+fn assert_fair(backend: Backend, turns: u64, items: u64) {
+    assert!(
+        turns >= items / PER_TURN,
+        "{backend:?}: {turns} turns for the other task in {items} ready ones"
+    );
+}
+
+fn finished_jobs(cpu: &CpuRuntime, jobs: u64) -> Vec<twolane::Task<u64>> {
+    let tasks: Vec<_> = (0..jobs).map(|n| cpu.spawn_cpu(move || n)).collect();
+    for task in &tasks {
+        while !task.is_finished() {
+            std::thread::yield_now();
+        }
+    }
+    tasks
+}
+
+#[test]
+fn a_loop_over_finished_jobs_lets_others_have_turns() {
+    const JOBS: u64 = 100_000;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 2, io.handle());
+        let tasks = finished_jobs(&cpu, JOBS);
+        let turns = turns_of_another(&io, async move {
+            for (n, task) in tasks.into_iter().enumerate() {
+                assert_eq!(task.await.unwrap(), n as u64);
+            }
+        });
+        assert_fair(backend, turns, JOBS);
+    }
+}
+
+#[test]
+fn a_loop_over_a_buffered_stream_lets_others_have_turns() {
+    const ITEMS: u64 = 10_000;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 1, io.handle());
+        let source = futures::stream::iter(0..ITEMS);
+        let mut items = cpu.handle().stream_from_cpu(source, usize::MAX, |_| 1);
+        while (items.read_ahead() as u64) < ITEMS {
+            std::thread::yield_now();
+        }
+        let turns = turns_of_another(&io, async move {
+            for n in 0..ITEMS {
+                assert_eq!(items.next().await.unwrap().unwrap(), n);
+            }
+        });
+        assert_fair(backend, turns, ITEMS);
+    }
+}
+
+/// One with a limit that is far, and one without.
+#[test]
+fn a_loop_over_free_places_lets_others_have_turns() {
+    const PLACES: u64 = 10_000;
+    let _limit = time_limit();
+    let far = |builder: Builder| builder.queue_limit(Priority::Normal, 1_000);
+    let none = |builder: Builder| builder;
+    for backend in BOTH {
+        for limit in [far, none] {
+            let io = current_thread();
+            let builder = CpuRuntime::builder().backend(backend).threads(1);
+            let cpu = limit(builder.io_handle(io.handle().clone()))
+                .build()
+                .unwrap();
+            let handle = cpu.handle();
+            let turns = turns_of_another(&io, async move {
+                for _ in 0..PLACES {
+                    drop(handle.admit().await.unwrap());
+                }
+            });
+            assert_fair(backend, turns, PLACES);
+        }
+    }
+}
+
+/// A budget that is used up is no reason to lose anything: what was pending for it is
+/// there in the next turn, in its order, and a wait that is no Tokio task's (a plain
+/// thread's) knows of none.
+#[test]
+fn no_output_is_lost_to_a_budget() {
+    const JOBS: u64 = 1_000;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 2, io.handle());
+        let tasks = finished_jobs(&cpu, JOBS);
+        let joined = io.block_on(futures::future::join_all(tasks));
+        let outputs: Vec<u64> = joined.into_iter().map(Result::unwrap).collect();
+        assert!(outputs.into_iter().eq(0..JOBS), "{backend:?}");
+        for (n, task) in finished_jobs(&cpu, JOBS).into_iter().enumerate() {
+            assert_eq!(task.wait().unwrap(), n as u64);
+        }
+    }
+}
+
+/// A blocking wait polls in the one poll of the Tokio task around it, whose budget is
+/// not renewed. The 129th wait never returned, since `Task::poll` found no budget left.
+#[test]
+fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        // A thread of its own does the waiting, and a lane of its own the I/O.
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let cpu = CpuRuntime::builder()
+            .backend(backend)
+            .threads(1)
+            .io_handle(io.handle().clone());
+        let cpu = cpu.build().unwrap();
+        let waits = |cpu: &twolane::Handle| {
+            for n in 0..200 {
+                assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
+                drop(cpu.admit().wait().unwrap());
+            }
+        };
+        // On the thread of a `block_on`, and in a task.
+        io.block_on(async { waits(&cpu.handle()) });
+        let handle = cpu.handle();
+        let in_a_task = async move { waits(&handle) };
+        let other = current_thread();
+        other.block_on(async { tokio::spawn(in_a_task).await.unwrap() });
+        assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}

@@ -1,0 +1,317 @@
+//! Many tasks at once, with what the ecosystem has for many futures: is that all
+//! that Tokio's `JoinSet` gives?
+
+use std::error::Error;
+use std::future::pending;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
+
+use crate::support::{BOTH, Dropped, Stuck, lanes, time_limit};
+use futures::channel::oneshot;
+use futures::executor::block_on;
+use futures::future::{FutureExt, try_join_all};
+use futures::poll;
+use futures::stream::{FuturesOrdered, FuturesUnordered, StreamExt, TryStreamExt};
+use twolane::{Handle, JoinError, Task};
+
+/// A closure that runs until it is cancelled, and tells so; then it keeps its thread
+/// until it is let go, so that what is queued behind it stays there.
+struct Spinning {
+    task: Task<u32>,
+    seen: mpsc::Receiver<()>,
+    let_go: mpsc::Sender<()>,
+}
+
+impl Spinning {
+    fn start(cpu: &Handle) -> Self {
+        let (started, running) = mpsc::channel();
+        let (sees, seen) = mpsc::channel();
+        let (let_go, wait) = mpsc::channel();
+        let task = cpu.spawn_cpu_with(move |job| {
+            started.send(()).unwrap();
+            while job.checkpoint().is_ok() {
+                std::thread::yield_now();
+            }
+            sees.send(()).unwrap();
+            wait.recv().unwrap();
+            0
+        });
+        running.recv().unwrap();
+        Self { task, seen, let_go }
+    }
+}
+
+/// A future that waits for ever, and tells where it is dropped.
+fn suspend(cpu: &Handle) -> (Task<u32>, mpsc::Receiver<String>) {
+    let (started, running) = mpsc::channel();
+    let (dropped, drops) = mpsc::channel();
+    let dropped = Dropped(dropped);
+    let task = cpu.spawn(async move {
+        let _dropped = dropped;
+        started.send(()).unwrap();
+        pending().await
+    });
+    running.recv().unwrap();
+    (task, drops)
+}
+
+/// As `JoinSet::join_next`: whichever ends first comes first. And `len`.
+#[test]
+fn results_as_they_come() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 3);
+        let (tasks, ends): (Vec<_>, Vec<_>) = (0..3)
+            .map(|_| Stuck::start(&lanes.cpu.handle()).split())
+            .unzip();
+        let mut tasks: FuturesUnordered<_> = tasks.into_iter().collect();
+        block_on(async {
+            for (left, n) in [(3, 2), (2, 0), (1, 1)] {
+                assert_eq!(tasks.len(), left);
+                assert!(poll!(tasks.next()).is_pending());
+                ends[n].send(n).unwrap();
+                assert_eq!(tasks.next().await.unwrap().unwrap(), n);
+            }
+            assert!(tasks.is_empty() && tasks.next().await.is_none());
+            // It may grow again.
+            tasks.push(lanes.cpu.spawn_cpu(|| 3));
+            assert_eq!(tasks.next().await.unwrap().unwrap(), 3);
+        });
+    }
+}
+
+/// What `JoinSet` does not have: the order of the submissions.
+#[test]
+fn results_in_order() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 3);
+        let (tasks, ends): (Vec<_>, Vec<_>) = (0..3)
+            .map(|_| Stuck::start(&lanes.cpu.handle()).split())
+            .unzip();
+        let mut tasks: FuturesOrdered<_> = tasks.into_iter().collect();
+        block_on(async {
+            ends[2].send(2).unwrap();
+            ends[1].send(1).unwrap();
+            assert!(poll!(tasks.next()).is_pending());
+            assert_eq!(tasks.len(), 3);
+            ends[0].send(0).unwrap();
+            let results: Vec<_> = tasks.try_collect().await.unwrap();
+            assert_eq!(results, [0, 1, 2]);
+        });
+    }
+}
+
+/// Dropped or cleared, it cancels all that are in it, as `JoinSet` does when it is
+/// dropped or told to `abort_all`.
+#[test]
+fn without_the_collection_nothing_goes_on() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for is_dropped in [false, true] {
+            let lanes = lanes(backend, 1);
+            let cpu = lanes.cpu.handle();
+            let ran = Arc::new(AtomicUsize::new(0));
+            let mut tasks = FuturesUnordered::new();
+            let (suspended, drops) = suspend(&cpu);
+            let spinning = Spinning::start(&cpu);
+            tasks.extend([suspended, spinning.task]);
+            for _ in 0..50 {
+                let (by_closure, by_future) = (ran.clone(), ran.clone());
+                tasks.push(cpu.spawn_cpu(move || by_closure.fetch_add(1, SeqCst) as u32));
+                tasks.push(cpu.spawn(async move { by_future.fetch_add(1, SeqCst) as u32 }));
+            }
+            // One that was polled is in it in another way than one that was not.
+            assert!(block_on(async { poll!(tasks.next()) }).is_pending());
+            if is_dropped {
+                drop(tasks);
+            } else {
+                tasks.clear();
+                assert!(tasks.is_empty());
+            }
+            // The closure has seen it, the suspended future was dropped on its lane,
+            // and what was queued is passed over.
+            spinning.seen.recv().unwrap();
+            spinning.let_go.send(()).unwrap();
+            assert!(drops.recv().unwrap().starts_with("cpu-"));
+            cpu.spawn_cpu(|| ()).wait().unwrap();
+            assert_eq!(ran.load(SeqCst), 0);
+            let metrics = cpu.metrics();
+            // The closure went on to its end; the last one is from here.
+            assert_eq!((metrics.cancelled, metrics.completed), (101, 2));
+        }
+    }
+}
+
+/// `JoinSet::abort_all` leaves the tasks in the set, to be joined; and
+/// `JoinSet::shutdown` is that, and the joining.
+#[test]
+fn cancelled_in_the_collection_they_can_be_joined() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let mut tasks = FuturesUnordered::new();
+        let (suspended, drops) = suspend(&cpu);
+        let spinning = Spinning::start(&cpu);
+        tasks.extend([suspended, spinning.task]);
+        tasks.extend((0..8).map(|n| cpu.spawn_cpu(move || n)));
+
+        tasks.iter().for_each(Task::cancel);
+        spinning.seen.recv().unwrap();
+        spinning.let_go.send(()).unwrap();
+        let results: Vec<_> = block_on(tasks.collect());
+        let (outputs, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+        // What ends by itself is not robbed of its output.
+        assert_eq!(outputs.len(), 1);
+        assert_eq!(errors.len(), 9);
+        assert!(errors.iter().all(is_cancelled));
+        assert!(drops.recv().unwrap().starts_with("cpu-"));
+    }
+}
+
+fn is_cancelled(result: &Result<u32, JoinError>) -> bool {
+    result.as_ref().is_err_and(JoinError::is_cancelled)
+}
+
+/// Where the awaiter borrows the collection, or it has no `iter`.
+#[test]
+fn abort_handles_cancel_from_elsewhere() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let queued: Vec<_> = (0..8).map(|n| lanes.cpu.spawn_cpu(move || n)).collect();
+        let aborts: Vec<_> = queued.iter().map(Task::abort_handle).collect();
+        let tasks: FuturesOrdered<_> = queued.into_iter().collect();
+        let canceller = std::thread::spawn(move || {
+            for abort in aborts.iter().step_by(2) {
+                abort.abort();
+            }
+            // Now those that are left may run.
+            let_go.send(()).unwrap();
+        });
+        let results: Vec<_> = block_on(tasks.collect());
+        canceller.join().unwrap();
+        stuck.wait().unwrap();
+        for (n, result) in (0..).zip(results) {
+            match n % 2 {
+                0 => assert!(is_cancelled(&result)),
+                _ => assert_eq!(result.unwrap(), n),
+            }
+        }
+    }
+}
+
+/// `JoinSet::detach_all`.
+#[test]
+fn detached_they_go_on() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let (done, is_done) = mpsc::channel();
+        let spawn = |n| {
+            let done = done.clone();
+            lanes.cpu.spawn_cpu(move || done.send(n).unwrap())
+        };
+        let tasks: FuturesUnordered<_> = (0..8).map(spawn).collect();
+        tasks.into_iter().for_each(Task::detach);
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+        assert!(is_done.iter().take(8).eq(0..8));
+    }
+}
+
+/// One panics: its own result says so, with the payload, and the rest is there.
+#[test]
+fn a_panic_is_one_result_of_many() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 2);
+        let job = |n: u32| {
+            lanes.cpu.spawn_cpu(move || match n % 4 {
+                // Without a word to the panic hook.
+                3 => std::panic::resume_unwind(Box::new(n)),
+                _ => n,
+            })
+        };
+        let tasks: FuturesUnordered<_> = (0..100).map(job).collect();
+        let results: Vec<_> = block_on(tasks.collect());
+        let mut numbers: Vec<_> = results
+            .into_iter()
+            .map(|result| {
+                result.unwrap_or_else(|panic| *panic.into_panic().downcast::<u32>().unwrap())
+            })
+            .collect();
+        numbers.sort_unstable();
+        assert!(numbers.into_iter().eq(0..100));
+    }
+}
+
+/// `try_join_all` and `try_collect` drop the rest at the first error, and so cancel
+/// it. Both kinds of error are one to them, by `??`.
+#[test]
+fn the_first_error_cancels_the_rest() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for (by_panic, by_collect) in [(false, false), (false, true), (true, false), (true, true)] {
+            let lanes = lanes(backend, 1);
+            let cpu = lanes.cpu.handle();
+            let ran = Arc::new(AtomicUsize::new(0));
+
+            let (suspended, drops) = suspend(&cpu);
+            let spinning = Spinning::start(&cpu);
+            // Where it ends no thread comes free.
+            let (fail, told) = oneshot::channel();
+            let fails = cpu.spawn_io(async move {
+                told.await.unwrap();
+                match by_panic {
+                    true => std::panic::resume_unwind(Box::new("the only one")),
+                    false => Err::<u32, _>("the only one"),
+                }
+            });
+            let queued = (0..8).map(|_| {
+                let ran = ran.clone();
+                cpu.spawn_cpu(move || ran.fetch_add(1, SeqCst) as u32)
+            });
+            let joins: Vec<_> = [suspended, spinning.task]
+                .into_iter()
+                .chain(queued)
+                .map(|task| async { Ok::<_, BoxError>(task.await?) }.boxed())
+                .chain([async { Ok(fails.await??) }.boxed()])
+                .collect();
+
+            let joined = async {
+                match by_collect {
+                    // Not `FuturesOrdered`: there it would have to be its turn.
+                    true => {
+                        joins
+                            .into_iter()
+                            .collect::<FuturesUnordered<_>>()
+                            .try_collect()
+                            .await
+                    }
+                    false => try_join_all(joins).await,
+                }
+            };
+            let error = block_on(async {
+                let mut joined = pin!(joined);
+                assert!(poll!(&mut joined).is_pending());
+                fail.send(()).unwrap();
+                let outputs: Result<Vec<u32>, _> = joined.await;
+                outputs.unwrap_err().to_string()
+            });
+            assert!(error.ends_with("the only one"), "{error}");
+            spinning.seen.recv().unwrap();
+            spinning.let_go.send(()).unwrap();
+            assert!(drops.recv().unwrap().starts_with("cpu-"));
+            cpu.spawn_cpu(|| ()).wait().unwrap();
+            assert_eq!(ran.load(SeqCst), 0);
+        }
+    }
+}
+
+type BoxError = Box<dyn Error + Send + Sync>;

@@ -1,0 +1,16 @@
+//! One job, or many: what a task gives, and when it is stopped.
+
+mod blocking_waits;
+mod cancel;
+mod cancel_after_the_end;
+#[cfg(feature = "tracing")]
+mod contexts;
+mod coop_budget;
+mod deadlines;
+mod giving_way;
+mod in_flight;
+mod joining;
+mod results;
+
+#[path = "../support/mod.rs"]
+mod support;

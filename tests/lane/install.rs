@@ -1,0 +1,109 @@
+//! `install`: does it run where it says, and never wait for itself?
+
+use std::panic;
+use std::sync::{Mutex, mpsc};
+
+use crate::support::{Lanes, lanes, thread_name, time_limit};
+use twolane::{Backend, CpuRuntime, Handle, Priority};
+
+/// `install` is for plain threads: it borrows, runs on the lane's threads, and
+/// carries a panic as an error.
+#[test]
+fn it_borrows() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 2);
+    let words = ["a".to_owned(), "bc".to_owned()];
+    let (total, name) = lanes
+        .cpu
+        .install(|| (words.iter().map(String::len).sum::<usize>(), thread_name()))
+        .unwrap();
+    assert_eq!(total, 3);
+    assert!(name.starts_with("cpu-"), "{name}");
+    let error = lanes.cpu.install(|| panic!("inside")).unwrap_err();
+    assert_eq!(error.to_string(), "the job panicked: inside");
+    lanes.cpu.shutdown().wait();
+    assert!(lanes.cpu.install(|| ()).unwrap_err().is_shutdown());
+}
+
+/// The other backend has no pool to install into, and says so.
+#[test]
+#[should_panic(expected = "build it with `Backend::Rayon`")]
+fn it_needs_rayon() {
+    let _limit = time_limit();
+    let _ = lanes(Backend::Runtime, 1).cpu.install(|| ());
+}
+
+#[test]
+fn it_brings_the_threads_of_its_priority() {
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let high = cpu.handle().with_priority(Priority::High);
+    assert_eq!(high.install(thread_name).unwrap(), "cpu-high-0");
+    // From a worker of another priority, which waits meanwhile.
+    let low = cpu.handle().with_priority(Priority::Low);
+    let nested = cpu.spawn_cpu(move || low.install(thread_name).unwrap());
+    assert_eq!(nested.wait().unwrap(), "cpu-low-0");
+}
+
+/// Each waits for the other's worker while the threads of one are starting. It
+/// once was a job that waited for them, and stood in the queue behind the
+/// other.
+#[test]
+fn two_that_wait_for_each_other_on_a_first_use() {
+    let _limit = time_limit();
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let (starting, is_starting) = mpsc::channel();
+    let (let_go, wait) = mpsc::channel::<()>();
+    let wait = Mutex::new(wait);
+    let hook = move || {
+        if thread_name().starts_with("cpu-high") {
+            starting.send(()).unwrap();
+            let _ = wait.lock().unwrap().recv();
+        }
+    };
+    let cpu = CpuRuntime::builder()
+        .threads(1)
+        .thread_name("cpu")
+        .io_handle(io.handle().clone())
+        .on_thread_start(hook)
+        .build()
+        .unwrap();
+    let (normal, high) = (cpu.handle(), cpu.handle().with_priority(Priority::High));
+    let into_normal = high.spawn_cpu(move || normal.install(|| 1).unwrap());
+    is_starting.recv().unwrap();
+    let (started, runs) = mpsc::channel();
+    let into_high = cpu.spawn_cpu(move || {
+        started.send(()).unwrap();
+        high.install(|| 2).unwrap()
+    });
+    runs.recv().unwrap();
+    drop(let_go);
+    assert_eq!(into_high.wait().unwrap(), 2);
+    assert_eq!(into_normal.wait().unwrap(), 1);
+}
+
+/// The thread that it would wait for is the one that runs the hook, or one
+/// that waits for it.
+#[test]
+fn a_start_hook_may_not() {
+    let _limit = time_limit();
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let (tell, told) = mpsc::channel();
+    let hook = move || {
+        let install = || Handle::current().install(|| 1);
+        let error = panic::catch_unwind(install).unwrap_err();
+        let text = error.downcast_ref::<&str>().copied().unwrap_or_default();
+        tell.send(text.contains("`on_thread_start`")).unwrap();
+    };
+    let cpu = CpuRuntime::builder()
+        .threads(1)
+        .io_handle(io.handle().clone())
+        .on_thread_start(hook)
+        .build()
+        .unwrap();
+    assert!(told.recv().unwrap());
+    // From another priority's hook it is no better: Normal may wait for it.
+    let high = cpu.handle().with_priority(Priority::High);
+    assert_eq!(high.install(|| 2).unwrap(), 2);
+    assert!(told.recv().unwrap());
+}

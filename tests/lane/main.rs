@@ -1,0 +1,19 @@
+//! The lane: what comes into it, which thread runs it, and what can be seen of that.
+
+mod admission;
+mod families;
+mod idle_workers;
+mod install;
+mod limit_bounds_memory;
+mod metrics;
+#[cfg(feature = "test-util")]
+mod paused_clock;
+mod priorities;
+mod threads;
+mod tokio_tasks;
+#[cfg(feature = "reqwest")]
+mod types;
+mod waiting_workers;
+
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,189 @@
+//! What do the counters say, and how long did it all take? (That they balance, call by
+//! call: `model`. Under fire: `soak`.)
+
+use std::sync::mpsc;
+
+use crate::support::{BOTH, Stuck, lanes, time_limit};
+use tokio::sync::oneshot;
+use twolane::{Backend, Priority};
+
+#[test]
+fn a_snapshot_tells_where_each_job_is() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (started, is_suspended) = mpsc::channel();
+        let (let_go, wait) = oneshot::channel::<()>();
+        let suspended = cpu.spawn(async move {
+            started.send(()).unwrap();
+            wait.await.unwrap();
+        });
+        is_suspended.recv().unwrap();
+        // It runs after the future's step.
+        let (running, end) = Stuck::start(&cpu).split();
+        let queued = cpu.spawn_cpu(|| ());
+        let cancelled = cpu.spawn_cpu(|| ());
+        cancelled.cancel();
+        let metrics = cpu.metrics();
+        assert_eq!((metrics.submitted, metrics.cancelled), (4, 1));
+        assert_eq!(
+            (metrics.queued, metrics.running, metrics.suspended),
+            (1, 1, 1)
+        );
+        assert_eq!(cpu.with_priority(Priority::High).metrics().submitted, 0);
+
+        // One that was woken is queued again, by the lane or, out of its sight, by
+        // Tokio.
+        let_go.send(()).unwrap();
+        let metrics = cpu.metrics();
+        let expected = if backend == Backend::Rayon {
+            (2, 1, 0)
+        } else {
+            (1, 1, 1)
+        };
+        let found = (metrics.queued, metrics.running, metrics.suspended);
+        assert_eq!(found, expected);
+        end.send(()).unwrap();
+        running.wait().unwrap();
+        queued.wait().unwrap();
+        suspended.wait().unwrap();
+        cpu.spawn_cpu(|| panic!("planned")).wait().unwrap_err();
+        lanes.cpu.shutdown().wait();
+        cpu.spawn_cpu(|| ()).wait().unwrap_err();
+        let metrics = cpu.metrics();
+        assert_eq!(
+            (metrics.submitted, metrics.completed, metrics.panicked),
+            (5, 3, 1)
+        );
+        assert_eq!(
+            (metrics.queued, metrics.running, metrics.suspended),
+            (0, 0, 0)
+        );
+        assert_eq!((metrics.rejected, metrics.dropped), (1, 0));
+    }
+}
+
+#[test]
+fn what_a_shutdown_drops_is_in_the_books() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (started, is_suspended) = mpsc::channel();
+        let suspended = cpu.spawn(async move {
+            started.send(()).unwrap();
+            std::future::pending::<()>().await;
+        });
+        is_suspended.recv().unwrap();
+        let (running, end) = Stuck::start(&cpu).split();
+        let queued = cpu.spawn_cpu(|| ());
+        let shutdown = lanes.cpu.shutdown();
+        assert!(queued.wait().unwrap_err().is_shutdown());
+        assert!(suspended.wait().unwrap_err().is_shutdown());
+        end.send(()).unwrap();
+        running.wait().unwrap();
+        shutdown.wait();
+        let metrics = cpu.metrics();
+        assert_eq!(
+            (metrics.submitted, metrics.completed, metrics.dropped),
+            (3, 1, 2)
+        );
+        assert_eq!(
+            (metrics.queued, metrics.running, metrics.suspended),
+            (0, 0, 0)
+        );
+    }
+}
+
+/// Each of them. A job that waits while this thread counts 3 ms is in the counters with
+/// as much, and so is the step that it waits for.
+#[cfg(feature = "metrics")]
+#[test]
+fn waits_and_steps_are_timed() {
+    use std::time::Duration;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        assert_eq!(cpu.metrics().queue_wait.count(), 0);
+        assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
+        let (running, end) = Stuck::start(&cpu).split();
+        let queued = cpu.spawn_cpu(|| ());
+        let pause = std::time::Instant::now();
+        while pause.elapsed() < Duration::from_millis(3) {
+            std::thread::yield_now();
+        }
+        end.send(()).unwrap();
+        queued.wait().unwrap();
+        running.wait().unwrap();
+        let metrics = cpu.metrics();
+        assert_eq!(metrics.queue_wait.count(), 2);
+        let longest = metrics.queue_wait.quantile(1.0).unwrap();
+        assert!(longest >= Duration::from_millis(3), "{metrics:?}");
+        let slowest = metrics.run_time.quantile(1.0).unwrap();
+        assert!(slowest >= Duration::from_millis(3), "{metrics:?}");
+        assert_eq!(metrics.run_time.count(), 2);
+        let counts = metrics.run_time.buckets().map(|(_, count)| count);
+        assert_eq!(counts.sum::<u64>(), metrics.run_time.count());
+    }
+}
+
+/// However short and many the jobs: none is left out. A future that is woken waits
+/// in the queue once more, and its second poll is a step of its own; on
+/// `Backend::Runtime` it waits in Tokio's queue.
+#[cfg(feature = "metrics")]
+#[test]
+fn every_wait_and_step_is_counted() {
+    const EACH: u64 = 100;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        for _ in 0..EACH {
+            cpu.spawn_cpu(|| ()).wait().unwrap();
+        }
+        assert_eq!(cpu.metrics().queue_wait.count(), EACH);
+        assert_eq!(cpu.metrics().run_time.count(), EACH);
+        for _ in 0..EACH {
+            let (waits, is_waiting) = mpsc::channel();
+            let (wake, woken) = oneshot::channel::<()>();
+            let future = cpu.spawn(async move {
+                waits.send(()).unwrap();
+                woken.await.unwrap();
+            });
+            is_waiting.recv().unwrap();
+            // After its first step.
+            cpu.spawn_cpu(|| ()).wait().unwrap();
+            wake.send(()).unwrap();
+            future.wait().unwrap();
+        }
+        assert_eq!(cpu.metrics().run_time.count(), 4 * EACH);
+        let by_tokio = if backend == Backend::Rayon { 0 } else { EACH };
+        assert_eq!(cpu.metrics().queue_wait.count(), 4 * EACH - by_tokio);
+    }
+}
+
+/// A reader that counted submissions before ends found a job that had ended and had
+/// never come.
+#[test]
+fn a_snapshot_has_no_end_without_its_submission() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (done, is_done) = mpsc::channel();
+        let submitter = std::thread::spawn(move || {
+            for _ in 0..20_000 {
+                cpu.spawn_cpu(|| ()).wait().unwrap();
+            }
+            done.send(()).unwrap();
+        });
+        let cpu = lanes.cpu.handle();
+        while is_done.try_recv().is_err() {
+            let seen = cpu.metrics();
+            assert!(seen.completed <= seen.submitted, "{seen:?}");
+        }
+        submitter.join().unwrap();
+    }
+}

@@ -1,0 +1,314 @@
+//! What does a priority have of its own, and what does it share?
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::time::Duration;
+
+use crate::support::{BOTH, Lanes, Stuck, lanes, thread_name, time_limit};
+use twolane::{Backend, CpuRuntime, Handle, Priority};
+
+const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+
+/// On which threads two jobs run that are there at the same time.
+fn names_of_two(handle: &Handle) -> BTreeSet<String> {
+    let both = Arc::new(Barrier::new(2));
+    let job = || {
+        let both = both.clone();
+        handle.spawn_cpu(move || {
+            both.wait();
+            thread_name()
+        })
+    };
+    let jobs = [job(), job()];
+    jobs.map(|job| job.wait().unwrap()).into_iter().collect()
+}
+
+#[test]
+fn each_has_threads_of_its_own() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 2);
+        for (priority, prefix) in ALL.into_iter().zip(["cpu-high-", "cpu-", "cpu-low-"]) {
+            let handle = cpu.handle().with_priority(priority);
+            let expected = [0, 1].map(|index| format!("{prefix}{index}"));
+            assert_eq!(names_of_two(&handle), expected.into(), "{backend:?}");
+            assert_eq!(handle.priority(), priority);
+            assert_eq!(handle.threads(), 2);
+        }
+    }
+}
+
+/// A handle alone costs nothing; the first job brings the threads, and each
+/// runs its hooks.
+#[test]
+fn threads_start_with_the_first_job() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let started = Arc::new(Mutex::new(BTreeSet::new()));
+        let stopped = Arc::new(AtomicUsize::new(0));
+        let names = started.clone();
+        let ends = stopped.clone();
+        let cpu = CpuRuntime::builder()
+            .backend(backend)
+            .threads(1)
+            .thread_name("cpu")
+            .io_handle(io.handle().clone())
+            .on_thread_start(move || {
+                names.lock().unwrap().insert(thread_name());
+            })
+            .on_thread_stop(move || {
+                ends.fetch_add(1, SeqCst);
+            })
+            .build()
+            .unwrap();
+        let threads = || Vec::from_iter(started.lock().unwrap().iter().cloned());
+        let low = cpu.handle().with_priority(Priority::Low);
+        cpu.spawn_cpu(|| ()).wait().unwrap();
+        assert_eq!(threads(), ["cpu-0"], "{backend:?}");
+        low.spawn_cpu(|| ()).wait().unwrap();
+        assert_eq!(threads(), ["cpu-0", "cpu-low-0"], "{backend:?}");
+        cpu.shutdown().wait();
+        assert_eq!(stopped.load(SeqCst), 2, "{backend:?}");
+    }
+}
+
+/// Whatever a job spawns without a handle is as urgent as the job.
+#[test]
+fn nested_spawns_keep_their_parents_priority() {
+    fn mine() -> Priority {
+        Handle::current().priority()
+    }
+    let _limit = time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        for priority in ALL {
+            let handle = cpu.handle().with_priority(priority);
+            let from_closure = handle.spawn_cpu(|| twolane::spawn_cpu(|| (mine(), thread_name())));
+            let nested = from_closure.wait().unwrap().wait().unwrap();
+            assert_eq!(nested.0, priority, "{backend:?}");
+            let own = handle.spawn_cpu(thread_name).wait().unwrap();
+            assert_eq!(nested.1, own, "{backend:?}");
+
+            let from_future = handle.spawn(async {
+                let by_io = twolane::spawn_io(async { twolane::spawn_cpu(mine).await.unwrap() });
+                (
+                    twolane::spawn_cpu(mine).await.unwrap(),
+                    by_io.await.unwrap(),
+                )
+            });
+            assert_eq!(from_future.wait().unwrap(), (priority, priority));
+        }
+    }
+}
+
+/// A rayon child has no job of its own, but it is on its job's threads.
+#[test]
+fn rayon_children_keep_it_too() {
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 2);
+    let low = cpu.handle().with_priority(Priority::Low);
+    let names = low.spawn_cpu(|| {
+        let both = Barrier::new(2);
+        let child = || {
+            both.wait();
+            twolane::spawn_cpu(thread_name)
+        };
+        let (a, b) = rayon::join(child, child);
+        (a, b, thread_name())
+    });
+    let (a, b, own) = names.wait().unwrap();
+    for name in [a.wait().unwrap(), b.wait().unwrap(), own] {
+        assert!(name.starts_with("cpu-low-"), "{name}");
+    }
+}
+
+/// A handle says where, even inside a job of another priority; so does one
+/// that was entered.
+#[test]
+fn an_explicit_handle_wins() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let (high, low) = (Priority::High, Priority::Low);
+        let [high, low] = [high, low].map(|priority| cpu.handle().with_priority(priority));
+        let normal = cpu.handle();
+        let nested = high.spawn(async move {
+            let by_handle = normal.spawn_cpu(thread_name).await.unwrap();
+            let by_entered = {
+                let _entered = low.enter();
+                twolane::spawn_cpu(thread_name)
+            };
+            (by_handle, by_entered.await.unwrap())
+        });
+        let names = nested.wait().unwrap();
+        assert_eq!(names, ("cpu-0".into(), "cpu-low-0".into()), "{backend:?}");
+    }
+}
+
+/// With a pool that runs each job to its end, the urgent one would wait for
+/// the stuck ones, and for all that is queued behind them.
+#[test]
+fn a_late_urgent_job_passes_a_full_queue() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 2);
+        let stuck = [(); 2].map(|()| Stuck::start(&cpu.handle()).split());
+        let queued: Vec<_> = (0..100).map(|n| cpu.spawn_cpu(move || n)).collect();
+        let urgent = cpu.handle().with_priority(Priority::High);
+        assert_eq!(urgent.spawn_cpu(|| 7).wait().unwrap(), 7);
+        assert!(queued.iter().all(|job| !job.is_finished()), "{backend:?}");
+        for (job, let_go) in stuck {
+            let_go.send(()).unwrap();
+            job.wait().unwrap();
+        }
+        for (n, job) in queued.into_iter().enumerate() {
+            assert_eq!(job.wait().unwrap(), n);
+        }
+    }
+}
+
+/// Weights share the cores and stop no thread: Low ends what High and Normal
+/// would go on with for ever.
+#[test]
+fn low_progresses_while_the_others_never_pause() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 2);
+        let over = Arc::new(AtomicBool::new(false));
+        let mut spinning = Vec::new();
+        for priority in [Priority::High, Priority::Normal] {
+            for _ in 0..4 {
+                let over = over.clone();
+                let spin = move || {
+                    while !over.load(SeqCst) {
+                        std::hint::spin_loop();
+                    }
+                };
+                spinning.push(cpu.handle().with_priority(priority).spawn_cpu(spin));
+            }
+        }
+        let low = cpu.handle().with_priority(Priority::Low);
+        low.spawn_cpu(move || over.store(true, SeqCst))
+            .wait()
+            .unwrap();
+        for job in spinning {
+            job.wait().unwrap();
+        }
+    }
+}
+
+/// The cells of the table at `CpuRuntime`, for a priority that is not the
+/// first.
+#[test]
+fn a_shutdown_ends_them_all() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let handles = ALL.map(|priority| cpu.handle().with_priority(priority));
+        let suspended = handles.each_ref().map(|handle| {
+            let (started, running) = mpsc::channel();
+            let job = handle.spawn(async move {
+                started.send(()).unwrap();
+                std::future::pending::<()>().await;
+            });
+            running.recv().unwrap();
+            job
+        });
+        let stuck = handles
+            .each_ref()
+            .map(|handle| Stuck::start(handle).split());
+        let queued = handles.each_ref().map(|handle| handle.spawn_cpu(|| ()));
+        let in_time = cpu.shutdown_timeout(Duration::from_millis(1)).wait();
+        assert_eq!(in_time, 3, "{backend:?}");
+        for job in suspended.into_iter().chain(queued) {
+            assert!(job.wait().unwrap_err().is_shutdown(), "{backend:?}");
+        }
+        for (job, let_go) in stuck {
+            let_go.send(5).unwrap();
+            assert_eq!(job.wait().unwrap(), 5);
+        }
+        assert_eq!(cpu.shutdown().wait(), 0);
+        for handle in handles {
+            assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
+        }
+    }
+}
+
+/// Threads that are about to start when the lane closes.
+#[test]
+fn a_first_use_that_races_with_a_shutdown_ends() {
+    let _limit = time_limit();
+    for round in 0..100 {
+        let backend = BOTH[round % 2];
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let low = cpu.handle().with_priority(Priority::Low);
+        let both = Arc::new(Barrier::new(2));
+        let submitter = std::thread::spawn({
+            let both = both.clone();
+            move || {
+                both.wait();
+                low.spawn_cpu(|| 1).wait()
+            }
+        });
+        both.wait();
+        if round % 4 < 2 {
+            // Every other time the threads are a little further.
+            std::thread::yield_now();
+        }
+        cpu.shutdown().wait();
+        match submitter.join().unwrap() {
+            Ok(output) => assert_eq!(output, 1),
+            Err(error) => assert!(error.is_shutdown(), "{error}"),
+        }
+    }
+}
+
+/// A start hook that never ends holds its own priority up, and nothing else:
+/// not a submitter, not the others, not a shutdown's deadline.
+#[test]
+fn a_blocked_start_hook_holds_only_its_priority() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let (let_go, wait) = mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        let cpu = CpuRuntime::builder()
+            .backend(backend)
+            .threads(1)
+            .thread_name("cpu")
+            .io_handle(io.handle().clone())
+            .on_thread_start(move || {
+                if thread_name().starts_with("cpu-low") {
+                    let _ = wait.lock().unwrap().recv();
+                }
+            })
+            .build()
+            .unwrap();
+        let low = cpu.handle().with_priority(Priority::Low).spawn_cpu(|| ());
+        let high = cpu.handle().with_priority(Priority::High);
+        assert_eq!(high.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert_eq!(cpu.spawn_cpu(|| 2).wait().unwrap(), 2);
+        assert_eq!(cpu.shutdown_timeout(Duration::from_millis(1)).wait(), 0);
+        assert!(low.wait().unwrap_err().is_shutdown());
+        drop(let_go);
+        cpu.shutdown().wait();
+    }
+}
+
+/// Two jobs of two priorities that wait for one another would hang: no thread
+/// of a lane may wait for a job of the lane, of whatever priority.
+#[test]
+fn a_worker_may_not_wait_for_another_priority() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let low = cpu.handle().with_priority(Priority::Low);
+        let (stuck, let_go) = Stuck::start(&low).split();
+        let waits = cpu.spawn_cpu(move || stuck.wait());
+        let error = waits.wait().unwrap_err();
+        assert!(error.to_string().contains("`Task::wait`"), "{error}");
+        let_go.send(()).unwrap();
+    }
+}

@@ -1,0 +1,176 @@
+//! The lane's threads: what runs on them, and what runs when they start and
+//! stop.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use crate::support::{self, BOTH, Lanes, lanes, thread_name};
+use rayon::prelude::*;
+use twolane::{Backend, Builder, CpuRuntime};
+
+/// One pool for everything that computes: a `par_iter` on rayon's global pool
+/// would be a second one, with as many threads again.
+#[test]
+fn parallel_iterators_in_a_job_use_the_lane_s_threads() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 2);
+    let job = cpu.spawn_cpu(|| {
+        let both_have_begun = std::sync::Barrier::new(2);
+        let names = |_| {
+            // Each of the two has a worker to itself.
+            both_have_begun.wait();
+            thread_name()
+        };
+        (0..2)
+            .into_par_iter()
+            .with_max_len(1)
+            .map(names)
+            .collect::<BTreeSet<_>>()
+    });
+    let names: Vec<_> = job.wait().unwrap().into_iter().collect();
+    assert_eq!(names, ["cpu-0", "cpu-1"]);
+
+    let job = cpu.spawn_cpu(|| {
+        let names = |_| thread_name();
+        (0..10_000)
+            .into_par_iter()
+            .with_max_len(1)
+            .map(names)
+            .collect::<BTreeSet<_>>()
+    });
+    for name in job.wait().unwrap() {
+        assert!(name.starts_with("cpu-"), "{name}");
+    }
+}
+
+/// `(what, thread)`, in the order of the calls.
+type Calls = Arc<Mutex<Vec<(&'static str, String)>>>;
+
+fn noting(calls: &Calls, what: &'static str) -> impl Fn() + Send + Sync + 'static {
+    let calls = calls.clone();
+    move || calls.lock().unwrap().push((what, thread_name()))
+}
+
+fn on(calls: &Calls, thread: &str) -> Vec<&'static str> {
+    let calls = calls.lock().unwrap();
+    let here = calls.iter().filter(|(_, name)| name == thread);
+    here.map(|(what, _)| *what).collect()
+}
+
+fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
+    CpuRuntime::builder()
+        .backend(backend)
+        .threads(2)
+        .thread_name("cpu")
+        .io_handle(io.handle().clone())
+}
+
+/// Tokio's own hooks *replace* one another: the second would cost the first.
+/// And a panic in one must not cost the thread, or the hooks after it.
+#[test]
+fn hooks_run_once_per_thread_in_order_and_may_panic() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let calls = Calls::default();
+        let cpu = builder(backend, &io)
+            .on_thread_start(noting(&calls, "start 1"))
+            .on_thread_start(|| panic!("a start hook's own fault"))
+            .on_thread_start(noting(&calls, "start 2"))
+            .on_thread_stop(noting(&calls, "stop 1"))
+            .on_thread_stop(|| panic!("a stop hook's own fault"))
+            .on_thread_stop(noting(&calls, "stop 2"))
+            .build()
+            .unwrap();
+        // `build` returns when the threads are ready: nothing to wait for.
+        for thread in ["cpu-0", "cpu-1"] {
+            assert_eq!(on(&calls, thread), ["start 1", "start 2"], "{backend:?}");
+        }
+        let job = cpu.spawn_cpu(noting(&calls, "job"));
+        job.wait().unwrap();
+        cpu.shutdown().wait();
+        let mut jobs = 0;
+        for thread in ["cpu-0", "cpu-1"] {
+            let mut calls = on(&calls, thread);
+            jobs += calls.iter().filter(|what| **what == "job").count();
+            calls.retain(|what| *what != "job");
+            let all = ["start 1", "start 2", "stop 1", "stop 2"];
+            assert_eq!(calls, all, "{backend:?}: {thread}");
+        }
+        assert_eq!(jobs, 1);
+        let others = calls.lock().unwrap().len() - 2 * 4 - 1;
+        assert_eq!(others, 0, "{backend:?}: {:?}", calls.lock().unwrap());
+    }
+}
+
+/// A hook that looks around finds the lane's own context, prepared before it.
+#[test]
+fn a_start_hook_can_use_the_lane() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let ran = Arc::new(AtomicUsize::new(0));
+        let (first, count) = std::sync::mpsc::channel();
+        let seen = ran.clone();
+        let cpu = builder(backend, &io)
+            .on_thread_start(move || {
+                let (seen, first) = (seen.clone(), first.clone());
+                let job = twolane::spawn_cpu(move || {
+                    seen.fetch_add(1, SeqCst);
+                    first.send(thread_name()).unwrap();
+                });
+                job.detach();
+            })
+            .build()
+            .unwrap();
+        for _ in 0..2 {
+            assert!(count.recv().unwrap().starts_with("cpu-"), "{backend:?}");
+        }
+        cpu.shutdown().wait();
+        assert_eq!(ran.load(SeqCst), 2, "{backend:?}");
+    }
+}
+
+/// The threads of the blocking pool of `Backend::Runtime` are threads of the
+/// lane too: they run the hooks, and shutting down waits for them.
+#[test]
+fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
+    let _limit = support::time_limit();
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let calls = Calls::default();
+    let cpu = builder(Backend::Runtime, &io)
+        .on_thread_start(noting(&calls, "start"))
+        .on_thread_stop(noting(&calls, "stop"))
+        .build()
+        .unwrap();
+    let job = cpu.spawn(async { tokio::task::spawn_blocking(thread_name).await.unwrap() });
+    // Which of the three it is, is for Tokio to decide: workers are threads of
+    // that pool as well.
+    let blocking = job.wait().unwrap();
+    assert_eq!(on(&calls, &blocking), ["start"]);
+    assert_eq!(calls.lock().unwrap().len(), 3);
+    cpu.shutdown().wait();
+    for thread in ["cpu-0", "cpu-1", "cpu-2"] {
+        assert_eq!(on(&calls, thread), ["start", "stop"], "{thread}");
+    }
+}
+
+/// What a hook's panic left behind is a lane that works.
+#[test]
+fn a_lane_with_panicking_hooks_works() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let cpu = builder(backend, &io)
+            .on_thread_start(|| panic!("start"))
+            .on_thread_stop(|| panic!("stop"))
+            .build()
+            .unwrap();
+        let jobs: Vec<_> = (0..100).map(|n| cpu.spawn_cpu(move || n)).collect();
+        for (n, job) in jobs.into_iter().enumerate() {
+            assert_eq!(job.wait().unwrap(), n, "{backend:?}");
+        }
+        assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}

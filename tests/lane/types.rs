@@ -1,0 +1,209 @@
+//! What the public types can be used for: auto-traits, which change without
+//! notice, and `Debug`, which must help and never panic.
+
+use std::error::Error;
+use std::fmt::Debug;
+use std::future::{Pending, pending};
+use std::io;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::rc::Rc;
+
+use crate::support::{self, BOTH, Lanes, lanes};
+use futures::stream::{self, Stream, StreamExt};
+use http_body_util::Empty;
+use static_assertions::{assert_impl_all, assert_not_impl_any};
+use twolane::*;
+
+// Shared by every thread of a program.
+assert_impl_all!(Handle: Clone, Debug, Send, Sync, Unpin);
+assert_impl_all!(CpuRuntime: Debug, Send, Sync, Unpin);
+assert_impl_all!(Builder: Debug, Send, Sync, Unpin);
+assert_impl_all!(Shutdown: Debug, Send, Sync, Unpin, Future);
+
+// A task holds an output, or will: it is as Tokio's `JoinHandle`, and may be
+// shared even if the output may not.
+assert_impl_all!(Task<()>: Debug, Send, Sync, Unpin, Future);
+assert_impl_all!(Task<std::cell::Cell<u8>>: Send, Sync, Unpin);
+assert_impl_all!(Task<std::marker::PhantomPinned>: Unpin);
+assert_impl_all!(AbortHandle: Clone, Debug, Send, Sync, Unpin);
+assert_impl_all!(JobContext: Clone, Debug, Send, Sync, Unpin);
+
+// A place in a queue may wait and go anywhere; what was handed back is what it was.
+assert_impl_all!(Admit: Future, Debug, Send, Sync, Unpin);
+assert_impl_all!(Permit: Debug, Send, Sync, Unpin);
+assert_impl_all!(Rejected<Rc<u8>>: Error);
+assert_not_impl_any!(Rejected<Rc<u8>>: Send);
+assert_impl_all!(Metrics: Clone, Debug, Send, Sync, Unpin);
+assert_impl_all!(DurationHistogram: Clone, Debug, Send, Sync, Unpin);
+
+// What it undoes is its thread's.
+assert_impl_all!(EnterGuard<'static>: Debug);
+assert_not_impl_any!(EnterGuard<'static>: Send, Sync, Clone);
+
+assert_impl_all!(JoinError: Error, Send, Sync, Unpin);
+assert_impl_all!(NoCurrentHandle: Error, Clone, Send, Sync, Unpin);
+assert_impl_all!(Cancelled: Error, Clone, Send, Sync, Unpin);
+assert_impl_all!(BridgeError: Error, Clone, Send, Sync, Unpin);
+assert_impl_all!(BuildError: Error, Send, Sync, Unpin);
+assert_impl_all!(BodyError<io::Error>: Error, Send, Sync, Unpin);
+assert_impl_all!(SendIoError: Error, Send, Sync, Unpin);
+
+// Futures and streams are what they carry.
+assert_impl_all!(Bridged<u8>: Stream, Debug, Send, Sync, Unpin);
+assert_impl_all!(Bridged<std::cell::Cell<u8>>: Send, Sync);
+assert_not_impl_any!(Bridged<Rc<u8>>: Send, Sync);
+assert_impl_all!(BridgedBody<bytes::Bytes, io::Error>: http_body::Body, Debug, Send, Sync, Unpin);
+assert_impl_all!(InIoContext<Pending<()>>: Future, Debug, Send, Sync, Unpin);
+assert_not_impl_any!(InIoContext<Rc<u8>>: Send, Sync);
+assert_not_impl_any!(InIoContext<std::marker::PhantomPinned>: Unpin);
+assert_impl_all!(SendIo: Future, Debug, Send, Unpin);
+assert_impl_all!(Yield: Future, Debug, Send, Sync, Unpin);
+assert_impl_all!(Backend: Copy, Debug, Eq, std::hash::Hash, Default, Send, Sync);
+assert_impl_all!(IoLaneState: Copy, Debug, Eq, std::hash::Hash, Send, Sync);
+
+/// Whether a value may be used on both sides of a `catch_unwind`.
+macro_rules! unwind_safe {
+    ($type:ty) => {{
+        struct Is<T>(std::marker::PhantomData<T>);
+        #[allow(dead_code, reason = "where it is not taken")]
+        trait Otherwise {
+            const UNWIND_SAFE: bool = false;
+        }
+        impl<T> Otherwise for Is<T> {}
+        // Taken before the trait's, where it applies.
+        #[allow(dead_code, reason = "where it is not taken")]
+        impl<T: UnwindSafe + RefUnwindSafe> Is<T> {
+            const UNWIND_SAFE: bool = true;
+        }
+        (stringify!($type), Is::<$type>::UNWIND_SAFE)
+    }};
+}
+
+/// A service keeps a handle in its state and wraps its requests in a
+/// `catch_unwind`: that compiles with Tokio's types, and no panic can leave
+/// ours half-way either.
+#[test]
+fn what_tokio_has_unwind_safe_we_have_too() {
+    assert!(unwind_safe!(tokio::runtime::Handle).1);
+    assert!(unwind_safe!(tokio::task::JoinHandle<()>).1);
+    assert!(unwind_safe!(tokio::task::AbortHandle).1);
+    assert!(!unwind_safe!(std::cell::Cell<u8>).1);
+    let types = [
+        unwind_safe!(Handle),
+        unwind_safe!(CpuRuntime),
+        unwind_safe!(Task<()>),
+        unwind_safe!(AbortHandle),
+        unwind_safe!(JobContext),
+        unwind_safe!(JoinError),
+        unwind_safe!(NoCurrentHandle),
+        unwind_safe!(Cancelled),
+        unwind_safe!(BridgeError),
+    ];
+    let not_safe: Vec<_> = types.iter().filter(|(_, safe)| !safe).collect();
+    assert!(not_safe.is_empty(), "{not_safe:?}");
+}
+
+/// `{value:?}`, which has to tell more than a bare name.
+#[track_caller]
+fn shows(value: &dyn Debug, parts: &[&str]) {
+    let (short, long) = (format!("{value:?}"), format!("{value:#?}"));
+    for part in parts {
+        assert!(short.contains(part), "{part} in {short}");
+        assert!(long.contains(part), "{part} in {long}");
+    }
+}
+
+/// One looks at `Debug` when something hangs: it tells the state, and works on
+/// what has ended.
+#[test]
+fn debug_tells_the_state() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 2);
+        let handle = cpu.handle();
+        cpu.spawn_io(async {}).wait().unwrap();
+        let name = format!("backend: {backend:?}");
+        let open = [
+            "Handle",
+            &name,
+            "threads: 2",
+            "closed: false",
+            "io_lane: Driven",
+        ];
+        shows(&handle, &open);
+        shows(&cpu, &["CpuRuntime", "closed: false"]);
+        shows(&handle.enter(), &["EnterGuard"]);
+        let mut task = cpu.spawn(pending::<()>());
+        let abort = task.abort_handle();
+        shows(&task, &["Task", "finished: false"]);
+        shows(&abort, &["AbortHandle", "finished: false"]);
+        task.cancel();
+        // It may be in its first poll just now, and ends with it.
+        assert!(io.block_on(&mut task).unwrap_err().is_cancelled());
+        shows(&task, &["finished: true"]);
+        shows(&abort, &["finished: true"]);
+        let inside = |job: &JobContext| shows(job, &["JobContext", "cancelled: false"]);
+        handle.spawn_cpu_with(inside).wait().unwrap();
+        shows(&handle.in_io_context(pending::<()>), &["InIoContext"]);
+        let bridged = handle.stream_from_io(stream::pending::<u8>(), 77, |_| 1);
+        shows(&bridged, &["Bridged", "buffered: 0", "limit: 77"]);
+        let body = handle.body_from_io(Empty::<bytes::Bytes>::new(), 1);
+        shows(&body, &["BridgedBody", "left"]);
+
+        let shutdown = cpu.shutdown();
+        shows(&shutdown, &["Shutdown"]);
+        shutdown.wait();
+        shows(&handle, &[&name, "closed: true", "running: 0"]);
+        drop(io);
+        shows(&handle, &["io_lane: Gone"]);
+    }
+    let settings = CpuRuntime::builder().threads(3).thread_name("query");
+    shows(&settings, &["Builder", "Rayon", "3", "query"]);
+    let request = reqwest::Client::new().get("http://127.0.0.1:1/").send_io();
+    shows(&request.body_limit(77), &["SendIo", "body_limit: 77"]);
+    shows(&yield_if_due(), &["Yield"]);
+    shows(&yield_now(), &["Yield"]);
+}
+
+/// `unwrap` prints `Debug`: it must tell what happened.
+#[test]
+fn debug_of_errors_tells_what_happened() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
+    let handle = cpu.handle();
+    let panicked = cpu.spawn_cpu(|| panic!("no such row")).wait();
+    shows(
+        &panicked.unwrap_err(),
+        &["JoinError", "Panic", "no such row"],
+    );
+    let odd = cpu.spawn_cpu(|| std::panic::panic_any(7)).wait();
+    shows(&odd.unwrap_err(), &["JoinError", "Panic", "not text"]);
+    let task = cpu.spawn(pending::<()>());
+    task.cancel();
+    shows(&task.wait().unwrap_err(), &["JoinError", "Cancelled"]);
+    shows(&Handle::try_current().unwrap_err(), &["NoCurrentHandle"]);
+    let parser = stream::poll_fn(|_| -> std::task::Poll<Option<u8>> { panic!("parser") });
+    let mut bridged = handle.stream_from_io(parser, 1, |_| 1);
+    let lost = io.block_on(bridged.next()).unwrap().unwrap_err();
+    shows(&lost, &["BridgeError", "parser", "I/O"]);
+    shows(&BodyError::<io::Error>::Lost(lost), &["Lost", "parser"]);
+    shows(
+        &BodyError::Body(io::Error::other("reset")),
+        &["Body", "reset"],
+    );
+
+    let nowhere = CpuRuntime::new().unwrap_err();
+    shows(&nowhere, &["no Tokio runtime", "Builder::io_handle"]);
+    let none = CpuRuntime::builder().threads(0).build().unwrap_err();
+    shows(&none, &["Builder::threads(0)"]);
+    let name = CpuRuntime::builder().thread_name("a\0b").build();
+    shows(&name.unwrap_err(), &["Builder::thread_name", "a\\0b"]);
+    let sent = reqwest::Client::new().get("http://127.0.0.1:1/").send_io();
+    shows(&io.block_on(sent).unwrap_err(), &["NoCurrentHandle"]);
+
+    cpu.shutdown().wait();
+    shows(&cpu.spawn_cpu(|| 1).wait().unwrap_err(), &["ShutDown"]);
+    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
+    drop(io);
+    shows(&cpu.spawn_cpu(|| 1).wait().unwrap_err(), &["IoRuntimeGone"]);
+}

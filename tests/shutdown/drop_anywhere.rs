@@ -1,0 +1,136 @@
+//! Where may the last owner of a CPU lane be dropped? Anywhere: it never
+//! blocks, never panics, and never hangs.
+
+use std::sync::{Arc, mpsc};
+
+use crate::support::{BOTH, Stuck, lanes, thread_name, time_limit};
+
+/// A Tokio runtime panics when it is dropped there.
+#[test]
+fn in_async_code() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu;
+        lanes.io.block_on(async move {
+            cpu.spawn_cpu(|| ()).await.unwrap();
+            drop(cpu);
+        });
+    }
+}
+
+/// A pool that joins its threads waits for itself there.
+#[test]
+fn on_its_own_worker() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for in_future in [false, true] {
+            let lanes = lanes(backend, 1);
+            let (owner, receive) = mpsc::channel();
+            let handle = lanes.cpu.handle();
+            let task = if in_future {
+                handle.spawn(async move {
+                    drop(receive.recv().unwrap());
+                    thread_name()
+                })
+            } else {
+                handle.spawn_cpu(move || {
+                    drop(receive.recv().unwrap());
+                    thread_name()
+                })
+            };
+            owner.send(lanes.cpu).unwrap();
+            assert_eq!(task.wait().unwrap(), "cpu-0");
+            assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
+        }
+    }
+}
+
+/// The I/O worker goes on at once, though a CPU job runs and others wait.
+#[test]
+fn on_an_io_worker_while_cpu_work_runs() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let queued = lanes.cpu.spawn_cpu(|| ());
+        let cpu = lanes.cpu;
+        let dropped_on = lanes.io.block_on(async move {
+            tokio::spawn(async move {
+                drop(cpu);
+                // Were it blocked until the job ends, the job would never end.
+                thread_name()
+            })
+            .await
+            .unwrap()
+        });
+        assert_eq!(dropped_on, "io");
+        assert!(queued.wait().unwrap_err().is_shutdown());
+        let_go.send(3).unwrap();
+        assert_eq!(stuck.wait().unwrap(), 3);
+    }
+}
+
+/// A panic in a destructor during unwinding aborts the process.
+#[test]
+fn while_unwinding() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let handle = lanes.cpu.handle();
+        let cpu = lanes.cpu;
+        let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+            let _cpu = cpu;
+            panic!("with the lane in scope");
+        }));
+        assert!(unwound.is_err());
+        assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
+    }
+}
+
+/// By a thread that ends, by a task that is aborted, by the I/O runtime's own
+/// shutdown: everything the owner can be captured in.
+#[test]
+fn captured_in_what_ends() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let handle = lanes.cpu.handle();
+        let cpu = Arc::new(lanes.cpu);
+        let held = cpu.clone();
+        lanes.io.spawn(async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        });
+        let held = cpu.clone();
+        // In a suspended job of the lane itself.
+        cpu.spawn(async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        })
+        .detach();
+        drop(cpu);
+        // The last but one; what remains is the job's own.
+        drop(lanes.io);
+        let error = handle.spawn_io(async {}).wait().unwrap_err();
+        assert!(error.is_io_runtime_gone(), "{error}");
+    }
+}
+
+/// Tasks and handles outlive their lane, and may be dropped whenever.
+#[test]
+fn tasks_and_handles_outlive_it() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let handle = lanes.cpu.handle();
+        let ended = handle.spawn_cpu(|| 4);
+        handle.spawn_cpu(|| ()).wait().unwrap();
+        let suspended = handle.spawn(std::future::pending::<()>());
+        drop(lanes.cpu);
+        drop(lanes.io);
+        assert_eq!(ended.wait().unwrap(), 4);
+        drop(suspended);
+        drop(handle);
+    }
+}

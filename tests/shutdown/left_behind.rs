@@ -1,0 +1,189 @@
+//! Is anything left of a job that was cancelled, when its lane shuts down?
+//! (Each of these once was so.)
+
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use crate::support::{self, BOTH, PanicsOnDrop, Stuck, lanes, time_limit};
+
+struct Counts(Arc<AtomicUsize>);
+
+impl Counts {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Counts {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+/// The sweep left alone what it had not closed itself; nothing else came, and
+/// the job kept the lane in a circle of references.
+#[test]
+fn captures_of_what_was_cancelled_before_a_shutdown() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let there = Arc::new(AtomicUsize::new(0));
+        for round in 0..100 {
+            let lanes = lanes(backend, 1);
+            let stuck = (round % 2 == 0).then(|| Stuck::start(&lanes.cpu.handle()).split());
+            let (queued, suspended) = (Counts::new(&there), Counts::new(&there));
+            let closure = lanes.cpu.spawn_cpu(move || drop(queued));
+            let future = lanes.cpu.spawn(async move {
+                let _suspended = suspended;
+                std::future::pending::<()>().await;
+            });
+            drop(closure);
+            drop(future);
+            let ended = lanes.cpu.shutdown();
+            if let Some((task, let_go)) = stuck {
+                let_go.send(()).unwrap();
+                task.wait().unwrap();
+            }
+            assert_eq!(ended.wait(), 0);
+            assert_eq!(there.load(SeqCst), 0, "{backend:?}, round {round}");
+        }
+    }
+}
+
+/// Such a job's captures were dropped by the control thread outside of any `catch`: it
+/// died, and a shutdown was over before the running job.
+#[test]
+fn captures_that_panic_leave_the_warden_alive() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let captured = PanicsOnDrop;
+        drop(lanes.cpu.spawn_cpu(move || drop(captured)));
+        let limit = Duration::from_millis(5);
+        assert_eq!(lanes.cpu.shutdown_timeout(limit).wait(), 1);
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+        assert_eq!(lanes.cpu.shutdown().wait(), 0);
+    }
+}
+
+/// A destructor that blocks held the clock of `shutdown_timeout`.
+#[test]
+fn a_destructor_that_blocks_does_not_hold_a_timeout() {
+    struct Blocks(mpsc::Receiver<()>);
+    impl Drop for Blocks {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (let_go, blocked) = mpsc::channel();
+        let (started, running) = mpsc::channel();
+        let held = Blocks(blocked);
+        let task = lanes.cpu.spawn(async move {
+            let _held = held;
+            started.send(()).unwrap();
+            std::future::pending::<()>().await;
+        });
+        running.recv().unwrap();
+        // Only once it is suspended does it lie with the control thread.
+        lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+        // Were it held, the destructor would never be let go.
+        lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();
+        assert!(task.wait().unwrap_err().is_shutdown());
+        let_go.send(()).unwrap();
+        assert_eq!(lanes.cpu.shutdown().wait(), 0);
+    }
+}
+
+/// A destructor that waits for the shutdown that runs it waits for itself; it
+/// is told so, by a panic that ends there.
+#[test]
+fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
+    struct Waits(Arc<twolane::CpuRuntime>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            self.0.shutdown().wait();
+        }
+    }
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = Arc::new(lanes.cpu);
+        let (started, running) = mpsc::channel();
+        let waits = Waits(cpu.clone());
+        cpu.spawn(async move {
+            let _waits = waits;
+            started.send(()).unwrap();
+            std::future::pending::<()>().await;
+        })
+        .detach();
+        running.recv().unwrap();
+        assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}
+
+/// A `spawn_io` future whose runtime ended with its thread never told.
+#[test]
+fn a_runtime_that_ends_with_its_thread() {
+    thread_local! {
+        static RUNTIME: tokio::runtime::Runtime =
+            tokio::runtime::Builder::new_current_thread().build().unwrap();
+    }
+    let _limit = time_limit();
+    let (task, state) = std::thread::spawn(|| {
+        let io = RUNTIME.with(|runtime| runtime.handle().clone());
+        let cpu = support::cpu_lane(twolane::Backend::Rayon, 1, &io);
+        let task = cpu.spawn_io(std::future::pending::<()>());
+        (task, cpu.handle())
+    })
+    .join()
+    .unwrap();
+    assert!(task.wait().unwrap_err().is_io_runtime_gone());
+    assert_eq!(state.io_lane_state(), twolane::IoLaneState::Gone);
+}
+
+/// A body that fails at each poll filled the memory with its errors, which
+/// weigh nothing.
+#[cfg(feature = "http-body")]
+#[test]
+fn a_body_that_fails_for_ever_fails_once() {
+    use http_body_util::{BodyExt, StreamBody};
+    let _limit = time_limit();
+    let lanes = lanes(twolane::Backend::Rayon, 1);
+    let failing = futures::stream::repeat_with(|| {
+        Err::<http_body::Frame<bytes::Bytes>, _>(std::io::Error::other("reset"))
+    });
+    let mut body = lanes
+        .cpu
+        .handle()
+        .body_from_io(StreamBody::new(failing), 1024);
+    lanes.io.block_on(async {
+        assert_eq!(
+            body.frame().await.unwrap().unwrap_err().to_string(),
+            "reset"
+        );
+        assert!(body.frame().await.is_none());
+    });
+}
+
+/// Inside `spawn_io` the handle that spawned it is the current one, whatever
+/// the thread that polls has entered.
+#[test]
+fn an_entered_handle_does_not_reach_into_others_io() {
+    let _limit = time_limit();
+    let io = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let entered = support::cpu_lane(twolane::Backend::Rayon, 1, io.handle());
+    let own = support::cpu_lane(twolane::Backend::Rayon, 2, io.handle());
+    let entered = entered.handle();
+    let _entered = entered.enter();
+    let threads = own.spawn_io(async { twolane::Handle::current().threads() });
+    assert_eq!(io.block_on(threads).unwrap(), 2);
+    assert_eq!(twolane::Handle::current().threads(), 1);
+}

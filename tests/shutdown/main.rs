@@ -1,0 +1,10 @@
+//! Shutdown: what becomes of each job, and where it may happen.
+
+mod counters;
+mod drop_anywhere;
+mod forms;
+mod left_behind;
+mod races;
+
+#[path = "../support/mod.rs"]
+mod support;

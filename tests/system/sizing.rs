@@ -1,0 +1,121 @@
+//! How many threads does a lane have, and what says so?
+
+use crate::support;
+use std::process::Command;
+
+use crate::support::cgroup::Group;
+use crate::support::time_limit;
+use twolane::{BuildError, CpuRuntime};
+
+fn throttled_to(cpu: &CpuRuntime) -> String {
+    let debug = format!("{:?}", cpu.handle());
+    let after = debug.split_once("throttled_to_cores: ").unwrap().1;
+    after.split(", closed").next().unwrap().to_owned()
+}
+
+/// Not a test by itself: what the others run in a process of their own, whose
+/// environment and cgroup they can choose.
+#[test]
+fn child() {
+    let _limit = time_limit();
+    if !support::child::is_child() {
+        return;
+    }
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let built = CpuRuntime::builder().io_handle(io.handle().clone()).build();
+    let set = CpuRuntime::builder()
+        .io_handle(io.handle().clone())
+        .threads(3)
+        .build()
+        .unwrap();
+    assert_eq!(set.handle().threads(), 3, "`Builder::threads` comes first");
+    let unthrottled = CpuRuntime::builder()
+        .io_handle(io.handle().clone())
+        .threads(1)
+        .throttle_to_quota(false)
+        .build()
+        .unwrap();
+    assert_eq!(throttled_to(&unthrottled), "None");
+    match built {
+        Ok(cpu) if std::env::var_os("TWOLANE_TEST_PACE").is_some() => {
+            support::child::found(throttled_to(&cpu));
+        }
+        Ok(cpu) => support::child::found(cpu.handle().threads()),
+        Err(error) => support::child::found(error),
+    }
+}
+
+/// Runs `child` with the variable, after `place` has seen its process number.
+fn threads_found(variable: Option<&str>, place: impl FnOnce(u32)) -> String {
+    let set = |child: &mut Command| {
+        child.env_remove("TWOLANE_CPU_THREADS");
+        child.envs(variable.map(|value| ("TWOLANE_CPU_THREADS", value)));
+    };
+    support::child::run("sizing::child", set, place)
+}
+
+#[test]
+fn by_default_one_per_core() {
+    let _limit = time_limit();
+    let found = threads_found(None, |_| ());
+    assert_eq!(found, twolane::default_threads().unwrap().to_string());
+}
+
+#[test]
+fn the_variable_sets_it() {
+    let _limit = time_limit();
+    assert_eq!(threads_found(Some("5"), |_| ()), "5");
+}
+
+#[test]
+fn a_bad_variable_is_an_error_that_names_it() {
+    let _limit = time_limit();
+    for bad in ["none", "0", "-2", "1.5", ""] {
+        let found = threads_found(Some(bad), |_| ());
+        let named = format!("TWOLANE_CPU_THREADS={bad:?}: the CPU lane takes 1 to ");
+        assert!(found.starts_with(&named), "{found}");
+    }
+}
+
+#[test]
+fn a_bad_number_is_an_error_that_names_it() {
+    let _limit = time_limit();
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let builder = || CpuRuntime::builder().io_handle(io.handle().clone());
+    for bad in [0, usize::MAX] {
+        let error = builder().threads(bad).build().unwrap_err();
+        assert!(matches!(error, BuildError::Threads { asked, .. } if asked == bad));
+        assert!(
+            error
+                .to_string()
+                .starts_with(&format!("Builder::threads({bad}): "))
+        );
+    }
+}
+
+/// What the kernel shows to a process in a real group.
+#[test]
+fn a_quota_is_seen() {
+    let _limit = time_limit();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let Some(group) = Group::new("cpu") else {
+        return;
+    };
+    // A tenth of a core more than the last but one.
+    group.set("cpu.cfs_period_us", 100_000);
+    group.set("cpu.cfs_quota_us", (cores - 1) * 100_000 + 10_000);
+    let found = threads_found(None, |id| group.add(id));
+    // Of which a quarter is kept.
+    assert_eq!(found, cores.saturating_sub(2).max(1).to_string());
+    let throttled = |group: &Group| {
+        let set = |child: &mut Command| {
+            child.env("TWOLANE_TEST_PACE", "1");
+        };
+        support::child::run("sizing::child", set, |id| group.add(id))
+    };
+    let quota = cores as f64 - 0.9;
+    assert_eq!(throttled(&group), format!("Some({quota:?})"));
+    // One of as many cores as there are can't be used up.
+    group.set("cpu.cfs_quota_us", cores * 100_000);
+    assert_eq!(throttled(&group), "None");
+}
