@@ -11,12 +11,9 @@ use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use crate::Findings;
-use crate::contender::Contender;
-use crate::tail::client::Latencies;
-use crate::words::{Area, Drawn, FAINT, GRID, INK, text};
+use twolane_benches::Findings;
 
-type Of = fn(&Latencies) -> &Histogram<u64>;
+use crate::words::{Area, Drawn, FAINT, GRID, INK, text};
 
 const WIDTH: i32 = 980;
 const LEFT: i32 = 70;
@@ -50,31 +47,27 @@ const TAILS: [(f64, &str); 5] = [
 /// A line ends where its slowest request is, but not above this.
 const LEAST_TAIL: f64 = 0.00002;
 
-pub fn draw(findings: &Findings, cores: usize, path: &Path) -> Drawn {
+pub fn draw(findings: &Findings, path: &Path) -> Drawn {
     let height = TOP + 2 * PANEL + GAP + BOTTOM;
     let area = SVGBackend::new(path, (WIDTH as u32, height as u32)).into_drawing_area();
     area.fill(&WHITE)?;
     let title = "Round trips to the I/O lane while the CPU lane is saturated";
     text(&area, title, (LEFT, 12), 18, &INK, HPos::Left)?;
-    let pooled: Vec<(Contender, Latencies)> = findings
-        .contenders()
-        .iter()
-        .filter(|contender| !findings.slices(**contender).is_empty())
-        .map(|contender| (*contender, findings.pooled(*contender)))
-        .collect();
+    let is_drawn = |name: &&str| findings.pooled(name, "from_send").is_some();
+    let drawn: Vec<&str> = findings.contenders().filter(is_drawn).collect();
 
-    let panels: [(&str, Of); 2] = [
-        ("counted from the actual send", |found| &found.from_send),
-        ("counted from the intended send", |found| {
-            &found.from_intended
-        }),
+    let panels = [
+        ("counted from the actual send", "from_send"),
+        ("counted from the intended send", "from_intended"),
     ];
-    for (i, (heading, of)) in panels.into_iter().enumerate() {
+    for (i, (heading, latencies)) in panels.into_iter().enumerate() {
         let top = TOP + i as i32 * (PANEL + GAP);
         text(&area, heading, (LEFT, top - 19), 13, &INK, HPos::Left)?;
         axes(&area, top)?;
-        for (contender, found) in &pooled {
-            line(&area, top, *contender, of(found))?;
+        for name in &drawn {
+            if let Some(latencies) = findings.pooled(name, latencies) {
+                line(&area, top, name, latencies)?;
+            }
         }
     }
     let caption = "latency; upright: the share of requests answered within it";
@@ -87,7 +80,7 @@ pub fn draw(findings: &Findings, cores: usize, path: &Path) -> Drawn {
         &FAINT,
         HPos::Center,
     )?;
-    legend(&area, &pooled, cores)?;
+    legend(&area, &drawn)?;
     area.present()?;
     Ok(())
 }
@@ -120,26 +113,26 @@ fn axes(area: &Area, top: i32) -> Drawn {
 
 /// What a contender's line looks like: a hue for a family, dashes for its
 /// second member. The dash and its gap, in pixels.
-fn style(contender: Contender) -> (ShapeStyle, Option<(i32, i32)>) {
-    use Contender::*;
+fn style(contender: &str) -> (ShapeStyle, Option<(i32, i32)>) {
     let (colour, width, dashes) = match contender {
-        Idle => (RGBColor(120, 126, 136), 2, None),
-        Awake => (RGBColor(120, 126, 136), 2, Some((5, 4))),
-        SameRuntime => (RGBColor(190, 52, 48), 2, None),
-        SameRuntimeYielding => (RGBColor(190, 52, 48), 2, Some((5, 4))),
-        SpawnBlockingFew => (RGBColor(229, 145, 35), 2, None),
-        SpawnBlockingMany => (RGBColor(229, 145, 35), 2, Some((5, 4))),
-        SecondRuntime => (RGBColor(62, 105, 190), 2, None),
-        SecondRuntimeMinusOne => (RGBColor(62, 105, 190), 2, Some((5, 4))),
-        Rayon => (RGBColor(140, 84, 170), 2, None),
-        TwolaneUnweighted => (RGBColor(120, 180, 140), 2, Some((2, 3))),
-        TwolaneRayon => (RGBColor(18, 118, 76), 3, None),
-        TwolaneRuntime => (RGBColor(18, 118, 76), 3, Some((7, 4))),
+        "idle" => (RGBColor(120, 126, 136), 2, None),
+        "awake" => (RGBColor(120, 126, 136), 2, Some((5, 4))),
+        "same_runtime" => (RGBColor(190, 52, 48), 2, None),
+        "same_runtime_yield" => (RGBColor(190, 52, 48), 2, Some((5, 4))),
+        "spawn_blocking_4" => (RGBColor(229, 145, 35), 2, None),
+        "spawn_blocking_32" => (RGBColor(229, 145, 35), 2, Some((5, 4))),
+        "second_runtime" => (RGBColor(62, 105, 190), 2, None),
+        "second_runtime_minus_one" => (RGBColor(62, 105, 190), 2, Some((5, 4))),
+        "rayon" => (RGBColor(140, 84, 170), 2, None),
+        "twolane_unweighted" => (RGBColor(120, 180, 140), 2, Some((2, 3))),
+        "twolane_rayon" => (RGBColor(18, 118, 76), 3, None),
+        // twolane_runtime
+        _ => (RGBColor(18, 118, 76), 3, Some((7, 4))),
     };
     (colour.stroke_width(width), dashes)
 }
 
-fn line(area: &Area, top: i32, contender: Contender, latencies: &Histogram<u64>) -> Drawn {
+fn line(area: &Area, top: i32, contender: &str, latencies: &Histogram<u64>) -> Drawn {
     let all = latencies.len();
     let mut points: Vec<(i32, i32)> = Vec::new();
     let mut answered = 0;
@@ -163,7 +156,7 @@ fn line(area: &Area, top: i32, contender: Contender, latencies: &Histogram<u64>)
     stroke(area, points, contender)
 }
 
-fn stroke(area: &Area, points: Vec<(i32, i32)>, contender: Contender) -> Drawn {
+fn stroke(area: &Area, points: Vec<(i32, i32)>, contender: &str) -> Drawn {
     let (style, dashes) = style(contender);
     match dashes {
         None => area.draw(&PathElement::new(points, style))?,
@@ -175,12 +168,12 @@ fn stroke(area: &Area, points: Vec<(i32, i32)>, contender: Contender) -> Drawn {
     Ok(())
 }
 
-fn legend(area: &Area, pooled: &[(Contender, Latencies)], cores: usize) -> Drawn {
+fn legend(area: &Area, drawn: &[&str]) -> Drawn {
     let x = RIGHT + 24;
-    for (i, (contender, _)) in pooled.iter().enumerate() {
+    for (i, contender) in drawn.iter().enumerate() {
         let y = TOP + 8 + 20 * i as i32;
-        stroke(area, vec![(x, y), (x + 26, y)], *contender)?;
-        let title = contender.title(cores);
+        stroke(area, vec![(x, y), (x + 26, y)], contender)?;
+        let title = contender.replace('_', " ");
         text(area, &title, (x + 34, y - 7), 12, &INK, HPos::Left)?;
     }
     Ok(())

@@ -1,32 +1,39 @@
 //! Processes at nice 19 that keep the cores from going to sleep, one for each.
 //!
-//! An idle machine answers late because it has to wake up first. With these it
-//! is awake, and still has all of its time for whoever asks: the best that a
-//! saturated CPU lane could do for its I/O lane.
+//! An idle machine answers late because it has to wake up first. With these it is
+//! awake, and still has all of its time for the client: the best that a saturated CPU
+//! lane could do for its I/O lane.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
+
+use serde::{Deserialize, Serialize};
+use twolane_benches::{child, cores};
+
+#[derive(Serialize, Deserialize)]
+pub enum Role {
+    Spin,
+}
 
 /// Killed when dropped. Should this process die before it can, they end by
 /// themselves: their stdin closes.
 pub struct Spinners(Vec<Child>);
 
 impl Spinners {
-    pub fn none() -> Self {
-        Self(Vec::new())
-    }
-
     /// Returns when all of them spin; an error if `nice` can't be had.
-    pub fn start(cores: usize) -> Result<Self, String> {
-        let program = std::env::current_exe().map_err(|e| e.to_string())?;
-        let mut spinners = Self::none();
-        for _ in 0..cores {
+    pub fn start() -> Result<Self, String> {
+        let mut spinners = Self(Vec::new());
+        let this = child::command(&Role::Spin);
+        for _ in 0..cores() {
             // A command, since a process can't set its nice value by safe code.
             let mut child = Command::new("nice")
                 .args(["-n", "19"])
-                .arg(&program)
-                .arg("--spin")
+                .arg(this.get_program())
+                .envs(
+                    this.get_envs()
+                        .filter_map(|(name, value)| Some((name, value?))),
+                )
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -40,10 +47,6 @@ impl Spinners {
             }
         }
         Ok(spinners)
-    }
-
-    pub fn ids(&self) -> impl Iterator<Item = u32> {
-        self.0.iter().map(Child::id)
     }
 }
 
@@ -60,8 +63,8 @@ impl Drop for Spinners {
 /// What such a process does, until its stdin closes.
 pub fn spin() -> ! {
     thread::spawn(|| {
-        // Arithmetic, not `spin_loop`: a hypervisor may take the core away from
-        // one who says that it only waits, and then the client waits too.
+        // Arithmetic, not `spin_loop`: a hypervisor may take the core away from a
+        // guest that says that it only waits, and then the client waits too.
         let mut x = 1_u64;
         loop {
             x = std::hint::black_box(x.wrapping_mul(3));

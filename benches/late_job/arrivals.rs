@@ -1,41 +1,23 @@
-//! The source of small jobs: timer-driven, at times fixed beforehand, and
-//! without waiting for the answer to one before it sends the next. A late
-//! answer delays no later arrival, so none is left out of the count.
+//! The source of small jobs: a thread that sleeps until each arrival, at times fixed
+//! beforehand, and does not wait for the answer to one before it sends the next. A
+//! late answer delays no later arrival, so none is left out of the count.
 
-use std::fmt;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use twolane_benches::tail::sleep_until;
 
-use crate::contender::Ending;
-use crate::outcome::Late;
+use crate::contenders::Ending;
+use crate::run::Late;
 
-/// When small jobs arrive.
-#[derive(Clone, Copy)]
-pub struct Schedule {
-    pub count: usize,
-    pub every: Duration,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// A plain thread that sleeps until each arrival.
-    Thread,
-    /// A task of the I/O runtime, on Tokio's timer.
-    Tokio,
-}
-
-type Submit = Arc<dyn Fn() -> Ending + Send + Sync>;
-
-/// A source that has sent one small job, has seen it answered, and waits for
-/// its start.
-pub struct Armed {
+/// A source that has sent one small job, has seen it answered, and waits for its
+/// start.
+pub struct Arrivals {
     begin: oneshot::Sender<Instant>,
-    sent: JoinHandle<Vec<Sent>>,
+    sent: oneshot::Receiver<Vec<Sent>>,
 }
 
 /// A small job on its way.
@@ -46,120 +28,73 @@ struct Sent {
     answered: JoinHandle<(Instant, Instant)>,
 }
 
-impl Schedule {
-    pub fn new(count: usize, every: Duration) -> Self {
-        Self { count, every }
-    }
-
-    pub fn span(self) -> Duration {
-        self.every * u32::try_from(self.count).unwrap()
-    }
-
-    fn times(self, first: Instant) -> impl Iterator<Item = Instant> {
-        (0_u32..)
-            .take(self.count)
-            .map(move |i| first + self.every * i)
-    }
-}
-
-impl Source {
-    /// Starts the source and sends one small job by it, so that every path has
-    /// been gone once before the clock starts.
-    pub fn arm(self, io: &Handle, submit: Submit, schedule: Schedule) -> Armed {
+impl Arrivals {
+    /// Starts the source and sends one small job by it, so that every path has been
+    /// gone once before the clock starts.
+    pub fn arm(
+        io: &Handle,
+        submit: Box<dyn Fn() -> Ending + Send>,
+        count: usize,
+        every: Duration,
+    ) -> Self {
         let (begin, begun) = oneshot::channel();
+        let (done, sent) = oneshot::channel();
         let (primed, is_primed) = std::sync::mpsc::channel();
-        let sent = match self {
-            Self::Thread => {
-                let (done, sent) = oneshot::channel();
-                let on = io.clone();
-                let source = thread::spawn(move || {
-                    let first = send(&on, &submit, Instant::now());
-                    on.block_on(first.answered).unwrap();
-                    primed.send(()).unwrap();
-                    let times = schedule.times(begun.blocking_recv().unwrap());
-                    let until = |time| thread::sleep(time - Instant::now().min(time));
-                    let send = |time| {
-                        until(time);
-                        send(&on, &submit, time)
-                    };
-                    let _ = done.send(times.map(send).collect());
-                });
-                io.spawn(async move {
-                    let sent = sent.await.unwrap();
-                    source.join().unwrap();
-                    sent
-                })
-            }
-            Self::Tokio => {
-                let on = io.clone();
-                io.spawn(async move {
-                    let first = send(&on, &submit, Instant::now());
-                    first.answered.await.unwrap();
-                    primed.send(()).unwrap();
-                    let mut sent = Vec::with_capacity(schedule.count);
-                    for time in schedule.times(begun.await.unwrap()) {
-                        tokio::time::sleep_until(time.into()).await;
-                        sent.push(send(&on, &submit, time));
-                    }
-                    sent
-                })
-            }
-        };
+        let io = io.clone();
+        thread::spawn(move || {
+            // Submits one, and has a task of the I/O runtime await it.
+            let send = |intended| {
+                let submitted = Instant::now();
+                let ending = submit();
+                let answered = io.spawn(async { (ending.await, Instant::now()) });
+                Sent {
+                    intended,
+                    submitted,
+                    answered,
+                }
+            };
+            let first = send(Instant::now());
+            io.block_on(first.answered).unwrap();
+            primed.send(()).unwrap();
+            let first: Instant = begun.blocking_recv().unwrap();
+            let sent = (0..count as u32).map(|nth| {
+                let due = first + every * nth;
+                sleep_until(due);
+                send(due)
+            });
+            let sent = sent.collect();
+            // What it holds of the lane ends before the answer.
+            drop(submit);
+            let _ = done.send(sent);
+        });
         is_primed.recv().unwrap();
-        Armed { begin, sent }
+        Self { begin, sent }
     }
-}
 
-/// Submits one, and has a task of the I/O runtime await it.
-fn send(io: &Handle, submit: &Submit, intended: Instant) -> Sent {
-    let submitted = Instant::now();
-    let ending = submit();
-    let answered = io.spawn(async move {
-        let ended = ending.await;
-        (ended, Instant::now())
-    });
-    Sent {
-        intended,
-        submitted,
-        answered,
-    }
-}
-
-impl Armed {
-    /// The first small job arrives at `first`.
+    /// The first small job arrives at `first`. The result gives all small jobs once
+    /// all are answered.
     pub fn begin(self, first: Instant) -> Begun {
         self.begin.send(first).unwrap();
-        Begun { sent: self.sent }
+        Begun(self.sent)
     }
 }
 
-/// A source at work.
-pub struct Begun {
-    sent: JoinHandle<Vec<Sent>>,
-}
+pub struct Begun(oneshot::Receiver<Vec<Sent>>);
 
 impl Begun {
-    /// All small jobs, once all were answered; their times count from `start`.
+    /// Their times count from `start`.
     pub async fn answers(self, start: Instant) -> Vec<Late> {
+        let ns = |time: Instant| (time - start).as_nanos() as u64;
         let mut answers = Vec::new();
-        for sent in self.sent.await.unwrap() {
+        for sent in self.0.await.unwrap() {
             let (ended, awaited) = sent.answered.await.unwrap();
             answers.push(Late {
-                intended: sent.intended - start,
-                submitted: sent.submitted - start,
-                ended: ended - start,
-                awaited: Some(awaited - start),
+                intended_ns: ns(sent.intended),
+                submitted_ns: ns(sent.submitted),
+                ended_ns: ns(ended),
+                awaited_ns: Some(ns(awaited)),
             });
         }
         answers
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Thread => "thread",
-            Self::Tokio => "tokio",
-        })
     }
 }

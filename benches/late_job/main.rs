@@ -1,20 +1,19 @@
 //! A small job arrives while the CPU lane has long ones queued: when is it
-//! answered, and what does that cost the long ones?
+//! answered, and what does that cost the long ones? (S3)
 //!
-//! N long jobs, `fib(k)` by naive recursion, all submitted at the start; when
-//! about a quarter of the time is over, small jobs, `fib(15)` (some
-//! microseconds), arrive one by one. Pools that run to completion answer them
-//! late; a preemptive scheduler answers soon, at the price of the total. Here
-//! are both, and what twolane makes of it.
+//! N long jobs, `fib(k)` by naive recursion, are all submitted at the start; when
+//! about a quarter of the time is over, small jobs, `fib(15)` (some microseconds),
+//! arrive one by one. Pools that run to completion answer them late; a preemptive
+//! scheduler answers soon, at the price of the total. Here are both, and what
+//! twolane makes of it.
 //!
 //! # The contenders
 //!
-//! Each is a process's only load while it runs; round by round, in a rotating
-//! order, with the same k and N:
+//! Each is a process's only load while it runs, with the same k and N:
 //!
 //! - goroutines, in a process of their own, `GOMAXPROCS` as it comes;
-//! - `tokio::task::spawn_blocking` with its default limit of 512 threads
-//!   (there are more long jobs than that, or the limit would play no part);
+//! - `tokio::task::spawn_blocking` with its default limit of 512 threads (there are
+//!   more long jobs than that, or the limit would play no part);
 //! - a rayon pool and a oneshot by hand;
 //! - tasks of a second Tokio runtime;
 //! - twolane, small and long jobs alike: `spawn_cpu`;
@@ -25,154 +24,215 @@
 //!
 //! And apart from these, on both backends: 200 long futures that have all been
 //! polled before the first small one arrives, and go on computing with
-//! `yield_if_due()` until the last small one is answered. That is the harder
-//! case: nothing long is merely queued, and what gave way comes back for more.
+//! `yield_if_due()` until the last small one is answered. That is the harder case:
+//! nothing long is merely queued, and what gives way comes back for more.
 //!
-//! And again goroutines, and twolane with the small ones High, with *sparse*
-//! small jobs, each 25 ms instead of each 10. Go's answer depends on that: a
-//! goroutine that gets its turn each 10 to 20 ms (its slice is 10) finds two
-//! arrivals due, and the second takes the first one's place as the next to run;
-//! the first then waits behind long ones, for seconds. With arrivals further
-//! apart than that each is, as a rule, the next to run at once, and all that it
-//! waits for is its source's turn. Neither alone would be a fair picture.
+//! And again goroutines, and twolane with the small ones High, with *sparse* small
+//! jobs, each 25 ms instead of each 10. Go's answer depends on that: a goroutine
+//! that gets its turn each 10 to 20 ms (its slice is 10) finds two arrivals due, and
+//! the second takes the first one's place as the next to run; the first then waits
+//! behind long ones, for seconds. With arrivals further apart than that each is, as a
+//! rule, the next to run at once, and all that it waits for is its source's turn.
+//! Neither alone would be a fair picture.
 //!
 //! # What is counted
 //!
-//! Total: from the start to the end of the last long job. Latency of a small
-//! job: to its end, as it notes it itself, once **from the time at which it
-//! was meant to arrive** and once from the call that submitted it. The two
-//! differ by how late the source was. In Go the source is a goroutine, and when
-//! all processors compute it gets its turn as late as any other, which a
-//! count from the call leaves out; the first is what a client would see.
-//! For the Rust contenders also: to where a task of the I/O runtime, which
-//! awaits the job, has its result. A goroutine has no other side to wake, so
-//! this has no counterpart there.
+//! *Total*: from the start to the end of the last long job. Latency of a small job:
+//! to its end, as it notes it itself, once **from the time at which it is meant to
+//! arrive** (`late`) and once from the call that submits it. The two differ by how
+//! late the source is. In Go the source is a goroutine, and when all processors
+//! compute it gets its turn as late as any other, which a count from the call leaves
+//! out; the first is what a client would see. For the Rust contenders also: to where
+//! a task of the I/O runtime, which awaits the job, has its result. A goroutine has
+//! no other side to wake, so this has no counterpart there.
 //!
-//! # The source
-//!
-//! A goroutine's timer is kept to the nanosecond; Tokio's has a wheel of 1 ms
-//! and fires up to that late by design. So that a comparison with Go is one of
-//! scheduling and not of wheels, the source of the Rust contenders is by
-//! default a plain thread that sleeps until each arrival (`--source thread`;
-//! the kernel adds its timer slack of 50 µs). It stands for what the kernel
-//! wakes besides the CPU lane. `--source tokio` is what a service would have:
-//! a task of the I/O runtime with `tokio::time::sleep_until`; `--source both`
-//! runs every Rust contender with each.
+//! The source of the Rust contenders is a plain thread that sleeps until each
+//! arrival, since a goroutine's timer is kept to the nanosecond and Tokio's fires up
+//! to a millisecond late by design.
 //!
 //! # What it does not measure
 //!
-//! Small jobs that come in numbers (200 of them compute for a millisecond in
-//! all); jobs with memory to speak of; a lane with I/O to serve meanwhile (the
-//! I/O runtime is there, and idle). How Go and Rust compute: their `fib`s are
-//! not equally fast, so totals compare only within Rust. At the start the first
-//! 512 long jobs of `spawn_blocking` also start 512 threads.
-//!
-//! # How to run it
+//! Small jobs that come in numbers (200 of them compute for a millisecond in all);
+//! jobs with memory to speak of; a lane with I/O to serve meanwhile (the I/O runtime
+//! is there, and idle). How Go and Rust compute: their `fib`s are not equally fast,
+//! so totals compare only within Rust.
 //!
 //! ```text
-//! cargo bench --bench late_job                # about fifteen minutes on two cores
-//! cargo bench --bench late_job -- --quick     # half a minute, figures that mean little
-//! cargo bench --bench late_job -- --only rayon,twolane-high --rounds 3
+//! cargo bench --bench late_job                # three minutes on two cores; --full: fifteen
+//! cargo bench --bench late_job -- 'rayon|High' --rounds 3
 //! ```
-//!
-//! It writes `target/twolane/late_job.json`, and says of each run how much of
-//! the machine others had meanwhile.
 
-// In a program `pub` is no promise to anybody.
-#![allow(unreachable_pub)]
-
-#[path = "../support/mod.rs"]
-mod support;
-
-mod args;
 mod arrivals;
-mod contender;
+mod contenders;
 mod fib;
-mod goroutines;
-mod outcome;
-mod peers;
-mod ratios;
 mod run;
-mod started_futures;
-mod tables;
-mod twolane_side;
 
-use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
+use std::time::Duration;
 
-use crate::args::Args;
-use crate::contender::{Contender, Side};
-use crate::outcome::Found;
-use crate::support::go::Go;
-use crate::support::in_turn;
-use crate::support::others::Others;
-use crate::support::watchdog::Watchdog;
+use tokio::runtime::Handle;
+use twolane::Backend;
+use twolane_benches::go::Go;
+use twolane_benches::{Bench, Column, Contender, Contest, Report, cores};
+
+use crate::contenders::Contestant;
+use crate::fib::SMALL;
+use crate::run::{in_go, queued, sample};
+
+/// What one run of a contender does.
+#[derive(Clone, Copy)]
+pub struct Plan {
+    /// A long job is `fib(k)`.
+    k: u32,
+    jobs: usize,
+    late: usize,
+    every: Duration,
+    /// For those whose small jobs come one at a time.
+    sparse: usize,
+    sparse_every: Duration,
+}
+
+/// Long futures of the part in which all have started.
+const STARTED: usize = 200;
 
 fn main() {
-    let args = Args::parse();
-    let plan = args.plan();
+    let bench = Bench::new("late_job");
+    // Chosen, not calibrated: with these, a run of one machine is comparable to its
+    // next, whatever its clock does meanwhile. fib(35) takes 35 to 75 ms on the
+    // machine that this was written on.
+    let (k, jobs_per_core) = bench.pick([(25, 100), (30, 150), (33, 280), (35, 300)]);
+    let every = Duration::from_millis(bench.pick([2, 5, 5, 10]));
+    let plan = Plan {
+        k,
+        jobs: jobs_per_core * cores(),
+        late: bench.pick([10, 40, 200, 200]),
+        every,
+        sparse: bench.pick([5, 10, 80, 200]),
+        sparse_every: Duration::from_millis(25),
+    };
+    let go = Go::new("late_job");
+    let queue = |name, open: fn(&Handle) -> Contestant| {
+        Contender::new(name, move || Ok(sample(&queued(&plan, open))))
+    };
+    let started = |name, backend| {
+        let turn = move || Ok(sample(&contenders::started_futures(&plan, backend)));
+        Contender::new(name, turn)
+    };
+    let sparse = Plan {
+        late: plan.sparse,
+        every: plan.sparse_every,
+        ..plan
+    };
+    let goroutines = |name, plan| {
+        let go = &go;
+        Contender::new(name, move || Ok(sample(&in_go(go, plan)?)))
+    };
+    let high_sparse = move || Ok(sample(&queued(&sparse, contenders::high)));
+    let found = bench.run(Contest {
+        contenders: vec![
+            goroutines("goroutines", plan),
+            queue("spawn_blocking", contenders::spawn_blocking),
+            queue("rayon", contenders::rayon_pool),
+            queue("second runtime", contenders::second_runtime),
+            queue("twolane, all Normal", contenders::normal),
+            queue(HIGH, contenders::high),
+            queue(FUTURES, |io| contenders::futures(io, Backend::Rayon)),
+            queue(FUTURES_RUNTIME, |io| {
+                contenders::futures(io, Backend::Runtime)
+            }),
+            started(STARTED_RAYON, Backend::Rayon),
+            started(STARTED_RUNTIME, Backend::Runtime),
+            goroutines("goroutines, sparse", sparse),
+            Contender::new(HIGH_SPARSE, high_sparse),
+        ],
+        rounds: bench.rounds([1, 1, 2, 5]),
+        warm_up: false,
+        ends_threads: true,
+        bound: BOUND,
+    });
+    let Some(found) = found else { return };
+
     println!(
-        "{} cores; {} long jobs of fib({}), {} small ones of fib({}), one each {:?} (sparse: {} each {:?}); rounds: {}",
-        support::cores(),
-        plan.jobs,
-        plan.k,
-        plan.late.count,
-        fib::SMALL,
-        plan.late.every,
-        plan.sparse.count,
-        plan.sparse.every,
-        plan.rounds,
+        "{} long jobs of fib({k}), {} small ones of fib({SMALL}), one each {every:?}; sparse: {} each {:?}",
+        plan.jobs, plan.late, plan.sparse, plan.sparse_every,
     );
-
-    let (mut entries, mut skipped) = (args.entries(), Vec::new());
-    let mut goroutines = None;
-    let in_go: Vec<Contender> = entries
-        .iter()
-        .map(|entry| entry.contender)
-        .filter(|contender| contender.is_go())
-        .collect();
-    if !in_go.is_empty() {
-        match Go::build("late_job") {
-            Ok(built) => goroutines = Some(built),
-            Err(why) => {
-                println!("goroutines: skipped, {why}");
-                skipped.extend(in_go.into_iter().map(|c| (c, why.clone())));
-                entries.retain(|e| !e.contender.is_go());
-            }
-        }
-    }
-
-    // Hidden where stderr is no terminal.
-    let progress = ProgressBar::new((entries.len() * plan.rounds) as u64).with_style(
-        ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}").unwrap(),
+    let mut report = Report::new(bench.name, &found);
+    report.table(
+        "Ends of the long jobs, s; latency of the small ones from when they are meant to arrive, ms",
+        "",
+        &[
+            Column::median("first", "first_long_end"),
+            Column::spread("total", "total"),
+            Column::median("p50", "late_p50"),
+            Column::spread("p99", "late_p99"),
+            Column::median("max", "late_max"),
+            Column::median("others", "others"),
+        ],
     );
-    let watchdog = Watchdog::start();
-    let mut found = Found::default();
-    for round in 0..plan.rounds {
-        for turn in in_turn(entries.len(), round) {
-            let entry = entries[turn];
-            progress.set_message(entry.to_string());
-            let expected = run::expected(&plan);
-            let bound = plan.bound(expected);
-            watchdog.allow(entry.to_string(), bound);
-            let late = entry.contender.late(&plan);
-            let others = Others::since_now([]);
-            let mut outcome = match entry.contender.side() {
-                Side::Go => goroutines::run(goroutines.as_ref().unwrap(), &plan, late, bound),
-                Side::Queue(open) => run::run(&plan, expected, open, late, entry.source),
-                Side::StartedFutures(backend) => started_futures::run(&plan, backend, entry.source),
-            };
-            watchdog.rest();
-            outcome.others = others.cores();
-            progress.suspend(|| tables::print_run(round, entry, &outcome));
-            found.add(entry, outcome);
-            progress.inc(1);
-        }
+    report.table(
+        "Latency of the small jobs otherwise, ms",
+        "",
+        &[
+            Column::median("from the call, p50", "late_from_submission_p50"),
+            Column::median("p99", "late_from_submission_p99"),
+            Column::median("awaited, p50", "late_awaited_p50"),
+            Column::median("p99", "late_awaited_p99"),
+            Column::median("source late, p99", "source_late_p99"),
+            Column::median("of no use", "too_late"),
+        ],
+    );
+    report.ratio("total_twolane_over_rayon", "total", HIGH, "rayon");
+    report.ratio(
+        "total_twolane_futures_over_rayon",
+        "total",
+        FUTURES,
+        "rayon",
+    );
+    report.ratio(
+        "total_twolane_futures_runtime_over_rayon",
+        "total",
+        FUTURES_RUNTIME,
+        "rayon",
+    );
+    for (suffix, high, go) in [
+        ("", HIGH, "goroutines"),
+        ("_sparse", HIGH_SPARSE, "goroutines, sparse"),
+    ] {
+        report.ratio(
+            format!("late_p99_twolane_high_over_go{suffix}"),
+            "late_p99",
+            high,
+            go,
+        );
+        report.ratio(
+            format!("late_p99_twolane_high_over_go_from_submission{suffix}"),
+            "late_from_submission_p99",
+            high,
+            go,
+        );
     }
-    progress.finish_and_clear();
-
-    tables::print(&entries, &skipped, &found);
-    let ratios = ratios::of(&entries, &found);
-    tables::print_ratios(&ratios);
-    tables::write(&plan, &entries, &skipped, &found, &ratios);
+    report.ratio(
+        "late_p50_rayon_over_twolane_high",
+        "late_p50",
+        "rayon",
+        HIGH,
+    );
+    report.put(
+        "late_p99_ms_yielding_futures",
+        found.value("late_p99", STARTED_RAYON),
+    );
+    report.put(
+        "late_p99_ms_yielding_futures_runtime",
+        found.value("late_p99", STARTED_RUNTIME),
+    );
+    report.finish();
 }
+
+const HIGH: &str = "twolane, small ones High";
+const HIGH_SPARSE: &str = "twolane, small ones High, sparse";
+const FUTURES: &str = "twolane futures, Rayon";
+const FUTURES_RUNTIME: &str = "twolane futures, Runtime";
+const STARTED_RAYON: &str = "200 started futures, Rayon";
+const STARTED_RUNTIME: &str = "200 started futures, Runtime";
+
+/// A busy machine may be slow, and a contender may answer the small jobs last.
+const BOUND: Duration = Duration::from_secs(240);

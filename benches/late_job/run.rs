@@ -1,21 +1,44 @@
-//! One run of a contender of Rust's.
+//! One run of a contender, and the figures of it.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Deserialize;
 use tokio::runtime::{Handle, Runtime};
+use twolane_benches::findings::empty_histogram;
+use twolane_benches::go::Go;
+use twolane_benches::{Sample, cores};
 
-use crate::args::Plan;
-use crate::arrivals::{Schedule, Source};
-use crate::contender::Contestant;
+use crate::arrivals::Arrivals;
+use crate::contenders::Contestant;
 use crate::fib::{SMALL, compute};
-use crate::outcome::Outcome;
-use crate::support::cores;
-use crate::support::threads::Threads;
+use crate::{BOUND, Plan};
 
-/// How long the long jobs should take, from one on each core at once. Asked
+/// The first arrival, as a part of the expected total.
+const LATE_FROM: f64 = 0.25;
+
+/// The times of a small job, since the start of the run.
+#[derive(Deserialize)]
+pub struct Late {
+    pub intended_ns: u64,
+    pub submitted_ns: u64,
+    /// By its own clock, in its last line.
+    pub ended_ns: u64,
+    /// When a task of the I/O runtime had its result.
+    #[serde(default)]
+    pub awaited_ns: Option<u64>,
+}
+
+/// What a run finds; Go's program prints the same.
+#[derive(Deserialize)]
+pub struct Outcome {
+    pub long_ends_ns: Vec<u64>,
+    pub late: Vec<Late>,
+}
+
+/// How long the long jobs should take, from one on each core at once. Measured
 /// before each run: a shared machine isn't equally fast all the time.
-pub fn expected(plan: &Plan) -> Duration {
+fn expected(plan: &Plan) -> Duration {
     let one = || {
         let begun = Instant::now();
         compute(plan.k) - begun
@@ -28,8 +51,8 @@ pub fn expected(plan: &Plan) -> Duration {
     took.mul_f64(plan.jobs as f64 / (cores * cores))
 }
 
-/// A fresh I/O runtime for each run, so that no thread of one contender is
-/// there during the next.
+/// A fresh one for each run, so that no thread of one contender is there during the
+/// next.
 pub fn io_runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -38,38 +61,72 @@ pub fn io_runtime() -> Runtime {
         .unwrap()
 }
 
-pub fn run(
-    plan: &Plan,
-    expected: Duration,
-    open: fn(&Handle) -> Contestant,
-    late_jobs: Schedule,
-    source: Source,
-) -> Outcome {
-    let threads = Threads::now();
+pub fn queued(plan: &Plan, open: fn(&Handle) -> Contestant) -> Outcome {
+    let expected = expected(plan);
     let io = io_runtime();
     let Contestant { long, late, close } = open(io.handle());
     io.block_on(long(SMALL));
-    let arrivals = source.arm(io.handle(), late, late_jobs);
+    let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);
 
     let start = Instant::now();
-    let arrivals = arrivals.begin(start + expected.mul_f64(plan.late_from));
+    let arrivals = arrivals.begin(start + expected.mul_f64(LATE_FROM));
     let running: Vec<_> = (0..plan.jobs).map(|_| long(plan.k)).collect();
     let outcome = io.block_on(async {
-        let mut long_ends = Vec::with_capacity(plan.jobs);
+        let mut long_ends_ns = Vec::with_capacity(plan.jobs);
         for job in running {
-            long_ends.push(job.await - start);
+            long_ends_ns.push((job.await - start).as_nanos() as u64);
         }
         let late = arrivals.answers(start).await;
-        Outcome {
-            long_ends,
-            late,
-            others: None,
-        }
+        Outcome { long_ends_ns, late }
     });
-
     drop(long);
     close();
-    drop(io);
-    threads.wait_for_others_to_end();
     outcome
+}
+
+pub fn in_go(go: &Go, plan: Plan) -> Result<Outcome, String> {
+    // Its own bound is the first to end it, or it would outlive us.
+    go.run(&[
+        format!("-k={}", plan.k),
+        format!("-jobs={}", plan.jobs),
+        format!("-late-k={SMALL}"),
+        format!("-late-jobs={}", plan.late),
+        format!("-late-every={}us", plan.every.as_micros()),
+        format!("-late-from={LATE_FROM}"),
+        format!("-bound={}s", BOUND.as_secs() * 9 / 10),
+    ])
+}
+
+pub fn sample(outcome: &Outcome) -> Sample {
+    let mut sample = Sample::default();
+    let ends = &outcome.long_ends_ns;
+    if let (Some(first), Some(last)) = (ends.iter().min(), ends.iter().max()) {
+        sample.put("first_long_end", "s", *first as f64 / 1e9);
+        sample.put("total", "s", *last as f64 / 1e9);
+        // Small jobs that are meant to arrive when no long one is left say nothing.
+        let too_late = outcome.late.iter().filter(|late| late.intended_ns > *last);
+        sample.put("too_late", "", too_late.count() as f64);
+    }
+    let mut put = |name, from: fn(&Late) -> u64, to: fn(&Late) -> Option<u64>| {
+        let mut latencies = empty_histogram();
+        for late in &outcome.late {
+            let Some(to) = to(late) else { return };
+            latencies.saturating_record(to.saturating_sub(from(late)));
+        }
+        sample.put_latencies(name, latencies);
+    };
+    put("late", |l| l.intended_ns, |l| Some(l.ended_ns));
+    put(
+        "late_from_submission",
+        |l| l.submitted_ns,
+        |l| Some(l.ended_ns),
+    );
+    put("late_awaited", |l| l.intended_ns, |l| l.awaited_ns);
+    put(
+        "late_awaited_from_submission",
+        |l| l.submitted_ns,
+        |l| l.awaited_ns,
+    );
+    put("source_late", |l| l.intended_ns, |l| Some(l.submitted_ns));
+    sample
 }

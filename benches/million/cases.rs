@@ -2,15 +2,18 @@
 
 use std::sync::{Arc, Barrier};
 use std::thread;
+use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use crate::args::SLEEP;
+use twolane_benches::cores;
+
 use crate::lane::{Closures, Futures, Lane};
 use crate::lot::Lot;
-use crate::meter::Meter;
-use crate::sample::Sample;
-use crate::support::cores;
+use crate::meter::{Measured, Meter};
+
+/// How long one sleeps.
+pub const SLEEP: Duration = Duration::from_secs(1);
 
 /// A job of 16 bytes.
 type Job = (u64, u64);
@@ -47,7 +50,7 @@ impl Gate {
 }
 
 /// Closures behind jobs that hold all threads.
-pub fn queued(io: &Runtime, lane: &impl Closures, count: usize) -> Sample {
+pub fn queued(io: &Runtime, lane: &impl Closures, count: usize) -> Measured {
     let gate = Gate::close(lane);
     let mut meter = Meter::start(count);
     let mut handles = Vec::with_capacity(count);
@@ -62,7 +65,7 @@ pub fn queued(io: &Runtime, lane: &impl Closures, count: usize) -> Sample {
 }
 
 /// Futures that have been polled and wait to be woken.
-pub fn parked(io: &Runtime, lane: &impl Futures, count: usize) -> Sample {
+pub fn parked(io: &Runtime, lane: &impl Futures, count: usize) -> Measured {
     // So that all threads are there.
     Gate::close(lane).open();
     let mut meter = Meter::start(count);
@@ -83,7 +86,7 @@ pub fn parked(io: &Runtime, lane: &impl Futures, count: usize) -> Sample {
 }
 
 /// Futures that sleep.
-pub fn sleeping(io: &Runtime, lane: &impl Futures, count: usize) -> Sample {
+pub fn sleeping(io: &Runtime, lane: &impl Futures, count: usize) -> Measured {
     Gate::close(lane).open();
     let mut meter = Meter::start(count);
     let mut handles = Vec::with_capacity(count);
@@ -99,7 +102,7 @@ pub fn sleeping(io: &Runtime, lane: &impl Futures, count: usize) -> Sample {
 }
 
 /// Threads of the operating system. The error: it doesn't give as many.
-pub fn threads(count: usize) -> Result<Sample, String> {
+pub fn threads(count: usize) -> Result<Measured, String> {
     let mut meter = Meter::start(count);
     let lot = Lot::new(count, 0);
     let mut handles = Vec::with_capacity(count);

@@ -7,7 +7,7 @@ use tokio::runtime::{Handle as TokioHandle, Runtime};
 use tokio::task::JoinHandle;
 use twolane::{Backend, CpuRuntime, Task};
 
-use crate::support::cores;
+use twolane_benches::cores;
 
 pub trait Lane {
     /// What the submitter keeps of a job.
@@ -39,11 +39,11 @@ pub fn io_runtime() -> Runtime {
 pub struct Twolane(CpuRuntime);
 
 impl Twolane {
-    pub fn open(io: &TokioHandle, backend: Backend) -> Self {
+    pub fn open(io: &Runtime, backend: Backend) -> Self {
         let lane = CpuRuntime::builder()
             .backend(backend)
             .threads(cores())
-            .io_handle(io.clone())
+            .io_handle(io.handle().clone())
             .build();
         Self(lane.unwrap())
     }

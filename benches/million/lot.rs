@@ -20,7 +20,7 @@ pub struct Lot {
 }
 
 impl Lot {
-    /// For `count` that come, of whom so many are futures.
+    /// For `count` that come, of which so many are futures.
     pub fn new(count: usize, futures: usize) -> &'static Self {
         Box::leak(Box::new(Self {
             places: (0..futures).map(|_| AtomicWaker::new()).collect(),

@@ -1,166 +1,285 @@
-//! What does a million of them cost?
+//! What does a million of them cost? (S4)
 //!
-//! A million closures that wait for a thread, and a million futures that wait
-//! for something else: memory each, and the time from the first submission to
-//! the last result awaited. Each computes the sum of two `u64` that it
-//! captures; all results are checked.
+//! A million closures that wait for a thread, and a million futures that wait for
+//! something else: memory each, and the time from the first submission to the last
+//! result awaited. Each computes the sum of two `u64` that it captures; all results
+//! are checked.
 //!
 //! # The cases
 //!
-//! - *Queued*: each thread of the lane is in a job that waits at a gate. A
-//!   million closures are submitted, memory is read, the gate opens, and all
-//!   are awaited. twolane's `spawn_cpu` on both backends; Tokio's
-//!   `spawn_blocking` with as many threads as there are cores; a rayon pool
-//!   with `async_task` for the output; tasks of a Tokio runtime whose workers
-//!   are held.
-//! - *Parked*: a million futures, each polled once and then waiting for its
-//!   waker, which it leaves in a place of its own. When the last one has come,
-//!   memory is read, all are woken, and all are awaited. twolane's `spawn` on
-//!   both backends; `tokio::spawn`; goroutines that wait on one channel, which
-//!   is closed; threads of the operating system that are parked.
-//! - *Sleeping*: as in the published figures for threads and goroutines, each
-//!   sleeps for a second, by `tokio::time::sleep` or `time.Sleep`. This is
-//!   mostly about timers: on twolane's Rayon backend they are the I/O runtime's.
+//! - *Queued*: each thread of the lane is in a job that waits at a gate. A million
+//!   closures are submitted, memory is read, the gate opens, and all are awaited.
+//!   twolane's `spawn_cpu` on both backends; Tokio's `spawn_blocking` with as many
+//!   threads as there are cores; a rayon pool with `async_task` for the output;
+//!   tasks of a Tokio runtime whose workers are held.
+//! - *Parked*: a million futures, each polled once and then waiting for its waker,
+//!   which it leaves in a place of its own. When the last one has come, memory is
+//!   read, all are woken, and all are awaited. twolane's `spawn` on both backends;
+//!   `tokio::spawn`; goroutines that wait on one channel, which is closed; threads
+//!   of the operating system that are parked.
+//! - *Sleeping*: as in the published figures for threads and goroutines, each sleeps
+//!   for a second, by `tokio::time::sleep` or `time.Sleep`. This is mostly about
+//!   timers: on twolane's Rayon backend they are the I/O runtime's.
 //!
-//! Every contender runs in a process of its own, so that its memory is its
-//! alone; round by round, in a rotating order. All have as many threads as
-//! there are cores, up before the first reading; the submitter is a plain
-//! thread (Go's is a goroutine: there is nothing else).
+//! Every contender runs in a process of its own, so that its memory is its alone.
+//! All have as many threads as there are cores, up before the first reading; the
+//! submitter is a plain thread (Go's is a goroutine: there is nothing else).
 //!
 //! # What is counted
 //!
-//! *B each*, *MB*: resident memory (`VmRSS`) with all of them waiting, less
-//! what it was before the first was submitted. What the submitter holds to
-//! await a job is a part of what the job costs, and counted: the handles, in a
-//! `Vec` with the right capacity; in Go a `u64` each, for the result. So is
-//! what a parked one leaves where it waits: an `AtomicWaker` here, a `sudog`
-//! in Go. And so is what the allocator kept of the way there: the queue of
-//! futures that were submitted faster than they were polled.
-//! Of those that sleep the peak is given (`VmHWM`), and no bytes each:
-//! where the submission takes longer than a second, the first have ended before
-//! the last begin, and so a million are never there at once.
+//! *B each*, *MB*: resident memory (`VmRSS`) with all of them waiting, less what it
+//! was before the first was submitted. What the submitter holds to await a job is a
+//! part of what the job costs, and counted: the handles, in a `Vec` with the right
+//! capacity; in Go a `u64` each, for the result. So is what a parked one leaves where
+//! it waits: an `AtomicWaker` here, a `sudog` in Go. And so is what the allocator
+//! kept of the way there: the queue of futures that were submitted faster than they
+//! were polled. Of those that sleep the peak is given (`VmHWM`), and no bytes each:
+//! where the submission takes longer than a second, the first have ended before the
+//! last begin, and so a million are never there at once.
 //!
-//! *Allocs*, *B asked*: calls of the allocator for each and bytes asked of it,
-//! up to the same moment (for sleepers: to the end), by counting. A queue that
-//! grows by doubling counts with each of its sizes. Go's allocator is not
-//! counted.
+//! *Allocs*, *B asked*: calls of the allocator for each and bytes asked of it, up to
+//! the same moment (for sleepers: to the end), by counting. A queue that grows by
+//! doubling counts with each of its sizes. Go's allocator is not counted.
 //!
-//! *Wall* includes the two readings; *CPU* is of all threads. twolane's are nice,
-//! so that I/O comes first; beside a compiler they get what it leaves, and their
-//! wall time says little. So of each run it is said how much of the machine
-//! others had; with more than a trifle, compare CPU.
+//! *Wall* includes the two readings; *CPU* is of all threads. twolane's are nice, so
+//! that I/O comes first; beside a compiler they get what it leaves, and their wall
+//! time says little. With more than a trifle in *others*, compare CPU.
 //!
-//! No machine we know bears a million threads. They are measured at two numbers,
-//! and the slope between the two is *extrapolated* to a million: optimistic,
-//! since the kernel would not keep its pace.
+//! No machine we know bears a million threads. They are measured at two numbers, and
+//! the slope between the two is *extrapolated* to a million: optimistic, since the
+//! kernel would not keep its pace.
 //!
 //! # What it does not measure
 //!
-//! The kernel's memory: a thread's kernel stack and page tables are in no
-//! process's resident memory, which favours threads. Allocators other than the
-//! system's. Jobs that hold more than 16 bytes; deep futures, deep stacks (a
-//! goroutine's grows, and so does a future's box). Work: the jobs do none, so
-//! the times are of handling alone. What a job costs when there are few: that
-//! is `hop`. One submitter only.
-//!
-//! # How to run it
+//! The kernel's memory: a thread's kernel stack and page tables are in no process's
+//! resident memory, which favours threads. Allocators other than the system's. Jobs
+//! that hold more than 16 bytes; deep futures, deep stacks. Work: the jobs do none,
+//! so the times are of handling alone. What a job costs when there are few
+//! (`offload`). More than one submitter.
 //!
 //! ```text
-//! cargo bench --bench million                # minutes; 4 GB of memory free
-//! cargo bench --bench million -- --quick     # seconds, 50,000 each
-//! cargo bench --bench million -- --only parked-tokio,parked-goroutines --rounds 3
+//! cargo bench --bench million                # a minute; 4 GB of memory free
+//! cargo bench --bench million -- parked      # the parked alone
 //! ```
 //!
-//! It needs Linux's `/proc`, and writes `target/twolane/million.json`.
+//! It needs Linux's `/proc`.
 
-// In a program `pub` is no promise to anybody.
-#![allow(unreachable_pub)]
-
-#[path = "../support/mod.rs"]
-mod support;
-
-mod args;
 mod cases;
-mod contender;
-mod inside;
 mod lane;
 mod lot;
 mod meter;
-mod process;
-mod ratios;
-mod sample;
-mod tables;
 
-use clap::Parser;
+use std::time::Duration;
 
-use crate::args::{Args, Plan};
-use crate::contender::Contender;
-use crate::sample::Found;
-use crate::support::go::Go;
-use crate::support::in_turn;
-use crate::support::others::Others;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::Runtime;
+use twolane::Backend;
+use twolane_benches::go::Go;
+use twolane_benches::watchdog::Watchdog;
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, child};
+
+use crate::cases::{SLEEP, parked, queued, sleeping, threads};
+use crate::lane::{AsyncTask, SpawnBlocking, Tokio, Twolane, io_runtime};
+use crate::meter::Measured;
 
 #[global_allocator]
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
 
-fn main() {
-    if !cfg!(target_os = "linux") {
-        println!("can't be measured here: resident memory is read from Linux's /proc");
-        return;
-    }
-    let args = Args::parse();
-    let plan = args.plan();
-    match args.contender {
-        Some(contender) => inside::run(contender, plan.count),
-        None => compare(&plan),
-    }
+/// What the process of a contender is asked to do.
+#[derive(Serialize, Deserialize)]
+struct Role {
+    contender: String,
+    count: usize,
 }
 
-fn compare(plan: &Plan) {
-    let [fewer, more] = plan.threads;
-    println!(
-        "{} cores; {} each (OS threads: {fewer} and {more}); rounds: {}",
-        support::cores(),
-        plan.count,
-        plan.rounds,
-    );
-    let mut running = plan.contenders.clone();
-    let mut skipped: Vec<(Contender, String)> = Vec::new();
-    let go = if running.iter().any(|c| c.is_go()) {
-        Go::build("million")
-    } else {
-        Err("not asked for".to_owned())
-    };
-    if let Err(why) = &go {
-        let in_go = running.iter().filter(|c| c.is_go());
-        skipped.extend(in_go.map(|c| (*c, why.clone())));
-        running.retain(|c| !c.is_go());
-    }
+type Run = fn(&Runtime, usize) -> Result<Measured, String>;
 
-    let mut found = Found::default();
-    for round in 0..plan.rounds {
-        for turn in in_turn(running.len(), round) {
-            let contender = running[turn];
-            if skipped.iter().any(|(c, _)| *c == contender) {
-                continue;
-            }
-            let others = Others::since_now([]);
-            match process::run(contender, plan, go.as_ref().ok()) {
-                Ok(mut sample) => {
-                    sample.others = others.cores();
-                    tables::print_run(round, contender, &sample);
-                    found.add(contender, sample);
-                }
-                Err(why) => {
-                    println!("{contender}: skipped, {why}");
-                    skipped.push((contender, why));
-                }
-            }
+const RUST: [(&str, Run); 12] = [
+    ("queued/twolane spawn_cpu, Rayon", |io, n| {
+        Ok(queued(io, &Twolane::open(io, Backend::Rayon), n))
+    }),
+    ("queued/twolane spawn_cpu, Runtime", |io, n| {
+        Ok(queued(io, &Twolane::open(io, Backend::Runtime), n))
+    }),
+    ("queued/tokio spawn_blocking", |io, n| {
+        Ok(queued(io, &SpawnBlocking(io.handle().clone()), n))
+    }),
+    ("queued/rayon and async-task", |io, n| {
+        Ok(queued(io, &AsyncTask::open(), n))
+    }),
+    ("queued/tokio tasks", |io, n| {
+        Ok(queued(io, &Tokio(io.handle().clone()), n))
+    }),
+    ("parked/twolane spawn, Rayon", |io, n| {
+        Ok(parked(io, &Twolane::open(io, Backend::Rayon), n))
+    }),
+    ("parked/twolane spawn, Runtime", |io, n| {
+        Ok(parked(io, &Twolane::open(io, Backend::Runtime), n))
+    }),
+    ("parked/tokio tasks", |io, n| {
+        Ok(parked(io, &Tokio(io.handle().clone()), n))
+    }),
+    (THREADS, |_, n| threads(n)),
+    ("sleeping/twolane spawn, Rayon", |io, n| {
+        Ok(sleeping(io, &Twolane::open(io, Backend::Rayon), n))
+    }),
+    ("sleeping/twolane spawn, Runtime", |io, n| {
+        Ok(sleeping(io, &Twolane::open(io, Backend::Runtime), n))
+    }),
+    ("sleeping/tokio tasks", |io, n| {
+        Ok(sleeping(io, &Tokio(io.handle().clone()), n))
+    }),
+];
+const THREADS: &str = "parked/OS threads (extrapolated)";
+const GO: [&str; 2] = ["parked/goroutines", "sleeping/goroutines"];
+
+/// After which a process of `count` is taken to hang, and ends itself. Generous: a
+/// busy machine may be slow.
+fn bound(count: usize) -> Duration {
+    Duration::from_secs(30) + count as u32 * Duration::from_micros(100)
+}
+
+fn main() {
+    if !cfg!(target_os = "linux") {
+        println!("million: can't be measured here: resident memory is read from Linux's /proc");
+        return;
+    }
+    if let Some(Role { contender, count }) = child::role() {
+        // Until the end: without an owner it rests.
+        let watchdog = Watchdog::start();
+        watchdog.allow(contender.clone(), bound(count));
+        let (_, run) = RUST.iter().find(|(name, _)| *name == contender).unwrap();
+        child::answer(&run(&io_runtime(), count));
+    }
+    let bench = Bench::new("million");
+    let count = bench.pick([2_000, 50_000, 1_000_000, 1_000_000]);
+    let most_threads = bench.pick([200, 4_000, 10_000, 10_000]);
+    let in_rust = |name: &str, count| -> Result<Measured, String> {
+        let contender = name.to_owned();
+        // A thread that gets no memory for its signal stack aborts: that is a machine
+        // that doesn't bear as many. Any other process that ends has a bug.
+        match child::ask(&Role { contender, count }) {
+            Err(how) if name != THREADS => panic!("{name}: {how}"),
+            answer => answer?,
+        }
+    };
+    let go = Go::new("million");
+    let mut contenders: Vec<Contender<'_>> = Vec::new();
+    for (name, _) in RUST {
+        contenders.push(Contender::new(name, move || {
+            let measured = if name == THREADS {
+                let [fewer, more] = [most_threads / 2, most_threads].map(|n| in_rust(name, n));
+                Measured::extrapolated(fewer?, more?, count as f64)
+            } else {
+                in_rust(name, count)?
+            };
+            Ok(measured.sample())
+        }));
+    }
+    for name in GO {
+        let go = &go;
+        contenders.push(Contender::new(name, move || {
+            let found: Measured = go.run(&[
+                format!("-case={}", name.split('/').next().unwrap()),
+                format!("-count={count}"),
+                format!("-sleep={}ms", SLEEP.as_millis()),
+                format!("-bound={}ms", bound(count).as_millis()),
+            ])?;
+            Ok(found.sample())
+        }));
+    }
+    contenders
+        .sort_by_key(|one| ["queued/", "parked/", "sleeping/"].map(|c| !one.name.starts_with(c)));
+    let found = bench.run(Contest {
+        contenders,
+        rounds: bench.rounds([1, 1, 1, 5]),
+        warm_up: false,
+        ends_threads: false,
+        bound: 2 * bound(count),
+    });
+    let Some(found) = found else { return };
+
+    let mut report = Report::new(bench.name, &found);
+    for (prefix, title) in [
+        ("queued/", "closures that are queued"),
+        ("parked/", "futures that are parked"),
+        ("sleeping/", "futures that sleep (memory: the peak)"),
+    ] {
+        report.table(
+            &format!("{count} {title}"),
+            prefix,
+            &[
+                Column::median("B each", "resident_each"),
+                Column::median("MB", "resident"),
+                Column::median("allocs", "allocations_each"),
+                Column::median("B asked", "allocated_each"),
+                Column::median("submit s", "submit"),
+                Column::spread("wall s", "wall"),
+                Column::spread("CPU s", "cpu"),
+                Column::median("others", "others"),
+            ],
+        );
+    }
+    let [queued, queued_runtime] = [RUST[0].0, RUST[1].0];
+    let [parked, parked_runtime] = [RUST[5].0, RUST[6].0];
+    for (name, contender) in [
+        ("bytes_per_job", queued),
+        ("bytes_per_job_runtime", queued_runtime),
+        ("bytes_per_parked_future", parked),
+        ("bytes_per_parked_future_runtime", parked_runtime),
+    ] {
+        report.put(name, Ratio::once(found.median(contender, "resident_each")));
+    }
+    report.ratio(
+        "bytes_over_goroutine_runtime",
+        "resident",
+        parked_runtime,
+        GO[0],
+    );
+    for (name, under) in [
+        ("over_goroutine", GO[0]),
+        ("parked_over_tokio_task", "parked/tokio tasks"),
+        ("parked_over_thread_extrapolated", THREADS),
+    ] {
+        report.ratio(format!("bytes_{name}"), "resident", parked, under);
+    }
+    for metric in ["bytes", "wall", "cpu"] {
+        let figure = if metric == "bytes" {
+            "resident"
+        } else {
+            metric
+        };
+        for (name, under) in [
+            ("spawn_blocking", "queued/tokio spawn_blocking"),
+            ("async_task", "queued/rayon and async-task"),
+        ] {
+            report.ratio(
+                format!("{metric}_queued_over_{name}"),
+                figure,
+                queued,
+                under,
+            );
         }
     }
-
-    tables::print(plan, &skipped, &found);
-    let ratios = ratios::of(&found);
-    tables::print_ratios(&ratios);
-    tables::write(plan, &skipped, &found, &ratios);
+    for metric in ["wall", "cpu"] {
+        for (name, under) in [("go", GO[0]), ("tokio_task", "parked/tokio tasks")] {
+            report.ratio(
+                format!("{metric}_parked_over_{name}"),
+                metric,
+                parked,
+                under,
+            );
+        }
+    }
+    report.ratio(
+        "wall_parked_over_thread_extrapolated",
+        "wall",
+        parked,
+        THREADS,
+    );
+    for (name, under) in [("go", GO[1]), ("tokio_task", "sleeping/tokio tasks")] {
+        let name = format!("wall_sleeping_over_{name}");
+        report.ratio(name, "wall", "sleeping/twolane spawn, Rayon", under);
+    }
+    report.finish();
 }

@@ -3,9 +3,70 @@
 use std::time::{Duration, Instant};
 
 use alloc_tracker::{ProcessSpan, Session};
+use serde::{Deserialize, Serialize};
+use twolane_benches::{Sample, cpu_time};
 
-use crate::sample::Sample;
-use crate::support::cpu_time;
+/// Figures of all jobs of one process together. Go's program prints the same.
+#[derive(Serialize, Deserialize)]
+pub struct Measured {
+    count: f64,
+    /// Seconds from before the first submission until the last submission, and until
+    /// the last one has been awaited.
+    submit_s: f64,
+    wall_s: f64,
+    /// Seconds of CPU time meanwhile, all threads.
+    cpu_s: f64,
+    /// Bytes, with all of them queued or parked.
+    resident_bytes: f64,
+    /// It is the peak instead: they sleep.
+    #[serde(default)]
+    is_peak: bool,
+    /// Calls of the allocator and bytes asked of it until then. Go doesn't say.
+    allocations: Option<f64>,
+    allocated_bytes: Option<f64>,
+}
+
+impl Measured {
+    /// What `count` would take, if each took what those take by which `more` exceeds
+    /// `fewer`: the costs that don't depend on the number drop out. NaN where the
+    /// noise is larger than the difference.
+    pub fn extrapolated(fewer: Self, more: Self, count: f64) -> Self {
+        let scale = count / (more.count - fewer.count);
+        let slope = |figure: fn(&Self) -> f64| {
+            let slope = scale * (figure(&more) - figure(&fewer));
+            if slope > 0.0 { slope } else { f64::NAN }
+        };
+        let optional =
+            |figure: fn(&Self) -> Option<f64>| Some(scale * (figure(&more)? - figure(&fewer)?));
+        Self {
+            count,
+            submit_s: slope(|m| m.submit_s),
+            wall_s: slope(|m| m.wall_s),
+            cpu_s: slope(|m| m.cpu_s),
+            resident_bytes: slope(|m| m.resident_bytes),
+            is_peak: false,
+            allocations: optional(|m| m.allocations),
+            allocated_bytes: optional(|m| m.allocated_bytes),
+        }
+    }
+
+    pub fn sample(self) -> Sample {
+        let mut sample = Sample::default();
+        sample.put("submit", "s", self.submit_s);
+        sample.put("wall", "s", self.wall_s);
+        sample.put("cpu", "s", self.cpu_s);
+        sample.put("resident", "MB", self.resident_bytes / 1e6);
+        // Of a peak there is no telling how many were there.
+        if !self.is_peak {
+            sample.put("resident_each", "B", self.resident_bytes / self.count);
+        }
+        if let (Some(allocations), Some(bytes)) = (self.allocations, self.allocated_bytes) {
+            sample.put("allocations_each", "", allocations / self.count);
+            sample.put("allocated_each", "B", bytes / self.count);
+        }
+        sample
+    }
+}
 
 pub struct Meter {
     count: usize,
@@ -49,23 +110,22 @@ impl Meter {
         self.allocations = None;
     }
 
-    pub fn end(mut self) -> Sample {
+    pub fn end(mut self) -> Measured {
         let wall = self.start.elapsed();
         let cpu = cpu_time::of_process() - self.cpu;
         self.allocations = None;
         let resident = self.with_all_waiting.unwrap_or_else(|| resident("VmHWM"));
         let report = self.session.to_report();
         let (_, allocations) = report.operations().next().expect("one was measured");
-        Sample {
+        Measured {
             count: self.count as f64,
-            submit: self.submit.expect("all were submitted").as_secs_f64(),
-            wall: wall.as_secs_f64(),
-            cpu: cpu.as_secs_f64(),
-            resident: resident as f64 - self.resident as f64,
+            submit_s: self.submit.expect("all were submitted").as_secs_f64(),
+            wall_s: wall.as_secs_f64(),
+            cpu_s: cpu.as_secs_f64(),
+            resident_bytes: resident as f64 - self.resident as f64,
+            is_peak: self.with_all_waiting.is_none(),
             allocations: Some(allocations.total_allocations_count() as f64),
-            allocated: Some(allocations.total_bytes_allocated() as f64),
-            // Better seen from outside.
-            others: None,
+            allocated_bytes: Some(allocations.total_bytes_allocated() as f64),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The ways to have a closure run on other threads and to await what it
 //! returns.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
@@ -9,9 +10,11 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use twolane::{Backend, Builder, CpuRuntime, Priority};
 
-use crate::args::Plan;
-use crate::measure::{Contender, Measured};
-use crate::support::cores;
+use twolane_benches::cores;
+use twolane_benches::go::{Figures, Go};
+use twolane_benches::means::Timed;
+
+use crate::measure::Measured;
 
 /// One of the ways. The job is submitted by the call, not by the first poll.
 pub trait Offload: Clone + Send + Sync + 'static {
@@ -36,8 +39,10 @@ pub const EVEN: &str = "twolane spawn_cpu, no nice";
 pub const WEIGHED: &str = "rayon + oneshot, nice 16";
 pub const FLOOR: &str = "floor: one parked thread";
 pub const TOKIO_SPAWN: &str = "tokio::spawn";
+pub const GOROUTINES: &str = "goroutine + channel";
 
-pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
+/// All of them; `less` divides how often a turn measures each case.
+pub fn all(less: u64) -> Vec<Timed<'static>> {
     let io = Arc::new(runtime(2));
     let lane = |backend, change: fn(Builder) -> Builder| {
         let builder = CpuRuntime::builder().backend(backend);
@@ -50,11 +55,6 @@ pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
     let tokio = lane(Backend::Runtime, |builder| builder);
     let even = lane(Backend::Rayon, Builder::without_nice);
     let high = rayon.clone();
-    // Its threads start with the first job.
-    high.with_priority(Priority::High)
-        .spawn_cpu(|| ())
-        .wait()
-        .unwrap();
     let second = Arc::new(runtime(cores()));
     let rayon_pool = |start: fn(usize)| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
@@ -66,26 +66,58 @@ pub fn all(plan: &Plan) -> Vec<Box<dyn Contender>> {
         #[cfg(target_os = "linux")]
         rustix::process::nice(16).unwrap();
     });
-    let mut all: Vec<Box<dyn Contender>> = vec![
-        Measured::boxed("twolane spawn_cpu, Rayon", &io, Closure(rayon.clone())),
-        Measured::boxed("twolane spawn, Rayon", &io, Future_(rayon)),
-        Measured::boxed("twolane spawn_cpu, Runtime", &io, Closure(tokio.clone())),
-        Measured::boxed("twolane spawn, Runtime", &io, Future_(tokio)),
-        Measured::boxed(HIGH, &io, High(high)),
-        Measured::boxed(EVEN, &io, Closure(even)),
-        Measured::boxed("tokio_rayon", &io, TokioRayon(pool.clone())),
-        Measured::boxed("rayon + oneshot", &io, RayonOneshot(pool.clone())),
-        Measured::boxed("rayon + async-task", &io, RayonAsyncTask(pool)),
-        Measured::boxed("spawn_blocking", &io, SpawnBlocking),
-        Measured::boxed("second runtime", &io, SecondRuntime(second.clone())),
-        Measured::boxed("JoinSet::spawn_on", &io, JoinSetSpawnOn(second)),
-        Measured::boxed(WEIGHED, &io, RayonOneshot(weighed)),
-        Measured::boxed(FLOOR, &io, OneThread::start()),
-        Measured::boxed(TOKIO_SPAWN, &io, TokioSpawn),
-        Measured::boxed(BASELINE, &io, Nothing),
-    ];
-    all.retain(|contender| plan.wants(contender.name()));
-    all
+    let measured = Measured { io, less };
+    vec![
+        measured.contender("twolane spawn_cpu, Rayon", Closure(rayon.clone())),
+        measured.contender("twolane spawn, Rayon", Future_(rayon)),
+        measured.contender("twolane spawn_cpu, Runtime", Closure(tokio.clone())),
+        measured.contender("twolane spawn, Runtime", Future_(tokio)),
+        measured.contender(HIGH, High(high)),
+        measured.contender(EVEN, Closure(even)),
+        measured.contender("tokio_rayon", TokioRayon(pool.clone())),
+        measured.contender("rayon + oneshot", RayonOneshot(pool.clone())),
+        measured.contender("rayon + async-task", RayonAsyncTask(pool)),
+        measured.contender("spawn_blocking", SpawnBlocking),
+        measured.contender("second runtime", SecondRuntime(second.clone())),
+        measured.contender("JoinSet::spawn_on", JoinSetSpawnOn(second)),
+        measured.contender(WEIGHED, RayonOneshot(weighed)),
+        measured.contender(FLOOR, OneThread::start()),
+        measured.contender(TOKIO_SPAWN, TokioSpawn),
+        measured.contender(BASELINE, Nothing),
+        goroutines(less),
+    ]
+}
+
+fn goroutines(less: u64) -> Timed<'static> {
+    let mut figures = Figures {
+        go: Go::new("offload"),
+        args: vec![
+            format!("-hot={}", 5_000 / less),
+            format!("-cold={}", 100 / less),
+            format!("-busy={}", 100 / less),
+            format!("-batch={}", 50_000 / less),
+            format!("-small-batches={}", 200 / less),
+        ],
+        last: BTreeMap::new(),
+    };
+    Timed {
+        name: GOROUTINES.to_owned(),
+        cases: Vec::new(),
+        time: Box::new(|_, _| unreachable!("goroutines have a process of their own")),
+        others: vec![
+            "hot",
+            "hot_cpu",
+            "cold",
+            "cold_cpu",
+            "busy",
+            "batch_100",
+            "batch",
+        ],
+        other: Box::new(move |case, sample| {
+            sample.put(case, "ns", figures.next(case)?);
+            Ok(())
+        }),
+    }
 }
 
 fn runtime(workers: usize) -> Runtime {
@@ -97,7 +129,7 @@ fn runtime(workers: usize) -> Runtime {
         .unwrap()
 }
 
-/// A way that passes nobody: as they all are but one.
+/// A way that knows no priorities, as all but one.
 macro_rules! offload {
     ($way:ty, |$this:ident, $job:ident| $body:block) => {
         impl Offload for $way {

@@ -2,7 +2,9 @@
 //!
 //! Decides how small a piece of work is worth moving (`small_work` says from
 //! what size on it is). All jobs here do nothing to speak of, so that what is
-//! left is the way there and back.
+//! left is the way there and back. The means (hot, 1 MiB, batches) are criterion's;
+//! the ratios, and all that is no mean, come from rounds in alternation (see
+//! `twolane_benches::means`).
 //!
 //! # The contenders
 //!
@@ -45,13 +47,11 @@
 //!   and from two at once: nanoseconds a job.
 //! - **allocations and bytes** a job, in the batch of 50,000 (without the `Vec`
 //!   of its tasks) and in hot round trips.
-//! - **1 MiB**: hot, with a `Vec` of 1 MiB moved in and out: nobody should copy
-//!   it.
+//! - **1 MiB**: hot, with a `Vec` of 1 MiB moved in and out: no contender should
+//!   copy it.
 //! - Beside each latency **the CPU time** of the whole process, a job: threads
-//!   that spin for the next job are quick to take it, and somebody pays.
+//!   that spin for the next job are quick to take it, at a price.
 //!
-//! Round by round, in a rotating order; a figure is the median of the rounds',
-//! a ratio the median of the rounds' own ratios, with the least and the most.
 //! "Best peer" is the one with the best median of all rounds.
 //!
 //! # What it does not measure
@@ -59,74 +59,117 @@
 //! Jobs that compute (`late_job`, `small_work`), a million at once (`million`),
 //! futures that are woken and polled again (`switch`).
 //!
-//! # How to run it
-//!
 //! ```text
-//! cargo bench --bench offload               # about three minutes
-//! cargo bench --bench offload -- --quick    # some seconds, figures that mean little
-//! cargo bench --bench offload -- --only hot,cold --contenders "twolane;tokio_rayon"
+//! cargo bench --bench offload                    # three minutes
+//! cargo bench -- 'offload/(hot|cold)/(twolane|tokio_rayon)'
 //! ```
-//!
-//! It writes `target/twolane/offload.json`.
 
-#![allow(unreachable_pub, reason = "a bench is no library")]
-
-mod args;
 mod contenders;
-mod figures;
-mod goroutines;
 mod measure;
-#[path = "../support/mod.rs"]
-mod support;
-mod table;
 
-use std::time::Duration;
+use twolane_benches::{Bench, Column, Ratio, Report};
 
-use args::Plan;
-use figures::Figures;
-use support::go::Go;
-use support::in_turn;
-use support::watchdog::Watchdog;
+use crate::contenders::{EVEN, FLOOR, GOROUTINES, HIGH, TOKIO_SPAWN};
 
 #[global_allocator]
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
 
-const BOUND: Duration = Duration::from_secs(60);
+/// In the order of the ratios' suffixes.
+const OURS: [(&str, &str); 6] = [
+    ("twolane spawn_cpu, Rayon", ""),
+    ("twolane spawn, Rayon", "_future"),
+    ("twolane spawn_cpu, Runtime", "_runtime"),
+    ("twolane spawn, Runtime", "_runtime_future"),
+    (HIGH, "_high"),
+    (EVEN, "_no_nice"),
+];
+/// Those that keep their jobs off the runtime that submits; and, a peer in the
+/// batches, the one that does not.
+const PEERS: [&str; 7] = [
+    "tokio_rayon",
+    "rayon + oneshot",
+    "rayon + async-task",
+    "spawn_blocking",
+    "second runtime",
+    "JoinSet::spawn_on",
+    TOKIO_SPAWN,
+];
 
 fn main() {
-    let plan = Plan::from_args();
-    let watchdog = Watchdog::start();
-    let contenders = contenders::all(&plan);
-    let go = match plan.wants("goroutines").then(|| Go::build("offload")) {
-        Some(Ok(go)) => Some(go),
-        Some(Err(why)) => {
-            println!("goroutines: skipped, {why}");
-            None
-        }
-        None => None,
+    let bench = Bench::new("offload");
+    let contenders = contenders::all(bench.pick([50, 10, 1, 1]));
+    let Some(found) = bench.means(contenders, bench.rounds([1, 1, 4, 11]), false) else {
+        return;
     };
-    let mut figures = Figures::default();
-    for round in 0..=plan.rounds {
-        for measurement in &plan.measurements {
-            for turn in in_turn(contenders.len(), round) {
-                let contender = &contenders[turn];
-                watchdog.allow(format!("{} {measurement:?}", contender.name()), BOUND);
-                let found = contender.run(*measurement, &plan);
-                // The first round warms up.
-                if round > 0 {
-                    figures.add(contender.name(), found);
-                }
-            }
-        }
-        if let Some(go) = &go {
-            watchdog.allow("goroutines".to_owned(), BOUND);
-            let found = goroutines::run(go, &plan);
-            if round > 0 {
-                figures.add(goroutines::NAME, found);
-            }
+
+    let mut report = Report::new(bench.name, &found);
+    report.table(
+        "round trip, ns; cpu: ns of CPU time a trip",
+        "",
+        &[
+            Column::spread("hot", "hot"),
+            Column::median("cpu", "hot_cpu"),
+            Column::spread("cold, p50", "cold"),
+            Column::median("p99", "cold_p99"),
+            Column::median("cpu", "cold_cpu"),
+            Column::median("1 MiB", "mib"),
+            Column::median("others", "others"),
+        ],
+    );
+    report.table(
+        "round trip in a busy lane, ns; load: the part of the lane's time that others used",
+        "",
+        &[
+            Column::spread("50 us, p50", "busy"),
+            Column::median("p99", "busy_p99"),
+            Column::median("load", "busy_load"),
+            Column::spread("5 us, p50", "busy_short"),
+            Column::median("p99", "busy_short_p99"),
+            Column::median("load", "busy_short_load"),
+        ],
+    );
+    report.table(
+        "batch, ns a job; allocations and bytes a job",
+        "",
+        &[
+            Column::median("100", "batch_100"),
+            Column::spread("50,000", "batch"),
+            Column::median("cpu", "batch_cpu"),
+            Column::median("from two", "batch_from_two"),
+            Column::median("allocations", "allocations_batch"),
+            Column::median("bytes", "bytes_batch"),
+            Column::median("allocations, hot", "allocations_hot"),
+            Column::median("bytes, hot", "bytes_hot"),
+        ],
+    );
+    let offloading = &PEERS[..6];
+    let wanted: [(&str, &str, &[&str]); 12] = [
+        ("roundtrip_over_floor_hot", "hot", &[FLOOR]),
+        ("roundtrip_over_floor_cold", "cold", &[FLOOR]),
+        ("roundtrip_over_best_peer_hot", "hot", offloading),
+        ("roundtrip_over_best_peer_cold", "cold", offloading),
+        ("roundtrip_cpu_over_best_peer_hot", "hot_cpu", offloading),
+        ("roundtrip_cpu_over_best_peer_cold", "cold_cpu", offloading),
+        ("roundtrip_busy_over_best_peer", "busy", offloading),
+        (
+            "roundtrip_busy_short_over_best_peer",
+            "busy_short",
+            offloading,
+        ),
+        ("batch_over_best_peer", "batch", &PEERS),
+        ("batch_of_100_over_best_peer", "batch_100", &PEERS),
+        ("batch_from_two_over_best_peer", "batch_from_two", &PEERS),
+        ("batch_over_go", "batch", &[GOROUTINES]),
+    ];
+    for (name, metric, peers) in wanted {
+        for (ours, suffix) in OURS {
+            report.put(
+                format!("{name}{suffix}"),
+                found.over_least(metric, ours, peers),
+            );
         }
     }
-    table::report(&figures);
-    // The contenders' threads may rest for ever in what a peer left.
-    watchdog.rest();
+    let allocations = found.median(OURS[0].0, "allocations_batch");
+    report.put("allocs_per_job", Ratio::once(allocations));
+    report.finish();
 }

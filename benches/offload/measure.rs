@@ -6,28 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use alloc_tracker::Session;
+use alloc_tracker::{Operation, Session};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::runtime::Runtime;
+use twolane_benches::means::{Case, Timed};
+use twolane_benches::{Sample, cores, cpu_time, quantile};
 
-use crate::args::{Measurement, Plan};
 use crate::contenders::{BASELINE, EVEN, FLOOR, HIGH, Offload, WEIGHED};
-use crate::support::{cores, cpu_time, quantile};
-
-/// What one run found: the name of each metric, and its value.
-pub type Found = Vec<(&'static str, f64)>;
-
-pub trait Contender {
-    fn name(&self) -> &'static str;
-    fn run(&self, what: Measurement, plan: &Plan) -> Found;
-}
-
-pub struct Measured<O> {
-    name: &'static str,
-    io: Arc<Runtime>,
-    way: O,
-}
 
 const GAP: Duration = Duration::from_millis(1);
 
@@ -47,156 +33,197 @@ const SHORT_LOAD: Load = Load {
     job: Duration::from_micros(5),
     in_flight: 16,
 };
-const SMALL_BATCH: usize = 100;
+const SMALL_BATCH: u64 = 100;
+const LARGE_BATCH: u64 = 50_000;
 const MIB: usize = 1 << 20;
 
-impl<O: Offload> Measured<O> {
-    pub fn boxed(name: &'static str, io: &Arc<Runtime>, way: O) -> Box<dyn Contender> {
-        let io = io.clone();
-        Box::new(Self { name, io, way })
-    }
-
-    /// Runs `task` as a task of the I/O runtime.
-    fn on_io<T: Send + 'static>(&self, task: impl Future<Output = T> + Send + 'static) -> T {
-        let task = self.io.spawn(task);
-        self.io.block_on(task).unwrap()
-    }
-
-    fn busy(&self, with: Load, names: [&'static str; 3], plan: &Plan) -> Found {
-        let (trips, used) = self.on_io(busy(self.way.clone(), with, plan.busy_trips));
-        let p50 = quantile(trips.iter().copied(), 0.5);
-        let p99 = quantile(trips, 0.99);
-        names.into_iter().zip([p50, p99, used]).collect()
-    }
+/// Where contenders are measured from.
+pub struct Measured {
+    pub io: Arc<Runtime>,
+    /// Divides how often.
+    pub less: u64,
 }
 
-impl<O: Offload> Contender for Measured<O> {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn run(&self, what: Measurement, plan: &Plan) -> Found {
-        let way = self.way.clone();
-        let is_of_interest = match self.name {
+impl Measured {
+    pub fn contender<O: Offload>(&self, name: &'static str, way: O) -> Timed<'static> {
+        let case = |name, n: u64| Case::new(name, (n / self.less).max(1));
+        let means = [
+            case("hot", 5_000),
+            case("mib", 5_000),
+            case("batch_100", 200 * SMALL_BATCH),
+            case("batch", LARGE_BATCH),
+            case("batch_from_two", LARGE_BATCH),
+        ];
+        let of_cpu = ["hot_cpu", "batch_cpu", "allocations"];
+        let of_weights = ["cold", "busy", "busy_short"];
+        let (cases, others) = match name {
             // Of weights is all that they tell.
-            HIGH | EVEN | WEIGHED => {
-                use Measurement::{Busy, BusyShort, Cold};
-                matches!(what, Cold | Busy | BusyShort)
-            }
+            HIGH | EVEN | WEIGHED => (&means[..0], of_weights.to_vec()),
             // One job at a time.
-            FLOOR => matches!(what, Measurement::Hot | Measurement::Cold),
+            FLOOR => (&means[..1], vec!["hot_cpu", "cold"]),
             // A load would be computed by the task that feeds it.
-            BASELINE => !matches!(what, Measurement::Busy | Measurement::BusyShort),
-            _ => true,
+            BASELINE => (&means[..], [&of_cpu[..], &of_weights[..1]].concat()),
+            _ => (&means[..], [of_cpu, of_weights].concat()),
         };
-        if !is_of_interest {
-            return Found::new();
-        }
-        match what {
-            Measurement::Hot => {
-                let (ns, cpu) = self.on_io(hot(way, plan.hot_trips, || black_box(1_u64)));
-                vec![("hot", ns), ("hot cpu", cpu)]
-            }
-            Measurement::MiB => {
-                let (ns, _) = self.on_io(with_mib(way, plan.hot_trips));
-                vec![("1 MiB", ns)]
-            }
-            Measurement::Cold => {
-                let (trips, cpu) = self.on_io(cold(way, plan.cold_trips));
-                vec![
-                    ("cold", quantile(trips.iter().copied(), 0.5)),
-                    ("cold p99", quantile(trips, 0.99)),
-                    ("cold cpu", cpu),
-                ]
-            }
-            Measurement::Busy => self.busy(LOAD, ["busy", "busy p99", "busy load"], plan),
-            Measurement::BusyShort => {
-                let names = ["busy short", "busy short p99", "busy short load"];
-                self.busy(SHORT_LOAD, names, plan)
-            }
-            Measurement::Batch => {
-                let small = {
-                    let (way, times) = (way.clone(), plan.small_batches);
-                    self.on_io(async move {
-                        let start = Instant::now();
-                        for _ in 0..times {
-                            batch(&way, SMALL_BATCH).await;
-                        }
-                        ns_each(start, times * SMALL_BATCH)
-                    })
-                };
-                let jobs = plan.large_batch;
-                let cpu = cpu_time::of_process();
-                let one = self.on_io(submitters(way.clone(), 1, jobs));
-                let cpu = (cpu_time::of_process() - cpu).as_nanos() as f64 / jobs as f64;
-                let two = self.on_io(submitters(way, 2, jobs));
-                vec![
-                    ("batch of 100", small),
-                    ("batch", one),
-                    ("batch cpu", cpu),
-                    ("batch from two", two),
-                ]
-            }
-            Measurement::Allocations => self.on_io(allocations(way, plan.large_batch)),
+        let (ours, io) = (way.clone(), self.io.clone());
+        let less = self.less;
+        let on_other_io = self.io.clone();
+        Timed {
+            name: name.to_owned(),
+            cases: cases.to_vec(),
+            time: Box::new(move |case, n| on_io(&io, time(ours.clone(), case.name, n))),
+            others,
+            other: Box::new(move |case, sample| {
+                other(&on_other_io, way.clone(), case, less, sample);
+                Ok(())
+            }),
         }
     }
 }
 
-fn ns_each(start: Instant, jobs: usize) -> f64 {
-    start.elapsed().as_nanos() as f64 / jobs as f64
+/// Runs `task` as a task of the I/O runtime.
+fn on_io<T: Send + 'static>(io: &Runtime, task: impl Future<Output = T> + Send + 'static) -> T {
+    let task = io.spawn(task);
+    io.block_on(task).unwrap()
 }
 
-/// Wall time and CPU time of a trip, in ns.
-async fn hot<O: Offload>(way: O, trips: usize, job: fn() -> u64) -> (f64, f64) {
-    let cpu = cpu_time::of_process();
+/// How long `n` jobs of a case take.
+async fn time<O: Offload>(way: O, case: &'static str, n: u64) -> Duration {
+    match case {
+        "hot" => hot(way, n).await,
+        "mib" => with_mib(way, n).await,
+        "batch_100" => in_batches(way, SMALL_BATCH, n).await,
+        "batch" => in_batches(way, LARGE_BATCH, n).await,
+        "batch_from_two" => {
+            let start = Instant::now();
+            let other = tokio::spawn(in_batches(way.clone(), LARGE_BATCH / 2, n / 2));
+            in_batches(way, LARGE_BATCH / 2, n - n / 2).await;
+            other.await.unwrap();
+            start.elapsed()
+        }
+        _ => unreachable!("no such case: {case}"),
+    }
+}
+
+/// What is no mean of wall time.
+fn other<O: Offload>(io: &Runtime, way: O, case: &'static str, less: u64, sample: &mut Sample) {
+    let trips = (100 / less).max(2);
+    match case {
+        "hot_cpu" | "batch_cpu" => {
+            let (of, n) = if case == "hot_cpu" {
+                ("hot", 5_000)
+            } else {
+                ("batch", LARGE_BATCH)
+            };
+            let n = n / less;
+            let cpu = cpu_time::of_process();
+            on_io(io, time(way, of, n));
+            let cpu = cpu_time::of_process() - cpu;
+            sample.put(case, "ns", cpu.as_nanos() as f64 / n as f64);
+        }
+        "cold" => {
+            let (each, cpu) = on_io(io, cold(way, trips));
+            put_trips(sample, ["cold", "cold_p99"], each);
+            sample.put("cold_cpu", "ns", cpu);
+        }
+        "busy" => {
+            let (each, used) = on_io(io, busy(way, LOAD, trips));
+            put_trips(sample, ["busy", "busy_p99"], each);
+            sample.put("busy_load", "fraction", used);
+        }
+        "busy_short" => {
+            let (each, used) = on_io(io, busy(way, SHORT_LOAD, trips));
+            put_trips(sample, ["busy_short", "busy_short_p99"], each);
+            sample.put("busy_short_load", "fraction", used);
+        }
+        "allocations" => on_io(io, allocations(way, LARGE_BATCH / less))
+            .into_iter()
+            .for_each(|(metric, unit, each)| sample.put(metric, unit, each)),
+        _ => unreachable!("no such case: {case}"),
+    }
+}
+
+fn put_trips(sample: &mut Sample, [p50, p99]: [&'static str; 2], each: Vec<f64>) {
+    sample.put(p50, "ns", quantile(each.iter().copied(), 0.5));
+    sample.put(p99, "ns", quantile(each, 0.99));
+}
+
+async fn hot<O: Offload>(way: O, trips: u64) -> Duration {
     let start = Instant::now();
     for _ in 0..trips {
-        assert_eq!(way.offload(job).await, 1);
+        assert_eq!(way.offload(|| black_box(1_u64)).await, 1);
     }
-    let ns = ns_each(start, trips);
-    let cpu = cpu_time::of_process() - cpu;
-    (ns, cpu.as_nanos() as f64 / trips as f64)
+    start.elapsed()
 }
 
-async fn with_mib<O: Offload>(way: O, trips: usize) -> (f64, usize) {
+async fn with_mib<O: Offload>(way: O, trips: u64) -> Duration {
     let mut bytes = vec![1_u8; MIB];
     let start = Instant::now();
     for _ in 0..trips {
         bytes = way.offload(move || black_box(bytes)).await;
     }
-    (ns_each(start, trips), bytes.len())
+    let took = start.elapsed();
+    assert_eq!(bytes.len(), MIB);
+    took
 }
 
-async fn cold<O: Offload>(way: O, trips: usize) -> (Vec<f64>, f64) {
-    let mut each = Vec::with_capacity(trips);
-    let cpu = cpu_time::of_process();
-    for _ in 0..trips {
-        tokio::time::sleep(GAP).await;
-        let start = Instant::now();
-        assert_eq!(way.offload_urgent(|| black_box(1_u64)).await, 1);
-        each.push(ns_each(start, 1));
+async fn in_batches<O: Offload>(way: O, batch: u64, jobs: u64) -> Duration {
+    count_in_batches(way, batch, jobs, None).await
+}
+
+/// Counts the allocations as well, without that of the `Vec` of tasks.
+async fn count_in_batches<O: Offload>(
+    way: O,
+    batch: u64,
+    jobs: u64,
+    operation: Option<&Operation>,
+) -> Duration {
+    let mut tasks = Vec::with_capacity(batch.min(jobs) as usize);
+    let _span = operation.map(|operation| operation.measure_process().iterations(jobs));
+    let start = Instant::now();
+    let mut left = jobs;
+    while left > 0 {
+        let batch = batch.min(left);
+        left -= batch;
+        // Two words, so that no contender gets away without room for captures.
+        let submit = |i| way.offload(move || black_box(i) + black_box(batch));
+        tasks.extend((0..batch).map(submit));
+        for (i, task) in (0..).zip(tasks.drain(..)) {
+            assert_eq!(task.await, i + batch);
+        }
     }
+    start.elapsed()
+}
+
+async fn cold<O: Offload>(way: O, trips: u64) -> (Vec<f64>, f64) {
+    let cpu = cpu_time::of_process();
+    let each = with_gaps(way, trips).await;
     let cpu = cpu_time::of_process() - cpu;
     (each, cpu.as_nanos() as f64 / trips as f64)
 }
 
+/// In a busy lane the moments in which the load is late would, without a gap, give
+/// many quick trips, and count for more than the others.
+async fn with_gaps<O: Offload>(way: O, trips: u64) -> Vec<f64> {
+    let mut each = Vec::with_capacity(trips as usize);
+    for _ in 0..trips {
+        tokio::time::sleep(GAP).await;
+        let start = Instant::now();
+        assert_eq!(way.offload_urgent(|| black_box(1_u64)).await, 1);
+        each.push(start.elapsed().as_nanos() as f64);
+    }
+    each
+}
+
 /// The trips, and how much of the lane's time the load has used meanwhile.
-async fn busy<O: Offload>(way: O, with: Load, trips: usize) -> (Vec<f64>, f64) {
+async fn busy<O: Offload>(way: O, with: Load, trips: u64) -> (Vec<f64>, f64) {
     let over = Arc::new(AtomicBool::new(false));
     let done = Arc::new(AtomicUsize::new(0));
     let (full, is_full) = tokio::sync::oneshot::channel();
     let load = tokio::spawn(load(way.clone(), with, over.clone(), done.clone(), full));
     is_full.await.unwrap();
-    let mut each = Vec::with_capacity(trips);
     let (begin, before) = (Instant::now(), done.load(Relaxed));
-    for _ in 0..trips {
-        // Without a gap, the moments in which the load is late would give many
-        // quick trips, and count for more than the others.
-        tokio::time::sleep(GAP).await;
-        let start = Instant::now();
-        assert_eq!(way.offload_urgent(|| black_box(1_u64)).await, 1);
-        each.push(ns_each(start, 1));
-    }
+    let each = with_gaps(way, trips).await;
     let jobs = done.load(Relaxed) - before;
     let used = jobs as f64 * with.job.as_secs_f64() / begin.elapsed().as_secs_f64();
     over.store(true, Relaxed);
@@ -235,58 +262,15 @@ fn spin(time: Duration) {
     }
 }
 
-async fn submitters<O: Offload>(way: O, submitters: usize, jobs: usize) -> f64 {
-    let start = Instant::now();
-    let others: Vec<_> = (1..submitters)
-        .map(|_| {
-            let way = way.clone();
-            tokio::spawn(async move { batch(&way, jobs / submitters).await })
-        })
-        .collect();
-    batch(&way, jobs / submitters).await;
-    for other in others {
-        other.await.unwrap();
-    }
-    ns_each(start, jobs / submitters * submitters)
-}
-
-async fn batch<O: Offload>(way: &O, jobs: usize) {
-    submit_and_await(way, jobs, Vec::with_capacity(jobs), |way, i, jobs| {
-        // Two words, so that nobody gets away without room for captures.
-        way.offload(move || black_box(i) + black_box(jobs))
-    })
-    .await;
-}
-
-async fn submit_and_await<O, F>(
-    way: &O,
-    jobs: usize,
-    mut tasks: Vec<F>,
-    submit: impl Fn(&O, usize, usize) -> F,
-) where
-    F: Future<Output = usize>,
-{
-    tasks.extend((0..jobs).map(|i| submit(way, i, jobs)));
-    for (i, task) in tasks.into_iter().enumerate() {
-        assert_eq!(task.await, i + jobs);
-    }
-}
-
-async fn allocations<O: Offload>(way: O, jobs: usize) -> Found {
+async fn allocations<O: Offload>(way: O, jobs: u64) -> [(&'static str, &'static str, f64); 4] {
     let session = Session::new().no_stdout().no_file();
     let batch = session.operation("batch");
-    let room = Vec::with_capacity(jobs);
+    count_in_batches(way.clone(), jobs, jobs, Some(&batch)).await;
+    let operation = session.operation("hot");
     {
-        let _span = batch.measure_process().iterations(jobs as u64);
-        submit_and_await(&way, jobs, room, |way, i, jobs| {
-            way.offload(move || black_box(i) + black_box(jobs))
-        })
-        .await;
-    }
-    let trips = session.operation("hot");
-    {
-        let _span = trips.measure_process().iterations(jobs as u64);
-        hot(way, jobs, || black_box(1)).await;
+        let trips = jobs / 10;
+        let _span = operation.measure_process().iterations(trips);
+        hot(way, trips).await;
     }
     let report = session.to_report();
     let of = |name: &str| {
@@ -296,10 +280,10 @@ async fn allocations<O: Offload>(way: O, jobs: usize) -> Found {
         (each(operation.allocations()), each(operation.bytes()))
     };
     let ((batch, batch_bytes), (hot, hot_bytes)) = (of("batch"), of("hot"));
-    vec![
-        ("allocations, batch", batch),
-        ("bytes, batch", batch_bytes),
-        ("allocations, hot", hot),
-        ("bytes, hot", hot_bytes),
+    [
+        ("allocations_batch", "count", batch),
+        ("bytes_batch", "bytes", batch_bytes),
+        ("allocations_hot", "count", hot),
+        ("bytes_hot", "bytes", hot_bytes),
     ]
 }

@@ -52,10 +52,6 @@ impl Cgroup {
         Ok(made)
     }
 
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Moves a process into it.
     pub fn admit(&self, pid: u32) -> Result<(), String> {
         self.write("cgroup.procs", &pid.to_string())

@@ -1,66 +1,65 @@
 //! The process inside the cgroup: the I/O lane, and the load beside it.
 //!
-//! It does as it is told, a line at a time, and answers with a line of JSON
+//! It takes orders, a line each, and answers each with a line of two numbers as JSON
 //! (`process.rs` is the other end). It ends when its stdin closes.
 
 use std::io::{BufRead, Write};
-use std::thread::available_parallelism;
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use twolane_benches::tail::echo::EchoLane;
+use twolane_benches::tail::load::Load;
+use twolane_benches::tail::work::Work;
 
-use crate::contender::Contender;
-use crate::tail::echo::EchoLane;
-use crate::tail::load::Load;
-use crate::tail::work::Work;
+use crate::CONTENDERS;
 
-#[derive(clap::Args)]
-pub struct Args {
-    /// Be the process inside the cgroup, for this contender
-    #[arg(long, hide = true)]
-    pub inside: Option<String>,
-    /// The steps of a job
-    #[arg(long, hide = true, default_value_t = 1)]
+/// Jobs in flight for each core of the machine, as in `io_tail`.
+const IN_FLIGHT: usize = 4;
+
+#[derive(Serialize, Deserialize)]
+pub struct Role {
+    pub contender: String,
+    /// Of a job.
     pub steps: u64,
-    /// The cores of the machine, which can't be seen from inside
-    #[arg(long, hide = true, default_value_t = 1)]
+    /// Of the machine, which can't be seen from inside.
     pub cores: usize,
 }
 
-pub fn serve(contender: Contender, args: &Args) -> ! {
+pub fn serve(role: &Role) -> ! {
     let start = Instant::now();
+    let (_, open) = CONTENDERS
+        .iter()
+        .find(|(name, _)| *name == role.contender)
+        .unwrap();
     let mut io = None;
     let mut load = None;
     for order in std::io::stdin().lock().lines().map_while(Result::ok) {
         match order.as_str() {
-            // The first, since it comes when this process has been moved:
-            // only now does whoever asks for the quota find it.
+            // The first, since it comes when this process has been moved: only now does
+            // what asks for the quota find it.
             "listen" => {
-                let echo = io.insert(EchoLane::start(args.cores));
-                say(&json!({
-                    "port": echo.address().port(),
-                    "available": available_parallelism().map_or(1, usize::from),
-                }));
+                let echo = io.insert(EchoLane::start(role.cores));
+                answer([u64::from(echo.address().port()), 0]);
             }
             "load" => {
                 let io = io.as_ref().expect("`listen` comes before `load`");
-                let lane = contender.lane(io.handle(), args.cores);
-                say(&json!({"threads": lane.as_ref().map_or(0, |lane| lane.threads)}));
-                load = lane.map(|lane| Load::start(lane, Work { steps: args.steps }));
+                let lane = open(io.handle(), role.cores, IN_FLIGHT * role.cores);
+                answer([lane.as_ref().map_or(0, |lane| lane.threads) as u64, 0]);
+                load = lane.map(|lane| Load::start(lane, Work { steps: role.steps }));
             }
             // With its own clock: the answer may wait for the next period.
-            "count" => say(&json!({
-                "jobs": load.as_ref().map_or(0, Load::completed),
-                "at_ns": start.elapsed().as_nanos() as u64,
-            })),
+            "count" => answer([
+                load.as_ref().map_or(0, Load::completed),
+                start.elapsed().as_nanos() as u64,
+            ]),
             _ => panic!("no such order: {order}"),
         }
     }
-    // Whatever still runs ends with the process.
+    // What still runs ends with the process.
     std::process::exit(0)
 }
 
-fn say(answer: &Value) {
-    println!("{answer}");
+fn answer(numbers: [u64; 2]) {
+    println!("{}", serde_json::json!(numbers));
     let _ = std::io::stdout().flush();
 }

@@ -1,141 +1,210 @@
 //! How late does the I/O lane answer in a container that may use one core?
 //!
-//! The setting of `io_tail`, in a cgroup whose CPU quota is one core's time: a
-//! process that has used it up stands still, I/O lane and all, until the period
-//! (100 ms) is over. No nice value helps against that. The contenders:
+//! The setting of `io_tail`, in a cgroup whose CPU quota is one core's time: a process
+//! that has used it up stands still, I/O lane and all, until the period (100 ms) is
+//! over. No nice value helps against that. The contenders:
 //!
 //! - `io_alone`: no CPU load,
-//! - `second_runtime_cores`: a second runtime with as many workers as the
-//!   *machine* has cores, what a program sized for the machine does,
-//! - `second_runtime_available`: with as many as `available_parallelism` says,
-//!   which honours the quota,
-//! - `twolane_cores_unpaced`, `twolane_unpaced`: twolane without its pacing,
-//!   with as many threads as the machine has cores, and with its own choice,
+//! - `second_runtime_cores`: a second runtime with as many workers as the *machine* has
+//!   cores, what a program sized for the machine does,
+//! - `second_runtime_available`: with as many as `available_parallelism` says, which
+//!   honours the quota,
+//! - `twolane_cores_unpaced`, `twolane_unpaced`: twolane without its throttle, with as
+//!   many threads as the machine has cores, and with its own choice,
 //! - `twolane`: with its defaults.
 //!
-//! The I/O runtime has as many workers as the machine has cores, for all alike.
-//! Each slice is a process of its own inside the cgroup, so that whatever asks
-//! for the quota finds it. The client stays outside, as a user's would be: one
-//! that is stopped together with its server sees nothing of it. The kernel's
-//! count of periods in which the group was throttled stands beside the
-//! latencies.
+//! The I/O runtime has as many workers as the machine has cores, for all alike. Each
+//! slice is a process of its own inside the cgroup, so that what asks for the quota
+//! finds it. The client stays outside, as a user's would be: one that is stopped
+//! together with its server sees nothing of it. The kernel's count of periods in which
+//! the group was throttled stands beside the latencies.
 //!
 //! # What it does not measure
 //!
-//! What `io_tail` doesn't. Quotas of several cores, and of fractions. Neighbours
-//! in other cgroups, and what a quota of cgroup v2 with a burst would forgive.
+//! What `io_tail` doesn't. Quotas of several cores, and of fractions. Neighbours in
+//! other cgroups, and what a quota of cgroup v2 with a burst would forgive.
 //!
-//! # How to run it
-//!
-//! It needs Linux, more than one core, and the right to make a cgroup below its
-//! own, with the cpu controller (v1 or v2): root, mostly. Without, it says so
-//! and ends.
+//! It needs Linux, more than one core, and the right to make a cgroup below its own,
+//! with the cpu controller (v1 or v2): root, mostly. Without, it says so and ends.
 //!
 //! ```text
-//! cargo bench --bench quota_tail              # seven minutes
-//! cargo bench --bench quota_tail -- --quick   # 20 seconds
-//! cargo bench --bench quota_tail -- --only twolane --slices 2
+//! cargo bench --bench quota_tail    # 20 seconds; --full: seven minutes
 //! ```
-//!
-//! It writes `target/twolane/quota_tail.json`.
-
-// In a program `pub` is no promise to anybody.
-#![allow(unreachable_pub)]
-
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../tail/mod.rs"]
-mod tail;
 
 mod cgroup;
-mod contender;
 mod inside;
 mod process;
-mod slice;
-mod table;
 
-use std::time::Duration;
+use std::cell::LazyCell;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread::{self, available_parallelism};
+use std::time::{Duration, Instant};
 
-use clap::Parser;
+use tokio::runtime::Handle;
+use twolane::CpuRuntime;
+use twolane_benches::tail::client::{self, Schedule};
+use twolane_benches::tail::lanes::Lane;
+use twolane_benches::tail::work::Work;
+use twolane_benches::tail::{JOB, REST, sleep_until};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, child, cores};
 
 use cgroup::Cgroup;
-use contender::Contender;
-use slice::{Settings, Slice};
-use support::{Report, cores};
-use tail::JOB;
-use tail::figures::print_and_report;
-use tail::findings::{self, chosen};
-use tail::rounds::Rounds;
-use tail::work::Work;
-
-type Findings = findings::Findings<Contender, Slice>;
+use inside::Role;
+use process::Process;
 
 /// One core's time, in the kernel's usual period.
 const QUOTA: Duration = Duration::from_millis(100);
 const PERIOD: Duration = Duration::from_millis(100);
 
-#[derive(Parser)]
-#[command(about = "How late does the I/O lane answer in a container that may use one core?")]
-struct Args {
-    #[command(flatten)]
-    rounds: Rounds,
-    #[command(flatten)]
-    inside: inside::Args,
-}
+/// Where the jobs of a contender run, if it has any; called inside the quota, with the
+/// machine's cores and the number of jobs in flight.
+type Open = fn(&Handle, usize, usize) -> Option<Lane>;
+const CONTENDERS: [(&str, Open); 6] = [
+    ("io_alone", |_, _, _| None),
+    ("second_runtime_cores", |_, cores, jobs| {
+        Some(Lane::second_runtime(cores, jobs))
+    }),
+    ("second_runtime_available", |_, _, jobs| {
+        let available = available_parallelism().map_or(1, usize::from);
+        Some(Lane::second_runtime(available, jobs))
+    }),
+    ("twolane_cores_unpaced", |io, cores, jobs| {
+        let settings = CpuRuntime::builder()
+            .threads(cores)
+            .throttle_to_quota(false);
+        Some(Lane::twolane(io, settings, jobs))
+    }),
+    ("twolane_unpaced", |io, _, jobs| {
+        Some(Lane::twolane(
+            io,
+            CpuRuntime::builder().throttle_to_quota(false),
+            jobs,
+        ))
+    }),
+    ("twolane", |io, _, jobs| {
+        Some(Lane::twolane(io, CpuRuntime::builder(), jobs))
+    }),
+];
 
 fn main() {
-    let args = Args::parse();
-    if let Some(contender) = &args.inside.inside {
-        let [contender] = chosen(
-            &Contender::ALL,
-            Contender::name,
-            std::slice::from_ref(contender),
-        )[..] else {
-            panic!("one contender at a time")
-        };
-        inside::serve(contender, &args.inside);
+    if let Some(role) = child::role::<Role>() {
+        inside::serve(&role);
     }
-    let (slices, measured) = (args.rounds.slices(), args.rounds.measured());
+    let bench = Bench::new("quota_tail");
+    let measured = Duration::from_millis(bench.pick([200, 1_000, 2_000, 10_000]));
+    let work = LazyCell::new(|| Work::calibrated(JOB));
+    let cgroup = LazyCell::new(|| match cores() {
+        1 => Err("a quota of one core is no limit on a machine with one".to_owned()),
+        _ => Cgroup::create(QUOTA, PERIOD),
+    });
+    let (work, cgroup) = (&work, &cgroup);
+    let contenders = CONTENDERS.map(|(name, _)| {
+        let turn = move || {
+            let cgroup = cgroup.as_ref().map_err(String::clone)?;
+            slice(name, cgroup, **work, measured)
+        };
+        Contender::new(name, turn)
+    });
+    let found = bench.run(Contest {
+        contenders: contenders.into(),
+        rounds: bench.rounds([1, 2, 2, 6]),
+        warm_up: false,
+        ends_threads: false,
+        bound: measured + REST,
+    });
+    let Some(found) = found else { return };
 
-    let mut report = Report::new("quota_tail");
-    let cgroup = match cgroup() {
-        Ok(cgroup) => cgroup,
-        Err(reason) => {
-            println!("skipped: {reason}");
-            report.row("all", &format!("skipped: {reason}"), "", f64::NAN, 0);
-            report.write();
-            return;
-        }
-    };
-    let work = Work::calibrated(JOB);
-    let alone = work.best_of(20).as_secs_f64() * 1e3;
-    let settings = Settings {
-        cores: cores(),
-        work,
-        measured,
-    };
-    println!(
-        "{} cores, of which {} may use {QUOTA:?} in {PERIOD:?}; a job is {} steps, {alone:.2} ms \
-         alone; {slices} slices of {measured:?} each",
-        settings.cores,
-        cgroup.folder().display(),
-        work.steps,
+    let mut report = Report::new(bench.name, &found);
+    report.table(
+        &format!("latency, ms; slices of {measured:?}, {QUOTA:?} of CPU time in {PERIOD:?}"),
+        "",
+        &[
+            Column::median("threads", "threads"),
+            Column::sum("requests", "requests"),
+            Column::sum("missed", "missed"),
+            Column::pooled("p50", "from_send", 0.5),
+            Column::pooled("p99", "from_send", 0.99),
+            Column::pooled("p99.9", "from_send", 0.999),
+            Column::pooled("p99.9, intended", "from_intended", 0.999),
+            Column::median("jobs/s", "jobs_per_s"),
+            Column::sum("throttled", "nr_throttled"),
+            Column::sum("of periods", "nr_periods"),
+            Column::sum("for ms", "throttled_time"),
+            Column::median("others", "others"),
+        ],
     );
-
-    let run = |contender| Ok(slice::run(contender, &cgroup, &settings));
-    let findings = args.rounds.run(&Contender::ALL, Contender::name, run);
-    drop(cgroup);
-
-    table::print(&findings, settings.cores);
-    report.row("job", "alone", "ms", alone, 20);
-    table::report(&findings, &mut report);
-    print_and_report(&table::ratios(&findings), &mut report);
-    report.write();
+    for (name, q) in [("p99", 0.99), ("p999", 0.999)] {
+        for (other, under) in [
+            ("alone", "io_alone"),
+            ("unpaced", "twolane_unpaced"),
+            ("second_runtime_available", "second_runtime_available"),
+            ("second_runtime_cores", "second_runtime_cores"),
+        ] {
+            for (latencies, suffix) in [("from_send", ""), ("from_intended", "_intended")] {
+                let ratio = format!("{name}_twolane_over_{other}{suffix}");
+                let [ours, theirs] = ["twolane", under].map(|c| found.pooled_ms(c, latencies, q));
+                report.ratio(&ratio, &format!("{latencies}_{name}"), "twolane", under);
+                report.put(format!("{ratio}_pooled"), Ratio::once(ours / theirs));
+            }
+        }
+    }
+    for (other, under) in [
+        ("unpaced", "twolane_unpaced"),
+        ("cores_unpaced", "twolane_cores_unpaced"),
+        ("second_runtime_available", "second_runtime_available"),
+        ("second_runtime_cores", "second_runtime_cores"),
+    ] {
+        let name = format!("cpu_throughput_twolane_over_{other}");
+        report.ratio(name, "jobs_per_s", "twolane", under);
+        // Of throttled periods there may be none in a slice: of all slices in one. Over
+        // none at all there is no ratio.
+        for metric in ["nr_throttled", "throttled_time"] {
+            let [ours, theirs] = ["twolane", under].map(|c| found.sum(c, metric));
+            let ratio = if theirs == 0.0 {
+                Ratio::NONE
+            } else {
+                Ratio::once(ours / theirs)
+            };
+            report.put(format!("{metric}_twolane_over_{other}"), ratio);
+        }
+    }
+    report.finish();
 }
 
-fn cgroup() -> Result<Cgroup, String> {
-    if cores() == 1 {
-        return Err("a quota of one core is no limit on a machine with one".to_owned());
+/// One slice of one contender, seen from outside the cgroup.
+fn slice(
+    contender: &str,
+    cgroup: &Cgroup,
+    work: Work,
+    measured: Duration,
+) -> Result<Sample, String> {
+    let role = Role {
+        contender: contender.to_owned(),
+        steps: work.steps,
+        cores: cores(),
+    };
+    let mut inside = Process::start(&role, cgroup)?;
+    let port = inside.ask("listen")[0] as u16;
+    let stream = client::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).unwrap();
+    let [threads, _] = inside.ask("load");
+
+    let schedule = Schedule::starting(Instant::now(), measured);
+    let client = thread::spawn(move || client::ask(stream, schedule));
+    sleep_until(schedule.warm);
+    let throttled_before = cgroup.throttling();
+    let [jobs_before, ns_before] = inside.ask("count");
+    sleep_until(schedule.end);
+    let throttling = cgroup.throttling().since(throttled_before);
+    let [jobs, ns] = inside.ask("count");
+
+    let mut sample = client.join().unwrap().unwrap().sample();
+    sample.put("threads", "", threads as f64);
+    sample.put("nr_periods", "", throttling.periods as f64);
+    sample.put("nr_throttled", "", throttling.throttled as f64);
+    sample.put("throttled_time", "ms", throttling.time.as_secs_f64() * 1e3);
+    if threads > 0 {
+        let per_s = (jobs - jobs_before) as f64 * 1e9 / (ns - ns_before) as f64;
+        sample.put("jobs_per_s", "1/s", per_s);
     }
-    Cgroup::create(QUOTA, PERIOD)
+    Ok(sample)
 }

@@ -1,21 +1,20 @@
 //! A process inside the cgroup, seen from outside.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
+use twolane_benches::child;
 
 use crate::cgroup::Cgroup;
-use crate::contender::Contender;
-use crate::slice::Settings;
+use crate::inside::Role;
 
 /// Many periods of standing still.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Killed when dropped. Should we die before we can, it ends by itself.
+/// Killed when dropped. Should the bench die before it can, the process ends by itself.
 pub struct Process {
     child: Child,
     orders: ChildStdin,
@@ -23,26 +22,21 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it and moves it into the cgroup; it waits for an order until
-    /// then.
-    pub fn start(contender: Contender, cgroup: &Cgroup, settings: &Settings) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--inside", contender.name()])
-            .args(["--steps", &settings.work.steps.to_string()])
-            .args(["--cores", &settings.cores.to_string()])
+    /// Starts it and moves it into the cgroup; it waits for an order until then.
+    pub fn start(role: &Role, cgroup: &Cgroup) -> Result<Self, String> {
+        let mut child = child::command(role)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let orders = child.stdin.take().unwrap();
-        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let said = BufReader::new(child.stdout.take().unwrap());
         let (answer, answers) = mpsc::channel();
-        // Reads on its own, so that an answer can be waited for with a limit.
-        // Ends with the process.
+        // Reads on its own, so that an answer can be waited for with a limit. Ends with
+        // the process.
         thread::spawn(move || {
-            let mut line = String::new();
-            while matches!(said.read_line(&mut line), Ok(n) if n > 0) {
-                if answer.send(std::mem::take(&mut line)).is_err() {
+            for line in said.lines().map_while(Result::ok) {
+                if answer.send(line).is_err() {
                     return;
                 }
             }
@@ -52,32 +46,18 @@ impl Process {
             orders,
             answers,
         };
-        cgroup.admit(process.id()).unwrap();
-        process
-    }
-
-    pub fn id(&self) -> u32 {
-        self.child.id()
+        cgroup.admit(process.child.id())?;
+        Ok(process)
     }
 
     /// # Panics
-    /// If no answer comes: it has died, or hangs.
-    pub fn order(&mut self, order: &str) -> Value {
+    /// If no answer comes: the process has died, or hangs.
+    pub fn ask(&mut self, order: &str) -> [u64; 2] {
         writeln!(self.orders, "{order}").unwrap();
         let answer = self.answers.recv_timeout(PATIENCE);
         let answer = answer.unwrap_or_else(|_| panic!("no answer to `{order}`"));
         serde_json::from_str(&answer).unwrap()
     }
-
-    pub fn number(&mut self, order: &str, field: &str) -> u64 {
-        number(&self.order(order), field)
-    }
-}
-
-pub fn number(answer: &Value, field: &str) -> u64 {
-    answer[field]
-        .as_u64()
-        .unwrap_or_else(|| panic!("no `{field}` in {answer}"))
 }
 
 impl Drop for Process {

@@ -1,119 +1,99 @@
 //! The two lanes, and one slice on them.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 use twolane::CpuRuntime;
+use twolane_benches::tail::client::Latencies;
+use twolane_benches::{Sample, cpu_time};
 
 use crate::pieces::{Pieces, Stream};
-use crate::plan::Span;
-use crate::support::cpu_time;
-use crate::tail::client::Latencies;
 use crate::wakeups::{OtherTask, Schedule};
-use crate::ways::{Way, alone as handle_alone};
+use crate::ways::{self, Way};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum IoRuntime {
-    TwoWorkers,
-    CurrentThread,
+pub const IO_RUNTIMES: [&str; 2] = ["two workers", "current thread"];
+
+/// Of one way of handling pieces of one size.
+#[derive(Clone, Copy)]
+pub struct Span {
+    /// Threads start, and the kernel finds out which ones are interactive.
+    pub warm_up: Duration,
+    pub measured: Duration,
 }
 
-pub struct Slice {
-    pub pieces_per_s: f64,
-    /// Of the whole process: the other task and its sender are in it, and are
-    /// the same for all.
-    pub cpu_s_per_piece: f64,
-    /// Of the other task.
-    pub latencies: Latencies,
+/// The CPU time is of the whole process: the other task and its sender are in it, and
+/// are the same for all.
+fn sample(pieces: u64, took: Duration, cpu: Duration) -> Sample {
+    let mut sample = Sample::default();
+    sample.put("pieces_per_s", "1/s", pieces as f64 / took.as_secs_f64());
+    sample.put(
+        "cpu_per_piece",
+        "us",
+        cpu.as_secs_f64() * 1e6 / pieces as f64,
+    );
+    sample
 }
 
-impl Slice {
-    fn new(pieces: u64, took: Duration, cpu: Duration, latencies: Latencies) -> Self {
-        Self {
-            pieces_per_s: pieces as f64 / took.as_secs_f64(),
-            cpu_s_per_piece: cpu.as_secs_f64() / pieces as f64,
-            latencies,
-        }
-    }
+fn put(sample: &mut Sample, other_task: Latencies) {
+    sample.put_latencies("other_task", other_task.from_send);
+    sample.put_latencies("other_task_from_intended", other_task.from_intended);
 }
 
 /// What one core does of these pieces: on this thread, and nothing else.
-pub fn alone(pieces: Pieces, span: Span) -> Slice {
+pub fn alone(pieces: Pieces, span: Span) -> Sample {
     let schedule = Schedule::from_now(span);
-    handle_alone(pieces, Stream::until(schedule.warm));
+    ways::alone(pieces, Stream::until(schedule.warm));
     let (start, cpu) = (Instant::now(), cpu_time::of_process());
-    let handled = handle_alone(pieces, Stream::until(schedule.end));
-    let (took, cpu) = (start.elapsed(), cpu_time::of_process() - cpu);
-    Slice::new(handled, took, cpu, Latencies::none())
+    let handled = ways::alone(pieces, Stream::until(schedule.end));
+    sample(handled, start.elapsed(), cpu_time::of_process() - cpu)
 }
 
-pub struct Lanes {
-    io: Runtime,
-    cpu: CpuRuntime,
+fn runtime(io: &str) -> Runtime {
+    match io {
+        "two workers" => Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build(),
+        _ => Builder::new_current_thread().enable_all().build(),
+    }
+    .unwrap()
 }
 
-impl Lanes {
-    pub fn open(io: IoRuntime) -> Self {
-        let io = match io {
-            IoRuntime::TwoWorkers => Builder::new_multi_thread()
-                .worker_threads(2)
-                .enable_all()
-                .build(),
-            IoRuntime::CurrentThread => Builder::new_current_thread().enable_all().build(),
-        }
+/// A stream of pieces is handled this way by a task of the I/O runtime.
+pub fn run(io: &str, way: Way, pieces: Pieces, span: Span) -> Sample {
+    let io = runtime(io);
+    let cpu = CpuRuntime::builder()
+        .io_handle(io.handle().clone())
+        .build()
         .unwrap();
-        let cpu = CpuRuntime::builder()
-            .io_handle(io.handle().clone())
-            .build()
-            .unwrap();
-        Self { io, cpu }
-    }
-
-    /// A stream of pieces is handled this way by a task of the I/O runtime.
-    pub fn run(&self, way: Way, pieces: Pieces, span: Span) -> Slice {
-        let handle = self.cpu.handle();
-        self.io.block_on(async move {
-            let schedule = Schedule::from_now(span);
-            let other = OtherTask::start(schedule);
-            // Spawned, not blocked on: with workers, one of them computes.
-            let (handled, took, cpu) = tokio::spawn(async move {
-                let warm_up = Stream::until(schedule.warm);
-                way.handle_all(&handle, pieces, warm_up).await;
-                let (start, cpu) = (Instant::now(), cpu_time::of_process());
-                let measured = Stream::until(schedule.end);
-                let handled = way.handle_all(&handle, pieces, measured).await;
-                (handled, start.elapsed(), cpu_time::of_process() - cpu)
-            })
-            .await
-            .unwrap();
-            Slice::new(handled, took, cpu, other.latencies().await)
-        })
-    }
-
-    /// The other task's latencies when there is no work.
-    pub fn idle(&self, span: Span) -> Latencies {
-        self.io.block_on(async {
-            let other = OtherTask::start(Schedule::from_now(span));
-            other.latencies().await
-        })
-    }
-
-    /// Waits until its threads are gone.
-    pub fn close(self) {
-        self.cpu.shutdown().wait();
-    }
+    let handle = cpu.handle();
+    let sample = io.block_on(async move {
+        let schedule = Schedule::from_now(span);
+        let other = OtherTask::start(schedule);
+        // Spawned, not blocked on: with workers, one of them computes.
+        let task = tokio::spawn(async move {
+            let warm_up = Stream::until(schedule.warm);
+            way.handle_all(&handle, pieces, warm_up).await;
+            let (start, cpu) = (Instant::now(), cpu_time::of_process());
+            let measured = Stream::until(schedule.end);
+            let handled = way.handle_all(&handle, pieces, measured).await;
+            sample(handled, start.elapsed(), cpu_time::of_process() - cpu)
+        });
+        let mut sample = task.await.unwrap();
+        put(&mut sample, other.latencies().await);
+        sample
+    });
+    cpu.shutdown().wait();
+    sample
 }
 
-impl IoRuntime {
-    pub const ALL: [Self; 2] = [Self::TwoWorkers, Self::CurrentThread];
-}
-
-impl fmt::Display for IoRuntime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::TwoWorkers => "two workers",
-            Self::CurrentThread => "current thread",
-        })
-    }
+/// The other task's latencies when there is no work.
+pub fn idle(io: &str, span: Span) -> Sample {
+    let latencies = runtime(io).block_on(async {
+        let other = OtherTask::start(Schedule::from_now(span));
+        other.latencies().await
+    });
+    let mut sample = Sample::default();
+    put(&mut sample, latencies);
+    sample
 }

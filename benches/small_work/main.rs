@@ -24,110 +24,200 @@
 //! CPU time.
 //!
 //! Once on a Tokio runtime of two workers, once on one of the current thread.
-//! The CPU lane has twolane's defaults. All ways run in alternation, in a
-//! rotating order, and with them a loop on a plain thread without any runtime:
-//! what one core does of the same pieces, the 1 of the throughputs. Figures are
-//! the medians of the rounds', ratios those of the rounds' own.
+//! The CPU lane has twolane's defaults. With the ways alternates a loop on a plain
+//! thread without any runtime: what one core does of the same pieces, the 1 of the
+//! throughputs.
 //!
 //! # What it does not measure
 //!
-//! Peers of twolane (see `hop` and `offload`). A CPU lane that is busy with
-//! others' jobs, an I/O lane with more than one task that computes. Pieces that
-//! touch memory: moving those to another core costs their cache as well. More
-//! cores than there are: `several at once` can't be faster than the lane's
-//! threads. A latency longer than a slice: where `inline` keeps the other task
-//! waiting for all of it, the slice's end is the figure's, and `>` says so.
-//! `others` says how much of the machine others had.
-//!
-//! # How to run it
+//! Peers of twolane (see `offload`). A CPU lane that is busy with others' jobs, an
+//! I/O lane with more than one task that computes. Pieces that touch memory:
+//! moving those to another core costs their cache as well. More cores than there
+//! are: `several at once` can't be faster than the lane's threads. A latency longer than a slice: where `inline` keeps the other task
+//! waiting for all of it, the slice's end is the figure's.
 //!
 //! ```text
-//! cargo bench --bench small_work              # five minutes
-//! cargo bench --bench small_work -- --quick   # 10 seconds, four sizes, one round
+//! cargo bench --bench small_work              # a minute
+//! cargo bench --bench small_work -- '100 µs'  # one size
 //! ```
-//!
-//! It writes `target/twolane/small_work.json`, and its tables as `small_work.md`.
 
-// In a program `pub` is no promise to anybody.
-#![allow(unreachable_pub)]
-
-#[path = "../support/mod.rs"]
-mod support;
-#[path = "../tail/mod.rs"]
-mod tail;
-
-mod break_even;
-mod found;
 mod lanes;
-mod output;
 mod pieces;
-mod plan;
-mod table;
 mod wakeups;
 mod ways;
 
+use std::cell::LazyCell;
 use std::time::Duration;
 
-use found::Found;
-use lanes::{IoRuntime, Lanes};
+use twolane_benches::report::{digits, print_table};
+use twolane_benches::{Bench, Contender, Contest, Findings, Ratio, Report};
+
+use lanes::{IO_RUNTIMES, Span};
 use pieces::{Pieces, Unit};
-use plan::Plan;
-use support::others::Others;
-use support::watchdog::Watchdog;
-use support::{cores, in_turn, is_quick};
 use ways::Way;
 
-fn main() {
-    let plan = if is_quick() {
-        Plan::quick()
-    } else {
-        Plan::full()
-    };
-    let unit = Unit::calibrated();
-    println!(
-        "{} cores; 1 ms of work takes {:.3} ms alone; rounds: {}, slices of {:?}",
-        cores(),
-        unit.millisecond_alone().as_secs_f64() * 1e3,
-        plan.rounds,
-        plan.slice.measured,
-    );
-    let others = Others::since_now([]);
-    let found = measure(&plan, unit);
-    output::print_and_write(&plan, &found, others.fraction());
-}
+/// The piece, in µs, whose ratio of latencies the report has.
+const COMPARED: u64 = 100;
+/// How much of inline's throughput an offload has to reach.
+const ENOUGH: f64 = 0.9;
+/// Milliseconds that another task may wait.
+const TOO_LATE: f64 = 1.0;
 
-fn measure(plan: &Plan, unit: Unit) -> Found {
-    let watchdog = Watchdog::start();
-    // A slice ends a piece or so after its time; the rest is for a machine
-    // that is busy with something else.
-    let bound = plan.slice.total() + Duration::from_secs(30);
-    let progress = tail::progress(plan.rounds * IoRuntime::ALL.len() * plan.sizes.len());
-    let mut found = Found::default();
-    for round in 0..plan.rounds {
-        for turn in in_turn(IoRuntime::ALL.len(), round) {
-            let io = IoRuntime::ALL[turn];
-            let lanes = Lanes::open(io);
-            watchdog.allow(format!("{io}, idle"), bound);
-            found.add_idle(io, lanes.idle(plan.slice));
-            for &size in &plan.sizes {
-                let pieces = Pieces::new(unit, size);
-                for turn in in_turn(Way::ALL.len(), round) {
-                    let way = Way::ALL[turn];
-                    let what = format!("{io}, pieces of {size}, {way}, round {}", round + 1);
-                    watchdog.allow(what, bound);
-                    let slice = match way {
-                        Way::Alone => lanes::alone(pieces, plan.alone),
-                        _ => lanes.run(way, pieces, plan.slice),
-                    };
-                    found.add(io, size, way, slice);
-                }
-                progress.inc(1);
+fn main() {
+    let bench = Bench::new("small_work");
+    let few = vec![1, 10, COMPARED, 1_000];
+    let all = vec![1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
+    let sizes: Vec<u64> = bench.pick([few[..1].to_vec(), few, all.clone(), all]);
+    let [warm_up, measured] = bench.pick([[5, 20], [30, 150], [30, 200], [50, 500]]);
+    let span = |milliseconds| Span {
+        warm_up: Duration::from_millis(warm_up),
+        measured: Duration::from_millis(milliseconds),
+    };
+    let unit = LazyCell::new(Unit::calibrated);
+    let unit = &unit;
+    let mut contenders = Vec::new();
+    for io in IO_RUNTIMES {
+        contenders.push(Contender::new(format!("{io}/idle"), move || {
+            Ok(lanes::idle(io, span(measured)))
+        }));
+        for &us in &sizes {
+            for way in Way::ALL {
+                let turn = move || {
+                    let pieces = Pieces::new(**unit, us);
+                    Ok(match way {
+                        // There are no latencies to count.
+                        Way::Alone => lanes::alone(pieces, span(measured / 3)),
+                        _ => lanes::run(io, way, pieces, span(measured)),
+                    })
+                };
+                contenders.push(Contender::new(name(io, us, way), turn));
             }
-            watchdog.allow(format!("{io}, its end"), bound);
-            lanes.close();
         }
     }
-    watchdog.rest();
-    progress.finish_and_clear();
-    found
+    let found = bench.run(Contest {
+        contenders,
+        rounds: bench.rounds([1, 1, 2, 5]),
+        warm_up: false,
+        ends_threads: true,
+        bound: Duration::from_secs(60),
+    });
+    let Some(found) = found else { return };
+
+    let mut report = Report::new(bench.name, &found);
+    for (io, suffix) in IO_RUNTIMES.into_iter().zip(["", "_current_thread"]) {
+        tables(&found, io, &sizes);
+        println!();
+        break_even(&found, io, suffix, &sizes, &mut report);
+        let ours = name(io, COMPARED, Way::OneByOne);
+        for (way, inline) in [("inline", Way::Inline), ("inline_yields", Way::Yielding)] {
+            let ratio = format!("{way}_p99_over_offloaded_{COMPARED}us{suffix}");
+            report.ratio(ratio, "other_task_p99", &name(io, COMPARED, inline), &ours);
+        }
+    }
+    report.finish();
+}
+
+fn name(io: &str, us: u64, way: Way) -> String {
+    format!("{io}/{}/{way}", size(us))
+}
+
+fn size(us: u64) -> String {
+    match us {
+        us if us < 1_000 => format!("{us} µs"),
+        us => format!("{} ms", us / 1_000),
+    }
+}
+
+fn tables(found: &Findings, io: &str, sizes: &[u64]) {
+    let table = |title: &str, cell: &dyn Fn(u64, Way) -> String| {
+        let ways = Way::OF_A_TASK.map(|way| way.to_string());
+        let head: Vec<&str> = ["a piece"]
+            .into_iter()
+            .chain(ways.iter().map(String::as_str))
+            .collect();
+        let row = |us: &u64| {
+            let cells = Way::OF_A_TASK.iter().map(|way| cell(*us, *way));
+            [size(*us)].into_iter().chain(cells).collect()
+        };
+        let rows: Vec<Vec<String>> = sizes.iter().map(row).collect();
+        print_table(&format!("{title}; I/O runtime: {io}"), &head, &rows);
+    };
+    let over_alone = |metric, us, way| {
+        let ratio = found.ratio(metric, &name(io, us, way), &name(io, us, Way::Alone));
+        digits(ratio.median)
+    };
+    let latency = |name: &str| {
+        let [p50, p99] =
+            ["other_task_p50", "other_task_p99"].map(|q| digits(found.median(name, q)));
+        format!("{p50} / {p99}")
+    };
+    table("Throughput, one core's being 1", &|us, way| {
+        over_alone("pieces_per_s", us, way)
+    });
+    let idle = latency(&format!("{io}/idle"));
+    table(
+        &format!("Another task's latency, ms, p50 / p99 ({idle} without any work)"),
+        &|us, way| latency(&name(io, us, way)),
+    );
+    table(
+        "CPU time for a piece, alone on a core being 1",
+        &|us, way| over_alone("cpu_per_piece", us, way),
+    );
+}
+
+/// From which size on something holds for all that were measured: nothing between them
+/// is guessed.
+fn break_even(found: &Findings, io: &str, suffix: &str, sizes: &[u64], report: &mut Report<'_>) {
+    let reaches = |way| {
+        move |us| {
+            let inline = name(io, us, Way::Inline);
+            found
+                .ratio("pieces_per_s", &name(io, us, way), &inline)
+                .median
+                >= ENOUGH
+        }
+    };
+    let is_late = |way| move |us| found.median(&name(io, us, way), "other_task_p99") > TOO_LATE;
+    type Holds<'a> = &'a dyn Fn(u64) -> bool;
+    let lines: [(&str, &str, Holds<'_>); 6] = [
+        (
+            "offload_break_even_us",
+            "one by one: 90 % of inline's throughput",
+            &reaches(Way::OneByOne),
+        ),
+        (
+            "several_break_even_us",
+            "several at once: 90 % of it",
+            &reaches(Way::SeveralAtOnce),
+        ),
+        (
+            "batch_break_even_us",
+            "batches of 1 ms: 90 % of it",
+            &reaches(Way::Batches),
+        ),
+        (
+            "inline_late_from_us",
+            "inline: another task's p99 above 1 ms",
+            &is_late(Way::Inline),
+        ),
+        (
+            "inline_yields_late_from_us",
+            "inline, yields: the same",
+            &is_late(Way::Yielding),
+        ),
+        (
+            "offload_late_from_us",
+            "one by one: the same",
+            &is_late(Way::OneByOne),
+        ),
+    ];
+    for (ratio, sentence, holds) in lines {
+        let holding = sizes.iter().rev().take_while(|us| holds(**us)).last();
+        match holding {
+            Some(us) => println!("- {sentence} from {} on", size(*us)),
+            None => println!("- {sentence} for none of these sizes"),
+        }
+        let from = holding.map_or(f64::NAN, |us| *us as f64);
+        report.put(format!("{ratio}{suffix}"), Ratio::once(from));
+    }
 }

@@ -4,8 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::coop::consume_budget;
 
-use crate::plan::Size;
-use crate::tail::work::Work;
+use twolane_benches::tail::work::Work;
 
 /// How much work the pieces of one batch make, in microseconds.
 const BATCH_US: u64 = 1_000;
@@ -19,10 +18,6 @@ impl Unit {
     pub fn calibrated() -> Self {
         Self(Work::calibrated(Duration::from_millis(1)))
     }
-
-    pub fn millisecond_alone(self) -> Duration {
-        self.0.best_of(50)
-    }
 }
 
 /// Pieces of one size.
@@ -33,11 +28,11 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    pub fn new(unit: Unit, size: Size) -> Self {
-        let steps = unit.0.steps * size.0 / 1_000;
+    pub fn new(unit: Unit, us: u64) -> Self {
+        let steps = unit.0.steps * us / 1_000;
         Self {
             work: Work { steps },
-            per_batch: usize::try_from(BATCH_US / size.0).unwrap().max(1),
+            per_batch: usize::try_from(BATCH_US / us).unwrap().max(1),
         }
     }
 

@@ -8,9 +8,10 @@ use hdrhistogram::Histogram;
 use tokio::sync::mpsc;
 use tokio::task;
 
-use crate::plan::Span;
-use crate::tail::client::{EVERY, Latencies};
-use crate::tail::sleep_until;
+use twolane_benches::tail::client::{EVERY, Latencies};
+use twolane_benches::tail::sleep_until;
+
+use crate::lanes::Span;
 
 #[derive(Clone, Copy)]
 pub struct Schedule {

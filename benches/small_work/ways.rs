@@ -9,7 +9,7 @@ use twolane::Handle;
 
 use crate::pieces::{Pieces, Stream};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// On a plain thread, without a runtime.
     Alone,

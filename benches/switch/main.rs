@@ -1,147 +1,275 @@
-//! What does it cost to switch from one future to another, to wake one, and to
-//! start one?
+//! What does it cost to switch from one future to another, to wake one, and to start
+//! one? (S5)
 //!
-//! Where goroutines are cheap, futures of a lane should be: a loop that gives
-//! way after each item, or that starts a job for each, pays this each time.
+//! Where goroutines are cheap, futures of a lane should be: a loop that gives way
+//! after each item, or that starts a job for each, pays this each time.
 //!
 //! # What is measured
 //!
-//! Nanoseconds each, the mean of one turn of a contender:
+//! Nanoseconds each, a mean: criterion has the figures, and the ratios come from
+//! rounds in alternation (see `twolane_benches::means`).
 //!
-//! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone,
-//!   two beside each other, 100. Counted from when all have been polled, so
-//!   their starts are not in it: from the first one's begin to the last one's
-//!   end, over the number of all their yields. Of two on one thread, each is a
-//!   true switch to the other. On several threads they run side by side, and a
-//!   figure is what a switch costs the clock, not what it costs a core. Peers:
-//!   `tokio::task::yield_now()`, Go's `runtime.Gosched()`.
-//! - *start and join*: `spawn(async { 1 })`, from inside a job of the same
-//!   lane, awaited at once, or 1,000 started and then awaited. Peers:
-//!   `tokio::spawn` in a task; in Go a goroutine that sends on a channel, and
-//!   1,000 that leave their result in a slice, and a `WaitGroup`. And
-//!   `spawn_cpu(|| 1)` awaited at once, which has no counterpart in them.
+//! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone, two
+//!   beside each other, 100. Counted from when all have been polled, so their starts
+//!   are not in it: from the first one's begin to the last one's end, over the number
+//!   of all their yields. Of two on one thread, each is a true switch to the other. On
+//!   several threads they run side by side, and a figure is what a switch costs the
+//!   clock, not what it costs a core. Peers: `tokio::task::yield_now()`, Go's
+//!   `runtime.Gosched()`.
+//! - *start and join*: `spawn(async { 1 })`, from inside a job of the same lane,
+//!   awaited at once, or 1,000 started and then awaited. Peers: `tokio::spawn` in a
+//!   task; in Go a goroutine that sends on a channel, and 1,000 that leave their
+//!   result in a slice, and a `WaitGroup`. And `spawn_cpu(|| 1)` awaited at once, which
+//!   has no counterpart in them.
 //! - *wake*, without any yield of a library: a future that calls
-//!   `cx.waker().wake_by_ref()` and returns `Poll::Pending`, over and over, alone
-//!   in its lane; two futures that hand a turn to each other, each by waking the
-//!   other's waker (an `AtomicWaker`) and then waiting for its own, per turn; and
-//!   10,000 futures that wake themselves 3 times each, started and then awaited,
-//!   per future. They are what a lane does not know for a yield: what a channel,
-//!   a `select!` or a `FuturesUnordered` does to a job. On several threads the two
-//!   may each have a thread, and a turn is then a wake-up from another thread.
-//! - `yield_if_due().await` that is not due, called as users do: in the loop of
-//!   an `async` block in a job. *Empty loop* is the same without the call, with
-//!   its counter as opaque to the compiler; *net* is the difference. What an
-//!   `.await` in a loop costs by itself (the counter lives in the future and
-//!   not in a register) is thus in the net figure.
+//!   `cx.waker().wake_by_ref()` and returns `Poll::Pending`, over and over, alone in
+//!   its lane; two futures that hand a turn to each other, each by waking the other's
+//!   waker (an `AtomicWaker`) and then waiting for its own, per turn; and 10,000
+//!   futures that wake themselves 3 times each, started and then awaited, per future.
+//!   They are what a lane does not know for a yield: what a channel, a `select!` or a
+//!   `FuturesUnordered` does to a job. On several threads the two may each have a
+//!   thread, and a turn is then a wake-up from another thread.
+//! - `yield_if_due().await` that is not due, called as users do: in the loop of an
+//!   `async` block in a job, less the same loop without the call, with its counter as
+//!   opaque to the compiler. What an `.await` in a loop costs by itself (the counter
+//!   lives in the future and not in a register) is thus in the figure.
 //!
 //! # The contenders
 //!
-//! twolane on both backends; Tokio with one worker, without drivers as well as
-//! with both of them (`enable_all`, which is what `#[tokio::main]` has); Tokio's
-//! `current_thread`; goroutines, in a process of their own. All on one thread
-//! (`GOMAXPROCS(1)`), and then, but for `current_thread`, on as many as the
-//! machine has cores (`GOMAXPROCS` as it comes).
+//! twolane on both backends; Tokio with one worker, without drivers as well as with
+//! both of them (`enable_all`, which is what `#[tokio::main]` has); Tokio's
+//! `current_thread`; goroutines, in a process of their own (in the rounds alone). All
+//! on one thread (`GOMAXPROCS(1)`), and then, but for `current_thread`, on as many as
+//! the machine has cores (`GOMAXPROCS` as it comes).
 //!
-//! Tokio keeps those that yielded aside until its worker has nothing else, and
-//! asks its drivers before it takes them up again: the fewer they are, the
-//! larger is each one's part in that.
+//! Tokio keeps those that yielded aside until its worker has nothing else, and asks
+//! its drivers before it takes them up again: the fewer they are, the larger is each
+//! one's part in that.
 //!
-//! Each is its process's only load and is opened afresh for each turn; round by
-//! round, in a rotating order. A ratio is the median of the rounds' own ratios,
-//! over Tokio *without* drivers: the cheapest Tokio there is.
+//! Each is its process's only load and is opened afresh for each measurement. The
+//! ratios are over Tokio *without* drivers: the cheapest Tokio there is.
 //!
 //! # What it does not measure
 //!
-//! A future with state to speak of: here all of it is in the cache. Switches
-//! under a load that computes (see `late_job`), wake-ups from threads outside the
-//! lane, the way from the I/O lane and back (see `hop`). A lane at a nice value: it
-//! has none here, or it would yield the cores to whoever else uses the machine
-//! while its peers would not. The line about others says how much that was.
-//!
-//! # How to run it
+//! A future with state to speak of: here all of it is in the cache. Switches under a
+//! load that computes (see `late_job`), wake-ups from threads outside the lane, the way
+//! from the I/O lane and back (see `hop`). A lane at a nice value: it has none here, or
+//! it would yield the cores to other programs while its peers would not. The column
+//! `others` says how much those had.
 //!
 //! ```text
-//! cargo bench --bench switch                # two to three minutes
-//! cargo bench --bench switch -- --quick     # some seconds, figures that mean little
+//! cargo bench --bench switch                  # two minutes
+//! cargo bench -- switch/self_wake             # one case
 //! ```
-//!
-//! It writes `target/twolane/switch.json`.
 
-// In a program `pub` is no promise to anybody.
-#![allow(unreachable_pub)]
-
-#[path = "../support/mod.rs"]
-mod support;
-
-mod case;
-mod contender;
-mod found;
-mod goroutines;
 mod measure;
-mod plan;
-mod ratios;
-mod tables;
-mod tokio_side;
-mod twolane_side;
+mod sides;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use std::collections::BTreeMap;
+use std::fmt;
 
-use crate::contender::{Contender, Entry};
-use crate::found::Found;
-use crate::plan::Plan;
-use crate::support::go::Go;
-use crate::support::in_turn;
-use crate::support::others::Others;
-use crate::support::threads::Threads;
-use crate::support::watchdog::Watchdog;
+use twolane::Backend;
+use twolane_benches::go::{Figures, Go};
+use twolane_benches::means::{Case, Timed};
+use twolane_benches::{Bench, Column, Ratio, Report, cores};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Twolane(Backend),
+    Tokio(Flavor),
+    Goroutines,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flavor {
+    /// Workers, and neither timers nor an I/O driver.
+    MultiThread,
+    /// The same with both.
+    EnableAll,
+    CurrentThread,
+}
+
+const RAYON: Side = Side::Twolane(Backend::Rayon);
+const RUNTIME: Side = Side::Twolane(Backend::Runtime);
+const TOKIO: Side = Side::Tokio(Flavor::MultiThread);
+const SIDES: [Side; 6] = [
+    RAYON,
+    RUNTIME,
+    TOKIO,
+    Side::Tokio(Flavor::EnableAll),
+    Side::Tokio(Flavor::CurrentThread),
+    Side::Goroutines,
+];
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Twolane(Backend::Rayon) => "twolane, Rayon",
+            Self::Twolane(_) => "twolane, Runtime",
+            Self::Tokio(Flavor::MultiThread) => "tokio, no drivers",
+            Self::Tokio(Flavor::EnableAll) => "tokio, enable_all",
+            Self::Tokio(Flavor::CurrentThread) => "tokio, current_thread",
+            Self::Goroutines => "goroutines",
+        })
+    }
+}
+
+/// One thread, and one for each core.
+const WIDTHS: [&str; 2] = ["one thread", "all cores"];
+
+/// How many are started before the first is joined.
+const BATCH: u64 = 1_000;
+/// The same of those that wake themselves.
+const WAKE_BATCH: u64 = 10_000;
+
+/// Name, and how many in a turn of the rounds; in Go as well or not.
+const CASES: [(&str, u64, bool); 8] = [
+    ("switch_alone", 200_000, true),
+    ("switch_two", 200_000, true),
+    ("switch_100", 200_000, true),
+    ("start", 20_000, true),
+    ("start_1000", 20 * BATCH, true),
+    ("self_wake", 200_000, false),
+    ("ping_pong", 40_000, false),
+    ("wake_batch", 4 * WAKE_BATCH, false),
+];
+const SPAWN_CPU: Case = Case {
+    name: "spawn_cpu",
+    iterations: 20_000,
+    bytes: None,
+};
+const YIELD: Case = Case {
+    name: "yield_if_due",
+    iterations: 5_000_000,
+    bytes: None,
+};
 
 fn main() {
-    let plan = Plan::new();
-    let mut entries = Entry::all();
-    let go = Go::build("switch");
-    if let Err(why) = &go {
-        println!("goroutines: skipped, {why}");
-        entries.retain(|entry| entry.contender != Contender::Goroutines);
-    }
-
-    // Hidden where stderr is no terminal.
-    let progress = ProgressBar::new((entries.len() * (plan.rounds + 1)) as u64).with_style(
-        ProgressStyle::with_template("{bar:30} {pos}/{len} {elapsed} {wide_msg}").unwrap(),
-    );
-    let watchdog = Watchdog::start();
-    let mut found = Found::default();
-    let others = Others::since_now([]);
-    for round in 0..=plan.rounds {
-        for turn in in_turn(entries.len(), round) {
-            let entry = entries[turn];
-            progress.set_message(entry.to_string());
-            watchdog.allow(format!("{entry}, round {round}"), plan.bound);
-            let threads = Threads::now();
-            let figures = match entry.contender {
-                Contender::Twolane(backend) => {
-                    twolane_side::run(backend, entry.width.threads(), &plan)
-                }
-                Contender::Tokio(flavor) => tokio_side::run(flavor, entry.width.threads(), &plan),
-                Contender::Goroutines => goroutines::run(go.as_ref().unwrap(), entry.width, &plan),
-            };
-            threads.wait_for_others_to_end();
-            watchdog.rest();
-            // The first round warms up.
-            if round > 0 {
-                found.add(entry, figures);
+    let bench = Bench::new("switch");
+    let less = bench.pick([100, 10, 1, 1]);
+    let cases = |only_go: bool| {
+        let all = CASES.iter().filter(move |(.., in_go)| *in_go || !only_go);
+        all.map(move |(name, n, _)| Case::new(name, (n / less).max(1)))
+    };
+    let mut contenders = Vec::new();
+    for (width, threads) in WIDTHS.into_iter().zip([1, cores()]) {
+        for side in SIDES {
+            if threads > 1 && side == Side::Tokio(Flavor::CurrentThread) {
+                continue;
             }
-            progress.inc(1);
+            let is_ours = matches!(side, Side::Twolane(_));
+            contenders.push(Timed {
+                name: format!("{width}/{side}"),
+                cases: match side {
+                    Side::Goroutines => Vec::new(),
+                    _ if is_ours && threads == 1 => {
+                        cases(false).chain([SPAWN_CPU, YIELD]).collect()
+                    }
+                    _ => cases(false).collect(),
+                },
+                time: Box::new(move |case, n| sides::time(side, threads, case.name, n)),
+                others: match side {
+                    Side::Goroutines => cases(true).map(|case| case.name).collect(),
+                    _ => Vec::new(),
+                },
+                other: {
+                    let mut go = in_go(threads, less);
+                    Box::new(move |case, sample| {
+                        sample.put(case, "ns", go.next(case)?);
+                        Ok(())
+                    })
+                },
+            });
         }
     }
-    progress.finish_and_clear();
+    let Some(found) = bench.means(contenders, bench.rounds([1, 3, 9, 31]), true) else {
+        return;
+    };
 
-    println!("{} cores; {} rounds", support::cores(), plan.rounds);
-    if let Some(cores) = others.cores() {
-        println!("others had {cores:.2} of the cores meanwhile");
+    let mut report = Report::new(bench.name, &found);
+    for width in WIDTHS {
+        let columns = [
+            Column::spread("switch, alone", "switch_alone"),
+            Column::spread("two", "switch_two"),
+            Column::spread("100", "switch_100"),
+            Column::spread("start and join", "start"),
+            Column::spread("1,000, then joined", "start_1000"),
+            Column::median("spawn_cpu", "spawn_cpu"),
+        ];
+        report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
+        let columns = [
+            Column::spread("one wakes itself", "self_wake"),
+            Column::spread("two, by turns", "ping_pong"),
+            Column::spread("10,000, 3 times each", "wake_batch"),
+            Column::spread("yield_if_due, not due", YIELD.name),
+            Column::median("others", "others"),
+        ];
+        report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
     }
-    let skipped = go.as_ref().err().map(String::as_str);
-    tables::print(skipped, &found);
-    let ratios = ratios::of(&found);
-    ratios::print(&ratios);
-    tables::write(plan.rounds, skipped, &found, &ratios);
+    let mut ratio = |name: String, case: &str, width: usize, over: Side, under: Side| {
+        let width = WIDTHS[width];
+        report.ratio(
+            name,
+            case,
+            &format!("{width}/{over}"),
+            &format!("{width}/{under}"),
+        );
+    };
+    let backends = [("", RAYON), ("_runtime", RUNTIME)];
+    // Without a suffix: one alone, as the switches of others are quoted. With more,
+    // Tokio's share their lap through its scheduler; hence the others.
+    for (peer, under) in [("tokio", TOKIO), ("gosched", Side::Goroutines)] {
+        for (backend, over) in backends {
+            for (suffix, case, width) in [
+                ("", "switch_alone", 0),
+                ("_two", "switch_two", 0),
+                ("_100", "switch_100", 0),
+                ("_100_cores", "switch_100", 1),
+            ] {
+                let name = format!("switch_over_{peer}{suffix}{backend}");
+                ratio(name, case, width, over, under);
+            }
+        }
+    }
+    for (peer, under) in [("tokio", TOKIO), ("go", Side::Goroutines)] {
+        for (backend, over) in backends {
+            for case in ["start", "start_1000"] {
+                ratio(format!("{case}_over_{peer}{backend}"), case, 0, over, under);
+            }
+        }
+    }
+    for case in ["self_wake", "ping_pong", "wake_batch"] {
+        for (backend, over) in [("rayon", RAYON), ("runtime", RUNTIME)] {
+            for (suffix, width) in [("", 0), ("_cores", 1)] {
+                ratio(
+                    format!("{case}_{backend}{suffix}"),
+                    case,
+                    width,
+                    over,
+                    TOKIO,
+                );
+            }
+        }
+    }
+    for (backend, side) in backends {
+        let ns = found.median(&format!("{}/{side}", WIDTHS[0]), YIELD.name);
+        report.put(format!("yield_if_due_ns{backend}"), Ratio::once(ns));
+    }
+    report.finish();
+}
+
+fn in_go(threads: usize, less: u64) -> Figures {
+    let procs = if threads == 1 { 1 } else { 0 };
+    Figures {
+        go: Go::new("switch"),
+        args: vec![
+            // 0: as it comes.
+            format!("-procs={procs}"),
+            format!("-switches={}", 200_000 / less),
+            format!("-starts={}", 20_000 / less),
+            format!("-batches={}", (20 / less).max(1)),
+            format!("-batch={BATCH}"),
+        ],
+        last: BTreeMap::new(),
+    }
 }

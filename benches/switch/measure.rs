@@ -1,19 +1,20 @@
-//! The cases that all contenders of Rust's have, as each of them writes them.
-//! All of it runs inside one job of the contender; nothing is boxed for the
-//! bench's sake.
+//! The cases that all contenders of Rust have, as each of them writes them. All of it
+//! runs inside one job of the contender; nothing is boxed for the bench's sake.
 
 use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::task::Poll;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures::task::AtomicWaker;
 
-use crate::case::{BATCH, Case, Figures, WAKE_BATCH, WAKES};
-use crate::plan::Plan;
+use crate::{BATCH, WAKE_BATCH};
+
+/// How often each of a batch wakes itself.
+const WAKES: u64 = 3;
 
 /// How a contender starts a future, and how one gives way there.
 pub trait Spawn: Send + Sync + 'static {
@@ -29,30 +30,24 @@ pub trait Spawn: Send + Sync + 'static {
     fn yield_now() -> impl Future<Output = ()> + Send;
 }
 
-/// Nanoseconds for each of `n` since `begun`.
-pub fn each(begun: Instant, n: u32) -> f64 {
-    begun.elapsed().as_nanos() as f64 / f64::from(n)
-}
-
-pub async fn figures<S: Spawn>(spawn: &S, plan: &Plan) -> Figures {
-    let mut figures = Figures::new();
-    for (case, futures) in Case::SWITCHES {
-        figures.insert(case, switch(spawn, futures, plan.switches).await);
+/// How long `n` of a case take.
+pub async fn time<S: Spawn>(spawn: &S, case: &str, n: u64) -> Duration {
+    match case {
+        "switch_alone" => switch(spawn, 1, n).await,
+        "switch_two" => switch(spawn, 2, n).await,
+        "switch_100" => switch(spawn, 100, n).await,
+        "start" => start(spawn, 1, n).await,
+        "start_1000" => start(spawn, BATCH, n).await,
+        "self_wake" => self_wake(spawn, n).await,
+        "ping_pong" => ping_pong(spawn, n).await,
+        "wake_batch" => wake_batch(spawn, n).await,
+        _ => unreachable!("no such case: {case}"),
     }
-    figures.insert(Case::Start, start(spawn, plan.starts).await);
-    figures.insert(Case::Start1000, start_1000(spawn, plan.batches).await);
-    let wakes = self_wake(spawn, plan.switches).await;
-    figures.insert(Case::SelfWake, wakes);
-    let hand_overs = ping_pong(spawn, plan.hand_overs).await;
-    figures.insert(Case::PingPong, hand_overs);
-    let batches = wake_batch(spawn, plan.wake_batches).await;
-    figures.insert(Case::WakeBatch, batches);
-    figures
 }
 
-async fn switch<S: Spawn>(spawn: &S, futures: u32, switches: u32) -> f64 {
-    let arrived = Arc::new(AtomicU32::new(0));
-    let yields = switches / futures;
+async fn switch<S: Spawn>(spawn: &S, futures: u64, switches: u64) -> Duration {
+    let arrived = Arc::new(AtomicU64::new(0));
+    let yields = switches.div_ceil(futures);
     let running: Vec<_> = (0..futures)
         .map(|_| {
             let arrived = arrived.clone();
@@ -75,31 +70,28 @@ async fn switch<S: Spawn>(spawn: &S, futures: u32, switches: u32) -> f64 {
     }
     let first = spans.iter().map(|(begun, _)| *begun).min().unwrap();
     let last = spans.iter().map(|(_, ended)| *ended).max().unwrap();
-    (last - first).as_nanos() as f64 / f64::from(yields * futures)
+    // Some more than were asked for, where they are not so many times the futures.
+    (last - first).mul_f64(switches as f64 / (yields * futures) as f64)
 }
 
-async fn start<S: Spawn>(spawn: &S, n: u32) -> f64 {
+/// So many at a time are started and then joined.
+async fn start<S: Spawn>(spawn: &S, batch: u64, n: u64) -> Duration {
+    let mut started = Vec::with_capacity(batch as usize);
     let begun = Instant::now();
-    for _ in 0..n {
-        assert_eq!(spawn.spawn(async { black_box(1) }).await.unwrap(), 1);
-    }
-    each(begun, n)
-}
-
-async fn start_1000<S: Spawn>(spawn: &S, batches: u32) -> f64 {
-    let mut started = Vec::with_capacity(BATCH as usize);
-    let begun = Instant::now();
-    for _ in 0..batches {
-        started.extend((0..BATCH).map(|_| spawn.spawn(async { black_box(1) })));
+    let mut left = n;
+    while left > 0 {
+        let batch = batch.min(left);
+        left -= batch;
+        started.extend((0..batch).map(|_| spawn.spawn(async { black_box(1) })));
         for one in started.drain(..) {
             assert_eq!(one.await.unwrap(), 1);
         }
     }
-    each(begun, batches * BATCH)
+    begun.elapsed()
 }
 
 /// Wakes the future that awaits it so often, and each time leaves its thread.
-fn wake_self(mut times: u32) -> impl Future<Output = ()> + Send {
+fn wake_self(mut times: u64) -> impl Future<Output = ()> + Send {
     poll_fn(move |cx| {
         if times == 0 {
             return Poll::Ready(());
@@ -110,11 +102,11 @@ fn wake_self(mut times: u32) -> impl Future<Output = ()> + Send {
     })
 }
 
-async fn self_wake<S: Spawn>(spawn: &S, wakes: u32) -> f64 {
+async fn self_wake<S: Spawn>(spawn: &S, wakes: u64) -> Duration {
     let alone = spawn.spawn(async move {
         let begun = Instant::now();
         wake_self(wakes).await;
-        each(begun, wakes)
+        begun.elapsed()
     });
     alone.await.unwrap()
 }
@@ -122,14 +114,14 @@ async fn self_wake<S: Spawn>(spawn: &S, wakes: u32) -> f64 {
 /// Two futures, one of which has its turn.
 #[derive(Default)]
 struct Table {
-    turn: AtomicU32,
+    turn: AtomicU64,
     players: [AtomicWaker; 2],
 }
 
 impl Table {
     /// Hands over when it has its turn, wakes the other one and waits to be woken:
     /// a poll for each turn, also where the other one answers at once.
-    async fn play(&self, me: usize, turns: u32) {
+    async fn play(&self, me: usize, turns: u64) {
         poll_fn(|cx| {
             self.players[me].register(cx.waker());
             let turn = self.turn.load(SeqCst);
@@ -138,7 +130,7 @@ impl Table {
                 self.players[1 - me].wake();
                 return Poll::Pending;
             }
-            // The one who had the last turn is woken once more, by the other.
+            // The player of the last turn is woken once more, by the other.
             if turn >= turns {
                 self.players[1 - me].wake();
                 return Poll::Ready(());
@@ -149,7 +141,7 @@ impl Table {
     }
 }
 
-async fn ping_pong<S: Spawn>(spawn: &S, turns: u32) -> f64 {
+async fn ping_pong<S: Spawn>(spawn: &S, turns: u64) -> Duration {
     let table = Arc::new(Table::default());
     let begun = Instant::now();
     let players = [0, 1].map(|me| {
@@ -159,17 +151,20 @@ async fn ping_pong<S: Spawn>(spawn: &S, turns: u32) -> f64 {
     for player in players {
         player.await.unwrap();
     }
-    each(begun, turns)
+    begun.elapsed()
 }
 
-async fn wake_batch<S: Spawn>(spawn: &S, batches: u32) -> f64 {
+async fn wake_batch<S: Spawn>(spawn: &S, n: u64) -> Duration {
     let mut started = Vec::with_capacity(WAKE_BATCH as usize);
     let begun = Instant::now();
-    for _ in 0..batches {
-        started.extend((0..WAKE_BATCH).map(|_| spawn.spawn(wake_self(WAKES))));
+    let mut left = n;
+    while left > 0 {
+        let batch = WAKE_BATCH.min(left);
+        left -= batch;
+        started.extend((0..batch).map(|_| spawn.spawn(wake_self(WAKES))));
         for one in started.drain(..) {
             one.await.unwrap();
         }
     }
-    each(begun, batches * WAKE_BATCH)
+    begun.elapsed()
 }

@@ -2,8 +2,8 @@
 // Fibonacci, all started at once, and small ones that arrive midway, one by
 // one, from a goroutine that sleeps until the time of each.
 //
-// It is started by benches/late_job/goroutines.rs, which also says what is
-// counted, and prints its stamps as JSON: nanoseconds since the start.
+// The bench starts it; benches/late_job/main.rs says what is counted. It prints
+// its stamps as JSON: nanoseconds since the start.
 package main
 
 import (

@@ -1,8 +1,8 @@
 // The goroutines of the bench `million`: all of them wait on one channel until
 // it is closed, or sleep for a while.
 //
-// It is started by benches/million/process.rs; benches/million/main.rs says
-// what is counted. It prints its figures as JSON.
+// The bench starts it; benches/million/main.rs says what is counted. It prints
+// its figures as JSON.
 package main
 
 import (
@@ -32,6 +32,7 @@ type sample struct {
 	Wall     float64 `json:"wall_s"`
 	CPU      float64 `json:"cpu_s"`
 	Resident int64   `json:"resident_bytes"`
+	IsPeak   bool    `json:"is_peak"`
 }
 
 func fail(why ...any) {
@@ -135,6 +136,7 @@ func main() {
 	found.CPU = (cpuTime() - cpu).Seconds()
 	if *wait == "sleeping" {
 		found.Resident = resident("VmHWM") - before
+		found.IsPeak = true
 	}
 	var sum uint64
 	for _, result := range results {

@@ -1,7 +1,6 @@
 // The goroutines of the bench `offload`: a goroutine for each job, its result
-// through a channel. It is started by benches/offload/goroutines.rs; what is
-// measured stands at the top of benches/offload/main.rs. Prints JSON,
-// nanoseconds a job.
+// through a channel. The bench starts it; what is measured stands at the top of
+// benches/offload/main.rs. It prints JSON, nanoseconds a job.
 package main
 
 import (
@@ -76,7 +75,7 @@ func trip() {
 	}
 }
 
-// All of them share a channel with room for all results: nobody's wait for
+// All of them share a channel with room for all results: no wait of one for
 // another is counted.
 func batch(jobs int) {
 	results := make(chan int, jobs)

@@ -1,9 +1,8 @@
 // The goroutines of the bench `switch`: how long a Gosched takes, and the start
 // of a goroutine until another has what it made.
 //
-// It is started by benches/switch/goroutines.rs; benches/switch/measure.rs has
-// the same cases in Rust. It prints one figure for each case as JSON:
-// nanoseconds each.
+// The bench starts it; benches/switch/measure.rs has the same cases in Rust. It
+// prints one figure for each case as JSON: nanoseconds each.
 package main
 
 import (

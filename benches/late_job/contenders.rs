@@ -1,0 +1,191 @@
+//! The contenders of Rust: what one would write without twolane, and twolane.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Instant;
+
+use tokio::runtime::Handle as Tokio;
+use tokio::sync::oneshot;
+
+use twolane::{Backend, CpuRuntime, Priority};
+use twolane_benches::cores;
+
+use crate::arrivals::Arrivals;
+use crate::fib::{SMALL, compute, compute_in_pieces, compute_piece};
+use crate::run::{Outcome, io_runtime};
+use crate::{Plan, STARTED};
+
+/// Ready when the awaiter of a job has its result: the time at which the job ended.
+pub type Ending = Pin<Box<dyn Future<Output = Instant> + Send>>;
+
+/// A contender that is open for jobs. Boxed alike for all.
+pub struct Contestant {
+    /// Submits a long job, `fib(k)`.
+    pub long: Box<dyn Fn(u32) -> Ending>,
+    /// Submits a small one.
+    pub late: Box<dyn Fn() -> Ending + Send>,
+    /// Waits until its threads are gone; after the two above were dropped.
+    pub close: Box<dyn FnOnce()>,
+}
+
+impl Contestant {
+    /// Long jobs go to one place, small ones to another, the same way.
+    fn new<P: Send + 'static>(
+        [for_long, for_late]: [P; 2],
+        submit: fn(&P, u32) -> Ending,
+        close: impl FnOnce() + 'static,
+    ) -> Self {
+        Self {
+            long: Box::new(move |k| submit(&for_long, k)),
+            late: Box::new(move || submit(&for_late, SMALL)),
+            close: Box::new(close),
+        }
+    }
+}
+
+/// The blocking pool of the I/O runtime itself, with the limit it has by default. It
+/// ends with that runtime.
+pub fn spawn_blocking(io: &Tokio) -> Contestant {
+    let submit = |io: &Tokio, n| -> Ending {
+        let job = io.spawn_blocking(move || compute(n));
+        Box::pin(async move { job.await.unwrap() })
+    };
+    Contestant::new([io.clone(), io.clone()], submit, || ())
+}
+
+/// A rayon pool, and a oneshot for the result.
+pub fn rayon_pool(_: &Tokio) -> Contestant {
+    let threads = Arc::new(Mutex::new(Vec::new()));
+    let started = threads.clone();
+    // Rayon doesn't wait for its threads when a pool is dropped; so that the next
+    // contender has the machine to itself, we do.
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(cores())
+        .spawn_handler(move |worker| {
+            let worker = thread::Builder::new().spawn(|| worker.run())?;
+            started.lock().unwrap().push(worker);
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    let submit = |pool: &Arc<rayon::ThreadPool>, n| -> Ending {
+        let (done, ended) = oneshot::channel();
+        pool.spawn(move || done.send(compute(n)).unwrap());
+        Box::pin(async move { ended.await.unwrap() })
+    };
+    let pool = Arc::new(pool);
+    Contestant::new([pool.clone(), pool], submit, move || {
+        for worker in threads.lock().unwrap().drain(..) {
+            worker.join().unwrap();
+        }
+    })
+}
+
+/// Tasks of a second runtime, one worker for each core.
+pub fn second_runtime(_: &Tokio) -> Contestant {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores())
+        .build()
+        .unwrap();
+    let submit = |runtime: &Tokio, n| -> Ending {
+        let job = runtime.spawn(async move { compute(n) });
+        Box::pin(async move { job.await.unwrap() })
+    };
+    let handle = runtime.handle().clone();
+    Contestant::new([handle.clone(), handle], submit, move || drop(runtime))
+}
+
+fn open(io: &Tokio, backend: Backend) -> CpuRuntime {
+    CpuRuntime::builder()
+        .backend(backend)
+        .io_handle(io.clone())
+        .build()
+        .unwrap()
+}
+
+/// Closures, all at the priority that one gets without asking.
+pub fn normal(io: &Tokio) -> Contestant {
+    closures(io, Priority::Normal)
+}
+
+/// Closures, the small ones at [`Priority::High`].
+pub fn high(io: &Tokio) -> Contestant {
+    closures(io, Priority::High)
+}
+
+fn closures(io: &Tokio, small: Priority) -> Contestant {
+    let cpu = open(io, Backend::Rayon);
+    let submit = |handle: &twolane::Handle, n| -> Ending {
+        let job = handle.spawn_cpu(move || compute(n));
+        Box::pin(async move { job.await.unwrap() })
+    };
+    let handles = [cpu.handle(), cpu.handle().with_priority(small)];
+    Contestant::new(handles, submit, move || {
+        cpu.shutdown().wait();
+    })
+}
+
+/// Futures of one priority.
+pub fn futures(io: &Tokio, backend: Backend) -> Contestant {
+    let cpu = open(io, backend);
+    let submit = |handle: &twolane::Handle, n| -> Ending {
+        let job = match n {
+            SMALL => return small_future(handle),
+            n => handle.spawn(compute_in_pieces(n)),
+        };
+        Box::pin(async move { job.await.unwrap() })
+    };
+    Contestant::new([cpu.handle(), cpu.handle()], submit, move || {
+        cpu.shutdown().wait();
+    })
+}
+
+fn small_future(handle: &twolane::Handle) -> Ending {
+    let job = handle.spawn(async { compute(SMALL) });
+    Box::pin(async move { job.await.unwrap() })
+}
+
+/// Long futures that have all been polled, and small ones that come late: the
+/// acceptance test of `yield_if_due`. They have no end of their own, and so no total.
+pub fn started_futures(plan: &Plan, backend: Backend) -> Outcome {
+    let io = io_runtime();
+    let cpu = open(io.handle(), backend);
+    let for_late = cpu.handle();
+    let late = Box::new(move || small_future(&for_late));
+    let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);
+
+    let stop = Arc::new(AtomicBool::new(false));
+    let (started, has_started) = mpsc::channel();
+    let long: Vec<_> = (0..STARTED)
+        .map(|_| {
+            let (stop, started) = (stop.clone(), started.clone());
+            cpu.spawn(async move {
+                started.send(()).unwrap();
+                while !stop.load(Relaxed) {
+                    compute_piece();
+                    twolane::yield_if_due().await;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..STARTED {
+        has_started.recv().unwrap();
+    }
+
+    let start = Instant::now();
+    let late = io.block_on(arrivals.begin(start + plan.every).answers(start));
+    stop.store(true, Relaxed);
+    io.block_on(async {
+        for job in long {
+            job.await.unwrap();
+        }
+    });
+    cpu.shutdown().wait();
+    Outcome {
+        long_ends_ns: Vec::new(),
+        late,
+    }
+}

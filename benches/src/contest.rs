@@ -1,0 +1,120 @@
+//! Contenders in alternation, round by round.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::args::Bench;
+use crate::findings::{Findings, Sample};
+use crate::others::Others;
+use crate::threads::Threads;
+use crate::watchdog::Watchdog;
+
+/// One of those that a bench compares.
+pub struct Contender<'a> {
+    pub name: String,
+    pub turn: Turn<'a>,
+}
+
+/// What a contender does in each round. An error says why it can't run here.
+pub type Turn<'a> = Box<dyn FnMut() -> Result<Sample, String> + 'a>;
+
+impl<'a> Contender<'a> {
+    pub fn new(name: impl Into<String>, turn: impl FnMut() -> Result<Sample, String> + 'a) -> Self {
+        Self {
+            name: name.into(),
+            turn: Box::new(turn),
+        }
+    }
+}
+
+pub struct Contest<'a> {
+    pub contenders: Vec<Contender<'a>>,
+    pub rounds: usize,
+    /// Whether a round whose figures are not kept goes before.
+    pub warm_up: bool,
+    /// Whether a turn ends its threads: then the next one waits until they are
+    /// gone.
+    pub ends_threads: bool,
+    /// After which a turn is taken to hang. Generous: a busy machine is slow.
+    pub bound: Duration,
+}
+
+impl Bench {
+    /// Runs those that the command line asks for. `None`: there are none.
+    pub fn run(&self, mut contest: Contest<'_>) -> Option<Findings> {
+        contest
+            .contenders
+            .retain(|contender| self.wants(&contender.name));
+        if self.args.list {
+            for contender in &contest.contenders {
+                println!("{}/{}: benchmark", self.name, contender.name);
+            }
+            return None;
+        }
+        (!contest.contenders.is_empty()).then(|| self.alternate(contest))
+    }
+
+    /// Each round begins with another contender, so that what the machine does
+    /// besides falls on all alike.
+    pub(crate) fn alternate(&self, contest: Contest<'_>) -> Findings {
+        let Contest {
+            mut contenders,
+            rounds,
+            ..
+        } = contest;
+        println!(
+            "\n{}: {} contenders in alternation, rounds: {rounds} ({} run)",
+            self.name,
+            contenders.len(),
+            format!("{:?}", self.form()).to_lowercase(),
+        );
+        let style = "{prefix} {bar:30} {pos}/{len} {elapsed} (done in {eta}) {wide_msg}";
+        // Hidden where stderr is no terminal. Drawn between turns alone: a bar
+        // that ticks has a thread of its own.
+        let progress = ProgressBar::new((rounds * contenders.len()) as u64)
+            .with_prefix(self.name)
+            .with_style(ProgressStyle::with_template(style).unwrap());
+        let watchdog = Watchdog::start();
+        let names = contenders.iter().map(|contender| contender.name.clone());
+        let mut findings = Findings::new(names.collect());
+        for round in 0..rounds + usize::from(contest.warm_up) {
+            let counts = round > 0 || !contest.warm_up;
+            for turn in 0..contenders.len() {
+                let nth = (turn + round) % contenders.len();
+                let Contender { name, turn } = &mut contenders[nth];
+                if findings.skipped(name).is_some() {
+                    progress.inc(u64::from(counts));
+                    continue;
+                }
+                progress.set_message(name.clone());
+                watchdog.allow(format!("{}: {name}", self.name), contest.bound);
+                let threads = contest.ends_threads.then(Threads::now);
+                let others = Others::since_now();
+                match turn() {
+                    Ok(mut sample) => {
+                        sample.put("others", "of all cores", others.fraction());
+                        if counts {
+                            findings.add(name, sample);
+                        }
+                    }
+                    Err(why) => findings.skip(name, why),
+                }
+                if let Some(threads) = threads {
+                    threads.wait_for_others_to_end();
+                }
+                watchdog.rest();
+                progress.inc(u64::from(counts));
+            }
+            if progress.is_hidden() && rounds > 1 && counts {
+                println!(
+                    "{}: a round is done ({:.0?})",
+                    self.name,
+                    progress.elapsed()
+                );
+            }
+        }
+        progress.finish_and_clear();
+        findings
+    }
+}

@@ -1,0 +1,87 @@
+//! The contenders in Go. A bench that has one keeps its program in
+//! `benches/go/BENCH`; the harness builds it before its first turn.
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::de::DeserializeOwned;
+
+pub struct Go {
+    bench: &'static str,
+    program: OnceCell<Result<PathBuf, String>>,
+}
+
+impl Go {
+    pub fn new(bench: &'static str) -> Self {
+        let program = OnceCell::new();
+        Self { bench, program }
+    }
+
+    /// Runs the program and returns the JSON that it prints. All processors are
+    /// its, and its collector is as it comes, whatever the environment says. An
+    /// error says why it can't run here.
+    ///
+    /// # Panics
+    /// If it fails, or prints something else.
+    pub fn run<T: DeserializeOwned>(&self, args: &[String]) -> Result<T, String> {
+        let program = self.program.get_or_init(|| build(self.bench)).as_ref();
+        let run = Command::new(program.map_err(String::clone)?)
+            .args(args)
+            .env_remove("GOMAXPROCS")
+            .env_remove("GODEBUG")
+            .env_remove("GOGC")
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(run.status.success(), "goroutines: {}", run.status);
+        Ok(serde_json::from_slice(&run.stdout).expect("the program in Go prints JSON"))
+    }
+}
+
+/// A program that prints a figure for each of several cases at once.
+pub struct Figures {
+    pub go: Go,
+    pub args: Vec<String>,
+    pub last: BTreeMap<String, f64>,
+}
+
+impl Figures {
+    /// The next figure of this case: the last run's, or that of a new run if the
+    /// last one's is taken.
+    pub fn next(&mut self, case: &str) -> Result<f64, String> {
+        if !self.last.contains_key(case) {
+            self.last = self.go.run(&self.args)?;
+        }
+        Ok(self.last.remove(case).expect("a figure for each case"))
+    }
+}
+
+fn build(bench: &str) -> Result<PathBuf, String> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("go").join(bench);
+    let program = crate::folder().join(format!("go-{bench}"));
+    let built = Command::new("go")
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(".")
+        .current_dir(source)
+        // The standard library is all it needs: nothing is fetched.
+        .envs([
+            ("GOFLAGS", "-mod=mod"),
+            ("GOPROXY", "off"),
+            ("GOTOOLCHAIN", "local"),
+            ("GOWORK", "off"),
+        ])
+        .output();
+    match built {
+        Ok(built) if built.status.success() => Ok(program),
+        Ok(built) => {
+            let said = String::from_utf8_lossy(&built.stderr);
+            Err(format!("`go build` failed: {}", said.trim()))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Err("Go is not installed".to_owned()),
+        Err(error) => Err(format!("`go` does not start: {error}")),
+    }
+}

@@ -1,0 +1,159 @@
+//! The client: a plain thread with a blocking socket, so that no runtime under test
+//! has a part in the timing, on a schedule that is fixed before.
+//!
+//! It sends one request at a time on one connection. While an answer is late the
+//! next requests are late too; the client sends them one after the other as soon as
+//! the answer is there. A latency counted from the actual send forgets that (it
+//! tells how long the server takes), one from the intended time does not (it tells
+//! what a user of that moment sees). Both are kept.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+
+use crate::findings::{Sample, empty_histogram};
+
+use super::echo::MESSAGE;
+use super::{WARM_UP, sleep_until};
+
+/// Often enough for a tail in a minute (30,000 requests), seldom enough that
+/// the I/O lane is idle in between.
+pub const EVERY: Duration = Duration::from_millis(2);
+
+/// How long after the slice a last answer is waited for.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long one `read` may wait before the clock is looked at.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// When requests are meant to be sent, and which of them count.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    start: Instant,
+    pub warm: Instant,
+    pub end: Instant,
+}
+
+impl Schedule {
+    pub fn starting(start: Instant, measured: Duration) -> Self {
+        let warm = start + WARM_UP;
+        Self {
+            start,
+            warm,
+            end: warm + measured,
+        }
+    }
+
+    /// The `k`-th intended time, if it is in the slice.
+    fn intended(&self, k: u32) -> Option<Instant> {
+        Some(self.start + EVERY * k).filter(|intended| *intended < self.end)
+    }
+}
+
+/// Nanoseconds.
+pub struct Latencies {
+    /// Of the requests *sent* after the warm-up.
+    pub from_send: Histogram<u64>,
+    /// Of the requests *due* after the warm-up, including the missed ones.
+    pub from_intended: Histogram<u64>,
+    /// Due, but not sent before the slice was over, since answers to earlier
+    /// ones were that late. `from_intended` has the time from when they were
+    /// due to the end of the slice: less than it would have been.
+    pub missed: u64,
+    /// Sent, and given up on: in both histograms, with less than it would have
+    /// been.
+    pub unanswered: u64,
+}
+
+impl Latencies {
+    pub fn none() -> Self {
+        Self {
+            from_send: empty_histogram(),
+            from_intended: empty_histogram(),
+            missed: 0,
+            unanswered: 0,
+        }
+    }
+
+    pub fn sample(self) -> Sample {
+        let mut sample = Sample::default();
+        sample.put("requests", "", self.from_send.len() as f64);
+        sample.put("missed", "", (self.missed + self.unanswered) as f64);
+        sample.put_latencies("from_send", self.from_send);
+        sample.put_latencies("from_intended", self.from_intended);
+        sample
+    }
+}
+
+fn record(histogram: &mut Histogram<u64>, from: Instant, to: Instant) {
+    histogram.saturating_record(to.saturating_duration_since(from).as_nanos() as u64);
+}
+
+pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&address, GRACE)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(GRACE))?;
+    Ok(stream)
+}
+
+/// Sends what the schedule says, until it ends.
+pub fn ask(mut stream: TcpStream, schedule: Schedule) -> io::Result<Latencies> {
+    let mut found = Latencies::none();
+    let mut k = 0;
+    while let Some(intended) = schedule.intended(k) {
+        sleep_until(intended);
+        let sent = Instant::now();
+        if sent >= schedule.end {
+            break;
+        }
+        let answered = round_trip(&mut stream, k, schedule.end + GRACE)?;
+        let seen = answered.unwrap_or_else(Instant::now);
+        if sent >= schedule.warm {
+            record(&mut found.from_send, sent, seen);
+        }
+        if intended >= schedule.warm {
+            record(&mut found.from_intended, intended, seen);
+        }
+        k += 1;
+        if answered.is_none() {
+            found.unanswered = 1;
+            break;
+        }
+    }
+    while let Some(intended) = schedule.intended(k) {
+        if intended >= schedule.warm {
+            record(&mut found.from_intended, intended, schedule.end);
+            found.missed += 1;
+        }
+        k += 1;
+    }
+    Ok(found)
+}
+
+/// When the answer was here; `None` if it was not by `deadline`.
+fn round_trip(stream: &mut TcpStream, k: u32, deadline: Instant) -> io::Result<Option<Instant>> {
+    let mut request = [0; MESSAGE];
+    request[..4].copy_from_slice(&k.to_le_bytes());
+    stream.write_all(&request)?;
+
+    let mut answer = [0; MESSAGE];
+    let mut filled = 0;
+    while filled < MESSAGE {
+        match stream.read(&mut answer[filled..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(n) => filled += n,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                if Instant::now() >= deadline {
+                    return Ok(None);
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let seen = Instant::now();
+    assert_eq!(answer, request, "an answer to another request");
+    Ok(Some(seen))
+}
