@@ -8,8 +8,9 @@
 //!   that thread only sets the lane's `closed` flag and sends [`Message::Shutdown`].
 //!   The control thread does the rest, in this order:
 //!   1. It closes the semaphores of the queue limits, so that every `Admit` resolves.
-//!   2. It closes every queued and suspended job, which resolves their tasks. So no
-//!      awaiter hangs, even if every worker is stuck in a job.
+//!   2. It closes every queued and suspended job with `CloseReason::ShutDown`, which
+//!      resolves their tasks. So no awaiter hangs, even if every worker is stuck in a
+//!      job. (A worker that pops a job first closes it itself.)
 //!   3. It shuts the workers down.
 //!   4. It starts a reaper thread that drops what the closed jobs had captured. A
 //!      destructor may block.

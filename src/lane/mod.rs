@@ -173,8 +173,8 @@ impl Lane {
             .collect()
     }
 
-    /// Closes all registered jobs in the same way. A registered job may be queued as
-    /// well, if its waker was called.
+    /// Closes the registered jobs in the same way, except those that run. A registered job
+    /// may be queued as well, if its waker was called.
     fn close_registered(&self) -> Vec<Arc<dyn Run>> {
         let jobs = self.registry.all();
         for job in &jobs {
@@ -183,7 +183,7 @@ impl Lane {
         jobs
     }
 
-    /// Drops the work of closed jobs. The caller or an earlier cancel has closed them.
+    /// Drops the work of those jobs that are closed, by the caller or an earlier cancel.
     fn discard(jobs: Vec<Arc<dyn Run>>) {
         for job in jobs {
             panics::run_hook(JOB_DESTRUCTOR, move || {

@@ -13,6 +13,8 @@
 //! - **A searching worker that finds a job** stops searching. If more jobs are queued,
 //!   it spawns the next drain job. So the workers wake one another, and the submitter
 //!   goes on after one wake-up.
+//! - **A worker that cannot drain**, since it waits inside another job, deactivates. If
+//!   an active worker is still needed, it broadcasts a drain job (see `rayon.rs`).
 //!
 //! The queue never holds a job without an active worker that will look for it. A
 //! submitter pushes and then reads the word. A searching worker that stops (with a job

@@ -153,7 +153,8 @@ impl Workers for Pool {
         None
     }
 
-    /// Wakes one worker; a worker that finds a job wakes the next one.
+    /// Wakes one worker, unless one is searching or all are active. A worker that finds a
+    /// job wakes the next one.
     fn notify(&self, level: &Level) {
         self.active.notify(|| self.spawn_drain(level));
     }
@@ -214,8 +215,8 @@ struct Broadcast {
     pause: Duration,
 }
 
-/// The only function that spawns drain jobs. So rayon calls each through the same
-/// frames, and its depth tells where it runs.
+/// The only function that spawns drain jobs that are not broadcast. So rayon calls each
+/// through the same frames, and its depth tells where it runs.
 #[inline(never)]
 fn spawn_drain(pool: &ThreadPool, job: DrainJob) {
     pool.spawn(move || run_drain(job));

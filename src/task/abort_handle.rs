@@ -1,4 +1,5 @@
-//! [`AbortHandle`]: cancels a job, and is not its `Task`.
+//! [`AbortHandle`]: cancels a job, and is not its `Task`. What a cancel does stands at the
+//! top of `task/mod.rs`.
 
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};

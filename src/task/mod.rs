@@ -11,8 +11,9 @@
 //!
 //! - *Queued*: the job is closed and its awaiter notified. The worker that pops it drops
 //!   the captures.
-//! - *Suspended*: the same; the job's Tokio task is woken, or the job is queued once
-//!   more, so that a thread of the lane drops the captures.
+//! - *Suspended*: the same. A thread of the lane drops the captures: on
+//!   `Backend::Runtime` the canceller wakes the job's Tokio task, on `Backend::Rayon` it
+//!   queues the job once more.
 //! - *Running*: a flag in its state. A future's runner finds it after the step and
 //!   drops the future. A closure sees it by `JobContext::checkpoint`.
 //!
@@ -108,8 +109,8 @@ pub(crate) trait Run: Cancel {
     fn run(self: Arc<Self>) -> StepEnd;
     /// Spawns a job that has not run yet as a task on `runtime`.
     fn spawn_on(self: Arc<Self>, runtime: &tokio::runtime::Handle) -> JoinHandle<()>;
-    /// Closes a job that is not running, and notifies its awaiter at once. The caller
-    /// then makes sure that [`discard`](Self::discard) is called.
+    /// Closes the job and notifies its awaiter at once; does nothing if the job runs or
+    /// has ended. The caller then makes sure that [`discard`](Self::discard) is called.
     fn close(&self, cause: CloseReason);
     /// Drops the work of a closed job. Several threads may call it.
     fn discard(&self);
