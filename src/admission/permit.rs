@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
 use crate::task::{
-    self, ClosureWork, ContextWork, Event, FutureWork, JobContext, Schedule, Task, Work,
+    self, Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with,
 };
 
 /// The right to submit one job, not yet used.
@@ -99,7 +99,7 @@ impl Permit {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.submit(ClosureWork::new(f))
+        self.submit(closure(f))
     }
 
     /// Submits a closure with this permit.
@@ -124,7 +124,7 @@ impl Permit {
         F: FnOnce(&JobContext) -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.submit(ContextWork::new(f))
+        self.submit(closure_with(f))
     }
 
     /// Submits a future with this permit.

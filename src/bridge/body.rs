@@ -13,8 +13,6 @@ use pin_project_lite::pin_project;
 use super::buffer::{BridgeError, Bridged, channel};
 use super::closing::this_runtime_is_closing;
 use super::pump::Pump;
-use super::stream;
-use crate::lane::Level;
 
 /// How many bytes of one body are read ahead by default: 2 MiB.
 ///
@@ -27,20 +25,6 @@ use crate::lane::Level;
 /// assert_eq!(twolane::DEFAULT_BODY_LIMIT, 2 * 1024 * 1024);
 /// ```
 pub const DEFAULT_BODY_LIMIT: usize = 2 * 1024 * 1024;
-
-/// `Handle::body_from_io`.
-pub(crate) fn from_io<B>(level: &Level, body: B, limit: usize) -> BridgedBody<B::Data, B::Error>
-where
-    B: Body + Send + 'static,
-    B::Data: Send + 'static,
-    B::Error: Send + 'static,
-{
-    let (bridged, pump) = bridge_body(body, limit);
-    if let Some(pump) = pump {
-        stream::pump_on_io(level, pump);
-    }
-    bridged
-}
 
 pub(crate) type BodyPump<B> = Pump<Frames<B>, fn(&FrameResult<B>) -> usize>;
 type FrameResult<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;

@@ -12,29 +12,15 @@ use http_body::Body;
 
 use super::body::{BridgedBody, bridge_body};
 use super::closing::this_runtime_is_closing;
-use super::spawn_io::{Tail, spawn_io_unless_gone};
-use crate::lane::Level;
-use crate::task::Task;
-
-/// `Handle::response_from_io`.
-pub(crate) fn from_io<F, B, E>(
-    level: &Level,
-    request: F,
-    body_limit: usize,
-) -> Task<Result<BridgedResponse<B>, E>>
-where
-    F: Future<Output = Result<Response<B>, E>> + Send + 'static,
-    B: Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Send,
-    E: Send + 'static,
-{
-    spawn_io_unless_gone(level, bridged(request, body_limit))
-}
+use super::spawn_io::Tail;
 
 pub(crate) type BridgedResponse<B> = Response<BridgedBody<<B as Body>::Data, <B as Body>::Error>>;
 
-async fn bridged<F, B, E>(request: F, body_limit: usize) -> (Result<BridgedResponse<B>, E>, Tail)
+/// Awaits `request` and bridges its body: for a task of the I/O lane.
+pub(crate) async fn bridged<F, B, E>(
+    request: F,
+    body_limit: usize,
+) -> (Result<BridgedResponse<B>, E>, Tail)
 where
     F: Future<Output = Result<Response<B>, E>>,
     B: Body + Send + 'static,

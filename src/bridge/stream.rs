@@ -43,7 +43,7 @@ where
     reader
 }
 
-pub(super) fn pump_on_io<S, W>(level: &Level, pump: Pump<S, W>)
+pub(crate) fn pump_on_io<S, W>(level: &Level, pump: Pump<S, W>)
 where
     S: Stream + Send + 'static,
     S::Item: Send + 'static,

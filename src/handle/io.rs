@@ -15,8 +15,8 @@ use crate::bridge::spawn_io::{self, Tailless};
 use crate::bridge::stream;
 #[cfg(feature = "http-body")]
 use crate::bridge::{
-    body::{self, BridgedBody},
-    response::{self, BridgedResponse},
+    body::{BridgedBody, bridge_body},
+    response::{BridgedResponse, bridged},
 };
 use crate::task::Task;
 
@@ -186,7 +186,11 @@ impl Handle {
         B::Data: Send + 'static,
         B::Error: Send + 'static,
     {
-        body::from_io(self.level(), body, limit)
+        let (bridged, pump) = bridge_body(body, limit);
+        if let Some(pump) = pump {
+            stream::pump_on_io(self.level(), pump);
+        }
+        bridged
     }
 
     /// Runs an HTTP request on the I/O lane.
@@ -242,6 +246,6 @@ impl Handle {
         B::Error: Send,
         E: Send + 'static,
     {
-        response::from_io(self.level(), request, body_limit)
+        spawn_io::spawn_io_unless_gone(self.level(), bridged(request, body_limit))
     }
 }

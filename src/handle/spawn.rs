@@ -9,7 +9,7 @@ use crate::backend::Backend;
 use crate::error::{CloseReason, JoinError};
 use crate::lane::{control, thread};
 use crate::panics;
-use crate::task::{ClosureWork, ContextWork, FutureWork, JobContext, Task};
+use crate::task::{FutureWork, JobContext, Task, closure, closure_with};
 
 impl Handle {
     /// Runs a closure on the CPU lane.
@@ -43,7 +43,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(self.level(), ClosureWork::new(f))
+        admission::submit(self.level(), closure(f))
     }
 
     /// Runs a closure on the CPU lane, and passes it a [`JobContext`].
@@ -70,7 +70,7 @@ impl Handle {
         F: FnOnce(&JobContext) -> T + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(self.level(), ContextWork::new(f))
+        admission::submit(self.level(), closure_with(f))
     }
 
     /// Runs a future on the CPU lane, which polls it there each time.
@@ -134,7 +134,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        admission::try_submit(self.level(), f, ClosureWork::new)
+        admission::try_submit(self.level(), f, closure)
     }
 
     /// Runs a future on the CPU lane, or returns it if the lane does not accept the job.

@@ -52,7 +52,7 @@ pub(crate) use schedule::{Event, RegistryKey, Schedule};
 use state::{Close, JoinInterest, Progress, State, ToIdle};
 use tokio_task::{ClosureTask, FutureTask};
 use work::AsLink;
-pub(crate) use work::{ClosureWork, ContextWork, FutureWork, Work};
+pub(crate) use work::{FutureWork, Work, closure, closure_with};
 
 /// Names, in the log, the values that a job drops at its end.
 pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";

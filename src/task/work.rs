@@ -30,52 +30,30 @@ pub(crate) trait Work: Send + Sized + 'static {
     }
 }
 
+/// A closure that may ask for the context of its job.
 pub(crate) struct ClosureWork<F>(F);
 
-impl<F> ClosureWork<F> {
-    pub(crate) fn new<T>(closure: F) -> Self
-    where
-        F: FnOnce() -> T,
-    {
-        warn_of_unpolled_future::<T>();
-        Self(closure)
-    }
+/// The work of a closure that needs no context.
+pub(crate) fn closure<F, T>(f: F) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> T>
+where
+    F: FnOnce() -> T,
+{
+    warn_of_unpolled_future::<T>();
+    ClosureWork(move |_: &dyn Fn() -> JobContext| f())
+}
+
+/// The work of a closure that gets the context of its job.
+pub(crate) fn closure_with<F, T>(f: F) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> T>
+where
+    F: FnOnce(&JobContext) -> T,
+{
+    warn_of_unpolled_future::<T>();
+    ClosureWork(move |context: &dyn Fn() -> JobContext| f(&context()))
 }
 
 impl<F, T> Work for ClosureWork<F>
 where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    type Output = T;
-    type Link = ();
-
-    fn step<S: Schedule, O>(
-        _: &Arc<Job<Self, S>>,
-        slot: &mut Slot<O, Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<T> {
-        let Self(closure) = slot.take_work().expect("a closure has one step");
-        Poll::Ready(closure())
-    }
-}
-
-/// A closure that gets the context of its job.
-pub(crate) struct ContextWork<F>(F);
-
-impl<F> ContextWork<F> {
-    pub(crate) fn new<T>(closure: F) -> Self
-    where
-        F: FnOnce(&JobContext) -> T,
-    {
-        warn_of_unpolled_future::<T>();
-        Self(closure)
-    }
-}
-
-impl<F, T> Work for ContextWork<F>
-where
-    F: FnOnce(&JobContext) -> T + Send + 'static,
+    F: FnOnce(&dyn Fn() -> JobContext) -> T + Send + 'static,
     T: Send + 'static,
 {
     type Output = T;
@@ -87,7 +65,7 @@ where
         _: &mut Context<'_>,
     ) -> Poll<T> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
-        Poll::Ready(closure(&JobContext::new(job.clone())))
+        Poll::Ready(closure(&|| JobContext::new(job.clone())))
     }
 }
 
