@@ -5,22 +5,22 @@ use std::thread;
 use std::time::Duration;
 
 pub struct Watchdog {
-    orders: Sender<Option<(String, Duration)>>,
+    bounds: Sender<Option<(String, Duration)>>,
 }
 
 impl Watchdog {
     pub fn start() -> Self {
-        let (orders, mailbox) = mpsc::channel::<Option<(String, Duration)>>();
+        let (bounds, receiver) = mpsc::channel::<Option<(String, Duration)>>();
         thread::spawn(move || {
-            let mut next = mailbox.recv();
+            let mut next = receiver.recv();
             // An error is the end of the bench.
-            while let Ok(order) = next {
-                let Some((what, bound)) = order else {
-                    next = mailbox.recv();
+            while let Ok(bound_of) = next {
+                let Some((what, bound)) = bound_of else {
+                    next = receiver.recv();
                     continue;
                 };
-                next = match mailbox.recv_timeout(bound) {
-                    Ok(order) => Ok(order),
+                next = match receiver.recv_timeout(bound) {
+                    Ok(bound_of) => Ok(bound_of),
                     Err(RecvTimeoutError::Disconnected) => return,
                     Err(RecvTimeoutError::Timeout) => {
                         eprintln!("{what}: not done after {bound:?}, given up");
@@ -30,15 +30,15 @@ impl Watchdog {
                 };
             }
         });
-        Self { orders }
+        Self { bounds }
     }
 
     /// Aborts the process unless `what` ends within `bound`.
     pub fn allow(&self, what: String, bound: Duration) {
-        self.orders.send(Some((what, bound))).unwrap();
+        self.bounds.send(Some((what, bound))).unwrap();
     }
 
     pub fn rest(&self) {
-        self.orders.send(None).unwrap();
+        self.bounds.send(None).unwrap();
     }
 }

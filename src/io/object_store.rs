@@ -23,20 +23,12 @@ use crate::handle::Handle;
 /// # Examples
 ///
 /// ```
-/// # #[cfg(feature = "object_store_0_14")]
-/// # #[tokio::main] async fn main() {
-/// # use object_store_0_14 as object_store;
-/// # use object_store::client::{HttpClient, HttpConnector, ClientOptions};
-/// # #[derive(Debug)] struct ReqwestConnector; // object_store's own is behind its features
-/// # impl HttpConnector for ReqwestConnector {
-/// #     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> { todo!() }
-/// # }
 /// use twolane::{CpuRuntime, IoConnector};
-/// let cpu = CpuRuntime::new().unwrap();
-/// let connector = IoConnector::new(ReqwestConnector, &cpu);
-/// // ... and `AmazonS3Builder::new().with_http_connector(connector)`
-/// # }
-/// # #[cfg(not(feature = "object_store_0_14"))] fn main() {}
+/// // `connector` is object_store's `ReqwestConnector`, or one of your own. The result is
+/// // for `with_http_connector` of a store's builder.
+/// fn on_io_lane<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
+///     IoConnector::new(connector, cpu)
+/// }
 /// ```
 #[derive(Clone, Debug)]
 pub struct IoConnector<C> {

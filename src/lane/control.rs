@@ -22,7 +22,8 @@
 //! - **Threads of a priority that is used for the first time.** A launcher thread starts
 //!   them, and waits for the user's start hooks.
 //! - **Retries.** A drain job that its worker could not use is broadcast again after a
-//!   pause; see `pool/rayon.rs`.
+//!   pause; see `pool/rayon.rs`. (Where the lane has ended meanwhile, the call finds no
+//!   pool and does nothing.)
 //!
 //! No user destructor runs on the control thread, with two exceptions: the reaper
 //! thread could not be started, or all lane threads have ended and the callbacks that

@@ -54,7 +54,7 @@ fn captures_of_what_was_cancelled_before_a_shutdown() {
 /// Such a job's captures were dropped by the control thread outside of any `catch`: it
 /// died, and a shutdown was over before the running job.
 #[test]
-fn captures_that_panic_leave_the_warden_alive() {
+fn captures_that_panic_leave_the_control_thread_alive() {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = lanes(backend, 1);
