@@ -5,6 +5,7 @@
 //! | Why is a request late on a runtime that has nothing else to do? | [`stall`] |
 //! | How does a small job pass a long queue? Why does the I/O lane always get a core? | [`late_job`] |
 //! | How do I use object_store or DataFusion? | [`object_store`] |
+//! | How do I use a database, Redis, gRPC or another client in a job? | [`clients`] |
 //! | What happens with more load than the lane can serve? How do I cancel work? | [`overload`] |
 //! | In which order do I shut down, and what becomes of each job? | [`shutdown`] |
 //! | What changes under a CPU quota? | [`containers`] |
@@ -29,6 +30,7 @@ macro_rules! pages {
         /// [late_job]: crate::guide::late_job
         /// [late_job_nice]: crate::guide::late_job#why-these-nice-values
         /// [object_store]: crate::guide::object_store
+        /// [clients]: crate::guide::clients
         /// [overload]: crate::guide::overload
         /// [shutdown]: crate::guide::shutdown
         /// [containers]: crate::guide::containers
@@ -45,6 +47,7 @@ pages! {
     stall: "../docs/stall.md";
     late_job: "../docs/late_job.md";
     object_store: "../docs/object_store.md" if "object_store_0_14";
+    clients: "../docs/clients.md" if "object_store_0_14";
     overload: "../docs/overload.md";
     shutdown: "../docs/shutdown.md";
     containers: "../docs/containers.md";

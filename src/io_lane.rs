@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::Poll;
 
-use tokio::runtime::Handle;
+use tokio::runtime::{EnterGuard, Handle};
 use tokio::task::AbortHandle;
 
 use crate::guard::on_drop;
@@ -89,6 +89,15 @@ impl IoLane {
         } else {
             IoLaneState::NotDriven
         }
+    }
+}
+
+/// Enters the context of `runtime`, for a destructor. `None` while this thread ends:
+/// [`Handle::enter`] would panic.
+pub(crate) fn enter_for_drop(runtime: &Handle) -> Option<EnterGuard<'_>> {
+    match Handle::try_current() {
+        Err(error) if error.is_thread_local_destroyed() => None,
+        _ => Some(runtime.enter()),
     }
 }
 

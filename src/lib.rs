@@ -51,8 +51,8 @@
 //! | a client that always uses the I/O lane | [`IoLayer`] for tower services (hyper-util, tonic), [`IoConnector`] for object_store |
 //! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](Handle::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
-//! | a client, pool or connection to be made inside a job | [`in_io_context`], or [`spawn_io`] |
-//! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`Backend::Runtime`] |
+//! | a client, connection or transaction that a job keeps and uses | [`OnIo`]; [`SharedOnIo`] if many jobs share it |
+//! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
 //! | a small job that must not wait for a queue of large ones | [`with_priority`](Handle::with_priority)[`(Priority::High)`](Priority) |
 //! | bulk work that may wait: compactions, re-indexing | `with_priority(Priority::Low)` |
 //! | more load than the lane can serve | [`Builder::queue_limit`]: [`try_spawn_cpu`](Handle::try_spawn_cpu) sheds it, [`admit`](Handle::admit) holds it back |
@@ -156,10 +156,11 @@ pub use backend::Backend;
 #[cfg(feature = "http-body")]
 pub use bridge::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 pub use bridge::buffer::{BridgeError, Bridged};
-pub use bridge::in_context::InIoContext;
+pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
+pub use bridge::on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
 pub use build_error::BuildError;
 pub use error::JoinError;
-pub use handle::{EnterGuard, Handle, NoCurrentHandle, in_io_context, spawn_cpu, spawn_io};
+pub use handle::{EnterGuard, Handle, NoCurrentHandle, spawn_cpu, spawn_io};
 #[cfg(any(feature = "object_store_0_13", feature = "object_store_0_14"))]
 pub use io::object_store::IoConnector;
 #[cfg(feature = "reqwest")]

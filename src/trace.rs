@@ -74,3 +74,27 @@ pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
          its I/O runtime is gone, or there are no threads. Keep the tasks of jobs that matter"
     );
 }
+
+/// A value was to be dropped by a task of the I/O lane, whose runtime is gone.
+pub(crate) fn warn_of_value_without_lane(_value: &str) {
+    log!(
+        warn,
+        value = _value,
+        "a value of an OnIo is dropped after the end of its I/O runtime: what its destructor \
+         spawns never runs. Drop it, or await OnIo::take, before the runtime ends"
+    );
+}
+
+/// A thread of the I/O runtime runs a worker of the CPU lane. Logged once per process.
+pub(crate) fn warn_of_block_in_place() {
+    #[cfg(feature = "tracing")]
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    #[cfg(feature = "tracing")]
+    ONCE.call_once(|| {
+        log!(
+            warn,
+            "a job called tokio::task::block_in_place: the lane's worker goes on in a thread of \
+             the I/O runtime's blocking pool. Call it in a future inside in_cpu_context"
+        );
+    });
+}

@@ -10,7 +10,7 @@ use tracing::span::Id;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
-use twolane::{Backend, Priority, Task};
+use twolane::{Priority, Task};
 
 /// The process's own subscriber: the lane's helpers have no other.
 struct Tap;
@@ -158,7 +158,7 @@ fn a_subscriber_that_panics_when_a_jobs_span_closes() {
     }
 }
 
-/// With their number; in one line, where the lane drops them at once.
+/// With their number, in one line, while every thread is stuck.
 #[test]
 fn detached_jobs_that_a_shutdown_drops() {
     let _limit = time_limit();
@@ -190,18 +190,10 @@ fn detached_jobs_that_a_shutdown_drops() {
         stuck.detach();
 
         let over = cpu.shutdown();
-        let lost = || {
-            let line = log.next();
-            assert!(
-                line.starts_with("WARN twolane: detached jobs were dropped"),
-                "{line}"
-            );
-            let (_, jobs) = line.split_once("jobs=").expect(&line);
-            jobs.trim_end().parse::<usize>().unwrap()
-        };
-        if backend == Backend::Rayon {
-            assert_eq!(lost(), 21);
-        }
+        let line = log.next();
+        let expected = "WARN twolane: detached jobs were dropped";
+        assert!(line.starts_with(expected), "{line}");
+        assert!(line.contains("jobs=21 "), "{line}");
         for task in awaited {
             assert!(task.wait().unwrap_err().is_shutdown());
         }
@@ -209,14 +201,6 @@ fn detached_jobs_that_a_shutdown_drops() {
         let_low_go.send(()).unwrap();
         low_stuck.wait().unwrap();
         assert_eq!(over.wait(), 0);
-        if backend == Backend::Runtime {
-            // Tokio has dropped them when the threads were free, each set of threads
-            // its own, while the control thread looked now and then.
-            let mut left = 21;
-            while left > 0 {
-                left -= lost();
-            }
-        }
         assert!(log.is_silent(), "{backend:?}");
     }
 }
@@ -242,6 +226,57 @@ fn jobs_that_are_detached_when_it_is_too_late() {
         assert!(log.next().contains("jobs=1 "));
         cancelled.detach();
         drop(cpu.spawn_cpu(|| ()));
+        assert!(log.is_silent());
+    }
+}
+
+/// The value of an `OnIo` has a destructor that no task can report on.
+#[test]
+fn the_drop_of_a_value_on_the_io_lane() {
+    struct Panics;
+    impl Drop for Panics {
+        fn drop(&mut self) {
+            panic!("of a destructor");
+        }
+    }
+    struct Connection(Sender<()>);
+    impl Drop for Connection {
+        fn drop(&mut self) {
+            self.0.send(()).unwrap();
+        }
+    }
+    let _limit = time_limit();
+    let log = Log::listen();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let handle = cpu.handle();
+        let expect_panic = || {
+            let line = log.next();
+            let expected = "ERROR twolane: the destructor of a value on the I/O lane panicked";
+            assert!(line.starts_with(expected), "{line}");
+            assert!(line.contains("of a destructor"), "{line}");
+        };
+        drop(handle.on_io(Panics));
+        expect_panic();
+        let (dropped, drops) = mpsc::channel();
+        drop(handle.on_io(Connection(dropped.clone())));
+        drops.recv().unwrap();
+        assert!(log.is_silent());
+
+        let connection = handle.on_io(Connection(dropped));
+        let panics = handle.on_io(Panics);
+        drop(io);
+        let expect_warning = |name: &str| {
+            let line = log.next();
+            let expected = "WARN twolane: a value of an OnIo is dropped after the end";
+            assert!(line.starts_with(expected) && line.contains(name), "{line}");
+        };
+        drop(connection);
+        drops.recv().unwrap();
+        expect_warning("Connection");
+        drop(panics);
+        expect_warning("Panics");
+        expect_panic();
         assert!(log.is_silent());
     }
 }

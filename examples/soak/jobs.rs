@@ -179,7 +179,15 @@ impl Job {
             Kind::LaneSleep => {
                 tokio::time::sleep(Duration::from_micros(self.rng.u64(..1_500))).await;
             }
-            Kind::TokioSpawn => drop(tokio::spawn(tokio::task::yield_now()).await),
+            Kind::TokioSpawn => {
+                let spawns = async { drop(tokio::spawn(tokio::task::yield_now()).await) };
+                if self.captures.ledger.plan.on_rayon() || self.rng.bool() {
+                    spawns.await;
+                } else {
+                    // Beside the jobs.
+                    twolane::in_cpu_context(spawns).await;
+                }
+            }
             Kind::Channel => {
                 if let Extra::Wait(wait) = self.extra() {
                     // An error: the sender is gone.

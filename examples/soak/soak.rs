@@ -63,6 +63,9 @@ impl Soak {
         let io = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("soak-io")
+            // A round waits until the threads that it caused have ended. A job's
+            // `spawn_blocking` or `block_in_place` causes them in this runtime's pool.
+            .thread_keep_alive(Duration::from_millis(1))
             .enable_all()
             .build()
             .expect("an I/O runtime");

@@ -87,6 +87,6 @@ fn take_on<W: Work>(
     }
     let job = Job::new(level.clone(), work, extras);
     job.submitted();
-    let tokio = level.submit(job.clone());
-    Task::new(job, tokio)
+    level.enqueue(job.clone());
+    Task::new(job)
 }

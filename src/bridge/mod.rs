@@ -6,7 +6,8 @@ pub(crate) mod body;
 pub(crate) mod buffer;
 #[cfg(feature = "http-body")]
 mod closing;
-pub(crate) mod in_context;
+pub(crate) mod in_cpu_context;
+pub(crate) mod on_io;
 mod pump;
 #[cfg(feature = "http-body")]
 pub(crate) mod response;

@@ -15,6 +15,7 @@ use pin_project_lite::pin_project;
 use tokio::task::AbortHandle;
 
 use crate::error::{CloseReason, JoinError};
+use crate::io_lane::enter_for_drop;
 use crate::lane::inherit;
 use crate::lane::thread::Inherited;
 use crate::lane::{Level, thread};
@@ -81,7 +82,7 @@ where
     let spawned = level.lane().io.handle().spawn(runner);
     // It cannot have been cancelled yet: its `Task` is made below.
     job.abort.get_or_init(|| spawned.abort_handle());
-    Task::new(job, None)
+    Task::new(job)
 }
 
 struct IoJob<T> {
@@ -191,6 +192,9 @@ where
 
 impl<F, T> Drop for Runner<F, T> {
     fn drop(&mut self) {
+        // A runtime that is gone drops the runner on the submitter's thread.
+        let level = self.level.clone();
+        let _io = enter_for_drop(level.lane().io.handle());
         panics::run_hook(DESTRUCTOR, || {
             self.inside(|this| {
                 panics::drop_quietly(DESTRUCTOR, this.head.take());

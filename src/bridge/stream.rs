@@ -10,7 +10,7 @@ use crate::lane::Level;
 use crate::task::FutureWork;
 
 /// The unit of a stream, as errors name it: the `size` of the caller defines it.
-const UNIT: &str = "units of `size`";
+pub(super) const UNIT: &str = "units of `size`";
 
 /// `Handle::stream_from_io`.
 pub(crate) fn from_io<S, W>(level: &Level, stream: S, limit: usize, size: W) -> Bridged<S::Item>

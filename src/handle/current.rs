@@ -6,7 +6,7 @@ use std::future::Future;
 use std::marker::PhantomData;
 
 use super::Handle;
-use crate::bridge::in_context::InIoContext;
+use crate::bridge::on_io::{OnIo, SharedOnIo};
 use crate::lane::thread;
 use crate::task::Task;
 
@@ -20,9 +20,9 @@ impl Handle {
     /// A job has a current handle, at the job's own [`Priority`](crate::Priority). So
     /// has code that the job passes to `spawn_io` or to `rayon::join`. Code that the
     /// job starts with `tokio::spawn`, `spawn_blocking` or on a thread of its own has
-    /// none; with [`Backend::Runtime`](crate::Backend::Runtime) the first two have
-    /// one. A request handler on the I/O lane has none either. There, keep a handle in
-    /// the application's state, or set the process's default.
+    /// none; inside [`in_cpu_context`](crate::in_cpu_context) the first two have one. A
+    /// request handler on the I/O lane has none either. There, keep a handle in the
+    /// application's state, or set the process's default.
     ///
     /// # Panics
     ///
@@ -155,30 +155,54 @@ where
     Handle::current().spawn_io(future)
 }
 
-/// [`Handle::in_io_context`] on the current handle.
-///
-/// # Panics
-///
-/// If there is no current handle; see [`Handle::try_current`].
-///
-/// # Examples
-///
-/// ```
-/// # #[tokio::main] async fn main() {
-/// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let slept = cpu.spawn(async {
-///     twolane::in_io_context(|| tokio::time::sleep(std::time::Duration::from_millis(1))).await
-/// });
-/// slept.await.unwrap();
-/// # }
-/// ```
-#[track_caller]
-pub fn in_io_context<M, F>(make: M) -> InIoContext<F>
-where
-    M: FnOnce() -> F,
-    F: Future,
-{
-    Handle::current().in_io_context(make)
+impl<T: Send + 'static> OnIo<T> {
+    /// [`Handle::on_io`] on the current handle.
+    ///
+    /// Call it where the value is made: in [`spawn_io`], or in [`with`](Self::with) of another
+    /// `OnIo`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no current handle; see [`Handle::try_current`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use tokio::net::TcpListener;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let bound = cpu.spawn_io(async { TcpListener::bind("127.0.0.1:0").await.map(twolane::OnIo::new) });
+    /// let mut listener = bound.await.unwrap().unwrap();
+    /// assert!(listener.with(async |listener| listener.local_addr()).await.unwrap().is_ok());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn new(value: T) -> Self {
+        Handle::current().on_io(value)
+    }
+}
+
+impl<T: Clone + Send + 'static> SharedOnIo<T> {
+    /// [`OnIo::new`], and then [`OnIo::shared`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no current handle; see [`Handle::try_current`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let (sender, _) = tokio::sync::broadcast::channel::<u8>(8);
+    /// let sender = cpu.spawn_io(async { twolane::SharedOnIo::new(sender) }).await.unwrap();
+    /// assert!(sender.with(async |sender| sender.send(1)).await.unwrap().is_err()); // no receiver
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn new(value: T) -> Self {
+        OnIo::new(value).shared()
+    }
 }
 
 /// The error of a thread that has no current [`Handle`](crate::Handle).

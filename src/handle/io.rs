@@ -10,7 +10,7 @@ use http_body::Body;
 
 use super::Handle;
 use crate::bridge::buffer::Bridged;
-use crate::bridge::in_context::InIoContext;
+use crate::bridge::on_io::OnIo;
 use crate::bridge::spawn_io::{self, Tailless};
 use crate::bridge::stream;
 #[cfg(feature = "http-body")]
@@ -54,36 +54,20 @@ impl Handle {
         spawn_io::spawn_io(self.level(), Tailless { future })
     }
 
-    /// Makes a future that is polled here, inside the I/O runtime's context.
-    ///
-    /// `make` runs inside that context, and so do each poll and the drop. So what the
-    /// future opens belongs to the I/O lane, while its own code runs where it is awaited.
-    ///
-    /// Use it to make a client, a connection or a timer inside a job on
-    /// [`Backend::Runtime`](crate::Backend::Runtime), or on another Tokio runtime,
-    /// without a hop. **Not for requests**: the thread that polls the request may be
-    /// busy, and requests that share its connection then wait too. Use
-    /// [`spawn_io`](Self::spawn_io) for requests.
+    /// Keeps a value on the I/O lane; the returned [`OnIo`] uses it there and drops it there.
     ///
     /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// use twolane::{Backend, CpuRuntime};
-    /// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build().unwrap();
-    /// let handle = cpu.handle();
-    /// let bound = cpu.spawn(async move {
-    ///     handle.in_io_context(|| tokio::net::TcpListener::bind("127.0.0.1:0")).await
-    /// });
-    /// assert!(bound.await.unwrap().is_ok());
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let timer = tokio::time::interval(std::time::Duration::from_millis(1));
+    /// let mut timer = cpu.handle().on_io(timer);
+    /// timer.with(async |timer| timer.tick().await).await.unwrap();
     /// # }
     /// ```
-    pub fn in_io_context<M, F>(&self, make: M) -> InIoContext<F>
-    where
-        M: FnOnce() -> F,
-        F: Future,
-    {
-        InIoContext::new(self.io_handle().clone(), make)
+    pub fn on_io<T: Send + 'static>(&self, value: T) -> OnIo<T> {
+        OnIo::on(self.level().clone(), value)
     }
 
     /// Polls `stream` on the I/O lane, and yields its items to the reader here.
@@ -135,6 +119,10 @@ impl Handle {
     ///
     /// As [`stream_from_io`](Self::stream_from_io). The stream is also refused if the
     /// priority's queue has a [limit](crate::Builder::queue_limit) and is full.
+    ///
+    /// Do not end a request at such an error: the server would take the part before it
+    /// for the whole. A body passes the error on. For a client of plain messages see
+    /// [tonic](crate::guide::clients#tonic-messages-that-are-computed).
     ///
     /// # Examples
     ///

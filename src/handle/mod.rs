@@ -13,7 +13,7 @@ use crate::lane::Level;
 use crate::metrics::Metrics;
 use crate::os::nice;
 use crate::priority::Priority;
-pub use current::{EnterGuard, NoCurrentHandle, in_io_context, spawn_cpu, spawn_io};
+pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 
 /// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
 ///
@@ -26,7 +26,7 @@ pub use current::{EnterGuard, NoCurrentHandle, in_io_context, spawn_cpu, spawn_i
 /// | [`spawn_cpu_with`](Self::spawn_cpu_with) | the same, and it asks whether it is still wanted | the same |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
-/// | [`in_io_context`](Self::in_io_context) | making I/O objects that are polled elsewhere | nothing; no hop |
+/// | [`on_io`](Self::on_io) | a client, a connection or a transaction that a job keeps | a hop for each call |
 /// | [`install`](Self::install) | a closure that borrows, from a plain thread | blocks the caller |
 ///
 /// The guide has the measurements, and the smallest piece of work that is worth an

@@ -76,8 +76,9 @@ impl Handle {
     /// Runs a future on the CPU lane, which polls it there each time.
     ///
     /// Use it for futures that compute between their `.await`s. Their I/O should go
-    /// through [`spawn_io`](Self::spawn_io) or an adapter. [`Backend`] says what happens
-    /// otherwise.
+    /// through [`spawn_io`](Self::spawn_io), an [`OnIo`](crate::OnIo) or an adapter
+    /// ([your client](crate::guide::clients)). A future that holds a connection of a pool
+    /// while it computes, or waits for one in the pool's queue, keeps it from all others.
     ///
     /// # Errors
     ///

@@ -30,15 +30,17 @@ type BoxError = Box<dyn Error + Send + Sync>;
 ///   clone is ready. So a limit inside this layer delays the response, and does not
 ///   show in `poll_ready`, which is always ready. A limit outside of this layer works
 ///   as usual.
-/// - A service that starts background tasks when it is made (tonic's `Channel`) should
-///   be made on the I/O lane too, by [`in_io_context`](Handle::in_io_context) or
-///   [`spawn_io`](Handle::spawn_io). If jobs share its connection, that alone is not
-///   enough: bodies that busy jobs don't read fill the HTTP/2 window of the connection,
+/// - A service that starts background tasks when it is made (tonic's `Channel`) may be
+///   made in a job or on the I/O lane: its tasks belong to the I/O lane. If jobs share
+///   its connection, that alone is not enough: bodies that busy jobs don't read fill the HTTP/2 window of the connection,
 ///   and all its requests wait. This layer reads these bodies ahead, up to
 ///   [`body_limit`](Self::body_limit).
 /// - The request starts at the call, even if the future is never polled. Its body is
-///   polled on the I/O lane too. If that is much work (tonic encodes a message there),
-///   make the body a [`stream_from_cpu`](Handle::stream_from_cpu).
+///   polled on the I/O lane too, at first by the connection's own task. So a body that
+///   computes, such as a stream of messages given to tonic, delays all requests of the
+///   connection: compute it by [`stream_from_cpu`](Handle::stream_from_cpu). What a
+///   tonic call does with the errors of that stream is in
+///   [the guide](crate::guide::clients#tonic-messages-that-are-computed).
 /// - It serves both lanes, and goes on when the CPU lane is shut down. A request ends
 ///   when it is complete, when the I/O runtime ends, or when its future is dropped.
 ///

@@ -4,8 +4,8 @@
 //! `pool/idle.rs` decides which one has to wake, and `pool/drain.rs` wakes it. A worker
 //! pops the job and calls [`Run::run`]. A future that is not ready is suspended. It
 //! is in no queue, but in the lane's registry, so that a shutdown finds it. Its waker
-//! calls [`Level::enqueue`] again. (On `Backend::Runtime` a job is a Tokio task
-//! instead; see `pool/tokio.rs`.)
+//! calls [`Level::enqueue`] again. (On `Backend::Runtime`, `pool/tokio.rs` wakes the
+//! workers.)
 //!
 //! **The threads start with the first job.** A submitter may be an I/O worker, so it
 //! must not wait for threads to start:
@@ -26,7 +26,6 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
 
 use super::control::Message;
 use super::counters::Counters;
@@ -34,7 +33,6 @@ use super::inherit;
 use super::queue::RunQueue;
 use super::thread::Inherited;
 use super::{Lane, Workers, thread};
-use crate::backend::Backend;
 use crate::error::CloseReason;
 use crate::metrics::Metrics;
 #[cfg(feature = "metrics")]
@@ -114,15 +112,8 @@ impl Level {
         self.state().workers.get().map(|workers| &**workers)
     }
 
-    /// Returns the job's Tokio task, if it is one.
-    pub(crate) fn submit(&self, job: Arc<dyn Run>) -> Option<JoinHandle<()>> {
-        match self.workers() {
-            Some(workers) => workers.submit(self, job),
-            None => {
-                self.enqueue(job);
-                None
-            }
-        }
+    pub(crate) fn queued(&self) -> usize {
+        self.state().queue.len()
     }
 
     pub(crate) fn has_queued(&self) -> bool {
@@ -209,11 +200,6 @@ impl Schedule for Level {
 
     fn unregister(&self, key: RegistryKey) {
         self.lane.registry.remove(key);
-    }
-
-    fn registers_awaited(&self) -> bool {
-        // On that backend, Tokio holds the suspended jobs.
-        self.lane.settings.backend == Backend::Runtime
     }
 
     fn throttle(&self, is_over: impl Fn() -> bool) {

@@ -12,7 +12,9 @@
 //!   that the control thread closes the queue once more. If the control thread has
 //!   ended, the pushing thread closes the queue itself.
 //! - An active worker that puts back the job that it has just run does not look at
-//!   `closed`. It goes on to pop jobs until the queue is empty.
+//!   `closed`. It goes on to pop jobs until the queue is empty. (A drain task of
+//!   `Backend::Runtime` may be dropped before. The job has been suspended, so it is
+//!   registered.)
 //! - A worker looks at `closed` after it has suspended a job (`Job::suspend`, in `task/step.rs`).
 //! - A running closure cannot be stopped. Its task resolves when it returns.
 //!
@@ -38,7 +40,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::CloseReason;
-use crate::io_lane::IoLane;
+use crate::io_lane::{IoLane, enter_for_drop};
 use crate::os::nice;
 use crate::os::throttle::Throttle;
 use crate::panics;
@@ -210,6 +212,8 @@ impl Lane {
 
     /// Closes the queued jobs and drops their work, on this thread.
     fn reap_queued(&self) {
+        // This may be any thread.
+        let _io = enter_for_drop(self.io.handle());
         Self::discard(self.close_queued());
         self.report_lost();
     }

@@ -57,6 +57,10 @@ impl RunQueue {
         self.ready.pop().or_else(|| self.yielded.pop())
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.ready.len() + self.yielded.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.yielded.is_empty()
     }

@@ -1,14 +1,10 @@
-//! The jobs of a lane that may be in none of its queues, so that a shutdown finds them.
-//! On `Backend::Rayon` these are the futures that have been suspended at least once and
-//! have not ended. On `Backend::Runtime` these are the jobs whose tasks have had to wait
-//! for them (see `pool/tokio.rs`).
+//! The jobs of a lane that may be in none of its queues, so that a shutdown finds them:
+//! the futures that have been suspended at least once and have not ended.
 //!
 //! The registry has shards, and a thread's number selects its shard, so that threads
 //! seldom wait for the same lock. The threads of each priority have their own group of
 //! shards, and all other threads share one group. So an I/O thread does not wait for a
-//! lock that a thread with a higher nice value holds. There is one exception: a
-//! task that first waited on a lane thread, and later moves to an I/O thread. When the
-//! I/O thread finishes or drops it, it takes the lock of that lane thread's shard.
+//! lock that a thread with a higher nice value holds.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -133,6 +133,19 @@ pub(crate) fn leave_level() -> Option<Level> {
     .flatten()
 }
 
+/// Replaces the level of this thread, and its index among that level's workers.
+pub(crate) fn replace_level(
+    with: Option<(Level, Option<usize>)>,
+) -> Option<(Level, Option<usize>)> {
+    let (level, worker) = with.map_or((None, None), |(level, worker)| (Some(level), worker));
+    with_thread(|thread| {
+        let worker = thread.worker.replace(worker);
+        let level = thread.own.replace(level)?;
+        Some((level, worker))
+    })
+    .flatten()
+}
+
 pub(super) fn worker() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }
@@ -156,6 +169,16 @@ pub(super) fn inherited() -> Inherited {
 
 pub(super) fn set_inherited(inherited: Inherited) -> Inherited {
     with_thread(|thread| thread.inherited.replace(inherited)).unwrap_or_default()
+}
+
+/// The level that this thread belongs to.
+pub(crate) fn own() -> Option<Level> {
+    ask_own(Level::clone)
+}
+
+/// Whether this thread belongs to a level of any lane.
+pub(crate) fn has_level() -> bool {
+    ask_own(|_| ()).is_some()
 }
 
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same

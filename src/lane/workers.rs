@@ -5,19 +5,14 @@
 use std::io;
 use std::sync::Arc;
 
-use tokio::task::JoinHandle;
-
 use super::Level;
 use super::hooks::ThreadHooks;
 use crate::backend::Backend;
 use crate::os::nice::Niceness;
 use crate::priority::Priority;
-use crate::task::Run;
 
 /// The threads that serve a level.
 pub(crate) trait Workers: Send + Sync {
-    /// Queues a new job, or makes a Tokio task of it and returns that task's handle.
-    fn submit(&self, level: &Level, job: Arc<dyn Run>) -> Option<JoinHandle<()>>;
     /// Called after a job was queued and a fence: makes sure that a worker pops it.
     fn notify(&self, level: &Level);
     /// The same for all jobs that are queued.
@@ -27,6 +22,11 @@ pub(crate) trait Workers: Send + Sync {
     /// Runs `f` in the rayon pool while the caller waits. Returns false if there is no
     /// pool, or if it is shut down.
     fn install(&self, _f: &mut (dyn FnMut() + Send)) -> bool {
+        false
+    }
+    /// Runs `f` inside the context of the Tokio runtime whose workers these are. Returns
+    /// false if there is none.
+    fn in_context(&self, _f: &mut dyn FnMut()) -> bool {
         false
     }
     /// Lets the threads end once they have nothing left to do. May block for a moment,

@@ -54,9 +54,7 @@ pub struct Metrics {
     pub queued: u64,
     /// Jobs that a thread runs now.
     pub running: u64,
-    /// Futures that wait for something now. On
-    /// [`Backend::Runtime`](crate::Backend::Runtime) also futures that were woken and have
-    /// not been polled yet.
+    /// Futures that wait for something now.
     pub suspended: u64,
     /// Jobs that ended with an output, even if no awaiter took it. Also closures that
     /// returned early because of a `checkpoint`.
@@ -73,9 +71,8 @@ pub struct Metrics {
     /// How long jobs waited in the queue before each of their steps.
     ///
     /// The wait is from the submission, or from the wake-up of a suspended future, to the
-    /// step (not on [`Backend::Runtime`](crate::Backend::Runtime) after a wake-up: Tokio
-    /// queues it). Longer waits than 2.4 hours count as 2.4 hours. The wait of `admit` is
-    /// not included. Feature `metrics`.
+    /// step. Longer waits than 2.4 hours count as 2.4 hours. The wait of `admit` is not
+    /// included. Feature `metrics`.
     #[cfg(feature = "metrics")]
     pub queue_wait: DurationHistogram,
     /// How long steps took: each run of a closure, each poll of a future. Feature

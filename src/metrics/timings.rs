@@ -46,8 +46,7 @@ impl Timings {
         queued_at.store(now(), Relaxed);
     }
 
-    /// Begins a step of that job, and adds its wait. (On `Backend::Runtime`, Tokio queues
-    /// a future that was woken, so its wait is not known: the stored time is 0.)
+    /// Begins a step of that job, and adds its wait.
     pub(crate) fn begin(&self, queued_at: &AtomicU64) -> Instant {
         let at = queued_at.load(Relaxed);
         if at != 0 {

@@ -30,7 +30,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ::tokio::task::JoinHandle;
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::drain::{ActiveWorkers, is_draining};
@@ -38,7 +37,6 @@ use super::stack;
 use crate::lane::control::Message;
 use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::panics;
-use crate::task::{Run, Schedule};
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -148,11 +146,6 @@ impl Pool {
 }
 
 impl Workers for Pool {
-    fn submit(&self, level: &Level, job: Arc<dyn Run>) -> Option<JoinHandle<()>> {
-        level.enqueue(job);
-        None
-    }
-
     /// Wakes one worker, unless one is searching or all are active. A worker that finds a
     /// job wakes the next one.
     fn notify(&self, level: &Level) {

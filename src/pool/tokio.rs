@@ -1,43 +1,55 @@
 //! The other backend: a dedicated Tokio runtime, with timers and without an I/O driver.
 //! It is for futures that call `tokio::spawn` on CPU-heavy parts of themselves.
 //!
-//! Each job is one Tokio task with the job inside, and a future's wake-up is Tokio's
-//! own. So Tokio decides the order of the jobs, and also of the tasks that jobs spawn
-//! with `tokio::spawn`. The lane's queue holds only jobs that were submitted before the
-//! threads had started.
+//! Jobs stay in the lane's own queue, as on the rayon backend. The lane spawns *drain
+//! tasks* on the runtime: a Tokio task that runs one step of a job in each poll, as long
+//! as there are jobs ([`DrainTask`]). So Tokio decides when a worker turns to the lane's
+//! jobs and when to the tasks that jobs have spawned, and the lane's queue decides which
+//! job is next. This matters to a future that was woken: in Tokio's own queues, jobs
+//! that come later pass it (a worker takes up to half of the shared queue into its local
+//! one, and another worker does not look there before the shared queue is empty).
 //!
-//! **Shutdown.** When the runtime shuts down, its workers drop the tasks. If all
-//! workers are stuck in jobs, no task is dropped; but the awaiters must be notified at
-//! once. A registry of all jobs would cost each job more than everything else that the
-//! lane does for it. So the lane registers only jobs that are awaited:
+//! **A step runs inside the I/O runtime's context**, as on the rayon backend: a socket,
+//! a timer or a `tokio::spawn` in a job, or in the `Drop` of what it captures, belongs to
+//! the I/O lane. A future that computes in tasks of its own asks for the other context
+//! ([`in_cpu_context`](crate::in_cpu_context)).
 //!
-//! - A [`Task`](crate::Task) that has to wait enters its job into the lane's registry,
-//!   and then reads whether the lane is closed.
-//! - The lane is closed first, and the control thread then closes all jobs in the
-//!   registry. So at least one of the two sees the other.
-//! - A job that is not awaited yet is closed by the drop of its Tokio task, or by an
-//!   awaiter that comes earlier and finds the lane closed.
+//! `drain_tasks.rs` says how many drain tasks there are.
 //!
-//! The captures of a future are dropped with its Tokio task. Those of an awaited closure
-//! that has not run may be dropped earlier, by the reaper.
+//! **A worker may move.** `tokio::task::block_in_place` gives the worker to a thread of the
+//! blocking pool of the *current* runtime. In a job, outside `in_cpu_context`, that is the
+//! I/O runtime. Such a thread serves the lane as the lane's own threads do
+//! ([`adopt_thread`]), and the drop of the I/O runtime, which waits for it, closes the lane.
 
+use std::future::{Future, pending};
 use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
 use ::tokio::runtime::{Builder, Handle, Runtime};
-use ::tokio::task::JoinHandle;
 
-use crate::lane::{Level, Workers, thread as lane_thread};
+use super::drain_tasks::DrainTasks;
+use crate::guard::on_drop;
+use crate::lane::{Lane, Level, Workers, thread as lane_thread};
 use crate::panics;
-use crate::task::{Run, Schedule, slice};
+use crate::task::{Run, StepEnd};
+use crate::trace::warn_of_block_in_place;
 
-/// For how many jobs of one step a worker spawns a nudge, so that another worker can
-/// take the job at once. If a step submits more jobs, the last one may stay with this
-/// worker until the step is over. A nudge for each would cost as much as the jobs.
-const MAX_NUDGES: u32 = 8;
+/// How many drain tasks there may be in addition to one for each worker.
+///
+/// A job that blocks its thread (`block_in_place`) occupies a drain task, on a thread
+/// that Tokio adds. So many jobs may do that before the others have to wait. More would
+/// delay Tokio's own tasks: while jobs are queued, each drain task has a turn for each of
+/// theirs.
+const SPARE_DRAIN_TASKS: usize = 4;
+
+/// After how many polls a busy worker looks at the timers and at what has called
+/// `tokio::task::yield_now`. Tokio's default of 61 is made for polls of microseconds.
+const EVENT_INTERVAL: u32 = 8;
 
 /// How long a thread may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,6 +58,9 @@ pub(crate) struct CpuTokio {
     /// The control thread takes it when the lane closes.
     owner: Mutex<Option<Runtime>>,
     handle: Handle,
+    drain_tasks: Arc<DrainTasks>,
+    /// Done when a worker was first moved to a thread of the I/O runtime.
+    moved: Arc<Once>,
 }
 
 impl CpuTokio {
@@ -76,13 +91,24 @@ impl CpuTokio {
             }
             // An error only means that the workers are up and the receiver is gone.
             let _ = started.send(());
-            hooks.started();
+            in_io_context(|| hooks.started());
             let _ = ready.send(());
         };
         let on_stop = move || {
-            stop_hooks.stopping();
+            in_io_context(|| stop_hooks.stopping());
             if let Some(level) = lane_thread::leave_level() {
                 level.lane().thread_ended();
+            }
+        };
+        let moved = Arc::new(Once::new());
+        let on_park = {
+            let (moved, lane) = (moved.clone(), Arc::downgrade(lane));
+            move || {
+                if !lane_thread::has_level() {
+                    if let Some(lane) = lane.upgrade() {
+                        moved.call_once(|| close_lane_with_io(&lane));
+                    }
+                }
             }
         };
         let next_name = AtomicUsize::new(0);
@@ -93,8 +119,10 @@ impl CpuTokio {
         builder
             .worker_threads(threads)
             .enable_time()
+            .event_interval(EVENT_INTERVAL)
             .thread_name_fn(name)
             .on_thread_start(on_start)
+            .on_thread_park(on_park)
             .on_thread_stop(on_stop);
         let runtime = match panics::catch(|| builder.build()) {
             Ok(runtime) => runtime?,
@@ -117,20 +145,9 @@ impl CpuTokio {
         Ok(Arc::new(Self {
             handle: runtime.handle().clone(),
             owner: Mutex::new(Some(runtime)),
+            drain_tasks: Arc::new(DrainTasks::new(threads + SPARE_DRAIN_TASKS)),
+            moved,
         }))
-    }
-
-    /// After a shutdown Tokio drops the task at once, which closes the job.
-    fn spawn(&self, level: &Level, job: Arc<dyn Run>) -> JoinHandle<()> {
-        let task = job.spawn_on(&self.handle);
-        // Tokio's current handle is no test for this: code on a worker of this runtime
-        // may have entered another runtime.
-        if lane_thread::is_of(level) && slice::count_spawn() <= MAX_NUDGES {
-            // A worker keeps its own latest task to itself (Tokio's LIFO slot), and
-            // this worker may compute for long. The empty task takes that slot.
-            drop(self.handle.spawn(async {}));
-        }
-        task
     }
 
     fn owner(&self) -> MutexGuard<'_, Option<Runtime>> {
@@ -139,26 +156,35 @@ impl CpuTokio {
 }
 
 impl Workers for CpuTokio {
-    fn submit(&self, level: &Level, job: Arc<dyn Run>) -> Option<JoinHandle<()>> {
-        if level.has_queued() {
-            // Keep the order: the jobs that were queued before the threads started go
-            // first.
-            level.enqueue(job);
-            return None;
-        }
-        Some(self.spawn(level, job))
-    }
-
     fn notify(&self, level: &Level) {
-        if let Some(job) = level.pop() {
-            drop(self.spawn(level, job));
+        if !self.drain_tasks.try_add() {
+            return;
+        }
+        self.handle.spawn(DrainTask {
+            level: level.clone(),
+            drain_tasks: self.drain_tasks.clone(),
+            next: None,
+            moved: self.moved.clone(),
+        });
+        if lane_thread::is_of(level) {
+            // A worker keeps its own latest task to itself (Tokio's LIFO slot), and this
+            // worker may compute for long. The empty task takes that slot. (Tokio's
+            // current handle is no test for a worker of this runtime: a step runs inside
+            // another context.)
+            self.handle.spawn(async {});
         }
     }
 
     fn notify_all(&self, level: &Level) {
-        while level.has_queued() {
+        for _ in 0..level.queued() {
             self.notify(level);
         }
+    }
+
+    fn in_context(&self, f: &mut dyn FnMut()) -> bool {
+        let _cpu = self.handle.enter();
+        f();
+        true
     }
 
     fn shutdown(&self) {
@@ -171,6 +197,84 @@ impl Workers for CpuTokio {
     fn is_shut_down(&self) -> bool {
         self.owner().is_none()
     }
+}
+
+/// Runs a hook of the user inside the context in which jobs run.
+fn in_io_context(hook: impl FnOnce()) {
+    let level = lane_thread::own();
+    let _io = level.as_ref().map(|level| level.lane().io.handle().enter());
+    hook();
+}
+
+/// Runs the lane's jobs, as long as there are any.
+struct DrainTask {
+    level: Level,
+    drain_tasks: Arc<DrainTasks>,
+    /// A job to go on with, which is not in the queue. (It has been suspended before, so
+    /// it is in the registry, and a shutdown finds it.)
+    next: Option<Arc<dyn Run>>,
+    moved: Arc<Once>,
+}
+
+impl Future for DrainTask {
+    type Output = ();
+
+    /// One step for each poll, so that Tokio's own tasks get their turn, and each step
+    /// has a cooperative budget.
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let level = &this.level;
+        if let Some(job) = this.next.take().or_else(|| level.pop()) {
+            let _adopted = (!lane_thread::is_of(level)).then(|| adopt_thread(level, &this.moved));
+            let _io = level.lane().io.handle().enter();
+            match job.run() {
+                StepEnd::Requeue { job, yielded } if level.has_queued() => {
+                    level.put_back(job, yielded);
+                }
+                StepEnd::Requeue { job, .. } => this.next = Some(job),
+                StepEnd::Suspended | StepEnd::Ended => {}
+            }
+        }
+        let is_empty = || !level.has_queued();
+        if this.next.is_none() && is_empty() && this.drain_tasks.try_end(is_empty) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// Makes this thread a thread of the level, until the returned guard is dropped.
+fn adopt_thread(level: &Level, moved: &Once) -> impl Drop {
+    let before = lane_thread::replace_level(Some((level.clone(), None)));
+    level.lane().thread_started();
+    let lane = level.lane().clone();
+    let mut before = Some(before);
+    let guard = on_drop(move || {
+        lane_thread::replace_level(before.take().flatten());
+        lane.thread_ended();
+    });
+    panics::run_hook("the log", || {
+        level.lane().set_thread_niceness(level.priority())
+    });
+    moved.call_once(|| close_lane_with_io(level.lane()));
+    guard
+}
+
+/// Call on a thread of the I/O runtime that has got a worker. The drop of that runtime
+/// waits for the thread, and so for the end of the lane: from now on it closes the lane.
+fn close_lane_with_io(lane: &Arc<Lane>) {
+    panics::run_hook("the log", warn_of_block_in_place);
+    let weak = Arc::downgrade(lane);
+    let close = on_drop(move || {
+        if let Some(lane) = weak.upgrade() {
+            lane.close();
+        }
+    });
+    lane.io.handle().spawn(async move {
+        let _close = close;
+        pending::<()>().await;
+    });
 }
 
 /// Checks that the system can start `n` threads, and one more.

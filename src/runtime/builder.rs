@@ -157,10 +157,10 @@ impl Builder {
     ///   for longer than the quota of a period. Cut such a job up, or make it a future that
     ///   calls [`yield_if_due`](crate::yield_if_due).
     /// - Work outside of jobs does not pause: children of a `par_iter`,
-    ///   [`install`](crate::Handle::install), Tokio tasks of [`Backend::Runtime`]. Its time
-    ///   counts.
+    ///   [`install`](crate::Handle::install), tasks of
+    ///   [`in_cpu_context`](crate::in_cpu_context). Its time counts.
     /// - Other processes of the same cgroup neither pause nor count.
-    /// - A pause blocks its thread. On `Backend::Runtime` that runtime's timers and tasks
+    /// - A pause blocks its thread. On `Backend::Runtime` that runtime's tasks and timers
     ///   wait too.
     ///
     /// The cost: each job reads a clock. At most every 250 µs its thread reads two more,

@@ -30,7 +30,7 @@ impl Builder {
     /// all jobs that it submits.
     ///
     /// Some code on the lane's threads belongs to no known job: a rayon child that another
-    /// thread has stolen, a `tokio::spawn` or `spawn_blocking` on `Backend::Runtime`,
+    /// thread has stolen, a `tokio::spawn` or `spawn_blocking` inside `in_cpu_context`,
     /// `install`, thread hooks, destructors. Such code submits without a permit, and so do
     /// futures that it passes to `spawn_io`. A thread that the job itself has started needs
     /// a permit, like any other thread.

@@ -67,8 +67,8 @@ pub use builder::Builder;
 ///   Closures see a shutdown by [`checkpoint`](crate::JobContext::checkpoint).
 /// - Work of rayon or Tokio that jobs have started (`rayon::spawn`, `spawn_blocking`) is
 ///   awaited where those libraries await it. On
-///   [`Backend::Runtime`](crate::Backend::Runtime), tasks that jobs have spawned with
-///   `tokio::spawn` are dropped.
+///   [`Backend::Runtime`](crate::Backend::Runtime), tasks that jobs have spawned inside
+///   [`in_cpu_context`](crate::in_cpu_context) are dropped.
 /// - Destructors of queued and suspended jobs run on a thread of the CPU lane, not on
 ///   the thread that shuts down. If a job is submitted at the very moment of the
 ///   shutdown, its submitter may drop it.

@@ -8,9 +8,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::task::{JoinHandle, coop};
+use tokio::task::coop;
 
-use super::{AbortHandle, Cancel, Join, RegistryKey};
+use super::{AbortHandle, Cancel, Join};
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
 use crate::trace::warn_of_lost_jobs;
@@ -94,11 +94,6 @@ use crate::trace::warn_of_lost_jobs;
 #[must_use = "dropping a `Task` cancels its job: await it, or call `detach` to let the job run on"]
 pub struct Task<T> {
     inner: Inner<T>,
-    /// Set when the task first has to wait, on `Backend::Runtime`.
-    registered: Option<RegistryKey>,
-    /// The job's Tokio task, if it has one. It is kept for one reason: Tokio frees a
-    /// task's memory more cheaply here than on the worker that has run it.
-    _tokio: Option<JoinHandle<()>>,
 }
 
 enum Inner<T> {
@@ -110,28 +105,20 @@ enum Inner<T> {
 }
 
 impl<T> Task<T> {
-    pub(crate) fn new(job: Arc<dyn Join<T>>, tokio: Option<JoinHandle<()>>) -> Self {
+    pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
         Self {
             inner: Inner::Job(job),
-            registered: None,
-            _tokio: tokio,
         }
     }
 
     pub(crate) fn refused(cause: CloseReason) -> Self {
         Self {
             inner: Inner::Refused(cause),
-            registered: None,
-            _tokio: None,
         }
     }
 
     fn take_job(&mut self) -> Inner<T> {
-        let inner = mem::replace(&mut self.inner, Inner::Over);
-        if let (Inner::Job(job), Some(key)) = (&inner, self.registered.take()) {
-            job.unregister(key);
-        }
-        inner
+        mem::replace(&mut self.inner, Inner::Over)
     }
 
     fn as_cancel(&self) -> Option<Arc<dyn Cancel>> {
@@ -307,15 +294,7 @@ impl<T> Future for Task<T> {
         let budget = ready!(coop::poll_proceed(cx));
         let this = &mut *self;
         let output = match &this.inner {
-            Inner::Job(job) => match job.poll(cx) {
-                Poll::Ready(output) => output,
-                Poll::Pending if this.registered.is_none() && job.registers_awaited() => {
-                    this.registered = job.clone().register();
-                    // The lane may have closed before the job was registered.
-                    ready!(job.poll(cx))
-                }
-                Poll::Pending => return Poll::Pending,
-            },
+            Inner::Job(job) => ready!(job.poll(cx)),
             Inner::Refused(cause) => Err((*cause).into()),
             Inner::Over => panic!("a `Task` was polled after it had returned its output"),
         };

@@ -11,9 +11,8 @@
 //!
 //! - *Queued*: the job is closed and its awaiter notified. The worker that pops it drops
 //!   the captures.
-//! - *Suspended*: the same. A thread of the lane drops the captures: on
-//!   `Backend::Runtime` the canceller wakes the job's Tokio task, on `Backend::Rayon` it
-//!   queues the job once more.
+//! - *Suspended*: the same. The canceller queues the job once more, so that a thread of
+//!   the lane drops the captures.
 //! - *Running*: a flag in its state. A future's runner finds it after the step and
 //!   drops the future. A closure sees it by `JobContext::checkpoint`.
 //!
@@ -30,7 +29,6 @@ mod schedule;
 pub(crate) mod slice;
 pub(crate) mod state;
 mod step;
-mod tokio_task;
 mod work;
 
 use std::future::Future;
@@ -38,7 +36,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_task::ArcWake;
-use tokio::task::JoinHandle;
 
 use crate::error::{CloseReason, JoinError};
 use crate::panics::{call_logged, run_hook};
@@ -50,8 +47,6 @@ pub(crate) use extras::{Extras, QueuePermit};
 pub use join::Task;
 pub(crate) use schedule::{Event, RegistryKey, Schedule};
 use state::{Close, JoinInterest, Progress, State, ToIdle};
-use tokio_task::{ClosureTask, FutureTask};
-use work::AsLink;
 pub(crate) use work::{FutureWork, Work, closure, closure_with};
 
 /// Names, in the log, the values that a job drops at its end.
@@ -76,14 +71,6 @@ pub(crate) trait Join<T>: Cancel {
     fn is_own_worker(&self) -> bool {
         false
     }
-    /// Whether the task must [`register`](Self::register) the job when it has to wait.
-    fn registers_awaited(&self) -> bool {
-        false
-    }
-    fn register(self: Arc<Self>) -> Option<RegistryKey> {
-        None
-    }
-    fn unregister(&self, _key: RegistryKey) {}
     // The MSRV has no trait upcasting.
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }
@@ -107,8 +94,6 @@ pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed before.
     #[must_use]
     fn run(self: Arc<Self>) -> StepEnd;
-    /// Spawns a job that has not run yet as a task on `runtime`.
-    fn spawn_on(self: Arc<Self>, runtime: &tokio::runtime::Handle) -> JoinHandle<()>;
     /// Closes the job and notifies its awaiter at once; does nothing if the job runs or
     /// has ended. The caller then makes sure that [`discard`](Self::discard) is called.
     fn close(&self, cause: CloseReason);
@@ -198,14 +183,6 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         }
     }
 
-    fn spawn_on(self: Arc<Self>, runtime: &tokio::runtime::Handle) -> JoinHandle<()> {
-        if W::IS_CLOSURE {
-            runtime.spawn(ClosureTask(Some(self)))
-        } else {
-            runtime.spawn(FutureTask::new(self))
-        }
-    }
-
     fn close(&self, cause: CloseReason) {
         match self.state().close(cause) {
             Close::WasQueued(interest) => self.notify_closed(cause, interest, false),
@@ -265,15 +242,9 @@ impl<W: Work, S: Schedule> Cancel for Job<W, S> {
             Close::WasIdle(interest) => {
                 self.notify_closed(CloseReason::Cancelled, interest, true);
                 // The job's destructors must run on the lane, not on the canceller's
-                // thread. The job's Tokio task drops the work, or a worker that finds
-                // the job closed.
-                match self.link.as_link().and_then(|link| link.driver.take()) {
-                    Some(tokio_task) => tokio_task.wake(),
-                    None => {
-                        let scheduler = self.scheduler.clone();
-                        scheduler.enqueue(self);
-                    }
-                }
+                // thread.
+                let scheduler = self.scheduler.clone();
+                scheduler.enqueue(self);
             }
             Close::No => {}
         }
@@ -301,24 +272,6 @@ impl<W: Work, S: Schedule> Join<W::Output> for Job<W, S> {
 
     fn is_own_worker(&self) -> bool {
         self.scheduler.is_own_worker()
-    }
-
-    fn registers_awaited(&self) -> bool {
-        self.scheduler.registers_awaited()
-    }
-
-    fn register(self: Arc<Self>) -> Option<RegistryKey> {
-        let key = self.scheduler.register(self.clone());
-        // The lane is closed before the control thread reads the registry. If it read the
-        // registry before this insert, the lane is closed by now.
-        if self.scheduler.is_closed() {
-            self.close(CloseReason::ShutDown);
-        }
-        Some(key)
-    }
-
-    fn unregister(&self, key: RegistryKey) {
-        self.scheduler.unregister(key);
     }
 
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {

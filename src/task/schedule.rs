@@ -18,12 +18,9 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn enqueue(&self, job: Arc<dyn Run>);
 
     /// Registers a job that may be in none of the lane's queues, so that a shutdown
-    /// finds it. The job stays registered until it has ended, or its task is dropped.
+    /// finds it. The job stays registered until it has ended.
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey;
     fn unregister(&self, key: RegistryKey);
-    /// True if a job is registered when its task first has to wait for it; false if it is
-    /// registered when it is first suspended.
-    fn registers_awaited(&self) -> bool;
 
     /// Call before a step: waits while the process is about to use up its CPU quota.
     fn throttle(&self, is_over: impl Fn() -> bool);

@@ -45,13 +45,11 @@ struct Step {
     yielded: bool,
     /// The tick at which its slice began.
     slice_began: u32,
-    /// How many jobs it has submitted.
-    spawned: u32,
 }
 
 thread_local! {
     static STEP: Cell<Step> = const {
-        Cell::new(Step { is_running: false, yielded: false, slice_began: 0, spawned: 0 })
+        Cell::new(Step { is_running: false, yielded: false, slice_began: 0 })
     };
 }
 
@@ -62,7 +60,6 @@ pub(crate) fn begin_step() -> impl Drop {
         is_running: true,
         yielded: false,
         slice_began: ticks(),
-        spawned: 0,
     });
     on_drop(move || {
         STEP.set(Step {
@@ -76,16 +73,12 @@ pub(crate) fn runs_a_job() -> bool {
     STEP.get().is_running
 }
 
-/// Counts a submission of the current step and returns its number, from 1 up. Outside
-/// of a step it always returns 1.
-pub(crate) fn count_spawn() -> u32 {
-    let step = STEP.get();
-    if !step.is_running {
-        return 1;
-    }
-    let spawned = step.spawned.saturating_add(1);
-    STEP.set(Step { spawned, ..step });
-    spawned
+/// The step that has just ended on this thread yielded by other means than a [`Yield`].
+pub(crate) fn set_yielded() {
+    STEP.set(Step {
+        yielded: true,
+        ..STEP.get()
+    });
 }
 
 /// Whether the step that has just ended on this thread yielded.
@@ -183,11 +176,9 @@ fn tick() {
 /// computes for a long time without waiting. A yield is also the point where such a
 /// future observes its cancellation and a shutdown.
 ///
-/// The order on [`Backend::Rayon`](crate::Backend::Rayon): a job that yields goes
-/// behind all jobs that have not yielded, also behind those that come later. So a small
-/// job waits for one slice, not for one slice of each long job. After eight such jobs
-/// in a row, a job that has yielded gets its turn. On `Backend::Runtime` the order is
-/// Tokio's.
+/// A job that yields goes behind all jobs that have not yielded, also behind those that
+/// come later. So a small job waits for one slice, not for one slice of each long job.
+/// After eight such jobs in a row, a job that has yielded gets its turn.
 ///
 /// A closure cannot yield; see [`JobContext`](crate::JobContext). Outside a CPU job it
 /// yields like [`tokio::task::yield_now`], once per slice. The clock of the slices runs

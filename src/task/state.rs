@@ -3,7 +3,6 @@
 //! | from | to | by |
 //! |---|---|---|
 //! | QUEUED | RUNNING | the worker that popped the job: `to_running` |
-//! | IDLE | RUNNING | the job's Tokio task, when Tokio polls it: `to_running` |
 //! | RUNNING | WOKEN | a waker, while the step runs: `wake` |
 //! | RUNNING | IDLE | the runner, after a step without an output: `to_idle` |
 //! | WOKEN | QUEUED | the same |
@@ -72,9 +71,8 @@ fn closed(cause: CloseReason) -> u32 {
 /// What a thread has to do with a job that it popped from a queue.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToRunning {
-    /// Run it: the slot belongs to this thread. `was_idle`: the job was suspended, and
-    /// the Tokio task that runs it was polled again.
-    Run { was_idle: bool },
+    /// Run it: the slot belongs to this thread.
+    Run,
     /// Drop the work: the job was closed while it was queued.
     Discard,
 }
@@ -171,16 +169,11 @@ impl State {
 
     pub(crate) fn to_running(&self) -> ToRunning {
         let started = self.step(|phase, _| match phase {
-            QUEUED | IDLE => ControlFlow::Continue(RUNNING),
+            QUEUED => ControlFlow::Continue(RUNNING),
             CLOSED.. => ControlFlow::Break(ToRunning::Discard),
             _ => unreachable!("one reference to the job is queued, and no other runs it"),
         });
-        started.map_or_else(
-            |otherwise| otherwise,
-            |before| ToRunning::Run {
-                was_idle: before & PHASE == IDLE,
-            },
-        )
+        started.map_or_else(|otherwise| otherwise, |_| ToRunning::Run)
     }
 
     /// Suspends the job after a step without an output, or queues or closes it.

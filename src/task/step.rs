@@ -1,11 +1,10 @@
-//! One step of a job: what a thread does from the start of the step until the job is
+//! One step of a job: what a worker that has popped the job does, until the job is
 //! suspended or has ended.
-//!
-//! Two callers share these pieces: a worker that popped the job from the lane's queue
-//! ([`Job::step`]), and a job that is a Tokio task (`tokio_task.rs`).
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+use tokio::task::coop;
 
 use super::completion::{Slot, wake};
 use super::state::{ToIdle, ToRunning};
@@ -15,15 +14,6 @@ use crate::error::{CloseReason, JoinError};
 use crate::panics::{catch, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
-/// A step that has begun.
-pub(super) struct Begun {
-    /// Whether it is the job's first step.
-    pub(super) is_first: bool,
-    /// Held until the awaiter has been woken.
-    #[cfg(feature = "test-util")]
-    _clock: Option<super::clock_hold::ClockHold>,
-}
-
 impl<W: Work, S: Schedule> Job<W, S> {
     /// Drops the work inside the span in which it ran, as a user expects.
     pub(super) fn drop_work(&self, work: W) {
@@ -32,32 +22,25 @@ impl<W: Work, S: Schedule> Job<W, S> {
         });
     }
 
-    /// Call before a step. `None` if the job was closed: the caller then drops its
+    /// Whether the step may run. If not, the job was closed, and the caller drops its
     /// work.
-    pub(super) fn begin(&self) -> Option<Begun> {
+    fn begin(&self) -> bool {
         if self.scheduler.is_closed() {
             self.close(CloseReason::ShutDown);
         } else if self.extras.is_past_deadline() {
             self.close(CloseReason::Expired);
         }
-        let ToRunning::Run { was_idle } = self.state().to_running() else {
-            return None;
-        };
-        if was_idle {
-            self.scheduler.count_in_step(Event::Woken);
+        let runs = self.state().to_running() == ToRunning::Run;
+        if runs {
+            self.scheduler.count_in_step(Event::Begun);
         }
-        self.scheduler.count_in_step(Event::Begun);
-        Some(Begun {
-            is_first: !was_idle,
-            #[cfg(feature = "test-util")]
-            _clock: self.extras.take_clock(),
-        })
+        runs
     }
 
     /// Runs the step on the work in `slot`.
-    pub(super) fn compute<T>(
+    fn compute(
         self: &Arc<Self>,
-        slot: &mut Slot<T, W>,
+        slot: &mut Slot<W::Output, W>,
         waker: &Waker,
     ) -> Poll<Result<W::Output, JoinError>> {
         #[cfg(feature = "metrics")]
@@ -144,13 +127,17 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
     /// job has ended.
     pub(super) fn step(self: &Arc<Self>) -> Option<ToIdle> {
-        let Some(_begun) = self.begin() else {
+        if !self.begin() {
             self.discard();
             return None;
-        };
+        }
+        // Held until the awaiter has been woken.
+        #[cfg(feature = "test-util")]
+        let _clock = self.extras.take_clock();
         let own = W::waker(self);
         let mut slot = self.completion.slot();
-        match self.compute(&mut *slot, own.as_deref().unwrap_or(Waker::noop())) {
+        let waker = own.as_deref().unwrap_or(Waker::noop());
+        match self.compute(&mut slot, waker) {
             Poll::Ready(output) => {
                 self.leave_registry();
                 self.finish(slot, output);
@@ -159,6 +146,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
             Poll::Pending => {
                 drop(slot);
                 self.enter_registry();
+                if !coop::has_budget_remaining() {
+                    // It has yielded. Tokio wakes it only when its worker has run out of
+                    // tasks: wake it now, so that it goes behind the jobs that are there.
+                    slice::set_yielded();
+                    waker.wake_by_ref();
+                }
                 let paused = self.suspend();
                 if let ToIdle::Discard { .. } = paused {
                     self.discard();

@@ -1,15 +1,16 @@
 //! The work of a job, a closure or a future, and what each needs in addition.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_task::{WakerRef, waker_ref};
+use tokio::task::coop;
 
 use super::completion::Slot;
 use super::{Job, JobContext, Schedule};
-use crate::sync::{AtomicUsize, AtomicWaker};
+use crate::sync::AtomicUsize;
 
 /// The work of a job: a closure has one step, a future has one per poll.
 pub(crate) trait Work: Send + Sized + 'static {
@@ -17,11 +18,12 @@ pub(crate) trait Work: Send + Sized + 'static {
     /// [`Link`] for a future; `()` for a closure, which is never suspended.
     type Link: AsLink + Default + Send + Sync;
     /// Whether the work has one step only.
+    #[cfg(feature = "test-util")]
     const IS_CLOSURE: bool = true;
     /// Runs one step in place. Work that is used up is taken out of the slot.
-    fn step<S: Schedule, T>(
+    fn step<S: Schedule>(
         job: &Arc<Job<Self, S>>,
-        slot: &mut Slot<T, Self>,
+        slot: &mut Slot<Self::Output, Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Self::Output>;
     /// The waker for the context of a step; a closure has none.
@@ -59,13 +61,20 @@ where
     type Output = T;
     type Link = ();
 
-    fn step<S: Schedule, O>(
+    fn step<S: Schedule>(
         job: &Arc<Job<Self, S>>,
-        slot: &mut Slot<O, Self>,
-        _: &mut Context<'_>,
+        slot: &mut Slot<T, Self>,
+        cx: &mut Context<'_>,
     ) -> Poll<T> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
-        Poll::Ready(closure(&|| JobContext::new(job.clone())))
+        // A closure cannot yield. If it has used up Tokio's budget of this poll and then
+        // blocks on a Tokio resource, it would never get it: hence `unconstrained`.
+        let mut closure = Some(closure);
+        let run = poll_fn(|_| {
+            let closure = closure.take().expect("it is ready at the first poll");
+            Poll::Ready(closure(&|| JobContext::new(job.clone())))
+        });
+        pin!(coop::unconstrained(run)).poll(cx)
     }
 }
 
@@ -84,11 +93,12 @@ where
 {
     type Output = F::Output;
     type Link = Link;
+    #[cfg(feature = "test-util")]
     const IS_CLOSURE: bool = false;
 
-    fn step<S: Schedule, O>(
+    fn step<S: Schedule>(
         _: &Arc<Job<Self, S>>,
-        slot: &mut Slot<O, Self>,
+        slot: &mut Slot<F::Output, Self>,
         cx: &mut Context<'_>,
     ) -> Poll<F::Output> {
         let Slot::Work(Self(future)) = slot else {
@@ -105,9 +115,6 @@ where
 /// What the lane and its pool keep for a future while it is suspended.
 #[derive(Default)]
 pub(crate) struct Link {
-    /// Wakes the Tokio task that runs the job (`Backend::Runtime` only). A canceller
-    /// that closes the job uses it.
-    pub(super) driver: AtomicWaker,
     /// The job's [`RegistryKey`](super::RegistryKey), or 0 if the job is not
     /// registered. Only the thread that runs or discards the job writes it.
     pub(super) registry_key: AtomicUsize,

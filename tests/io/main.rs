@@ -2,7 +2,12 @@
 
 mod bridge;
 mod bridge_ends;
+mod drops;
+mod in_cpu_context;
 mod io_lane;
+mod on_io;
+mod on_io_ends;
+mod on_io_pool;
 mod requests;
 mod routing;
 mod send_io;

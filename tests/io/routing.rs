@@ -1,5 +1,5 @@
 //! Where does it run? What is given to the I/O lane runs there, from whatever thread
-//! it comes; what a job starts carelessly runs where the table at `Backend` says.
+//! it comes; and what a job starts plainly runs there, too.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use twolane::{Backend, RequestBuilderExt};
 
 /// The threads of its first poll, and of one after a wait.
@@ -169,25 +169,42 @@ fn the_connection_of_a_job_s_request_belongs_to_the_io_lane() {
     }
 }
 
-/// The safety net of `Backend::Rayon`: whatever looks for "the" Tokio runtime
-/// inside a job finds the I/O lane, in rayon's children too.
+/// The safety net: whatever looks for "the" Tokio runtime inside a job finds the I/O
+/// lane.
 #[test]
-fn a_rayon_worker_lives_in_the_io_runtime_s_context() {
+fn a_job_is_inside_the_io_runtime_s_context() {
+    let _limit = support::time_limit();
+    let here = || tokio::runtime::Handle::current().id();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let there = io.handle().id();
+        assert_eq!(cpu.spawn_cpu(here).wait().unwrap(), there, "{backend:?}");
+        let future = cpu.spawn(async move {
+            let first = here();
+            tokio::task::yield_now().await;
+            [first, here()]
+        });
+        assert_eq!(future.wait().unwrap(), [there; 2], "{backend:?}");
+    }
+}
+
+/// Rayon's children are inside it, too, on whatever worker.
+#[test]
+fn a_rayon_worker_is_inside_the_io_runtime_s_context() {
     let _limit = support::time_limit();
     let Lanes { cpu, io } = lanes(Backend::Rayon, 2);
-    let here = || tokio::runtime::Handle::try_current().map(|found| found.id());
-    let job = cpu.spawn_cpu(move || {
+    let job = cpu.spawn_cpu(|| {
         let both_have_begun = std::sync::Barrier::new(2);
         let child = || {
             // So that one of the two is on the other worker.
             both_have_begun.wait();
-            (thread_name(), here().unwrap())
+            (thread_name(), tokio::runtime::Handle::current().id())
         };
-        (here().unwrap(), rayon::join(child, child))
+        rayon::join(child, child)
     });
-    let (in_job, (left, right)) = job.wait().unwrap();
+    let (left, right) = job.wait().unwrap();
     assert_ne!(left.0, right.0);
-    assert_eq!([in_job, left.1, right.1], [io.handle().id(); 3]);
+    assert_eq!([left.1, right.1], [io.handle().id(); 2]);
 }
 
 /// Sends back what it is sent.
@@ -208,103 +225,41 @@ async fn ping(mut stream: TcpStream) -> (TcpStream, [u8; 4]) {
 /// A socket that a job opens without any thought must not be registered with
 /// a runtime that no thread drives, or that ends with the CPU lane.
 #[test]
-fn a_careless_socket_on_rayon_belongs_to_the_io_lane() {
+fn a_socket_of_a_job_belongs_to_the_io_lane() {
     let _limit = support::time_limit();
     let server = echo();
     let address = server.address;
-    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
-    let job = cpu.spawn(async move { ping(TcpStream::connect(address).await.unwrap()).await });
-    let (stream, answer) = job.wait().unwrap();
-    assert_eq!(&answer, b"ping");
-    cpu.shutdown().wait();
-    assert_eq!(&io.block_on(ping(stream)).1, b"ping");
-}
-
-/// `Backend::Runtime` has no I/O driver, and says so with a message that the
-/// docs of `Backend` quote beside the remedy. If Tokio changes its words, the
-/// docs must follow.
-#[test]
-fn a_careless_socket_on_the_runtime_backend_fails_loudly() {
-    let _limit = support::time_limit();
-    let server = echo();
-    let address = server.address;
-    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
-    let careless = cpu.spawn(async move { TcpStream::connect(address).await });
-    let error = careless.wait().unwrap_err();
-    assert!(error.is_panic());
-    let text = error.to_string();
-    let quoted = "A Tokio 1.x context was found, but IO is disabled";
-    assert!(text.contains(quoted), "{text}");
-
-    // The remedies.
-    let in_place = cpu.spawn(async move {
-        let stream = twolane::in_io_context(|| TcpStream::connect(address)).await;
-        (thread_name(), ping(stream.unwrap()).await.1)
-    });
-    let (thread, answer) = in_place.wait().unwrap();
-    assert!(thread.starts_with("cpu-"), "{thread}");
-    assert_eq!(&answer, b"ping");
-    let listener = cpu.spawn_cpu(|| twolane::spawn_io(TcpListener::bind("127.0.0.1:0")).wait());
-    assert!(listener.wait().unwrap().unwrap().is_ok());
-}
-
-/// Tells in which runtime's context it was made, polled and dropped.
-struct Noted(mpsc::Sender<(&'static str, Option<tokio::runtime::Id>)>);
-
-impl Noted {
-    fn new(seen: mpsc::Sender<(&'static str, Option<tokio::runtime::Id>)>) -> Self {
-        let noted = Self(seen);
-        noted.note("made");
-        noted
-    }
-
-    fn note(&self, what: &'static str) {
-        let here = tokio::runtime::Handle::try_current().ok();
-        self.0.send((what, here.map(|here| here.id()))).unwrap();
-    }
-}
-
-impl Future for Noted {
-    type Output = ();
-    fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<()> {
-        self.note("polled");
-        Poll::Ready(())
-    }
-}
-
-impl Drop for Noted {
-    fn drop(&mut self) {
-        self.note("dropped");
-    }
-}
-
-/// `reqwest` starts a timer where `send` is called; others look for their
-/// runtime when they are dropped. Entering it for the polls is not enough.
-#[test]
-fn in_io_context_is_made_polled_and_dropped_inside() {
-    let _limit = support::time_limit();
     for backend in BOTH {
         let Lanes { cpu, io } = lanes(backend, 1);
-        let there = Some(io.handle().id());
-        let (seen, notes) = mpsc::channel();
-        let outside = seen.clone();
-        let job = cpu.spawn(async move {
-            twolane::in_io_context(|| Noted::new(seen.clone())).await;
-            drop(twolane::in_io_context(|| Noted::new(seen)));
+        let job = cpu.spawn(async move { ping(TcpStream::connect(address).await.unwrap()).await });
+        let (stream, answer) = job.wait().unwrap();
+        assert_eq!(&answer, b"ping", "{backend:?}");
+        cpu.shutdown().wait();
+        assert_eq!(&io.block_on(ping(stream)).1, b"ping", "{backend:?}");
+    }
+}
+
+/// A `tokio::spawn` in a job belongs to the I/O lane, which has a price: what computes
+/// there delays I/O.
+#[test]
+fn what_a_job_spawns_with_tokio_is_on_the_io_lane() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 2);
+        let job = cpu.spawn(async {
+            let task = tokio::spawn(async { thread_name() }).await.unwrap();
+            let blocking = tokio::task::spawn_blocking(thread_name).await.unwrap();
+            [task, blocking]
         });
-        job.wait().unwrap();
-        // A plain thread has no runtime at all.
-        drop(cpu.handle().in_io_context(|| Noted::new(outside)));
-        let all: Vec<_> = notes.try_iter().collect();
-        let whole = [("made", there), ("polled", there), ("dropped", there)];
-        let unpolled = [("made", there), ("dropped", there)];
-        let expected = [&whole[..], &unpolled, &unpolled].concat();
-        assert_eq!(all, expected, "{backend:?}");
+        assert_eq!(job.wait().unwrap(), ["io", "io"], "{backend:?}: a future");
+        let job = cpu.spawn_cpu(|| tokio::spawn(async { thread_name() }));
+        let task = futures::executor::block_on(job.wait().unwrap());
+        assert_eq!(task.unwrap(), "io", "{backend:?}: a closure");
     }
 }
 
 /// Timers are common in code that does no I/O (a retry's back-off): they work
-/// on both. Without `enable_time` a single 503 of an object store panics.
+/// on both. Where they did not, a single 503 of an object store panicked.
 #[test]
 fn timers_work_in_jobs() {
     let _limit = support::time_limit();
@@ -320,16 +275,19 @@ fn timers_work_in_jobs() {
     }
 }
 
-/// A difference with a cost, for a user that doesn't know it: a heavy `tokio::spawn`
-/// inside a job is on the I/O lane with one backend, on the CPU lane with the
-/// other.
+/// An I/O lane without timers has none for jobs either.
 #[test]
-fn a_nested_tokio_spawn_lands_where_the_table_says() {
+fn a_timer_of_a_job_is_the_io_lane_s() {
     let _limit = support::time_limit();
-    for (backend, lane) in [(Backend::Rayon, "io"), (Backend::Runtime, "cpu-")] {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
-        let job = cpu.spawn(async { tokio::spawn(async { thread_name() }).await.unwrap() });
-        let thread = job.wait().unwrap();
-        assert!(thread.starts_with(lane), "{backend:?}: {thread}");
+    let io = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    let sleep = || async { tokio::time::sleep(Duration::from_millis(1)).await };
+    for backend in BOTH {
+        let cpu = support::cpu_lane(backend, 1, io.handle());
+        let error = cpu.spawn(sleep()).wait().unwrap_err();
+        assert!(error.is_panic(), "{backend:?}: {error}");
+        assert!(error.to_string().contains("enable_time"), "{error}");
+        if backend == Backend::Runtime {
+            cpu.spawn(twolane::in_cpu_context(sleep())).wait().unwrap();
+        }
     }
 }

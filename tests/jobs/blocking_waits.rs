@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use crate::support::{self, BOTH, Lanes, Stuck, lanes, time_limit};
+use crate::support::{self, BOTH, Lanes, Stuck, lanes, thread_name, time_limit};
 use twolane::{Backend, Handle, JoinError};
 
 /// A panic's text, of a job that had to panic.
@@ -118,17 +118,29 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
     }
 }
 
-/// A thread of the CPU runtime's blocking pool is none of its workers.
+/// A thread of a blocking pool is no worker of the lane, also if the pool is the CPU
+/// runtime's own.
 #[test]
 fn a_blocking_thread_may_wait_for_the_lane() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
-    let handle = lanes.cpu.handle();
-    let task = lanes.cpu.spawn(async move {
-        let wait = move || handle.spawn_cpu(|| 5).wait().unwrap();
-        tokio::task::spawn_blocking(wait).await.unwrap()
-    });
-    assert_eq!(task.wait().unwrap(), 5);
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let handle = lanes.cpu.handle();
+        let waits = || {
+            let handle = handle.clone();
+            async move {
+                let wait = move || (handle.spawn_cpu(|| 5).wait().unwrap(), thread_name());
+                tokio::task::spawn_blocking(wait).await.unwrap()
+            }
+        };
+        let (output, thread) = lanes.cpu.spawn(waits()).wait().unwrap();
+        assert_eq!((output, &*thread), (5, "io"), "{backend:?}");
+        if backend == Backend::Runtime {
+            let waits = lanes.cpu.spawn(twolane::in_cpu_context(waits()));
+            let (output, thread) = waits.wait().unwrap();
+            assert!(output == 5 && thread.starts_with("cpu-"), "{thread}");
+        }
+    }
 }
 
 /// The row of `Backend`'s table: a closure that drives a runtime of Tokio's itself.

@@ -282,3 +282,32 @@ fn a_closure_that_returns_an_async_block_is_warned_of_once() {
     // It is a future still, and was never polled.
     assert_eq!(cpu.spawn(unpolled).wait().unwrap(), 3);
 }
+
+/// What a client logs belongs to the request that asks it, and so does what it logs when
+/// it is dropped.
+#[test]
+fn a_value_on_the_io_lane_is_used_and_dropped_inside_its_user_s_span() {
+    struct Client(std::sync::mpsc::Sender<()>);
+    impl Drop for Client {
+        fn drop(&mut self) {
+            tracing::info!("dropped");
+            self.0.send(()).unwrap();
+        }
+    }
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let (dropped, wait) = std::sync::mpsc::channel();
+        let mut client = cpu.handle().on_io(Client(dropped));
+        let ((), lines) = Log::during(|| {
+            let span = tracing::info_span!("request").entered();
+            let job = cpu.spawn(async move { client.with(async |_| two_polls().await).await });
+            drop(span);
+            job.wait().unwrap().unwrap();
+            wait.recv().unwrap();
+        });
+        let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+        let expected = ["request: first", "request: second", "request: dropped"];
+        assert_eq!(lines, expected, "{backend:?}");
+    }
+}

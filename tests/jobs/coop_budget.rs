@@ -10,9 +10,9 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-use crate::support::{BOTH, cpu_lane, time_limit};
+use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
 use futures::StreamExt;
 use twolane::{Backend, Builder, CpuRuntime, Priority};
 
@@ -182,5 +182,42 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
         let other = current_thread();
         other.block_on(async { tokio::spawn(in_a_task).await.unwrap() });
         assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}
+
+/// Tokio wakes a task that has used up its budget only when its worker has run out of
+/// tasks, or after many polls. A job that did so goes behind those that are there.
+#[test]
+fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
+    const ITEMS: usize = 300;
+    const JOBS: usize = 200;
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    for item in 0..ITEMS {
+        sender.send(item).unwrap();
+    }
+    let ran = Arc::new(AtomicUsize::new(0));
+    let before = ran.clone();
+    let reads = lanes.cpu.spawn(async move {
+        for _ in 0..ITEMS {
+            receiver.recv().await.unwrap();
+        }
+        before.load(SeqCst)
+    });
+    let others: Vec<_> = (0..JOBS)
+        .map(|_| {
+            let ran = ran.clone();
+            lanes.cpu.spawn_cpu(move || ran.fetch_add(1, SeqCst))
+        })
+        .collect();
+    let_go.send(()).unwrap();
+    stuck.wait().unwrap();
+    // It yields twice, and after each at most eight jobs pass it.
+    let before = reads.wait().unwrap();
+    assert!(before <= 16, "{before} of {JOBS} jobs went before it");
+    for other in others {
+        other.wait().unwrap();
     }
 }

@@ -6,6 +6,7 @@ mod idle_workers;
 mod install;
 mod limit_bounds_memory;
 mod metrics;
+mod order;
 #[cfg(feature = "test-util")]
 mod paused_clock;
 mod priorities;
@@ -15,5 +16,7 @@ mod tokio_tasks;
 mod types;
 mod waiting_workers;
 
+#[path = "../support/stepped.rs"]
+mod stepped;
 #[path = "../support/mod.rs"]
 mod support;

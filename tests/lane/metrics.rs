@@ -5,7 +5,7 @@ use std::sync::mpsc;
 
 use crate::support::{BOTH, Stuck, lanes, time_limit};
 use tokio::sync::oneshot;
-use twolane::{Backend, Priority};
+use twolane::Priority;
 
 #[test]
 fn a_snapshot_tells_where_each_job_is() {
@@ -33,17 +33,13 @@ fn a_snapshot_tells_where_each_job_is() {
         );
         assert_eq!(cpu.with_priority(Priority::High).metrics().submitted, 0);
 
-        // One that was woken is queued again, by the lane or, out of its sight, by
-        // Tokio.
+        // One that was woken is queued again.
         let_go.send(()).unwrap();
         let metrics = cpu.metrics();
-        let expected = if backend == Backend::Rayon {
+        assert_eq!(
+            (metrics.queued, metrics.running, metrics.suspended),
             (2, 1, 0)
-        } else {
-            (1, 1, 1)
-        };
-        let found = (metrics.queued, metrics.running, metrics.suspended);
-        assert_eq!(found, expected);
+        );
         end.send(()).unwrap();
         running.wait().unwrap();
         queued.wait().unwrap();
@@ -130,8 +126,7 @@ fn waits_and_steps_are_timed() {
 }
 
 /// However short and many the jobs: none is left out. A future that is woken waits
-/// in the queue once more, and its second poll is a step of its own; on
-/// `Backend::Runtime` it waits in Tokio's queue.
+/// in the queue once more, and its second poll is a step of its own.
 #[cfg(feature = "metrics")]
 #[test]
 fn every_wait_and_step_is_counted() {
@@ -159,8 +154,7 @@ fn every_wait_and_step_is_counted() {
             future.wait().unwrap();
         }
         assert_eq!(cpu.metrics().run_time.count(), 4 * EACH);
-        let by_tokio = if backend == Backend::Rayon { 0 } else { EACH };
-        assert_eq!(cpu.metrics().queue_wait.count(), 4 * EACH - by_tokio);
+        assert_eq!(cpu.metrics().queue_wait.count(), 4 * EACH);
     }
 }
 

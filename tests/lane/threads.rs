@@ -144,7 +144,8 @@ fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
         .on_thread_stop(noting(&calls, "stop"))
         .build()
         .unwrap();
-    let job = cpu.spawn(async { tokio::task::spawn_blocking(thread_name).await.unwrap() });
+    let blocking = async { tokio::task::spawn_blocking(thread_name).await.unwrap() };
+    let job = cpu.spawn(twolane::in_cpu_context(blocking));
     // Which of the three it is, is for Tokio to decide: workers are threads of
     // that pool as well.
     let blocking = job.wait().unwrap();

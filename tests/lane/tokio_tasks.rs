@@ -1,52 +1,50 @@
-//! On `Backend::Runtime` a job is a Tokio task beside those that jobs spawn with
-//! Tokio's own means: does each get a thread when there is one?
+//! On `Backend::Runtime` drain tasks pop the jobs, beside the tasks that jobs spawn with
+//! `tokio::spawn` inside `in_cpu_context`: does each get a thread when there is one?
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 
-use crate::support::{Stuck, lanes, time_limit};
-use twolane::{Backend, Handle};
+use crate::support::{Stuck, lanes, thread_name, time_limit};
+use futures::future::{BoxFuture, FutureExt};
+use twolane::{Backend, Handle, Priority, Task, in_cpu_context};
 
-/// Tokio keeps the latest task of a worker's own for that worker: a job must not be
-/// that one.
+/// Tokio keeps the latest task of a worker's own for that worker: the drain task of a
+/// job must not be that one.
 #[test]
 fn a_job_of_a_job_that_computes_gets_the_other_thread() {
-    gets_the_other_thread(|spawn| spawn());
+    gets_the_other_thread(|cpu, outer| cpu.spawn(outer));
 }
 
-/// Nor if the job has entered another runtime meanwhile.
+/// The same where Tokio's current runtime is that of the drain task.
 #[test]
-fn so_it_does_from_within_another_runtimes_context() {
-    gets_the_other_thread(|spawn| {
-        let io = twolane::Handle::current().io_handle().clone();
-        let _other = io.enter();
-        spawn();
-    });
+fn so_it_does_from_within_the_cpu_context() {
+    gets_the_other_thread(|cpu, outer| cpu.spawn(in_cpu_context(outer)));
 }
 
-/// Not always: Tokio does not tell a worker that is just about to sleep.
-fn gets_the_other_thread(within: fn(&dyn Fn())) {
+/// Not always: Tokio does not notify a worker that is just about to sleep.
+fn gets_the_other_thread(spawn: fn(&Handle, BoxFuture<'static, bool>) -> Task<bool>) {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 2);
     let attempt = || {
         let give_up = Arc::new(AtomicBool::new(false));
-        let outer = lanes.cpu.spawn_cpu({
-            let give_up = give_up.clone();
-            move || {
+        let gives_up = give_up.clone();
+        let outer = async move {
+            // One poll, which keeps its thread. The drain task of the first has ended
+            // before the second comes.
+            for _ in 0..3 {
                 let has_run = Arc::new(AtomicBool::new(false));
-                within(&|| {
-                    let has_run = has_run.clone();
-                    twolane::spawn_cpu(move || has_run.store(true, SeqCst)).detach();
-                });
-                while !has_run.load(SeqCst) {
-                    if give_up.load(SeqCst) {
+                let runs = has_run.clone();
+                let nested = twolane::spawn_cpu(move || runs.store(true, SeqCst));
+                while !has_run.load(SeqCst) || !nested.is_finished() {
+                    if gives_up.load(SeqCst) {
                         return false;
                     }
                     std::thread::yield_now();
                 }
-                true
             }
-        });
+            true
+        };
+        let outer = spawn(&lanes.cpu.handle(), outer.boxed());
         for _ in 0..5_000 {
             if outer.is_finished() {
                 break;
@@ -60,33 +58,53 @@ fn gets_the_other_thread(within: fn(&dyn Fn())) {
     assert!(gets_it > 80, "{gets_it} of 100");
 }
 
-/// Tokio brings another thread for the only one, which gets jobs as well.
+/// Tokio brings another thread for the only one, which gets jobs as well: a thread of the
+/// lane.
 #[test]
-fn a_job_may_wait_in_place_for_a_later_one() {
+fn a_job_in_the_cpu_context_may_wait_in_place_for_a_later_one() {
+    waits_in_place_for_a_later_one(|lane, wait| lane.spawn(in_cpu_context(async { wait() })))
+        .for_each(|(thread, _)| assert!(thread.starts_with("cpu-"), "{thread}"));
+}
+
+/// Otherwise it is a thread of the I/O runtime's blocking pool, which serves the lane as
+/// the lane's own do.
+#[test]
+fn a_closure_may_wait_in_place_for_a_later_one() {
+    waits_in_place_for_a_later_one(|lane, wait| lane.spawn_cpu(wait))
+        .for_each(|(_, handle)| assert_eq!(handle.unwrap().priority(), Priority::Low));
+}
+
+type Wait = Box<dyn FnOnce() -> usize + Send>;
+
+/// Returns the threads and the current handles of the later jobs.
+fn waits_in_place_for_a_later_one(
+    submit: fn(&Handle, Wait) -> Task<usize>,
+) -> impl Iterator<Item = (String, Option<Handle>)> {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 1);
+    let cpu = lanes.cpu.handle().with_priority(Priority::Low);
+    let mut all = Vec::new();
     for n in 0..100 {
         let (done, is_done) = mpsc::channel();
-        let waits = lanes
-            .cpu
-            .spawn_cpu(move || tokio::task::block_in_place(|| is_done.recv().unwrap()));
+        let wait = move || tokio::task::block_in_place(|| is_done.recv().unwrap());
+        let waits = submit(&cpu, Box::new(wait));
         let later: Vec<_> = (0..3)
             .map(|_| {
                 let done = done.clone();
-                lanes.cpu.spawn_cpu(move || {
+                cpu.spawn_cpu(move || {
                     let _ = done.send(n);
+                    (thread_name(), Handle::try_current().ok())
                 })
             })
             .collect();
         assert_eq!(waits.wait().unwrap(), n);
-        for later in later {
-            later.wait().unwrap();
-        }
+        all.extend(later.into_iter().map(|later| later.wait().unwrap()));
     }
+    lanes.cpu.shutdown().wait();
+    all.into_iter()
 }
 
-/// What a future spawns with Tokio's own means gets its turn in a lane that is
-/// never empty.
+/// What a future spawns in the CPU context gets its turn in a lane that is never empty.
 #[test]
 fn tokios_own_tasks_get_their_turn() {
     fn again(lane: &Handle, over: &Arc<AtomicBool>) {
@@ -102,25 +120,22 @@ fn tokios_own_tasks_get_their_turn() {
     again(&lanes.cpu.handle(), &over);
     again(&lanes.cpu.handle(), &over);
     let (had, has_had) = mpsc::channel();
-    let spawned = lanes.cpu.spawn({
-        let over = over.clone();
-        async move {
-            tokio::spawn(async move {
-                // Else it would be polled next, from the LIFO slot.
-                for _ in 0..10 {
-                    tokio::task::yield_now().await;
-                }
-                over.store(true, SeqCst);
-                had.send(()).unwrap();
-            });
-        }
-    });
-    spawned.wait().unwrap();
+    let spawns = async move {
+        tokio::spawn(async move {
+            // Else it would be polled next, from the LIFO slot.
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            over.store(true, SeqCst);
+            had.send(()).unwrap();
+        });
+    };
+    lanes.cpu.spawn(in_cpu_context(spawns)).wait().unwrap();
     has_had.recv().unwrap();
 }
 
-/// Tokio gives each poll of a task a budget of 128 operations, and a closure has
-/// one poll.
+/// Tokio gives each poll of a task a budget of 128 operations, and a closure runs in one
+/// poll of a drain task.
 #[test]
 fn closures_that_block_on_tokios_resources_do_not_run_out_of_budget() {
     const OPERATIONS: usize = 300;
@@ -139,8 +154,8 @@ fn closures_that_block_on_tokios_resources_do_not_run_out_of_budget() {
     }
 }
 
-/// What a closure spawns or wakes is polled before the next job, which may take
-/// long, and can't be had by another thread.
+/// What a job spawns in the CPU context is polled before the next job, which may take
+/// long, since another thread can't take it.
 #[test]
 fn what_a_job_spawns_with_tokio_goes_before_the_next() {
     let _limit = time_limit();
@@ -148,13 +163,34 @@ fn what_a_job_spawns_with_tokio_goes_before_the_next() {
     let (other, let_go) = Stuck::start(&lanes.cpu.handle()).split();
     for _ in 0..100 {
         let (ran, has_run) = mpsc::channel();
-        lanes
-            .cpu
-            .spawn_cpu(move || drop(tokio::spawn(async move { ran.send(()) })))
-            .detach();
+        let spawns = async move { drop(tokio::spawn(async move { ran.send(()) })) };
+        lanes.cpu.spawn(in_cpu_context(spawns)).detach();
         let next = lanes.cpu.spawn_cpu(move || has_run.recv().is_ok());
         assert!(next.wait().unwrap());
     }
     let_go.send(()).unwrap();
     other.wait().unwrap();
+}
+
+/// The I/O runtime can be dropped before the lane, though its blocking pool may have
+/// some of the lane's workers.
+#[test]
+fn a_wait_in_place_does_not_keep_the_io_runtime_from_ending() {
+    let _limit = time_limit();
+    for threads in [1, 2] {
+        let lanes = lanes(Backend::Runtime, threads);
+        for _ in 0..20 {
+            let all = Arc::new(Barrier::new(threads + 1));
+            let meets = |all: &Arc<Barrier>| {
+                let all = all.clone();
+                lanes.cpu.spawn_cpu(move || {
+                    tokio::task::block_in_place(|| all.wait());
+                })
+            };
+            let jobs: Vec<_> = (0..=threads).map(|_| meets(&all)).collect();
+            jobs.into_iter().for_each(|job| job.wait().unwrap());
+        }
+        drop(lanes.io);
+        lanes.cpu.shutdown().wait();
+    }
 }

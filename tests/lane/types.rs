@@ -53,9 +53,14 @@ assert_impl_all!(Bridged<u8>: Stream, Debug, Send, Sync, Unpin);
 assert_impl_all!(Bridged<std::cell::Cell<u8>>: Send, Sync);
 assert_not_impl_any!(Bridged<Rc<u8>>: Send, Sync);
 assert_impl_all!(BridgedBody<bytes::Bytes, io::Error>: http_body::Body, Debug, Send, Sync, Unpin);
-assert_impl_all!(InIoContext<Pending<()>>: Future, Debug, Send, Sync, Unpin);
-assert_not_impl_any!(InIoContext<Rc<u8>>: Send, Sync);
-assert_not_impl_any!(InIoContext<std::marker::PhantomPinned>: Unpin);
+// Only one task at a time uses the value, so it need not be `Sync`.
+assert_impl_all!(OnIo<std::cell::Cell<u8>>: Debug, Send, Sync, Unpin);
+assert_not_impl_any!(OnIo<u8>: Clone);
+assert_impl_all!(SharedOnIo<std::cell::Cell<u8>>: Clone, Debug, Send, Sync, Unpin);
+assert_impl_all!(InCpuContext<Pending<()>>: Future, Debug, Send, Sync, Unpin);
+assert_impl_all!(InCpuContext<stream::Pending<()>>: Stream, Debug, Send, Sync, Unpin);
+assert_not_impl_any!(InCpuContext<Rc<u8>>: Send, Sync);
+assert_not_impl_any!(InCpuContext<std::marker::PhantomPinned>: Unpin);
 assert_impl_all!(SendIo: Future, Debug, Send, Unpin);
 assert_impl_all!(Yield: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(Backend: Copy, Debug, Eq, std::hash::Hash, Default, Send, Sync);
@@ -98,6 +103,8 @@ fn what_tokio_has_unwind_safe_we_have_too() {
         unwind_safe!(NoCurrentHandle),
         unwind_safe!(Cancelled),
         unwind_safe!(BridgeError),
+        unwind_safe!(OnIo<std::cell::Cell<u8>>),
+        unwind_safe!(SharedOnIo<std::cell::Cell<u8>>),
     ];
     let not_safe: Vec<_> = types.iter().filter(|(_, safe)| !safe).collect();
     assert!(not_safe.is_empty(), "{not_safe:?}");
@@ -144,7 +151,9 @@ fn debug_tells_the_state() {
         shows(&abort, &["finished: true"]);
         let inside = |job: &JobContext| shows(job, &["JobContext", "cancelled: false"]);
         handle.spawn_cpu_with(inside).wait().unwrap();
-        shows(&handle.in_io_context(pending::<()>), &["InIoContext"]);
+        let value = handle.on_io(1);
+        shows(&value, &["OnIo", "in_use: false"]);
+        shows(&value.shared(), &["SharedOnIo"]);
         let bridged = handle.stream_from_io(stream::pending::<u8>(), 77, |_| 1);
         shows(&bridged, &["Bridged", "buffered: 0", "limit: 77"]);
         let body = handle.body_from_io(Empty::<bytes::Bytes>::new(), 1);
@@ -161,6 +170,7 @@ fn debug_tells_the_state() {
     shows(&settings, &["Builder", "Rayon", "3", "query"]);
     let request = reqwest::Client::new().get("http://127.0.0.1:1/").send_io();
     shows(&request.body_limit(77), &["SendIo", "body_limit: 77"]);
+    shows(&in_cpu_context(pending::<()>()), &["InCpuContext"]);
     shows(&yield_if_due(), &["Yield"]);
     shows(&yield_now(), &["Yield"]);
 }

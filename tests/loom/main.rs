@@ -23,10 +23,13 @@ mod task {
 }
 #[path = "../../src/bridge/buffer.rs"]
 mod bridge;
+#[path = "../../src/pool/drain_tasks.rs"]
+mod drain_tasks;
 #[path = "../../src/pool/idle.rs"]
 mod idle;
 
 mod of_bridges;
+mod of_drain_tasks;
 mod of_idle_workers;
 mod of_jobs;
 

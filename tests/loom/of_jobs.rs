@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI32;
-use std::task::Poll;
 
 use loom::future::block_on;
 use loom::sync::atomic::Ordering::SeqCst;
@@ -12,7 +11,7 @@ use loom::thread;
 
 use crate::error::{self, CloseReason};
 use crate::model;
-use crate::sync::{Mutex, Queue};
+use crate::sync::Queue;
 use crate::task::completion::{Completion, Slot, wake};
 use crate::task::state::{Close, JoinInterest, State, ToIdle, ToRunning};
 
@@ -77,8 +76,6 @@ struct Model {
     /// Whether it is in the registry of suspended jobs. (In the lane, the registry's
     /// lock orders more.)
     registered: Count,
-    /// Whether it is in the registry of awaited jobs, on `Backend::Runtime`.
-    awaited: Mutex<bool>,
     /// Whether its deadline has passed. (The clock orders nothing.)
     expired: Count,
 }
@@ -100,7 +97,6 @@ impl Model {
             steps: Count::default(),
             work_dropped: Count::default(),
             registered: Count::default(),
-            awaited: Mutex::new(false),
             expired: Count::default(),
         })
     }
@@ -153,11 +149,10 @@ impl Model {
         if self.expired.get() > 0 {
             self.close(CloseReason::Expired);
         }
-        let ToRunning::Run { was_idle } = self.state().to_running() else {
+        if self.state().to_running() == ToRunning::Discard {
             self.discard();
             return true;
-        };
-        assert!(!was_idle, "it came out of the queue");
+        }
         self.counters.begun.add();
         assert_eq!(self.work_dropped.get(), 0, "run without its work");
         self.steps.add();
@@ -250,40 +245,6 @@ impl Model {
                 self.discard();
             }
         }
-    }
-
-    /// As `Task::poll` on `Backend::Runtime`.
-    fn join_on_runtime(&self) -> Result<u8, error::JoinError> {
-        let mut is_entered = false;
-        block_on(poll_fn(|cx| match self.completion.poll(cx) {
-            Poll::Pending if !std::mem::replace(&mut is_entered, true) => {
-                *self.awaited.lock().unwrap() = true;
-                if self.is_closed() {
-                    self.close(CloseReason::ShutDown);
-                }
-                self.completion.poll(cx)
-            }
-            polled => polled,
-        }))
-    }
-
-    /// What the closing thread and the control thread do on `Backend::Runtime`.
-    fn shut_down_runtime(&self) {
-        self.closed.store(true, SeqCst);
-        fence(SeqCst);
-        let is_awaited = *self.awaited.lock().unwrap();
-        if is_awaited {
-            self.close(CloseReason::ShutDown);
-            if self.state().has_ended() {
-                self.discard();
-            }
-        }
-    }
-
-    /// As the drop of the job's Tokio task.
-    fn drop_task(&self) {
-        self.close(CloseReason::ShutDown);
-        self.discard();
     }
 
     fn join(&self) -> Result<u8, error::JoinError> {
@@ -399,38 +360,6 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
         while job.run_next() {}
         let result = job.join();
         assert!(result.is_ok_and(|output| output == 7) || job.counters.closed.get() == 1);
-        job.check_end();
-    });
-}
-
-/// On `Backend::Runtime`, while all workers are stuck: the job's own Tokio task is not
-/// dropped, but its awaiter is notified.
-#[test]
-fn an_awaiter_against_a_shutdown() {
-    model(|| {
-        let job = Model::new();
-        let control = on_thread(&job, Model::shut_down_runtime);
-        assert!(job.join_on_runtime().unwrap_err().is_shutdown());
-        control.join().unwrap();
-        // The workers are free again.
-        job.drop_task();
-        job.check_end();
-    });
-}
-
-/// The same while a worker runs a step of the job; after that the worker is stuck.
-#[test]
-fn an_awaiter_against_a_shutdown_and_a_step() {
-    model(|| {
-        let job = Model::new();
-        let control = on_thread(&job, Model::shut_down_runtime);
-        let worker = on_thread(&job, |job| {
-            assert!(job.run_next());
-        });
-        assert!(job.join_on_runtime().unwrap_err().is_shutdown());
-        control.join().unwrap();
-        worker.join().unwrap();
-        job.drop_task();
         job.check_end();
     });
 }

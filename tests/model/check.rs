@@ -43,21 +43,16 @@ impl Run {
     /// Until the thread has nothing more to do, or is kept by a job.
     pub(crate) fn settle(&mut self) -> Checked {
         loop {
-            let next = self.model.next();
-            if next.is_empty() {
+            let Some(next) = self.model.next() else {
                 if self.model.running.is_none() && self.model.end_all_without_step() {
                     self.lane_is_at_it = true;
                 }
                 return self.compare();
-            }
+            };
             self.lane_is_at_it = true;
             let step = self.steps.recv_timeout(patience());
-            let told = format!("one of {next:?} should start, not {step:?}");
-            prop_assert!(step.is_ok_and(|job| next.contains(&job)), "{}", told);
-            let jobs = &self.jobs;
-            // On the one thread that is so before the next step, or not at all.
-            let is_dropped = |job: usize| jobs[job].drops.load(SeqCst) == 1;
-            self.model.begin(step.unwrap(), is_dropped);
+            prop_assert_eq!(step, Ok(next), "the job that should start");
+            self.model.begin(next);
             self.model.lags_behind = false;
         }
     }

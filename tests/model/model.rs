@@ -18,9 +18,7 @@ pub(crate) enum End {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// It waits for the thread; or for another turn on it, if it was woken.
-    Queued {
-        has_started: bool,
-    },
+    Queued,
     Running,
     Suspended,
     Ended(End),
@@ -30,8 +28,6 @@ pub(crate) struct Job {
     kind: Kind,
     pub(crate) phase: Phase,
     gate: VecDeque<Tell>,
-    /// Its task has been polled, and is not ready.
-    is_awaited: bool,
     /// Of a future: it keeps its thread.
     blocks: bool,
     /// It runs, and a cancel wants it to end.
@@ -79,9 +75,6 @@ pub(crate) struct Counts {
 }
 
 pub(crate) struct Model {
-    /// Also for futures that were woken: they go through the same queue. On
-    /// `Backend::Runtime` the order is Tokio's.
-    is_fifo: bool,
     /// Free permits, if there is a limit.
     free: Option<usize>,
     /// How many hold each place.
@@ -89,7 +82,8 @@ pub(crate) struct Model {
     waiting: VecDeque<usize>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) jobs: Vec<Job>,
-    /// With those that were closed meanwhile: the thread drops them in their turn.
+    /// First in, first out, also for futures that were woken. With those that were
+    /// closed meanwhile: the thread drops them in their turn.
     queue: VecDeque<usize>,
     pub(crate) running: Option<usize>,
     pub(crate) is_closed: bool,
@@ -100,9 +94,8 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn new(is_fifo: bool, queue_limit: Option<usize>) -> Self {
+    pub(crate) fn new(queue_limit: Option<usize>) -> Self {
         Self {
-            is_fifo,
             free: queue_limit,
             holders: Vec::new(),
             waiting: VecDeque::new(),
@@ -120,9 +113,7 @@ impl Model {
         let mut counts = self.ended;
         for job in &self.jobs {
             *match job.phase {
-                // Tokio's queue is not the lane's.
-                Phase::Queued { has_started: true } if !self.is_fifo => &mut counts.suspended,
-                Phase::Queued { .. } => &mut counts.queued,
+                Phase::Queued => &mut counts.queued,
                 Phase::Running => &mut counts.running,
                 Phase::Suspended => &mut counts.suspended,
                 Phase::Ended(_) => continue,
@@ -241,7 +232,7 @@ impl Model {
             Ok(Permit(place)) => {
                 self.ended.submitted += 1;
                 self.queue.push_back(job);
-                (Phase::Queued { has_started: false }, place)
+                (Phase::Queued, place)
             }
             Err(refusal) => (Phase::Ended(refusal), None),
         };
@@ -249,7 +240,6 @@ impl Model {
             kind,
             phase,
             gate: gate.into_iter().collect(),
-            is_awaited: false,
             blocks: kind != Kind::Sleepy,
             is_cancelled: false,
             deadline_has_passed: false,
@@ -292,41 +282,31 @@ impl Model {
         self.spawn(by, kind, gate)
     }
 
-    /// Whose step may come next, now.
-    pub(crate) fn next(&self) -> Vec<usize> {
+    /// The job whose step comes next, now.
+    pub(crate) fn next(&self) -> Option<usize> {
         if self.running.is_some() {
-            return Vec::new();
+            return None;
         }
-        let queue = self.queue.iter().copied().filter(|job| self.may_run(*job));
-        queue
-            .take(if self.is_fifo { 1 } else { usize::MAX })
-            .collect()
+        let mut queue = self.queue.iter().copied();
+        queue.find(|job| self.may_run(*job))
     }
 
     /// It is in the queue, and there will be a step.
     fn may_run(&self, job: usize) -> bool {
         let job = &self.jobs[job];
-        matches!(job.phase, Phase::Queued { .. }) && !job.deadline_has_passed
+        job.phase == Phase::Queued && !job.deadline_has_passed
     }
 
-    /// The thread has taken it; and before, what had its turn before. On
-    /// `Backend::Runtime` that is Tokio's choice: `has_had_its_turn` tells of those
-    /// that have no step any more.
-    pub(crate) fn begin(&mut self, job: usize, has_had_its_turn: impl Fn(usize) -> bool) {
-        let queue = self.queue.clone();
-        let place = queue.iter().position(|queued| *queued == job);
-        let place = place.expect("it is one of `next`");
-        for (other_place, other) in queue.into_iter().enumerate() {
-            let had_its_turn = if self.is_fifo {
-                other_place < place
-            } else {
-                !self.may_run(other) && has_had_its_turn(other)
-            };
-            if had_its_turn && other != job {
-                self.end_without_step(other);
+    /// The thread has taken it, and before it those in front of it that have no step
+    /// any more.
+    pub(crate) fn begin(&mut self, job: usize) {
+        loop {
+            let first = self.queue.pop_front().expect("the job is queued");
+            if first == job {
+                break;
             }
+            self.end_without_step(first);
         }
-        self.queue.retain(|queued| *queued != job);
         self.jobs[job].phase = Phase::Running;
         self.running = Some(job);
         self.go_on(job);
@@ -335,16 +315,15 @@ impl Model {
     /// The thread has nothing else to do: it comes to those that have no step any
     /// more. Whether there were some.
     pub(crate) fn end_all_without_step(&mut self) -> bool {
-        let queue = self.queue.clone();
-        for job in &queue {
-            self.end_without_step(*job);
+        let were_some = !self.queue.is_empty();
+        while let Some(job) = self.queue.pop_front() {
+            self.end_without_step(job);
         }
-        !queue.is_empty()
+        were_some
     }
 
     fn end_without_step(&mut self, job: usize) {
         assert!(!self.may_run(job));
-        self.queue.retain(|queued| *queued != job);
         if self.end_of(job).is_none() {
             self.end(job, End::Expired);
         }
@@ -365,10 +344,10 @@ impl Model {
         match self.jobs[job].phase {
             Phase::Running => self.go_on(job),
             Phase::Suspended => {
-                self.jobs[job].phase = Phase::Queued { has_started: true };
+                self.jobs[job].phase = Phase::Queued;
                 self.queue.push_back(job);
             }
-            Phase::Queued { .. } | Phase::Ended(_) => {}
+            Phase::Queued | Phase::Ended(_) => {}
         }
     }
 
@@ -396,9 +375,6 @@ impl Model {
             }
             None => this.phase = Phase::Suspended,
         }
-        if self.is_closed {
-            self.drop_the_rest();
-        }
     }
 
     fn end(&mut self, job: usize, end: End) {
@@ -415,7 +391,7 @@ impl Model {
 
     pub(crate) fn cancel(&mut self, job: usize) {
         match self.jobs[job].phase {
-            Phase::Queued { .. } => self.end(job, End::Cancelled),
+            Phase::Queued => self.end(job, End::Cancelled),
             Phase::Suspended => {
                 self.end(job, End::Cancelled);
                 // To be dropped there.
@@ -453,41 +429,11 @@ impl Model {
                 *waiter = Waiter::LetInOrClosed;
             }
         }
-        if self.is_fifo || self.running.is_none() {
-            self.drop_the_rest();
-        } else {
-            // Tokio drops its tasks when the thread is free.
-            for job in 0..self.jobs.len() {
-                if self.jobs[job].is_awaited {
-                    self.drop_unless_it_runs(job);
-                }
-            }
-        }
-    }
-
-    fn drop_the_rest(&mut self) {
         self.queue.clear();
         for job in 0..self.jobs.len() {
-            self.drop_unless_it_runs(job);
+            if matches!(self.jobs[job].phase, Phase::Queued | Phase::Suspended) {
+                self.end(job, End::ShutDown);
+            }
         }
-    }
-
-    fn drop_unless_it_runs(&mut self, job: usize) {
-        let phase = self.jobs[job].phase;
-        if matches!(phase, Phase::Queued { .. } | Phase::Suspended) {
-            self.end(job, End::ShutDown);
-        }
-    }
-
-    /// Its task is polled.
-    pub(crate) fn poll(&mut self, job: usize) {
-        self.jobs[job].is_awaited = true;
-        if self.is_closed {
-            self.drop_unless_it_runs(job);
-        }
-    }
-
-    pub(crate) fn detach(&mut self, job: usize) {
-        self.jobs[job].is_awaited = false;
     }
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use twolane::{Admit, Backend, CpuRuntime, Handle, Priority};
+use twolane::{Admit, CpuRuntime, Handle, Priority};
 
 use crate::calls::{Call, Case, Kind, Tell, Which};
 use crate::check::{Checked, HAS_FAILED, patience, wait_for};
@@ -66,7 +66,7 @@ impl Run {
         let cpu = settings.build().unwrap();
         let (step, steps) = mpsc::channel();
         Self {
-            model: Model::new(case.backend == Backend::Rayon, case.queue_limit),
+            model: Model::new(case.queue_limit),
             handle: cpu.handle(),
             cpu,
             jobs: Vec::new(),
@@ -172,7 +172,6 @@ impl Run {
             }
             Call::Detach(which) => {
                 if let Some(job) = which.of(&self.with_task()) {
-                    self.model.detach(job);
                     self.jobs[job].waker = None;
                     self.jobs[job].task.take().unwrap().detach();
                 }
@@ -291,7 +290,7 @@ impl Run {
             })?;
             if let Some(step) = started {
                 prop_assert_eq!(step, job);
-                self.model.begin(job, |_| false);
+                self.model.begin(job);
             }
         }
         while Instant::now() < deadline {
@@ -357,7 +356,6 @@ impl Run {
     // Awaiting.
 
     fn poll(&mut self, job: usize) -> Checked {
-        self.model.poll(job);
         let flag = Arc::new(Flag::default());
         let task = self.jobs[job].task.as_mut().unwrap();
         let polled = poll_once(task, &flag).map(|result| end_of_task(job, result));

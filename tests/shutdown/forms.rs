@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::support::{self, BOTH, Dropped, Stuck, lanes, time_limit};
-use twolane::{Backend, CpuRuntime, JoinError, Task};
+use twolane::{CpuRuntime, JoinError, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
@@ -105,25 +105,16 @@ fn every_cell_of_the_table() {
             assert!(is_shutdown(suspended.wait()));
             assert!(is_shutdown(queued.wait()));
             assert!(is_shutdown(queued_future.wait()));
-            // Their captures go, two suspended and three queued ones, and are dropped
-            // on threads of the lane. So are those of the future that runs, when it
-            // ends.
-            let all_but_one_are_dropped = || {
-                for _ in 0..5 {
-                    let by = drops.recv().unwrap();
-                    assert!(by.starts_with("cpu-"), "{by}");
-                }
-            };
-            if backend == Backend::Rayon {
-                all_but_one_are_dropped();
+            // So their captures go, two suspended and three queued ones, and are
+            // dropped on threads of the lane. So are those of the future that runs,
+            // when it ends.
+            for _ in 0..5 {
+                let by = drops.recv().unwrap();
+                assert!(by.starts_with("cpu-"), "{by}");
             }
             // What runs ends as it would.
             end_closure.send("output").unwrap();
             assert_eq!(closure.wait().unwrap(), "output");
-            if backend == Backend::Runtime {
-                // A thread is free.
-                all_but_one_are_dropped();
-            }
             assert!(drops.try_recv().is_err());
             end_poll.send(()).unwrap();
             assert!(is_shutdown(future.wait()));
@@ -143,9 +134,8 @@ fn every_cell_of_the_table() {
     }
 }
 
-/// The table's first lines, once more with awaiters that sleep already. While all
-/// threads are stuck, the captures of these go on the rayon backend; with a Tokio
-/// runtime, once a thread is free.
+/// The table's first lines, once more with awaiters that sleep already. The captures go
+/// while all threads are stuck.
 #[test]
 fn sleeping_awaiters_are_woken() {
     let _limit = time_limit();
@@ -182,15 +172,10 @@ fn sleeping_awaiters_are_woken() {
         for awaiter in awaiters {
             assert!(is_shutdown(lanes.io.block_on(awaiter).unwrap()));
         }
-        if backend == Backend::Runtime {
-            let_go.send(()).unwrap();
-        }
         for drops in [drops, suspended_drops] {
             assert!(drops.recv().unwrap().starts_with("cpu-"));
         }
-        if backend == Backend::Rayon {
-            let_go.send(()).unwrap();
-        }
+        let_go.send(()).unwrap();
         stuck.wait().unwrap();
     }
 }

@@ -17,8 +17,12 @@ pub struct Stepped {
 
 impl Stepped {
     pub fn new() -> Self {
+        Self::on(Backend::Rayon, 1)
+    }
+
+    pub fn on(backend: Backend, threads: usize) -> Self {
         let io = Builder::new_current_thread().build().unwrap();
-        let cpu = crate::support::cpu_lane(Backend::Rayon, 1, io.handle());
+        let cpu = crate::support::cpu_lane(backend, threads, io.handle());
         Self { cpu, io }
     }
 

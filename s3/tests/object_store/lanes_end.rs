@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use futures::TryStreamExt;
 use tokio::sync::oneshot;
-use twolane::{Backend, JoinError};
+use twolane::{Backend, JoinError, in_cpu_context};
 
 use super::object_store::client::{HttpConnector, SpawnedReqwestConnector};
 use super::object_store::multipart::MultipartStore;
@@ -22,6 +22,8 @@ const STALL: Fault = Fault::Cut(After::Body(100_000), How::Stall);
 #[derive(Clone, Copy, Debug)]
 enum Reader {
     Job,
+    /// A job whose timers are the CPU lane's own (`Backend::Runtime` only).
+    InCpuContext,
     /// On a runtime of its own.
     Elsewhere,
 }
@@ -45,18 +47,17 @@ fn read_until_io_ends(
         begun.recv().unwrap();
         io.shutdown_background();
     };
-    match reader {
-        Reader::Job => {
-            let job = cpu.spawn(reading);
-            end_io();
-            job.wait()
-        }
+    let job = match reader {
+        Reader::Job => cpu.spawn(reading),
+        Reader::InCpuContext => cpu.spawn(in_cpu_context(reading)),
         Reader::Elsewhere => {
             let thread = std::thread::spawn(|| wait(reading));
             end_io();
-            Ok(thread.join().unwrap())
+            return Ok(thread.join().unwrap());
         }
-    }
+    };
+    end_io();
+    job.wait()
 }
 
 #[test]
@@ -82,7 +83,7 @@ fn with_retries_the_second_request_says_so() {
     let _limit = support::time_limit();
     let site = Site::new(SIZE);
     let readers = [
-        (Backend::Runtime, Reader::Job),
+        (Backend::Runtime, Reader::InCpuContext),
         (Backend::Runtime, Reader::Elsewhere),
         (Backend::Rayon, Reader::Elsewhere),
     ];
@@ -102,18 +103,20 @@ fn with_retries_the_second_request_says_so() {
     }
 }
 
-/// The timers of a job on the rayon backend are the I/O runtime's, and Tokio's
-/// timers panic when theirs is gone. Not nice, but not silent.
+/// The timers of a job are the I/O runtime's, and Tokio's timers panic when theirs is
+/// gone. Not nice, but not silent.
 #[test]
-fn with_retries_a_job_on_rayon_panics_at_the_timer_of_its_io_runtime() {
+fn with_retries_a_job_panics_at_the_timer_of_its_io_runtime() {
     let _limit = support::time_limit();
     let site = Site::new(SIZE);
-    for retry in [retries(3), RetryConfig::default()] {
-        let read = read_until_io_ends(&site, Backend::Rayon, Reader::Job, retry);
-        let error = read.unwrap_err();
-        assert!(error.is_panic(), "{error}");
-        let tokio_says = "A Tokio 1.x context was found, but it is being shutdown";
-        assert!(error.to_string().contains(tokio_says), "{error}");
+    for backend in BOTH {
+        for retry in [retries(3), RetryConfig::default()] {
+            let read = read_until_io_ends(&site, backend, Reader::Job, retry);
+            let error = read.unwrap_err();
+            assert!(error.is_panic(), "{backend:?}: {error}");
+            let tokio_says = "A Tokio 1.x context was found, but it is being shutdown";
+            assert!(error.to_string().contains(tokio_says), "{error}");
+        }
     }
 }
 

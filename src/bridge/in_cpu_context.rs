@@ -1,0 +1,106 @@
+//! [`InCpuContext`]: a future or stream inside the context of the CPU lane's own Tokio
+//! runtime.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use pin_project_lite::pin_project;
+
+use crate::lane::thread;
+
+/// Lets a future that computes in tasks of its own keep them on the CPU lane.
+///
+/// A job is inside the I/O lane's context, so a bare `tokio::spawn` in it makes a task of
+/// the I/O lane. That is right for clients. It is wrong for an engine, such as
+/// DataFusion, that calls `tokio::spawn` on parts that compute. Inside this wrapper each
+/// poll is in the context of the CPU lane's own Tokio runtime, so a `tokio::spawn` there
+/// makes a task of the CPU lane, beside the lane's jobs. The wrapper is a future if its
+/// content is one, and a stream if its content is one.
+///
+/// That runtime has timers and no I/O driver. A socket that is opened in it panics with
+/// Tokio's message, *"A Tokio 1.x context was found, but IO is disabled"*. Give what does
+/// I/O to [`spawn_io`](crate::spawn_io), to an adapter, or to an [`OnIo`](crate::OnIo).
+/// The `Drop` of a client in the middle of a poll calls `tokio::spawn` there, too, unless
+/// the client is in an `OnIo`.
+///
+/// Only the polls are in that context. What is spawned when `inner` is *made* is not (an
+/// engine's `execute` may spawn before it returns a stream: call it in an `async` block
+/// inside the wrapper), and `inner` is dropped in the I/O lane's context.
+///
+/// Tasks that are spawned so are Tokio's own: the lane's counters, limits, deadlines and
+/// cancellation do not see them. A shutdown drops them.
+///
+/// # Panics
+///
+/// Polling the result panics elsewhere than on a lane with
+/// [`Backend::Runtime`](crate::Backend::Runtime), in a job or in a task spawned so: no
+/// other lane has a Tokio runtime.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use twolane::{Backend, CpuRuntime, in_cpu_context};
+/// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build().unwrap();
+/// let query = async {
+///     let part = tokio::spawn(async { (1..=20_u64).product::<u64>() }); // on the CPU lane
+///     part.await.unwrap()
+/// };
+/// assert_eq!(cpu.spawn(in_cpu_context(query)).await.unwrap(), 2_432_902_008_176_640_000);
+/// # }
+/// ```
+pub fn in_cpu_context<F>(inner: F) -> InCpuContext<F> {
+    InCpuContext { inner }
+}
+
+pin_project! {
+    /// A future or stream inside the context of the CPU lane's own Tokio runtime.
+    ///
+    /// Returned by [`in_cpu_context`].
+    #[must_use = "futures and streams do nothing unless polled"]
+    pub struct InCpuContext<F> {
+        #[pin]
+        inner: F,
+    }
+}
+
+/// Runs `poll` inside the context.
+fn enter<R>(mut poll: impl FnMut() -> R) -> R {
+    let mut polled = None;
+    let level = thread::own();
+    let workers = level.as_ref().and_then(|level| level.workers());
+    let entered = workers.is_some_and(|workers| workers.in_context(&mut || polled = Some(poll())));
+    assert!(
+        entered,
+        "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
+         no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \
+         give the future to `spawn`"
+    );
+    polled.expect("it was polled in the context")
+}
+
+impl<F: Future> Future for InCpuContext<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut inner = self.project().inner;
+        enter(|| inner.as_mut().poll(cx))
+    }
+}
+
+impl<S: Stream> Stream for InCpuContext<S> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        let mut inner = self.project().inner;
+        enter(|| inner.as_mut().poll_next(cx))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.inner.size_hint()
+    }
+}
+
+debug_by_name!(InCpuContext<F>);

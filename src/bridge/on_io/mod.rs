@@ -1,0 +1,340 @@
+//! [`OnIo`]: a value that lives on the I/O lane and is owned by a job.
+//!
+//! The value is in a mutex. A task of the I/O lane locks it, uses it, and unlocks it when
+//! the task's future is dropped.
+//!
+//! - **Order.** [`slot::lock`] enters the mutex's FIFO queue at the call, on the thread of
+//!   the owner. So tasks get the value in the order in which the owner submits them, and
+//!   not in the order in which the runtime polls them first. A cancelled task keeps its
+//!   place until the runtime has dropped it.
+//! - **Drop.** The drop of the owner submits one more task. It is the last one, takes the
+//!   value out, and drops it. If the runtime is gone, it refuses that task, and the drop
+//!   of the slot drops the value.
+
+mod send_async_fn;
+mod shared;
+mod slot;
+
+use std::fmt;
+use std::future::Future;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_core::Stream;
+use tokio::sync::Mutex;
+
+use super::buffer::{BridgeError, Bridged, LostReason, channel};
+use super::pump::Pump;
+use super::spawn_io::{Tailless, spawn_io_unless_gone};
+use super::stream::UNIT;
+use crate::error::JoinError;
+use crate::lane::Level;
+use crate::panics;
+use crate::task::Task;
+pub use send_async_fn::SendAsyncFnOnce;
+use send_async_fn::call;
+pub use shared::SharedOnIo;
+use slot::{Slot, lock};
+
+/// A value that lives on the I/O lane and is owned by a job: a client, a pooled
+/// connection, a transaction.
+///
+/// The owner may be on any thread. It lends the value to futures that run on the I/O lane:
+/// by [`with`](Self::with), [`take`](Self::take) and [`stream`](Self::stream). So all that a
+/// client does belongs to the I/O lane: the connections that it opens, the tasks that it
+/// spawns, and what its `Drop` spawns to give a connection back or to roll a transaction
+/// back.
+///
+/// Make the value on the I/O lane as well: in [`spawn_io`](crate::spawn_io), or in `with` of
+/// another `OnIo`. With sqlx:
+///
+/// ```ignore
+/// let connect = async move { Ok::<_, sqlx::Error>(OnIo::new(PgPool::connect(&url).await?)) };
+/// let mut pool = twolane::spawn_io(connect).await??;
+/// let mut tx = pool.with(async |pool| Ok::<_, sqlx::Error>(OnIo::new(pool.begin().await?))).await??;
+/// tx.with(async |tx| sqlx::query("DELETE FROM jobs").execute(&mut **tx).await).await??;
+/// tx.take(async |tx| tx.commit().await).await??;
+/// ```
+///
+/// If many jobs share a value that is cheap to clone, use [`SharedOnIo`].
+///
+/// # Drop
+///
+/// Dropping an `OnIo` returns at once. A task of the I/O lane then drops the value, after
+/// the last future that uses it. It does so whatever ended the owner: its own end, a
+/// cancel, a deadline, a panic, a shutdown of the CPU lane. A panic in the value's
+/// destructor goes to the log.
+///
+/// If the I/O runtime is gone, the thread that drops the `OnIo` drops the value, inside
+/// that runtime's context. There a `tokio::spawn` in the destructor does not panic, but
+/// its task never runs. With the feature `tracing`, a warning names the type of the value.
+///
+/// The output of a future is no part of the value: the owner's thread gets it and drops
+/// it. If an output is a connection or a transaction, return it in an `OnIo` of its own,
+/// as `begin` above.
+///
+/// # Cost
+///
+/// A call is a hop to the I/O lane and back, as for [`spawn_io`](crate::spawn_io). Several
+/// `.await`s inside one call share that hop. Making an `OnIo` costs an allocation, and
+/// dropping it a task of the I/O lane.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+/// use tokio::net::TcpStream;
+/// use twolane::OnIo;
+/// # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+/// # let server = listener.local_addr()?;
+/// # tokio::spawn(async move {
+/// #     let (mut client, _) = listener.accept().await.unwrap();
+/// #     let (mut read, mut write) = client.split();
+/// #     tokio::io::copy(&mut read, &mut write).await
+/// # });
+/// let cpu = twolane::CpuRuntime::new()?;
+/// let job = cpu.spawn(async move {
+///     let connect = async move { std::io::Result::Ok(OnIo::new(TcpStream::connect(server).await?)) };
+///     let mut connection = twolane::spawn_io(connect).await??;
+///     let text = String::from("hello"); // computed here
+///     let answer = connection.with(async move |connection| {
+///         connection.write_all(text.as_bytes()).await?; // two `.await`s, one hop
+///         connection.read_u8().await
+///     });
+///     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(answer.await??)
+/// });
+/// assert_eq!(job.await?.unwrap(), b'h');
+/// # Ok(()) }
+/// ```
+#[must_use = "dropping an `OnIo` drops its value"]
+pub struct OnIo<T: Send + 'static> {
+    slot: Arc<Mutex<Slot<T>>>,
+    level: Level,
+}
+
+impl<T: Send + 'static> OnIo<T> {
+    pub(crate) fn on(level: Level, value: T) -> Self {
+        let slot = Slot::new(value, level.lane().io.handle().clone());
+        Self {
+            slot: Arc::new(Mutex::new(slot)),
+            level,
+        }
+    }
+
+    /// Runs an async closure over the value, as a task of the I/O lane.
+    ///
+    /// The closure has to own its captures: `async move |value| ..`. It runs in the span
+    /// and with the subscriber of the caller. Inside it, the free functions use the handle
+    /// of this `OnIo`. A call needs the I/O lane alone, so it works after a shutdown of the
+    /// CPU lane too.
+    ///
+    /// What borrows from the value (a row, a cursor, the transaction of a driver that
+    /// borrows its connection) has to be used up inside the closure. For a stream of such
+    /// items there is [`stream`](Self::stream).
+    ///
+    /// # Errors
+    ///
+    /// - [`JoinError::is_panic`] if the closure panicked. The value stays as the panic left
+    ///   it. Unless you know that it is whole, drop the `OnIo`.
+    /// - [`JoinError::is_io_runtime_gone`] if the I/O runtime is gone.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the returned future drops the closure's future, on the I/O lane. The value
+    /// stays, and the next call begins after that drop. What half an operation means to
+    /// the value is the same as for a plain `.await` under a timeout: see the client's own
+    /// cancel safety.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let cpu = twolane::CpuRuntime::new()?;
+    /// let (sender, receiver) = tokio::sync::mpsc::channel(8);
+    /// let mut receiver = cpu.handle().on_io(receiver);
+    /// sender.send("ping").await?;
+    /// assert_eq!(receiver.with(async |receiver| receiver.recv().await).await?, Some("ping"));
+    /// # Ok(()) }
+    /// ```
+    pub async fn with<F, R>(&mut self, f: F) -> Result<R, JoinError>
+    where
+        F: AsyncFnOnce(&mut T) -> R + for<'a> SendAsyncFnOnce<'a, T, R> + Send + 'static,
+        R: Send + 'static,
+    {
+        let lock = lock(&self.slot);
+        let run = async move { call(f, lock.await.get()).await };
+        self.spawn(run).await
+    }
+
+    /// Gives the value to an async closure on the I/O lane: to commit, to close.
+    ///
+    /// # Errors
+    ///
+    /// As for [`with`](Self::with). In each case the value has been dropped, or will be: by
+    /// the I/O lane, or where that is gone as [above](Self#drop).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the returned future drops the closure's future and the value, on the I/O
+    /// lane.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use tokio::io::AsyncWriteExt;
+    /// let cpu = twolane::CpuRuntime::new()?;
+    /// let (writer, _reader) = tokio::io::duplex(64);
+    /// let writer = cpu.handle().on_io(writer);
+    /// writer.take(async |mut writer| writer.shutdown().await).await??;
+    /// # Ok(()) }
+    /// ```
+    pub async fn take<F, Fut>(self, f: F) -> Result<Fut::Output, JoinError>
+    where
+        F: FnOnce(T) -> Fut + Send + 'static,
+        Fut: Future + Send,
+        Fut::Output: Send + 'static,
+    {
+        let lock = lock(&self.slot);
+        let run = async move {
+            let value = lock.await.take();
+            f(value).await
+        };
+        self.spawn(run).await
+    }
+
+    /// Polls a stream that borrows the value on the I/O lane, and yields its items here:
+    /// rows, messages.
+    ///
+    /// The closure boxes the stream. sqlx's `fetch` returns a boxed one; for a future that
+    /// returns a stream, see `try_flatten_stream` of the `futures` crate. The I/O lane reads
+    /// ahead as [`stream_from_io`](crate::Handle::stream_from_io) does, from this call on.
+    /// The returned stream borrows the `OnIo`: drop it before the next call.
+    ///
+    /// # Errors
+    ///
+    /// None here. If the closure or the stream panics, or the I/O lane stops before the
+    /// end, the last item is a [`BridgeError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the returned stream drops the closure's stream, on the I/O lane. The next
+    /// call begins after that drop.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use futures::{StreamExt, TryStreamExt, stream};
+    /// let cpu = twolane::CpuRuntime::new()?;
+    /// let mut table = cpu.handle().on_io(vec!["one", "two", "three"]);
+    /// let rows = table.stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |row| row.len());
+    /// assert_eq!(rows.take(2).try_collect::<Vec<_>>().await?, ["one", "two"]);
+    /// assert_eq!(table.with(async |table| table.len()).await?, 0);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// A call for each row would wait for the end of the rows, so it does not compile:
+    ///
+    /// ```compile_fail,E0499
+    /// # use futures::{StreamExt, stream};
+    /// # async fn rows(mut table: twolane::OnIo<Vec<u8>>) {
+    /// let mut rows = table.stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |_| 1);
+    /// while let Some(row) = rows.next().await {
+    ///     table.with(async |table| table.push(0)).await;
+    /// }
+    /// # }
+    /// ```
+    pub fn stream<I, F, W>(
+        &mut self,
+        f: F,
+        limit: usize,
+        size: W,
+    ) -> impl Stream<Item = Result<I, BridgeError>> + Send + Unpin
+    where
+        I: Send + 'static,
+        F: FnOnce(&mut T) -> Pin<Box<dyn Stream<Item = I> + Send + '_>> + Send + 'static,
+        W: Fn(&I) -> usize + Send + 'static,
+    {
+        self.pump(f, limit, size)
+    }
+
+    /// Turns the value into a stream: as [`stream`](Self::stream), and the end or the drop
+    /// of the stream drops the value, on the I/O lane.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use futures::{StreamExt, TryStreamExt, stream};
+    /// fn rows(table: twolane::OnIo<Vec<u8>>) -> twolane::Bridged<u8> {
+    ///     table.into_stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |_| 1)
+    /// }
+    /// let cpu = twolane::CpuRuntime::new()?;
+    /// let rows = rows(cpu.handle().on_io(vec![1, 2, 3]));
+    /// assert_eq!(rows.try_collect::<Vec<_>>().await?, [1, 2, 3]);
+    /// # Ok(()) }
+    /// ```
+    pub fn into_stream<I, F, W>(self, f: F, limit: usize, size: W) -> Bridged<I>
+    where
+        I: Send + 'static,
+        F: FnOnce(&mut T) -> Pin<Box<dyn Stream<Item = I> + Send + '_>> + Send + 'static,
+        W: Fn(&I) -> usize + Send + 'static,
+    {
+        self.pump(f, limit, size)
+    }
+
+    fn pump<I, F, W>(&self, f: F, limit: usize, size: W) -> Bridged<I>
+    where
+        I: Send + 'static,
+        F: FnOnce(&mut T) -> Pin<Box<dyn Stream<Item = I> + Send + '_>> + Send + 'static,
+        W: Fn(&I) -> usize + Send + 'static,
+    {
+        let (writer, reader) = channel(limit, "I/O", UNIT);
+        let lock = lock(&self.slot);
+        let run = async move {
+            let mut slot = lock.await;
+            match panics::catch(|| f(slot.get())) {
+                Ok(stream) => Pump::new(stream, size, writer).await,
+                Err(payload) => writer.lose(LostReason::Panicked(payload.text().into())),
+            }
+        };
+        self.spawn(run).detach();
+        reader
+    }
+
+    fn spawn<F>(&self, future: F) -> Task<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        spawn_io_unless_gone(&self.level, Tailless { future })
+    }
+}
+
+impl<T: Send + 'static> Drop for OnIo<T> {
+    fn drop(&mut self) {
+        // After `take`, the slot is empty.
+        if self.slot.try_lock().is_ok_and(|slot| slot.is_empty()) {
+            return;
+        }
+        let lock = lock(&self.slot);
+        let run = async move { lock.await.drop_value() };
+        self.spawn(run).detach();
+    }
+}
+
+// A panic of the owner does not touch the value, and the owner learns of one inside a call
+// by the call's error.
+impl<T: Send + 'static> UnwindSafe for OnIo<T> {}
+impl<T: Send + 'static> RefUnwindSafe for OnIo<T> {}
+
+impl<T: Send + 'static> fmt::Debug for OnIo<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnIo")
+            .field("in_use", &self.slot.try_lock().is_err())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,40 @@
+//! How many drain tasks `Backend::Runtime` has (see `tokio.rs`).
+//!
+//! A drain task is *live* from its spawn until it finds the queue empty. A submitter
+//! pushes a job, and spawns a drain task if fewer than `most` are live. If `most` are
+//! live, each of them looks at the queue again after its step, so none is needed.
+//!
+//! No job is left. A submitter pushes and then reads the count. A drain task that found
+//! the queue empty lowers the count and then looks at the queue again. Each has a
+//! `SeqCst` fence in between, so one of the two sees the other.
+
+use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
+
+pub(crate) struct DrainTasks {
+    live: AtomicUsize,
+    most: usize,
+}
+
+impl DrainTasks {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            live: AtomicUsize::new(0),
+            most,
+        }
+    }
+
+    /// Call after a push and a fence. True if the caller must spawn a drain task.
+    #[must_use]
+    pub(crate) fn try_add(&self) -> bool {
+        let one_more = |live| (live < self.most).then_some(live + 1);
+        self.live.fetch_update(SeqCst, SeqCst, one_more).is_ok()
+    }
+
+    /// A drain task has found the queue empty. False if it must go on.
+    #[must_use]
+    pub(crate) fn try_end(&self, is_empty: impl FnOnce() -> bool) -> bool {
+        self.live.fetch_sub(1, SeqCst);
+        fence(SeqCst);
+        is_empty() || !self.try_add()
+    }
+}

@@ -1,0 +1,167 @@
+//! A connection pool keeps all its connections, whatever becomes of its users.
+
+use std::sync::{Arc, Mutex};
+
+use crate::dice::Dice;
+use crate::stepped::wait;
+use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, thread_name};
+use futures::StreamExt;
+use futures::stream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::yield_now;
+use twolane::{CpuRuntime, JoinError, OnIo, SharedOnIo, Task};
+
+const CONNECTIONS: usize = 5;
+const JOBS: usize = 1_000;
+
+/// As sqlx's: what is taken from it returns by a task that its destructor spawns.
+#[derive(Clone)]
+struct Pool {
+    free: Arc<Mutex<Vec<usize>>>,
+    permits: Arc<Semaphore>,
+    /// The threads of destructors and of what they spawned, where they are not the I/O
+    /// lane's.
+    elsewhere: Arc<Mutex<Vec<String>>>,
+}
+
+struct Pooled {
+    number: usize,
+    pool: Pool,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Pool {
+    fn new() -> Self {
+        Self {
+            free: Arc::new(Mutex::new((0..CONNECTIONS).collect())),
+            permits: Arc::new(Semaphore::new(CONNECTIONS)),
+            elsewhere: Arc::default(),
+        }
+    }
+
+    async fn acquire(&self) -> Pooled {
+        let permit = self.permits.clone().acquire_owned().await.unwrap();
+        let number = self.free.lock().unwrap().pop().unwrap();
+        Pooled {
+            number,
+            pool: self.clone(),
+            permit: Some(permit),
+        }
+    }
+
+    fn note_thread(&self) {
+        let name = thread_name();
+        if name != "io" {
+            self.elsewhere.lock().unwrap().push(name);
+        }
+    }
+}
+
+impl Drop for Pooled {
+    fn drop(&mut self) {
+        self.pool.note_thread();
+        let (number, pool, permit) = (self.number, self.pool.clone(), self.permit.take());
+        tokio::spawn(async move {
+            pool.note_thread();
+            yield_now().await;
+            pool.free.lock().unwrap().push(number);
+            drop(permit);
+        });
+    }
+}
+
+/// What one job does, drawn beforehand.
+#[derive(Clone, Copy, Debug)]
+struct Plan {
+    calls: u64,
+    yields: u64,
+    end: u64,
+}
+
+async fn job(pool: SharedOnIo<Pool>, plan: Plan) -> Result<(), JoinError> {
+    let acquire = async |pool: Pool| OnIo::new(pool.acquire().await);
+    let mut connection = pool.with(acquire).await?;
+    for _ in 0..plan.calls {
+        let query = async move |_: &mut Pooled| {
+            for _ in 0..plan.yields {
+                yield_now().await;
+            }
+        };
+        connection.with(query).await?;
+    }
+    match plan.end {
+        0 => panic!("of a job"),
+        1 => connection.with(async |_| panic!("of a call")).await?,
+        2 => connection.take(async |_| panic!("of a commit")).await?,
+        3 => connection.take(async |connection| drop(connection)).await?,
+        4 => {
+            let mut rows = connection.stream(|_| stream::repeat(1).boxed(), 2, |_| 1);
+            rows.next().await.unwrap().unwrap();
+        }
+        5 => {
+            let rows = connection.into_stream(|_| stream::iter([1]).boxed(), 2, |_| 1);
+            assert_eq!(rows.count().await, 1);
+        }
+        6 => std::future::pending().await,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Some jobs on a lane of their own, which is shut down at a random moment.
+fn round(dice: &mut Dice, cpu: &CpuRuntime, pool: &SharedOnIo<Pool>, jobs: usize) {
+    let pause = |dice: &mut Dice| {
+        for _ in 0..dice.below(20_000) {
+            std::hint::spin_loop();
+        }
+    };
+    let mut tasks: Vec<Task<_>> = Vec::new();
+    for _ in 0..jobs {
+        let plan = Plan {
+            calls: dice.below(4),
+            yields: dice.below(4),
+            end: dice.below(12),
+        };
+        tasks.push(cpu.spawn(job(pool.clone(), plan)));
+        if dice.below(3) == 0 {
+            pause(dice);
+            drop(tasks.swap_remove(dice.below(tasks.len() as u64) as usize));
+        }
+    }
+    for _ in 0..dice.below(20) {
+        pause(dice);
+    }
+    let over = cpu.shutdown();
+    for task in tasks {
+        if let Err(error) = task.wait() {
+            assert!(error.is_panic() || error.is_shutdown(), "{error}");
+        }
+    }
+    assert_eq!(over.wait(), 0);
+}
+
+/// A connection that a cancelled job dropped on its own thread went back to the pool by a
+/// task of the CPU lane: behind all that computed there, or never, after a shutdown.
+#[test]
+fn a_pool_of_5_is_back_at_5_after_1000_jobs_that_ended_at_random() {
+    let _limit = support::time_limit();
+    let mut dice = Dice::from_environment();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let plain = Pool::new();
+        let pool = cpu.handle().on_io(plain.clone()).shared();
+        const ROUNDS: usize = 20;
+        for n in 0..ROUNDS {
+            let lane = cpu_lane(backend, 1 + n % 2, io.handle());
+            round(&mut dice, &lane, &pool, JOBS / ROUNDS);
+            // A lost connection would be waited for until the time limit.
+            let all = plain.permits.clone().acquire_many_owned(CONNECTIONS as u32);
+            let _all = wait(all).unwrap();
+            let mut free = plain.free.lock().unwrap().clone();
+            free.sort_unstable();
+            assert_eq!(free, [0, 1, 2, 3, 4], "{backend:?}: round {n}");
+        }
+        let elsewhere = plain.elsewhere.lock().unwrap();
+        assert!(elsewhere.is_empty(), "{backend:?}: {elsewhere:?}");
+    }
+}
