@@ -159,14 +159,14 @@ enum Side {
 }
 
 impl Side {
-    /// In a job; of twolane's, in the context of the I/O lane.
+    /// In a job; one of twolane's is in the context of the I/O lane.
     fn make<F>(&self, make: F) -> Result<F::Output, BoxError>
     where
         F: Future<Output: Send> + Send + 'static,
     {
         Ok(match self {
             Self::Tokio(cpu) => cpu.block_on(cpu.spawn(make))?,
-            Self::Twolane(cpu) => cpu.spawn(cpu.handle().in_io_context(|| make)).wait()?,
+            Self::Twolane(cpu) => cpu.spawn(make).wait()?,
         })
     }
 

@@ -3,11 +3,13 @@
 use axum::extract::Request as HttpRequest;
 use axum::routing::{MethodRouter, post};
 use bytes::{Buf, BufMut, Bytes};
-use futures::stream::BoxStream;
+use futures::stream::{BoxStream, Stream};
 use http::uri::PathAndQuery;
 use tonic::client::{Grpc, GrpcService};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Request, Response, Status, Streaming};
+
+pub mod abort;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BytesCodec;
@@ -77,6 +79,43 @@ pub fn server_streaming(
     })
 }
 
+/// A method with a stream of messages and one answer, as a route.
+pub fn client_streaming<F>(
+    answer: impl Fn(Streaming<Bytes>) -> F + Clone + Send + Sync + 'static,
+) -> MethodRouter
+where
+    F: Future<Output = Result<Bytes, Status>> + Send + 'static,
+{
+    post(move |request: HttpRequest| async move {
+        let method = tower::service_fn(|messages: Request<Streaming<Bytes>>| {
+            let answer = answer(messages.into_inner());
+            async { answer.await.map(Response::new) }
+        });
+        tonic::server::Grpc::new(BytesCodec)
+            .client_streaming(method, request)
+            .await
+    })
+}
+
+/// A method with a stream of messages and a stream of answers, as a route.
+pub fn bidirectional(
+    answers: impl Fn(Streaming<Bytes>) -> BoxStream<'static, Result<Bytes, Status>>
+    + Clone
+    + Send
+    + Sync
+    + 'static,
+) -> MethodRouter {
+    post(move |request: HttpRequest| async move {
+        let method = tower::service_fn(|messages: Request<Streaming<Bytes>>| {
+            let answers = answers(messages.into_inner());
+            async { Ok::<_, Status>(Response::new(answers)) }
+        });
+        tonic::server::Grpc::new(BytesCodec)
+            .streaming(method, request)
+            .await
+    })
+}
+
 /// Calls a method with one answer.
 pub async fn call<S>(service: S, path: &'static str, message: Bytes) -> Result<Bytes, Status>
 where
@@ -105,6 +144,42 @@ where
     let path = PathAndQuery::from_static(path);
     let request = Request::new(message);
     let response = client.server_streaming(request, path, BytesCodec).await;
+    response.map(Response::into_inner)
+}
+
+/// Calls a method with a stream of messages and one answer.
+pub async fn upload<S, M>(
+    service: S,
+    path: &'static str,
+    messages: Request<M>,
+) -> Result<Bytes, Status>
+where
+    S: GrpcService<tonic::body::Body>,
+    S::ResponseBody: Send + 'static,
+    <S::ResponseBody as http_body::Body>::Error: Into<BoxError>,
+    M: Stream<Item = Bytes> + Send + 'static,
+{
+    let mut client = ready(service).await?;
+    let path = PathAndQuery::from_static(path);
+    let response = client.client_streaming(messages, path, BytesCodec).await;
+    response.map(Response::into_inner)
+}
+
+/// Calls a method with a stream of messages and a stream of answers.
+pub async fn converse<S, M>(
+    service: S,
+    path: &'static str,
+    messages: Request<M>,
+) -> Result<Streaming<Bytes>, Status>
+where
+    S: GrpcService<tonic::body::Body>,
+    S::ResponseBody: Send + 'static,
+    <S::ResponseBody as http_body::Body>::Error: Into<BoxError>,
+    M: Stream<Item = Bytes> + Send + 'static,
+{
+    let mut client = ready(service).await?;
+    let path = PathAndQuery::from_static(path);
+    let response = client.streaming(messages, path, BytesCodec).await;
     response.map(Response::into_inner)
 }
 

@@ -27,8 +27,8 @@ use twolane_grpc as grpc;
 /// A channel as a job would make it: its tasks belong to the I/O lane.
 fn channel(cpu: &CpuRuntime, url: String) -> Channel {
     let endpoint = Endpoint::from_shared(url).unwrap();
-    let make = || async move { endpoint.connect_lazy() };
-    cpu.spawn(cpu.handle().in_io_context(make)).wait().unwrap()
+    let make = async move { endpoint.connect_lazy() };
+    cpu.spawn(make).wait().unwrap()
 }
 
 fn layered(cpu: &CpuRuntime, server: &Server) -> IoService<Channel> {
