@@ -42,9 +42,8 @@ impl Captures {
     pub fn is_wanted(&self, context: Option<&JobContext>) -> bool {
         let wanted = context.is_none_or(|job| job.checkpoint().is_ok());
         let record = self.record();
-        let has_reason = record.asked.load(SeqCst)
-            || record.what().may_expire
-            || self.ledger.endings.has_begun();
+        let has_reason =
+            record.asked.load(SeqCst) || record.what().may_expire || self.ledger.lane_may_close();
         if !wanted && !has_reason {
             let id = self.id;
             self.ledger

@@ -52,7 +52,7 @@ fn what_is_wrong(ledger: &Ledger, record: &Record) -> Vec<&'static str> {
             "not expired, or without a deadline",
         ),
         Seen::Shutdown => (
-            has_no_end && endings.has_begun(),
+            has_no_end && ledger.lane_may_close(),
             "no shutdown, or it ended before",
         ),
         Seen::IoGone => (
@@ -149,7 +149,7 @@ impl Own {
             ),
             (
                 &mut self.dropped,
-                bounds(Seen::Shutdown, ledger.endings.has_begun()),
+                bounds(Seen::Shutdown, ledger.lane_may_close()),
             ),
         ] {
             sum.0 += least;

@@ -47,6 +47,11 @@ impl Endings {
     pub fn has_begun(&self) -> bool {
         self.begun.load(SeqCst)
     }
+    /// The lane closes, or may: the I/O runtime is gone, and may have had one of its
+    /// workers (`block_in_place` on `Backend::Runtime`).
+    pub fn lane_may_close(&self, on_rayon: bool) -> bool {
+        self.has_begun() || (self.io_dies() && !on_rayon)
+    }
     pub fn is_done(&self) -> bool {
         self.done.load(SeqCst)
     }

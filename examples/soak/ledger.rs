@@ -197,6 +197,11 @@ impl Ledger {
         Some(Captures::new(self.clone(), id))
     }
 
+    /// What the lane has taken on may end with "shut down".
+    pub fn lane_may_close(&self) -> bool {
+        self.endings.lane_may_close(self.plan.on_rayon())
+    }
+
     pub fn record(&self, id: u32) -> &Record {
         &self.records[id as usize]
     }

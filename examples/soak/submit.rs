@@ -178,7 +178,7 @@ pub fn submit(
     let entry = match &task {
         Err(_) => Entry::Refused,
         Ok(_) if !record.gone_in_call.load(SeqCst) => Entry::Taken,
-        Ok(_) if ledger.endings.has_begun() => Entry::RefusedOrClosed,
+        Ok(_) if ledger.lane_may_close() => Entry::RefusedOrClosed,
         Ok(_) => Entry::Refused,
     };
     record.set_entry(entry);

@@ -293,7 +293,11 @@ impl Handle {
             let result = result.expect("an installed closure runs once");
             result.map_err(JoinError::panicked)
         } else {
-            Err(CloseReason::ShutDown.into())
+            Err(level
+                .lane()
+                .close_reason()
+                .unwrap_or(CloseReason::ShutDown)
+                .into())
         }
     }
 }

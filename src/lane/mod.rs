@@ -58,6 +58,8 @@ pub(crate) struct Lane {
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     closed: AtomicBool,
+    /// It was closed since its I/O runtime went (see `pool/tokio.rs`), and says so.
+    closed_with_io: AtomicBool,
     /// Lane threads that have started, or are about to start, and have not ended.
     alive: AtomicUsize,
     /// Detached jobs that were closed and are not yet reported in the log.
@@ -83,6 +85,7 @@ impl Lane {
             registry: Registry::default(),
             settings,
             closed: AtomicBool::new(false),
+            closed_with_io: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
             nice_refused: OnceLock::new(),
@@ -104,9 +107,10 @@ impl Lane {
 
     /// Returns why a submission is refused now, if it is.
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
-        if self.is_closed() {
+        let with_io = self.closed_with_io.load(SeqCst);
+        if self.is_closed() && !with_io {
             Some(CloseReason::ShutDown)
-        } else if self.io.is_gone() {
+        } else if with_io || self.io.is_gone() {
             Some(CloseReason::IoRuntimeGone)
         } else {
             None
@@ -158,6 +162,15 @@ impl Lane {
             // An error means that the control thread has ended. It only ends after a
             // close.
             let _ = self.send_control(Message::Shutdown);
+        }
+    }
+
+    /// Closes a lane that cannot go on without its I/O runtime. Jobs that it has taken on
+    /// end as in a shutdown; new ones are refused for what has happened.
+    pub(crate) fn close_with_io(&self) {
+        if !self.is_closed() {
+            self.closed_with_io.store(true, SeqCst);
+            self.close();
         }
     }
 

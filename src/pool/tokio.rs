@@ -268,7 +268,7 @@ fn close_lane_with_io(lane: &Arc<Lane>) {
     let weak = Arc::downgrade(lane);
     let close = on_drop(move || {
         if let Some(lane) = weak.upgrade() {
-            lane.close();
+            lane.close_with_io();
         }
     });
     lane.io.handle().spawn(async move {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier, mpsc};
 
 use crate::support::{Stuck, lanes, thread_name, time_limit};
 use futures::future::{BoxFuture, FutureExt};
-use twolane::{Backend, Handle, Priority, Task, in_cpu_context};
+use twolane::{Backend, Handle, JoinError, Priority, Task, in_cpu_context};
 
 /// Tokio keeps the latest task of a worker's own for that worker: the drain task of a
 /// job must not be that one.
@@ -190,7 +190,11 @@ fn a_wait_in_place_does_not_keep_the_io_runtime_from_ending() {
             let jobs: Vec<_> = (0..=threads).map(|_| meets(&all)).collect();
             jobs.into_iter().for_each(|job| job.wait().unwrap());
         }
+        let refused = |error: JoinError| assert!(error.is_io_runtime_gone(), "{error}");
+        let waits = lanes.cpu.handle().with_priority(Priority::Low).admit();
         drop(lanes.io);
+        refused(lanes.cpu.spawn_cpu(|| ()).wait().unwrap_err());
+        refused(waits.wait().unwrap_err());
         lanes.cpu.shutdown().wait();
     }
 }
