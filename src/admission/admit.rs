@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 use tokio::task::coop;
 
-use super::close_reason;
 use super::permit::Permit;
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
@@ -89,7 +88,7 @@ impl Admit {
                 },
                 Step::Waits(acquire) => {
                     let permit = ready!(acquire.as_mut().poll(cx));
-                    let permit = permit.map_err(|_closed| close_reason(&self.level));
+                    let permit = permit.map_err(|_closed| self.level.lane().reason_of_close());
                     return Poll::Ready(
                         permit.map(|permit| Permit::new(&self.level, Some(Arc::new(permit)))),
                     );

@@ -67,16 +67,10 @@ fn acquire(level: &Level) -> Result<Option<task::QueuePermit>, CloseReason> {
         (Inherited::No, Some(limit)) => match limit.clone().try_acquire_owned() {
             Ok(permit) => Ok(Some(Arc::new(permit))),
             Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
-            Err(TryAcquireError::Closed) => Err(close_reason(level)),
+            Err(TryAcquireError::Closed) => Err(level.lane().reason_of_close()),
         },
         _ => Ok(None),
     }
-}
-
-/// Why the semaphore of the level is closed.
-fn close_reason(level: &Level) -> CloseReason {
-    let reason = level.lane().close_reason();
-    reason.unwrap_or(CloseReason::ShutDown)
 }
 
 fn take_on<W: Work>(

@@ -293,11 +293,7 @@ impl Handle {
             let result = result.expect("an installed closure runs once");
             result.map_err(JoinError::panicked)
         } else {
-            Err(level
-                .lane()
-                .close_reason()
-                .unwrap_or(CloseReason::ShutDown)
-                .into())
+            Err(level.lane().reason_of_close().into())
         }
     }
 }

@@ -32,9 +32,9 @@ type BoxError = Box<dyn Error + Send + Sync>;
 ///   as usual.
 /// - A service that starts background tasks when it is made (tonic's `Channel`) may be
 ///   made in a job or on the I/O lane: its tasks belong to the I/O lane. If jobs share
-///   its connection, that alone is not enough: bodies that busy jobs don't read fill the HTTP/2 window of the connection,
-///   and all its requests wait. This layer reads these bodies ahead, up to
-///   [`body_limit`](Self::body_limit).
+///   its connection, that alone is not enough: bodies that busy jobs don't read fill the
+///   HTTP/2 window of the connection, and all its requests wait. This layer reads these
+///   bodies ahead, up to [`body_limit`](Self::body_limit).
 /// - The request starts at the call, even if the future is never polled. Its body is
 ///   polled on the I/O lane too, at first by the connection's own task. So a body that
 ///   computes, such as a stream of messages given to tonic, delays all requests of the

@@ -58,7 +58,7 @@ pub(crate) struct Lane {
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     closed: AtomicBool,
-    /// It was closed since its I/O runtime went (see `pool/tokio.rs`), and says so.
+    /// The lane was closed because its I/O runtime went (see `pool/tokio.rs`).
     closed_with_io: AtomicBool,
     /// Lane threads that have started, or are about to start, and have not ended.
     alive: AtomicUsize,
@@ -115,6 +115,11 @@ impl Lane {
         } else {
             None
         }
+    }
+
+    /// The same for a caller that has found the workers or a semaphore closed.
+    pub(crate) fn reason_of_close(&self) -> CloseReason {
+        self.close_reason().unwrap_or(CloseReason::ShutDown)
     }
 
     /// Returns how many jobs run now, over all priorities.

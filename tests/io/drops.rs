@@ -48,6 +48,20 @@ fn suspended(cpu: &Handle, value: SpawnsOnDrop) -> Task<()> {
     task
 }
 
+/// Computes, with the value, until it is let go, and then suspends for ever.
+fn running(cpu: &Handle, value: SpawnsOnDrop) -> (Task<()>, mpsc::Sender<()>) {
+    let (polled, is_polled) = mpsc::channel();
+    let (let_go, wait) = mpsc::channel::<()>();
+    let task = cpu.spawn(async move {
+        let _value = value;
+        polled.send(()).unwrap();
+        wait.recv().unwrap();
+        pending::<()>().await;
+    });
+    is_polled.recv().unwrap();
+    (task, let_go)
+}
+
 #[test]
 fn a_closure_that_ran() {
     spawns_on_io(|lanes, value| lanes.cpu.spawn_cpu(move || drop(value)).wait());
@@ -115,15 +129,7 @@ fn a_future_that_was_cancelled_while_it_was_suspended() {
 #[test]
 fn a_future_that_was_cancelled_while_it_ran() {
     spawns_on_io(|lanes, value| {
-        let (polled, is_polled) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let task = lanes.cpu.spawn(async move {
-            let _value = value;
-            polled.send(()).unwrap();
-            wait.recv().unwrap();
-            pending::<()>().await;
-        });
-        is_polled.recv().unwrap();
+        let (task, let_go) = running(&lanes.cpu.handle(), value);
         drop(task);
         let_go.send(()).unwrap();
     });
@@ -170,15 +176,7 @@ fn a_future_that_was_suspended_at_a_shutdown() {
 #[test]
 fn a_future_that_ran_at_a_shutdown() {
     spawns_on_io(|lanes, value| {
-        let (polled, is_polled) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let task = lanes.cpu.spawn(async move {
-            let _value = value;
-            polled.send(()).unwrap();
-            wait.recv().unwrap();
-            pending::<()>().await;
-        });
-        is_polled.recv().unwrap();
+        let (task, let_go) = running(&lanes.cpu.handle(), value);
         lanes.cpu.shutdown_background();
         let_go.send(()).unwrap();
         task

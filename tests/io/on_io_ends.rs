@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::stepped::{Stepped, wait};
 use crate::support::{self, BOTH, Lanes, Stuck, lanes, thread_name};
 use futures::{StreamExt, stream};
-use twolane::OnIo;
+use twolane::{OnIo, Task};
 
 /// Where a value was dropped, and where the task ran that its destructor spawned.
 #[derive(Debug, PartialEq)]
@@ -48,6 +48,28 @@ async fn call(value: &mut Value, begun: mpsc::Sender<()>) {
     value.with(stay).await.unwrap();
 }
 
+/// A job that has the value and is suspended for ever.
+fn suspended(lanes: &Lanes, value: Value) -> Task<()> {
+    let (begun, begins) = mpsc::channel();
+    let job = lanes.cpu.spawn(async move {
+        let _value = value;
+        begun.send(()).unwrap();
+        pending::<()>().await
+    });
+    begins.recv().unwrap();
+    job
+}
+
+/// A job that is suspended in a call for ever.
+fn in_a_call(lanes: &Lanes, mut value: Value) -> Task<()> {
+    let (begun, begins) = mpsc::channel();
+    let job = lanes
+        .cpu
+        .spawn(async move { call(&mut value, begun).await });
+    begins.recv().unwrap();
+    job
+}
+
 type Way = (&'static str, fn(&Lanes, Value));
 
 /// Each ends the owner of a value in its own way. The lane has one thread.
@@ -63,13 +85,7 @@ const WAYS: [Way; 19] = [
         stuck.wait().unwrap();
     }),
     ("cancelled while suspended", |lanes, value| {
-        let (begun, begins) = mpsc::channel();
-        let job = lanes.cpu.spawn(async move {
-            let _value = value;
-            begun.send(()).unwrap();
-            pending::<()>().await
-        });
-        begins.recv().unwrap();
+        let job = suspended(lanes, value);
         drop(job);
     }),
     ("cancelled while a closure runs", |lanes, value| {
@@ -97,12 +113,8 @@ const WAYS: [Way; 19] = [
         drop(job);
         let_go.send(()).unwrap();
     }),
-    ("cancelled during a call", |lanes, mut value| {
-        let (begun, begins) = mpsc::channel();
-        let job = lanes
-            .cpu
-            .spawn(async move { call(&mut value, begun).await });
-        begins.recv().unwrap();
+    ("cancelled during a call", |lanes, value| {
+        let job = in_a_call(lanes, value);
         drop(job);
     }),
     ("expired", |lanes, value| {
@@ -141,22 +153,12 @@ const WAYS: [Way; 19] = [
         assert!(job.wait().unwrap_err().is_shutdown());
     }),
     ("shut down while suspended", |lanes, value| {
-        let (begun, begins) = mpsc::channel();
-        let job = lanes.cpu.spawn(async move {
-            let _value = value;
-            begun.send(()).unwrap();
-            pending::<()>().await
-        });
-        begins.recv().unwrap();
+        let job = suspended(lanes, value);
         assert_eq!(lanes.cpu.shutdown().wait(), 0);
         assert!(job.wait().unwrap_err().is_shutdown());
     }),
-    ("shut down during a call", |lanes, mut value| {
-        let (begun, begins) = mpsc::channel();
-        let job = lanes
-            .cpu
-            .spawn(async move { call(&mut value, begun).await });
-        begins.recv().unwrap();
+    ("shut down during a call", |lanes, value| {
+        let job = in_a_call(lanes, value);
         assert_eq!(lanes.cpu.shutdown().wait(), 0);
         assert!(job.wait().unwrap_err().is_shutdown());
     }),
