@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
+use std::io;
 
 use crate::panics::PanicPayload;
 
@@ -94,6 +95,15 @@ impl CloseReason {
 impl From<CloseReason> for JoinError {
     fn from(cause: CloseReason) -> Self {
         Self(Kind::Closed(cause))
+    }
+}
+
+/// For what returns `io::Error`s: an `AsyncRead` or a body that reads the output of a job.
+///
+/// The `JoinError` is the inner error ([`io::Error::into_inner`]).
+impl From<JoinError> for io::Error {
+    fn from(error: JoinError) -> Self {
+        Self::other(error)
     }
 }
 

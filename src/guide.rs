@@ -6,6 +6,7 @@
 //! | How does a small job pass a long queue? Why does the I/O lane always get a core? | [`late_job`] |
 //! | How do I use object_store or DataFusion? | [`object_store`] |
 //! | How do I use a database, Redis, gRPC or another client in a job? | [`clients`] |
+//! | How do I decode, filter or encode a stream on all cores? | [`streams`] |
 //! | What happens with more load than the lane can serve? How do I cancel work? | [`overload`] |
 //! | In which order do I shut down, and what becomes of each job? | [`shutdown`] |
 //! | What changes under a CPU quota? | [`containers`] |
@@ -31,6 +32,7 @@ macro_rules! pages {
         /// [late_job_nice]: crate::guide::late_job#why-these-nice-values
         /// [object_store]: crate::guide::object_store
         /// [clients]: crate::guide::clients
+        /// [streams]: crate::guide::streams
         /// [overload]: crate::guide::overload
         /// [shutdown]: crate::guide::shutdown
         /// [containers]: crate::guide::containers
@@ -48,6 +50,7 @@ pages! {
     late_job: "../docs/late_job.md";
     object_store: "../docs/object_store.md" if "object_store_0_14";
     clients: "../docs/clients.md" if "object_store_0_14";
+    streams: "../docs/streams.md";
     overload: "../docs/overload.md";
     shutdown: "../docs/shutdown.md";
     containers: "../docs/containers.md";

@@ -33,7 +33,7 @@
 //!
 //! [`guide`] has a page for each question: [the stall](guide::stall) that two runtimes
 //! cause when they share a client, [priorities](guide::late_job),
-//! [object_store](guide::object_store), [overload](guide::overload),
+//! [object_store](guide::object_store), [streams](guide::streams), [overload](guide::overload),
 //! [shutdown](guide::shutdown), [containers](guide::containers),
 //! [cost](guide::cost), [settings](guide::settings), [metrics](guide::metrics),
 //! [backends](guide::backends).
@@ -58,6 +58,7 @@
 //! | more load than the lane can serve | [`Builder::queue_limit`]: [`try_spawn_cpu`](Handle::try_spawn_cpu) sheds it, [`admit`](Handle::admit) holds it back |
 //! | work that is of no use after a while | a timeout around its [`Task`], or [`Permit::with_deadline`] |
 //! | many tasks | [what joins futures](Task#many-tasks) |
+//! | a stream or an iterator, on all threads | [`CpuStreamExt`], [`CpuIteratorExt`] |
 //! | a wait for any of it on a plain thread | [`Task::wait`] |
 //! | counts of what became of the jobs | [`Handle::metrics`] |
 //! | a test with Tokio's paused clock | `Builder::hold_paused_clock` (feature `test-util`) |
@@ -147,6 +148,7 @@ mod panics;
 mod pool;
 mod priority;
 mod runtime;
+mod stream;
 mod sync;
 mod task;
 mod trace;
@@ -174,6 +176,10 @@ pub use metrics::Metrics;
 pub use os::sizing::default_threads;
 pub use priority::Priority;
 pub use runtime::{Builder, CpuRuntime, Shutdown};
+pub use stream::{
+    Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, TryBuffered,
+    Unchanged,
+};
 pub use task::slice::{Yield, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
 

@@ -50,6 +50,13 @@ pub(crate) fn report(what: &'static str, text: &str) {
 #[cfg(not(feature = "tracing"))]
 pub(crate) fn report(_what: &'static str, _text: &str) {}
 
+/// Drops each item by itself. If two of them panicked in one drop, the process would abort.
+pub(crate) fn drop_each<T>(what: &'static str, items: impl IntoIterator<Item = T>) {
+    if mem::needs_drop::<T>() {
+        items.into_iter().for_each(|item| drop_quietly(what, item));
+    }
+}
+
 /// Logs the payload of a panic that [`catch`] did not catch.
 pub(crate) fn report_payload(what: &'static str, payload: Box<dyn Any + Send>) {
     report(what, &PanicPayload::new(payload).text());
@@ -57,6 +64,7 @@ pub(crate) fn report_payload(what: &'static str, payload: Box<dyn Any + Send>) {
 
 /// The payload of a panic. Its destructor may panic as well. `drop` catches that panic
 /// too, so that dropping an error never unwinds.
+#[derive(Debug)]
 pub(crate) struct PanicPayload {
     // A `Mutex` makes the error `Sync`; the payload is only `Send`.
     payload: Mutex<Option<Box<dyn Any + Send>>>,
@@ -86,7 +94,8 @@ impl PanicPayload {
             .expect("only `into_inner`, which consumes, and `drop` take the payload")
     }
 
-    fn take(&self) -> Option<Box<dyn Any + Send>> {
+    /// Takes the payload, if no other caller has it.
+    pub(crate) fn take(&self) -> Option<Box<dyn Any + Send>> {
         let slot = self.payload.lock();
         slot.unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -2,15 +2,18 @@
 
 mod support;
 
+use std::num::NonZeroUsize;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-use support::{BOTH, Lanes, Stuck, lanes, time_limit};
+use futures::StreamExt;
+use futures::executor::block_on;
+use support::{BOTH, Dropped, Lanes, Stuck, lanes, time_limit};
 use tracing::span::Id;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
-use twolane::{Priority, Task};
+use twolane::{CpuIteratorExt, CpuStreamExt, Priority, Task};
 
 /// The process's own subscriber: the lane's helpers have no other.
 struct Tap;
@@ -126,6 +129,84 @@ fn a_panic_that_no_task_will_carry() {
         assert!(read.unwrap_err().is_panic());
         assert!(log.is_silent());
         assert_eq!(cpu.shutdown().wait(), 0);
+    }
+}
+
+/// A panic in a stream whose consumer drops it before it comes to the panic. The reader of
+/// one that was read does with it what it wants.
+#[test]
+fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
+    const WINDOW: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+    let _limit = time_limit();
+    let log = Log::listen();
+    let expect_panic = |text: &str| {
+        let line = log.next();
+        let place = "ERROR twolane: a job without an awaiter panicked";
+        let of_span = "ERROR request: a job without an awaiter panicked";
+        assert!(
+            line.starts_with(place) || line.starts_with(of_span),
+            "{line}"
+        );
+        assert!(line.contains(text), "{line}");
+    };
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let span = tracing::info_span!("request");
+        let _request = span.enter();
+        let until_idle = || {
+            while cpu.metrics().queued + cpu.metrics().running > 0 {
+                std::thread::yield_now();
+            }
+        };
+        for taken in 0..3 {
+            // It runs until it has panicked; the source is dropped then.
+            let (dropped, source_dropped) = mpsc::channel();
+            let sentinel = Dropped(dropped);
+            let source = (0..4).inspect(move |_| _ = &sentinel);
+            let stage = |n| assert_ne!(n, 2, "of a stage");
+            let mut stream = source.on_cpu(&cpu).map(stage).buffered(WINDOW);
+            source_dropped.recv().unwrap();
+            until_idle();
+            for _ in 0..taken {
+                block_on(stream.next()).unwrap().unwrap();
+            }
+            drop(stream);
+            expect_panic("of a stage");
+        }
+
+        let source = (0..4).inspect(|&n| assert_ne!(n, 2, "of the source"));
+        let mut stream = source.on_cpu(&cpu).map(|n| n).buffered(WINDOW);
+        block_on(stream.next()).unwrap().unwrap();
+        block_on(stream.next()).unwrap().unwrap();
+        until_idle();
+        drop(stream);
+        expect_panic("of the source");
+
+        // The stage runs while the stream is dropped.
+        let (let_go, wait) = mpsc::channel::<()>();
+        let (started, starts) = mpsc::channel();
+        let wait = Mutex::new(wait);
+        let stream = CpuStreamExt::on_cpu(futures::stream::iter([1]), &cpu)
+            .map(move |_| {
+                started.send(()).unwrap();
+                wait.lock().unwrap().recv().unwrap();
+                panic!("too late");
+            })
+            .buffered(WINDOW);
+        let stream: twolane::Buffered<()> = stream;
+        starts.recv().unwrap();
+        drop(stream);
+        let_go.send(()).unwrap();
+        expect_panic("too late");
+
+        let mut read = (0..4)
+            .on_cpu(&cpu)
+            .map(|n| assert_ne!(n, 0))
+            .buffered(WINDOW);
+        assert!(block_on(read.next()).unwrap().unwrap_err().is_panic());
+        drop(read);
+        assert_eq!(cpu.shutdown().wait(), 0);
+        assert!(log.is_silent());
     }
 }
 

@@ -6,6 +6,7 @@
 //! semaphore.
 
 mod admit;
+mod drop_on_lane;
 mod permit;
 mod rejected;
 
@@ -20,6 +21,7 @@ use crate::lane::inherit;
 use crate::lane::thread::Inherited;
 use crate::task::{self, Event, Extras, Job, Schedule, Task, Work};
 pub use admit::Admit;
+pub(crate) use drop_on_lane::DropOnLane;
 pub use permit::Permit;
 pub use rejected::Rejected;
 

@@ -24,7 +24,10 @@
 //! the other side's word. The `AtomicWaker`s in between give no ordering where no waker
 //! is registered yet.
 
+use std::any::Any;
+use std::error::Error;
 use std::fmt;
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -33,6 +36,7 @@ use futures_core::Stream;
 use tokio::task::coop;
 
 use crate::error::JoinError;
+use crate::panics::PanicPayload;
 use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, AtomicWaker, Ordering::SeqCst, Queue};
 
 const OPEN: u8 = 0;
@@ -294,7 +298,14 @@ pub struct BridgeError {
 pub(crate) enum LostReason {
     Refused(Arc<str>),
     Stopped,
-    Panicked(Arc<str>),
+    /// The text, and the payload, which the first caller takes.
+    Panicked(Arc<str>, Arc<PanicPayload>),
+}
+
+impl LostReason {
+    pub(crate) fn panicked(payload: PanicPayload) -> Self {
+        Self::Panicked(payload.text().into(), Arc::new(payload))
+    }
 }
 
 impl BridgeError {
@@ -315,7 +326,35 @@ impl BridgeError {
     /// # }
     /// ```
     pub fn is_panic(&self) -> bool {
-        matches!(self.cause, LostReason::Panicked(_))
+        matches!(self.cause, LostReason::Panicked(..))
+    }
+
+    /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
+    ///
+    /// # Errors
+    ///
+    /// The error itself if the stream did not panic, or if a clone of this error has
+    /// given the payload away.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::StreamExt;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// use std::task::Poll;
+    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
+    /// let mut bridged = cpu.handle().stream_from_cpu(broken, 1024, |_| 1);
+    /// let payload = bridged.next().await.unwrap().unwrap_err().try_into_panic().unwrap();
+    /// assert_eq!(payload.downcast_ref(), Some(&"parser"));
+    /// # }
+    /// ```
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
+        let payload = match &self.cause {
+            LostReason::Panicked(_, payload) => payload.take(),
+            _ => None,
+        };
+        payload.ok_or(self)
     }
 
     /// Returns how much was sent before, in the unit of the bridge (bytes for a body).
@@ -349,9 +388,16 @@ impl fmt::Display for BridgeError {
         match cause {
             LostReason::Refused(reason) => write!(f, "it was never begun, since {reason}"),
             LostReason::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
-            LostReason::Panicked(text) => write!(f, "it panicked on the {lane} lane: {text}"),
+            LostReason::Panicked(text, _) => write!(f, "it panicked on the {lane} lane: {text}"),
         }
     }
 }
 
-impl std::error::Error for BridgeError {}
+impl Error for BridgeError {}
+
+/// For an `AsyncRead` over a bridged stream. The `BridgeError` is the inner error.
+impl From<BridgeError> for io::Error {
+    fn from(error: BridgeError) -> Self {
+        Self::other(error)
+    }
+}

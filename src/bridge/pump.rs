@@ -74,7 +74,7 @@ where
                     }
                 }
                 Err(payload) => {
-                    writer.lose(LostReason::Panicked(payload.text().into()));
+                    writer.lose(LostReason::panicked(payload));
                     *this.writer = None;
                 }
             }

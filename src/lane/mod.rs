@@ -58,6 +58,8 @@ pub(crate) struct Lane {
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     closed: AtomicBool,
+    /// A semaphore without permits: a wait for one ends when the lane closes.
+    closing: Arc<Semaphore>,
     /// The lane was closed because its I/O runtime went (see `pool/tokio.rs`).
     closed_with_io: AtomicBool,
     /// Lane threads that have started, or are about to start, and have not ended.
@@ -85,6 +87,7 @@ impl Lane {
             registry: Registry::default(),
             settings,
             closed: AtomicBool::new(false),
+            closing: Arc::new(Semaphore::new(0)),
             closed_with_io: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
@@ -131,7 +134,7 @@ impl Lane {
     }
 
     /// Whether any priority has a queue limit.
-    fn has_limits(&self) -> bool {
+    pub(crate) fn has_limits(&self) -> bool {
         self.limits().next().is_some()
     }
 
@@ -140,9 +143,15 @@ impl Lane {
             .any(|limit| Arc::ptr_eq(limit, permit.semaphore()))
     }
 
+    /// Ready when the lane closes.
+    pub(crate) fn closing(&self) -> impl Future<Output = ()> + Send + 'static {
+        let closing = self.closing.clone();
+        async move { drop(closing.acquire().await) }
+    }
+
     /// Ends every wait for a permit with an error.
     fn close_limits(&self) {
-        for limit in self.limits() {
+        for limit in self.limits().chain([&self.closing]) {
             // A waker that panics keeps the semaphore from waking the waiters behind
             // it. So close the semaphore again for these.
             while panics::call_logged("the waker of an `Admit`", || limit.close()).is_none() {}

@@ -1,4 +1,5 @@
-//! How many drain tasks `Backend::Runtime` has (see `tokio.rs`).
+//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio.rs`), or
+//! the workers of a stream.
 //!
 //! A drain task is *live* from its spawn until it finds the queue empty. A submitter
 //! pushes a job, and spawns a drain task if fewer than `most` are live. If `most` are
@@ -21,6 +22,10 @@ impl DrainTasks {
             live: AtomicUsize::new(0),
             most,
         }
+    }
+
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(SeqCst)
     }
 
     /// Call after a push and a fence. True if the caller must spawn a drain task.

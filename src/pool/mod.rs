@@ -6,7 +6,7 @@
 //! Tokio runtime read `tokio.rs`, then `drain_tasks.rs` (how many tasks drain the queue).
 
 mod drain;
-mod drain_tasks;
+pub(crate) mod drain_tasks;
 mod idle;
 pub(crate) mod rayon;
 mod stack;

@@ -1,8 +1,11 @@
 //! Does everything that goes over the bridge arrive, and nothing that looks
 //! whole and is not? And does it hold no more than it may?
 
+use std::io;
+use std::panic::panic_any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
 use crate::support::{self, BOTH, Lanes, lanes};
@@ -11,7 +14,7 @@ use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
-use twolane::{Backend, BodyError};
+use twolane::{Backend, BodyError, BridgeError};
 
 /// Endless; counts what it was asked for.
 fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {
@@ -133,6 +136,38 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
     );
     // It was the stream's panic, not the lane's.
     assert_eq!(cpu.spawn_io(async { 1 }).wait().unwrap(), 1);
+}
+
+/// The first clone that asks gets it; the others stay errors.
+#[test]
+fn the_payload_of_a_panic_comes_over_the_bridge() {
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        let panics = stream::poll_fn(|_| -> Poll<Option<u8>> { panic_any(7_u64) });
+        let mut bridged = cpu.handle().stream_from_cpu(panics, 1024, |_| 1);
+        let lost = wait(bridged.next()).unwrap().unwrap_err();
+        let clone = lost.clone();
+        let payload = lost.try_into_panic().unwrap();
+        assert_eq!(payload.downcast_ref(), Some(&7_u64));
+        let lost = clone.try_into_panic().unwrap_err();
+        assert!(lost.is_panic());
+        let text = lost.to_string();
+        let error = io::Error::from(lost).into_inner().unwrap();
+        assert_eq!(error.downcast::<BridgeError>().unwrap().to_string(), text);
+    }
+}
+
+#[test]
+fn a_lane_that_stopped_has_no_payload() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
+    let mut bridged = cpu
+        .handle()
+        .stream_from_io(stream::pending::<u8>(), 1024, |_| 1);
+    drop(io);
+    let lost = wait(bridged.next()).unwrap().unwrap_err();
+    assert!(!lost.try_into_panic().unwrap_err().is_panic());
 }
 
 #[test]

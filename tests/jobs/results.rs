@@ -2,9 +2,11 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::{Arc, Barrier, mpsc};
 
 use crate::support::{self, BOTH, PanicsOnDrop, lanes, thread_name, time_limit};
+use twolane::JoinError;
 
 #[derive(Debug, PartialEq)]
 struct OwnPayload(Vec<u8>);
@@ -43,6 +45,20 @@ fn payloads_come_back_whole() {
             OwnPayload(vec![3])
         );
     }
+}
+
+/// Through an `io::Error`, too, which keeps the whole error.
+#[test]
+fn an_io_error_keeps_the_payload() {
+    let _limit = time_limit();
+    let lanes = lanes(twolane::Backend::Rayon, 1);
+    let failed = lanes
+        .cpu
+        .spawn_cpu(|| std::panic::panic_any(OwnPayload(vec![5])));
+    let error = io::Error::from(failed.wait().unwrap_err());
+    let inner = error.into_inner().unwrap().downcast::<JoinError>().unwrap();
+    let payload = inner.into_panic().downcast::<OwnPayload>().unwrap();
+    assert_eq!(*payload, OwnPayload(vec![5]));
 }
 
 /// A future that panics at a later poll, on whatever thread that is.

@@ -27,11 +27,14 @@ mod bridge;
 mod drain_tasks;
 #[path = "../../src/pool/idle.rs"]
 mod idle;
+#[path = "../../src/stream/window.rs"]
+mod window;
 
 mod of_bridges;
 mod of_drain_tasks;
 mod of_idle_workers;
 mod of_jobs;
+mod of_windows;
 
 /// Explores every interleaving with at most three preemptions. With this bound the
 /// longest model ends in seconds. `LOOM_MAX_PREEMPTIONS=5` explores more.

@@ -298,7 +298,7 @@ impl<T: Send + 'static> OnIo<T> {
             let mut slot = lock.await;
             match panics::catch(|| f(slot.get())) {
                 Ok(stream) => Pump::new(stream, size, writer).await,
-                Err(payload) => writer.lose(LostReason::Panicked(payload.text().into())),
+                Err(payload) => writer.lose(LostReason::panicked(payload)),
             }
         };
         self.spawn(run).detach();

@@ -1,0 +1,328 @@
+//! [`Buffered`]: the consumer's end of a stream on the CPU lane.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::mem;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::vec;
+
+use futures_core::{FusedStream, Stream};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::coop;
+
+use super::budget::Budget;
+use super::shared::{Limits, Message, Piece, Shared};
+use crate::admission::DropOnLane;
+use crate::error::{CloseReason, JoinError};
+use crate::lane::Level;
+use crate::panics;
+use crate::task::Task;
+
+/// The outputs of a stream whose stages run on the CPU lane.
+///
+/// Returned by [`OnCpu::buffered`](crate::OnCpu::buffered) and
+/// [`OnCpu::buffer_unordered`](crate::OnCpu::buffer_unordered). Any task can poll it, on
+/// any runtime or none. (A plain thread: `futures::executor::block_on`. Not inside a job of
+/// the same lane, which would wait for itself; there, give a future to
+/// [`Handle::spawn`](crate::Handle::spawn).) The I/O runtime has to be driven, as for
+/// [`Handle::spawn_io`](crate::Handle::spawn_io).
+///
+/// Dropping it cancels what is queued, drops the source on its own lane and gives the
+/// permits of the queue back. An item that runs at that moment runs to the end of its
+/// stages, or to its next output. Inputs and states are dropped on the CPU lane, outputs
+/// where the stream is dropped.
+///
+/// # Errors
+///
+/// The last item is an error, and the stream is over:
+///
+/// - [`JoinError::is_panic`]: a stage, the source, an `init` of `map_init` or a function of
+///   `max_bytes` panicked. In order, all outputs of earlier inputs come first. The payload
+///   is intact.
+/// - [`JoinError::is_shutdown`]: the CPU lane was shut down, or its `CpuRuntime` dropped.
+/// - [`JoinError::is_io_runtime_gone`]: the I/O runtime was shut down.
+///
+/// A stream that ends without an error is complete.
+///
+/// # Cancel safety
+///
+/// `next()` on it is cancel safe: no item is lost.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use futures::StreamExt;
+/// use std::num::NonZeroUsize;
+/// use twolane::CpuIteratorExt;
+///
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let quotients = [2, 1, 0].into_iter().on_cpu(&cpu).map(|n| 4 / n);
+/// let mut quotients = quotients.buffered(NonZeroUsize::new(64).unwrap());
+/// assert_eq!(quotients.next().await.unwrap().unwrap(), 2);
+/// assert_eq!(quotients.next().await.unwrap().unwrap(), 4);
+/// assert!(quotients.next().await.unwrap().unwrap_err().is_panic());
+/// assert!(quotients.next().await.is_none());
+/// # }
+/// ```
+#[must_use = "dropping the stream cancels it: read its items"]
+pub struct Buffered<O> {
+    messages: UnboundedReceiver<Message<O>>,
+    stream: Box<dyn Running>,
+    in_order: bool,
+    /// The piece that is being handed out.
+    current: vec::IntoIter<O>,
+    /// What the window gets back of it.
+    current_size: (usize, usize),
+    /// It has one output for each input.
+    is_one_for_one: bool,
+    /// What the window gets back soon.
+    unreturned: (usize, usize),
+    /// So many items are given back at once: each time may wake the pump.
+    give_back_at: usize,
+    /// Its last output ends the stream.
+    is_last: bool,
+    /// What comes after it, as the last item.
+    failure: Option<JoinError>,
+    /// The pieces that have come, by the index of their first input.
+    pieces: BTreeMap<u64, Piece<O>>,
+    /// The index of the first input after the current piece.
+    next: u64,
+    /// How many inputs have arrived.
+    arrived: u64,
+    total: Option<u64>,
+    lost: Option<JoinError>,
+    ended: bool,
+    budget: Budget,
+}
+
+/// The other ends of a stream, whatever its inputs.
+pub(super) trait Running: Send + Sync {
+    fn give_back(&self, items: usize, bytes: usize);
+    fn under_way(&self) -> (usize, usize);
+    fn cancel(&self);
+}
+
+/// Keeps the pump; its drop drops the source.
+pub(super) struct Ends<I, O> {
+    pub(super) level: Level,
+    pub(super) shared: Arc<Shared<I, O>>,
+    pub(super) pump: Task<()>,
+}
+
+impl<I: Send + 'static, O: Send> Running for Ends<I, O> {
+    fn give_back(&self, items: usize, bytes: usize) {
+        self.shared.window.give_back(items, bytes);
+    }
+
+    fn under_way(&self) -> (usize, usize) {
+        (self.shared.window.items(), self.shared.window.bytes())
+    }
+
+    fn cancel(&self) {
+        self.pump.cancel();
+        let inputs = self.shared.cancel();
+        if mem::needs_drop::<I>() && !inputs.is_empty() {
+            drop(DropOnLane::new(&self.level, inputs));
+        }
+    }
+}
+
+impl<O> Buffered<O> {
+    pub(super) fn new(
+        messages: UnboundedReceiver<Message<O>>,
+        stream: Box<dyn Running>,
+        limits: &Limits,
+    ) -> Self {
+        Self {
+            messages,
+            stream,
+            in_order: limits.ordered,
+            current: Vec::new().into_iter(),
+            current_size: (0, 0),
+            is_one_for_one: false,
+            unreturned: (0, 0),
+            give_back_at: (limits.items / 8).max(1),
+            is_last: false,
+            failure: None,
+            pieces: BTreeMap::new(),
+            next: 0,
+            arrived: 0,
+            total: None,
+            lost: None,
+            ended: false,
+            budget: Budget::default(),
+        }
+    }
+
+    fn receive(&mut self, message: Message<O>) {
+        match message {
+            Message::Pieces(pieces) => {
+                for mut piece in pieces {
+                    if !self.in_order {
+                        // The order in which they come.
+                        piece.first = self.arrived;
+                    }
+                    if piece.inputs > 0 || piece.failure.is_some() {
+                        self.arrived += piece.inputs.max(1) as u64;
+                        self.pieces.insert(piece.first, piece);
+                    }
+                }
+            }
+            Message::End(total) => self.total = Some(total),
+            Message::Lost(error) => {
+                self.lost.get_or_insert(error);
+            }
+        }
+    }
+
+    fn start(&mut self, piece: Piece<O>) {
+        self.next = piece.end();
+        self.is_one_for_one = piece.is_one_for_one;
+        self.current = piece.outputs.into_iter();
+        self.current_size = (piece.inputs, piece.bytes);
+        self.is_last = piece.is_last;
+        self.failure = piece.failure;
+        if self.current.as_slice().is_empty() {
+            self.end_of_piece();
+        }
+    }
+
+    /// An output of the current piece was taken.
+    fn taken(&mut self) {
+        if self.current.as_slice().is_empty() {
+            self.end_of_piece();
+        } else if self.is_one_for_one {
+            self.current_size.0 -= 1;
+            self.unreturned.0 += 1;
+            if self.unreturned.0 >= self.give_back_at {
+                self.give_back();
+            }
+        }
+    }
+
+    fn end_of_piece(&mut self) {
+        let (items, bytes) = mem::take(&mut self.current_size);
+        self.unreturned.0 += items;
+        self.unreturned.1 += bytes;
+        if bytes > 0 || self.unreturned.0 >= self.give_back_at {
+            self.give_back();
+        }
+    }
+
+    fn give_back(&mut self) {
+        let (items, bytes) = mem::take(&mut self.unreturned);
+        if items > 0 {
+            self.stream.give_back(items, bytes);
+        }
+    }
+
+    /// No further item comes: whatever is under way stops now.
+    fn end(&mut self) {
+        self.ended = true;
+        self.stream.cancel();
+    }
+
+    /// Returns the next item, if it has come.
+    fn look(&mut self) -> Option<Option<Result<O, JoinError>>> {
+        loop {
+            if let Some(output) = self.current.next() {
+                self.taken();
+                return Some(Some(Ok(output)));
+            }
+            if let Some(failure) = self.failure.take() {
+                self.end();
+                return Some(Some(Err(failure)));
+            }
+            if self.is_last && !self.ended {
+                self.end();
+            }
+            if self.ended || self.total == Some(self.next) {
+                self.ended = true;
+                return Some(None);
+            }
+            let piece = self.pieces.remove(&self.next)?;
+            self.start(piece);
+        }
+    }
+}
+
+impl<O> Stream for Buffered<O> {
+    type Item = Result<O, JoinError>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        loop {
+            let unit = ready!(this.budget.poll(cx));
+            if let Some(next) = this.look() {
+                this.budget.spend(unit, cx);
+                return Poll::Ready(next);
+            }
+            // Unconstrained: this stream counts the items that it returns.
+            let receive = poll_fn(|cx| this.messages.poll_recv(cx));
+            match pin!(coop::unconstrained(receive)).poll(cx) {
+                Poll::Ready(Some(message)) => {
+                    this.receive(message);
+                    // It may hold no output at all, and the next one is there.
+                    this.budget.spend(unit, cx);
+                }
+                none => match this.lost.take() {
+                    Some(error) => this.failure = Some(error),
+                    // Pump and workers tell their end, so this is not reached.
+                    None if none.is_ready() => {
+                        this.failure = Some(CloseReason::ShutDown.into());
+                    }
+                    None => {
+                        this.give_back();
+                        this.budget = Budget::default();
+                        return Poll::Pending;
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl<O> FusedStream for Buffered<O> {
+    fn is_terminated(&self) -> bool {
+        self.ended
+    }
+}
+
+// It is polled by `&mut` alone, and moves its outputs out.
+impl<O> Unpin for Buffered<O> {}
+
+impl<O> Drop for Buffered<O> {
+    fn drop(&mut self) {
+        self.stream.cancel();
+        if let Some(failure) = &self.failure {
+            failure.report_unread();
+        }
+        panics::drop_each(
+            "the destructor of a stream's output",
+            mem::take(&mut self.current),
+        );
+        for piece in mem::take(&mut self.pieces).into_values() {
+            piece.discard();
+        }
+        // What the workers send from now on, they get back.
+        self.messages.close();
+        while let Ok(message) = self.messages.try_recv() {
+            message.discard();
+        }
+    }
+}
+
+impl<O> fmt::Debug for Buffered<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (items, bytes) = self.stream.under_way();
+        f.debug_struct("Buffered")
+            .field("items", &items)
+            .field("bytes", &bytes)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}

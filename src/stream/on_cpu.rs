@@ -1,0 +1,350 @@
+//! [`OnCpu`]: the stages of a stream, before it starts.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use futures_core::Stream;
+
+use super::pump::SourceLane;
+use super::shared::Size;
+use super::stage::{FlatMap, MapInit, Stage, TryFlatMap, Unchanged};
+use crate::lane::Level;
+
+/// How long a batch computes, unless a user sets it.
+const BATCH_TIME: Duration = Duration::from_micros(500);
+
+/// A source, and the stages that its items go through on the CPU lane.
+///
+/// Returned by [`CpuStreamExt::on_cpu`](crate::CpuStreamExt::on_cpu) and
+/// [`CpuIteratorExt::on_cpu`](crate::CpuIteratorExt::on_cpu). `S` is the source, `G` its
+/// stages. Add stages, then start it with [`buffered`](Self::buffered),
+/// [`buffer_unordered`](Self::buffer_unordered) or their `try_` forms. The guide has [the whole story](crate::guide::streams).
+///
+/// All stages of one `OnCpu` run in the same job: an item goes through them without a hop
+/// between threads. A stage is a closure that several threads call at once, so it is `Fn`.
+/// State that it changes is made [per worker](Self::map_init). A filter is a
+/// [`flat_map`](Self::flat_map) that returns an `Option`. The methods of
+/// `futures::StreamExt` are there once the stream is started.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use futures::TryStreamExt;
+/// use std::num::NonZeroUsize;
+/// use twolane::CpuStreamExt;
+///
+/// const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let lines = futures::stream::iter(["3", "1", "2"]);
+/// let numbers = lines
+///     .on_cpu(&cpu)
+///     .map(|line| line.parse::<u32>().unwrap_or(0))
+///     .map(|n| n * n)
+///     .buffered(WINDOW);
+/// assert_eq!(numbers.try_collect::<Vec<_>>().await.unwrap(), [9, 1, 4]);
+/// # }
+/// ```
+#[must_use = "nothing runs before `buffered`, `buffer_unordered` or their `try_` forms"]
+pub struct OnCpu<S: Stream, G: Stage<S::Item>, L = ByItems> {
+    pub(super) level: Level,
+    pub(super) source: S,
+    pub(super) source_lane: SourceLane,
+    pub(super) stages: G,
+    pub(super) batch: Duration,
+    pub(super) bytes: Option<Bytes<S::Item, G::Output>>,
+    limited: PhantomData<L>,
+}
+
+/// The window of an [`OnCpu`] counts items.
+#[derive(Debug)]
+pub enum ByItems {}
+
+/// The window of an [`OnCpu`] counts items and bytes.
+///
+/// After [`OnCpu::max_bytes`] no stage can be added, since it would change the output.
+#[derive(Debug)]
+pub enum ByBytes {}
+
+/// The limit in bytes, and what counts for it.
+pub(super) struct Bytes<I, O> {
+    pub(super) limit: NonZeroUsize,
+    pub(super) input: Size<I>,
+    pub(super) output: Size<O>,
+}
+
+impl<S> OnCpu<S, Unchanged>
+where
+    S: Stream,
+    S::Item: 'static,
+{
+    pub(super) fn new(level: &Level, source: S, source_lane: SourceLane) -> Self {
+        Self {
+            level: level.clone(),
+            source,
+            source_lane,
+            stages: Unchanged,
+            batch: BATCH_TIME,
+            bytes: None,
+            limited: PhantomData,
+        }
+    }
+}
+
+impl<S, G> OnCpu<S, G>
+where
+    S: Stream,
+    G: Stage<S::Item>,
+{
+    fn stage<H: Stage<S::Item>>(self, add: impl FnOnce(G) -> H) -> OnCpu<S, H> {
+        OnCpu {
+            level: self.level,
+            source: self.source,
+            source_lane: self.source_lane,
+            stages: add(self.stages),
+            batch: self.batch,
+            bytes: None,
+            limited: PhantomData,
+        }
+    }
+
+    /// Adds a stage that turns each item into another one: see the example of [`OnCpu`].
+    pub fn map<P, F>(self, f: F) -> OnCpu<S, impl Stage<S::Item, Output = P>>
+    where
+        F: Fn(G::Output) -> P + Send + Sync + 'static,
+        P: 'static,
+    {
+        self.map_init(|| (), move |(), item| f(item))
+    }
+
+    /// Adds a stage with state of its own in each worker.
+    ///
+    /// `init` runs on the CPU lane: at most once for each of the lane's threads, and at
+    /// most as often as the window has items. Use it for a decoder, a buffer, a random
+    /// generator. Which items share a state is not defined.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # use futures::TryStreamExt;
+    /// # use std::num::NonZeroUsize;
+    /// use twolane::CpuStreamExt;
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let upper = futures::stream::iter(["a", "b"])
+    ///     .on_cpu(&cpu)
+    ///     .map_init(String::new, |buffer, line| {
+    ///         buffer.clear();
+    ///         buffer.push_str(line);
+    ///         buffer.make_ascii_uppercase();
+    ///         buffer.len()
+    ///     })
+    ///     .buffered(NonZeroUsize::new(64).unwrap());
+    /// assert_eq!(upper.try_collect::<Vec<_>>().await.unwrap(), [1, 1]);
+    /// # }
+    /// ```
+    pub fn map_init<P, T, N, F>(self, init: N, f: F) -> OnCpu<S, impl Stage<S::Item, Output = P>>
+    where
+        N: Fn() -> T + Send + Sync + 'static,
+        F: Fn(&mut T, G::Output) -> P + Send + Sync + 'static,
+        T: Send + 'static,
+        P: 'static,
+    {
+        self.stage(|before| MapInit { before, init, f })
+    }
+
+    /// Adds a stage that turns each item into any number of others.
+    ///
+    /// A block becomes its rows; an `Option` makes a filter. The iterator runs on the CPU
+    /// lane as well. All outputs of one input are handed over together, so they are in
+    /// memory at once: the window counts the inputs (and, with
+    /// [`max_bytes`](Self::max_bytes), the bytes of all of them).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # use futures::TryStreamExt;
+    /// # use std::num::NonZeroUsize;
+    /// use twolane::CpuStreamExt;
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let odd = futures::stream::iter(["1 2", "3 4 5"])
+    ///     .on_cpu(&cpu)
+    ///     .flat_map(|block| block.split(' '))
+    ///     .flat_map(|word| word.parse::<u32>().ok().filter(|n| n % 2 == 1))
+    ///     .buffered(NonZeroUsize::new(64).unwrap());
+    /// assert_eq!(odd.try_collect::<Vec<_>>().await.unwrap(), [1, 3, 5]);
+    /// # }
+    /// ```
+    pub fn flat_map<P, F>(self, f: F) -> OnCpu<S, impl Stage<S::Item, Output = P::Item>>
+    where
+        F: Fn(G::Output) -> P + Send + Sync + 'static,
+        P: IntoIterator,
+        P::Item: 'static,
+    {
+        self.stage(|before| FlatMap { before, f })
+    }
+
+    /// Adds a stage that turns each item into any number of others, or fails.
+    ///
+    /// Its outputs are `Result`s, for [`try_buffered`](Self::try_buffered).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # use futures::TryStreamExt;
+    /// # use std::num::NonZeroUsize;
+    /// use twolane::CpuStreamExt;
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let letters = futures::stream::iter([vec![b'h', b'i'], vec![0xff]])
+    ///     .on_cpu(&cpu)
+    ///     .try_flat_map(|block| match String::from_utf8(block) {
+    ///         Ok(text) => Ok(text.chars().collect::<Vec<_>>()),
+    ///         Err(error) => Err(Box::<dyn std::error::Error + Send + Sync>::from(error)),
+    ///     });
+    /// let mut letters = letters.try_buffered(NonZeroUsize::new(64).unwrap());
+    /// assert_eq!(letters.try_next().await.unwrap(), Some('h'));
+    /// assert_eq!(letters.try_next().await.unwrap(), Some('i'));
+    /// assert!(letters.try_next().await.is_err());
+    /// # }
+    /// ```
+    pub fn try_flat_map<P, E, F>(
+        self,
+        f: F,
+    ) -> OnCpu<S, impl Stage<S::Item, Output = Result<P::Item, E>>>
+    where
+        F: Fn(G::Output) -> Result<P, E> + Send + Sync + 'static,
+        P: IntoIterator,
+        P::Item: 'static,
+        E: 'static,
+    {
+        self.stage(|before| TryFlatMap { before, f })
+    }
+
+    /// Limits the bytes that are under way, in addition to the items. Call it after the
+    /// stages.
+    ///
+    /// `input` gives the size of an input, which counts from its reading until its job
+    /// ends. `output` gives the size of an output, which counts from there until it is
+    /// taken. Each runs once for each item: `input` on the lane of the source, `output` on
+    /// the CPU lane.
+    ///
+    /// The source is not read while `limit` is reached. An input that does not fit waits,
+    /// and one that is larger than `limit` goes alone. So at most `limit` bytes are under
+    /// way, and one input that waits. Outputs that are larger than their inputs come on
+    /// top, but only those of inputs that were under way already. The room of outputs comes
+    /// back batch by batch, as they are taken.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # use futures::TryStreamExt;
+    /// # use std::num::NonZeroUsize;
+    /// use twolane::CpuStreamExt;
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// const MIB: NonZeroUsize = NonZeroUsize::new(1 << 20).unwrap();
+    /// let blocks = futures::stream::iter(vec![vec![7_u8; 4096]; 10]);
+    /// let doubled = blocks
+    ///     .on_cpu(&cpu)
+    ///     .map(|block| block.repeat(2))
+    ///     .max_bytes(MIB, Vec::len, Vec::len)
+    ///     .buffered(NonZeroUsize::MAX);
+    /// assert_eq!(doubled.try_collect::<Vec<_>>().await.unwrap().len(), 10);
+    /// # }
+    /// ```
+    pub fn max_bytes<I, P>(self, limit: NonZeroUsize, input: I, output: P) -> OnCpu<S, G, ByBytes>
+    where
+        I: Fn(&S::Item) -> usize + Send + Sync + 'static,
+        P: Fn(&G::Output) -> usize + Send + Sync + 'static,
+    {
+        OnCpu {
+            level: self.level,
+            source: self.source,
+            source_lane: self.source_lane,
+            stages: self.stages,
+            batch: self.batch,
+            bytes: Some(Bytes {
+                limit,
+                input: Box::new(input),
+                output: Box::new(output),
+            }),
+            limited: PhantomData,
+        }
+    }
+}
+
+impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
+    /// Polls the source on the CPU lane, too. (An iterator is called there anyway.)
+    ///
+    /// For a stream that computes: a decoder over an `AsyncRead`, say. It is one job of the
+    /// lane at a time, and none while it waits if a queue of the lane has a limit: it holds no
+    /// permit then. What it reads should come from the I/O lane, by
+    /// [`stream_from_io`](crate::Handle::stream_from_io) or an adapter.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # use futures::{StreamExt, TryStreamExt};
+    /// # use std::num::NonZeroUsize;
+    /// use twolane::CpuStreamExt;
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let decoded = futures::stream::iter(["1", "2"]).map(|text| text.parse::<u32>());
+    /// let sum = decoded
+    ///     .on_cpu(&cpu)
+    ///     .source_on_cpu()
+    ///     .map(|n| n.unwrap_or(0) + 1)
+    ///     .buffered(NonZeroUsize::new(64).unwrap());
+    /// assert_eq!(sum.try_collect::<Vec<_>>().await.unwrap(), [2, 3]);
+    /// # }
+    /// ```
+    pub fn source_on_cpu(mut self) -> Self {
+        self.source_lane = SourceLane::Cpu;
+        self
+    }
+
+    /// Sets how often the workers hand outputs over. Default: 500 µs.
+    ///
+    /// So with *n* workers, each computes *n* times as long, up to 4 ms or to what is set
+    /// here, and at most for its slice of 5 to 10 ms.
+    ///
+    /// A longer time costs fewer wake-ups; a shorter one lets the first outputs come
+    /// earlier. A worker that finds no further input hands over what it has, so nothing
+    /// waits for a batch to fill. An item that takes longer than this is a batch of its
+    /// own; with zero, each item is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # use futures::TryStreamExt;
+    /// # use std::num::NonZeroUsize;
+    /// use std::time::Duration;
+    /// use twolane::CpuStreamExt;
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let ones = futures::stream::iter([1, 1])
+    ///     .on_cpu(&cpu)
+    ///     .batch_time(Duration::from_millis(2))
+    ///     .buffered(NonZeroUsize::MIN);
+    /// assert_eq!(ones.try_collect::<Vec<_>>().await.unwrap(), [1, 1]);
+    /// # }
+    /// ```
+    pub fn batch_time(mut self, time: Duration) -> Self {
+        self.batch = time;
+        self
+    }
+}
+
+impl<S: Stream, G: Stage<S::Item>, L> fmt::Debug for OnCpu<S, G, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnCpu")
+            .field("priority", &self.level.priority())
+            .field("source_lane", &self.source_lane)
+            .field("batch_time", &self.batch)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,311 @@
+//! The pump: reads the source of a stream on the lane where it belongs, as far as the
+//! window allows, and spawns workers for what it has read.
+//!
+//! It is a task of its own, so the source goes on while the consumer is busy. What it has
+//! read in one poll goes to the workers at the end of that poll.
+
+use std::future::Future;
+use std::mem;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use futures_core::Stream;
+use pin_project_lite::pin_project;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::shared::{Chunk, MAX_SIZE, Message, Piece, Shared, Size};
+use super::worker::Worker;
+use crate::admission::Admit;
+use crate::error::{CloseReason, JoinError};
+use crate::lane::Level;
+use crate::panics;
+
+/// The pump looks at the clock after so many inputs at most.
+const INPUTS_PER_LOOK: usize = 64;
+
+/// If the inputs of one look take longer than this, the workers get them at once.
+const TIME_PER_LOOK: Duration = Duration::from_micros(10);
+
+pin_project! {
+    pub(super) struct Pump<S: Stream, O> {
+        #[pin]
+        source: S,
+        feed: Feed<S::Item, O>,
+    }
+}
+
+/// The lane that polls the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SourceLane {
+    Io,
+    Cpu,
+}
+
+impl SourceLane {
+    /// How long the pump reads before it yields. Otherwise a source that is always ready
+    /// would not give the thread back to its lane.
+    fn turn(self) -> Duration {
+        match self {
+            Self::Io => Duration::from_micros(20),
+            Self::Cpu => Duration::from_micros(500),
+        }
+    }
+}
+
+/// The pump's end of the stream.
+pub(super) struct Feed<I, O> {
+    pub(super) level: Level,
+    pub(super) shared: Arc<Shared<I, O>>,
+    pub(super) messages: UnboundedSender<Message<O>>,
+    pub(super) input_size: Option<Size<I>>,
+    pub(super) lane: SourceLane,
+    /// Ready when the CPU lane closes.
+    pub(super) closing: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(super) state: State<I>,
+}
+
+pub(super) struct State<I> {
+    /// The index of the next input to go to the workers.
+    next: u64,
+    /// Read, and not yet given to the workers.
+    read: Vec<I>,
+    /// Their size, if it counts.
+    read_bytes: usize,
+    /// Read last, and to be weighed: it may have to wait for room.
+    waiting: Option<(I, usize)>,
+    /// Workers that are counted, and wait for a permit of the queue.
+    unspawned: usize,
+    admit: Option<Admit>,
+    /// How many inputs are read from one look at the clock to the next.
+    inputs_per_look: usize,
+    source_ended: bool,
+    /// The consumer gets all that it waits for, or an error, without the pump.
+    finished: bool,
+}
+
+impl<I> State<I> {
+    pub(super) fn new() -> Self {
+        Self {
+            next: 0,
+            read: Vec::new(),
+            read_bytes: 0,
+            waiting: None,
+            unspawned: 0,
+            admit: None,
+            inputs_per_look: 1,
+            source_ended: false,
+            finished: false,
+        }
+    }
+}
+
+impl<I> Drop for State<I> {
+    fn drop(&mut self) {
+        let waiting = self.waiting.take().map(|(input, _)| input);
+        let read = mem::take(&mut self.read).into_iter().chain(waiting);
+        panics::drop_each("the destructor of a stream's input", read);
+    }
+}
+
+impl<I, O> Drop for Feed<I, O> {
+    fn drop(&mut self) {
+        if !self.state.finished {
+            let reason = self.level.lane().close_reason();
+            let reason = reason.unwrap_or(match self.lane {
+                SourceLane::Io => CloseReason::IoRuntimeGone,
+                // A lane that is open drops a job only if its threads do not start.
+                SourceLane::Cpu => CloseReason::NoThreads,
+            });
+            // An error means that the consumer is gone.
+            let _ = self.messages.send(Message::Lost(reason.into()));
+        }
+    }
+}
+
+impl<S: Stream, O> Pump<S, O> {
+    pub(super) fn new(source: S, feed: Feed<S::Item, O>) -> Self {
+        Self { source, feed }
+    }
+}
+
+/// How a turn of reading has ended.
+enum Read {
+    /// The source, or the window, wakes the pump.
+    Waits,
+    TurnIsOver,
+    SourceEnded,
+}
+
+impl<I, O> Feed<I, O>
+where
+    I: Send + 'static,
+    O: Send + 'static,
+{
+    fn read<S: Stream<Item = I>>(&mut self, mut source: Pin<&mut S>, cx: &mut Context<'_>) -> Read {
+        let Self { shared, state, .. } = self;
+        let window = &shared.window;
+        let began = Instant::now();
+        let (mut looked, mut room) = (began, 0);
+        loop {
+            if let Some((input, size)) = state.waiting.take() {
+                if !window.fits(state.read_bytes.saturating_add(size)) {
+                    give(shared, state);
+                    if window.poll_fits(cx, size).is_pending() {
+                        state.waiting = Some((input, size));
+                        return Read::Waits;
+                    }
+                }
+                state.read.push(input);
+                state.read_bytes += size;
+            }
+            if room == 0 {
+                let now = Instant::now();
+                let chunk_size = shared.chunk_size();
+                let is_slow = now - looked > TIME_PER_LOOK;
+                looked = now;
+                state.inputs_per_look = match is_slow {
+                    true => 1,
+                    false => (state.inputs_per_look * 2).min(INPUTS_PER_LOOK),
+                };
+                if is_slow || state.read.len() >= chunk_size {
+                    give(shared, state);
+                }
+                if now - began > self.lane.turn() {
+                    return Read::TurnIsOver;
+                }
+                let room_now = match window.poll_room(cx) {
+                    Poll::Ready(items) => items - state.read.len(),
+                    Poll::Pending => 0,
+                };
+                if room_now == 0 {
+                    return Read::Waits;
+                }
+                // A chunk gets no more inputs than this look finds right.
+                let rest_of_chunk = chunk_size.saturating_sub(state.read.len()).max(1);
+                room = room_now.min(state.inputs_per_look).min(rest_of_chunk);
+                if state.read.is_empty() {
+                    state.read.reserve(room_now.min(chunk_size));
+                }
+            }
+            match source.as_mut().poll_next(cx) {
+                Poll::Pending => return Read::Waits,
+                Poll::Ready(None) => return Read::SourceEnded,
+                Poll::Ready(Some(input)) => {
+                    room -= 1;
+                    match &self.input_size {
+                        None => state.read.push(input),
+                        Some(size) => {
+                            let size = size(&input).min(MAX_SIZE);
+                            state.waiting = Some((input, size));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn poll_spawn(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), JoinError>> {
+        while self.state.unspawned > 0 {
+            let level = &self.level;
+            let admit = self
+                .state
+                .admit
+                .get_or_insert_with(|| Admit::new(level.clone()));
+            let permit = ready!(Pin::new(admit).poll(cx));
+            self.state.admit = None;
+            Worker::new(level, &self.shared, &self.messages).spawn(permit?);
+            self.state.unspawned -= 1;
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn send(&mut self, last: Message<O>) {
+        self.state.source_ended = true;
+        if let Err(unsent) = self.messages.send(last) {
+            unsent.0.discard();
+        }
+    }
+}
+
+/// Gives what was read to the workers.
+fn give<I, O>(shared: &Shared<I, O>, state: &mut State<I>) {
+    let items = mem::take(&mut state.read);
+    let bytes = mem::take(&mut state.read_bytes);
+    if items.is_empty() {
+        return;
+    }
+    shared.window.take(items.len(), bytes);
+    let first = state.next;
+    state.next += items.len() as u64;
+    let chunk = Chunk {
+        first,
+        items: items.into_iter(),
+        bytes,
+    };
+    state.unspawned += usize::from(shared.push(chunk));
+}
+
+impl<S, O> Future for Pump<S, O>
+where
+    S: Stream,
+    S::Item: Send + 'static,
+    O: Send + 'static,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let feed = this.feed;
+        if !feed.shared.stop.wants(feed.state.next) {
+            feed.state.finished = true;
+            return Poll::Ready(());
+        }
+        if feed.closing.as_mut().poll(cx).is_ready() {
+            // The drop of the feed tells the consumer.
+            return Poll::Ready(());
+        }
+        let mut again = false;
+        if !feed.state.source_ended {
+            let read = panics::catch(|| feed.read(this.source.as_mut(), cx));
+            give(&feed.shared, &mut feed.state);
+            let total = feed.state.next;
+            match read {
+                Ok(Read::Waits) => {}
+                Ok(Read::TurnIsOver) => again = true,
+                Ok(Read::SourceEnded) => feed.send(Message::End(total)),
+                Err(payload) => {
+                    let failed = Piece::failed(total, JoinError::panicked(payload));
+                    feed.send(Message::Pieces(vec![failed]));
+                }
+            }
+        }
+        match feed.poll_spawn(cx) {
+            Poll::Ready(Ok(())) if feed.state.source_ended => {
+                feed.state.finished = true;
+                return Poll::Ready(());
+            }
+            Poll::Ready(Err(error)) => {
+                feed.send(Message::Lost(error));
+                feed.state.finished = true;
+                return Poll::Ready(());
+            }
+            _ => {}
+        }
+        if !feed.shared.stop.wants(feed.state.next) {
+            // A stage has failed since, and may have woken this task before it had
+            // registered for that.
+            again = true;
+        }
+        if again {
+            match feed.lane {
+                // The worker calls the waker after its other tasks, and wakes no other
+                // worker for it.
+                SourceLane::Io => drop(pin!(tokio::task::yield_now()).poll(cx)),
+                SourceLane::Cpu => cx.waker().wake_by_ref(),
+            }
+        }
+        Poll::Pending
+    }
+}

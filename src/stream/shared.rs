@@ -1,0 +1,276 @@
+//! What the pump, the workers and the consumer of one stream share, and what they send.
+
+use std::iter;
+use std::mem;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use std::vec;
+
+use crossbeam_queue::SegQueue;
+
+use super::runner::{Run, Stop};
+use super::window::Window;
+use crate::error::JoinError;
+use crate::panics;
+use crate::pool::drain_tasks::DrainTasks;
+use crate::task::Task;
+
+/// Makes the state of a worker.
+pub(super) type Make<I, O> = Box<dyn Fn() -> Box<dyn Run<I, O>> + Send + Sync>;
+
+pub(super) type Size<T> = Box<dyn Fn(&T) -> usize + Send + Sync>;
+
+/// A size in bytes counts for this at most, so that no sum of them overflows.
+pub(super) const MAX_SIZE: usize = usize::MAX >> 24;
+
+/// Inputs that follow one another.
+pub(super) struct Chunk<I> {
+    /// The index of the first one in the source.
+    pub(super) first: u64,
+    pub(super) items: vec::IntoIter<I>,
+    /// What the window counts for it.
+    pub(super) bytes: usize,
+}
+
+impl<I> Drop for Chunk<I> {
+    fn drop(&mut self) {
+        let items = mem::take(&mut self.items);
+        panics::drop_each("the destructor of a stream's input", items);
+    }
+}
+
+/// The outputs of inputs that follow one another.
+pub(super) struct Piece<O> {
+    pub(super) first: u64,
+    pub(super) inputs: usize,
+    pub(super) outputs: Vec<O>,
+    pub(super) bytes: usize,
+    /// Each input has made one output.
+    pub(super) is_one_for_one: bool,
+    /// The last output is one that ends the stream.
+    pub(super) is_last: bool,
+    /// A panic of the source or of a stage. It comes after the outputs and ends the stream.
+    pub(super) failure: Option<JoinError>,
+}
+
+impl<O> Piece<O> {
+    pub(super) fn new(first: u64, room: usize) -> Self {
+        Self {
+            first,
+            inputs: 0,
+            outputs: Vec::with_capacity(room),
+            bytes: 0,
+            is_one_for_one: true,
+            is_last: false,
+            failure: None,
+        }
+    }
+
+    pub(super) fn failed(first: u64, failure: JoinError) -> Self {
+        Self {
+            failure: Some(failure),
+            ..Self::new(first, 0)
+        }
+    }
+
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.inputs as u64
+    }
+
+    /// No consumer takes it: logs a panic in it.
+    pub(super) fn discard(self) {
+        if let Some(error) = &self.failure {
+            error.report_unread();
+        }
+        panics::drop_each("the destructor of a stream's output", self.outputs);
+    }
+}
+
+pub(super) enum Message<O> {
+    Pieces(Vec<Piece<O>>),
+    /// The source has ended after so many items.
+    End(u64),
+    /// A lane has dropped the pump or a worker: some outputs will never come.
+    Lost(JoinError),
+}
+
+impl<O> Message<O> {
+    /// The stream was dropped before the consumer got this: logs a panic in it.
+    pub(super) fn discard(self) {
+        match self {
+            Self::Pieces(pieces) => pieces.into_iter().for_each(Piece::discard),
+            Self::Lost(error) => error.report_unread(),
+            Self::End(_) => {}
+        }
+    }
+}
+
+/// With many workers a batch takes no longer than this, unless the user has set it so.
+const LONGEST_BATCH: Duration = Duration::from_millis(4);
+
+pub(super) struct Shared<I, O> {
+    /// Inputs in the order of the source.
+    chunks: SegQueue<Chunk<I>>,
+    /// What a worker has put back, which is older than any of `chunks`.
+    put_back: SegQueue<Chunk<I>>,
+    workers: DrainTasks,
+    pub(super) stop: Stop,
+    pub(super) window: Window,
+    /// How many nanoseconds an input takes, as measured lately; 0 if none was measured.
+    cost: AtomicU64,
+    pub(super) batch: Duration,
+    /// After so many inputs a worker hands over its outputs.
+    pub(super) most_in_batch: usize,
+    make: Make<I, O>,
+    pub(super) output_size: Option<Size<O>>,
+    /// `None` once the consumer is gone.
+    kept: Mutex<Option<Kept<I, O>>>,
+}
+
+struct Kept<I, O> {
+    /// Dropping a task cancels its job.
+    jobs: Vec<Task<()>>,
+    idle_runners: Vec<Box<dyn Run<I, O>>>,
+}
+
+/// The limits of a stream, as its pump and its workers see them.
+pub(super) struct Limits {
+    pub(super) workers: usize,
+    pub(super) ordered: bool,
+    pub(super) items: usize,
+    pub(super) bytes: usize,
+    pub(super) batch: Duration,
+}
+
+impl<I, O> Shared<I, O> {
+    pub(super) fn new(limits: &Limits, make: Make<I, O>, output_size: Option<Size<O>>) -> Self {
+        let workers = limits.workers.min(limits.items);
+        Self {
+            chunks: SegQueue::new(),
+            put_back: SegQueue::new(),
+            workers: DrainTasks::new(workers),
+            stop: Stop::new(limits.ordered),
+            window: Window::new(limits.items, limits.bytes),
+            cost: AtomicU64::new(0),
+            batch: limits.batch,
+            // A half of the window is at the workers, or somewhat more: meanwhile the pump
+            // reads, and the consumer takes, the rest.
+            most_in_batch: (limits.items / (2 * workers)).max(1),
+            make,
+            output_size,
+            kept: Mutex::new(Some(Kept {
+                jobs: Vec::new(),
+                idle_runners: Vec::with_capacity(workers),
+            })),
+        }
+    }
+
+    /// True if the caller must spawn a worker for it.
+    #[must_use]
+    pub(super) fn push(&self, chunk: Chunk<I>) -> bool {
+        self.chunks.push(chunk);
+        fence(SeqCst);
+        self.workers.try_add()
+    }
+
+    /// The same, for what a worker has popped.
+    #[must_use]
+    pub(super) fn put_back(&self, chunk: Chunk<I>) -> bool {
+        self.put_back.push(chunk);
+        fence(SeqCst);
+        self.workers.try_add()
+    }
+
+    pub(super) fn pop(&self) -> Option<Chunk<I>> {
+        self.put_back.pop().or_else(|| self.chunks.pop())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.put_back.is_empty() && self.chunks.is_empty()
+    }
+
+    /// A worker has found no chunk. False if it must go on.
+    #[must_use]
+    pub(super) fn try_end_worker(&self) -> bool {
+        self.workers.try_end(|| self.is_empty())
+    }
+
+    /// The input of this index has failed.
+    pub(super) fn failed_at(&self, index: u64) {
+        self.stop.failed(index);
+        self.window.wake_pump();
+    }
+
+    /// The consumer is woken once in `batch`, however many workers there are: a remote
+    /// wake-up costs an I/O runtime two switches of threads.
+    pub(super) fn longest_batch(&self) -> Duration {
+        let workers = u32::try_from(self.workers.live()).unwrap_or(u32::MAX);
+        let all = self.batch.saturating_mul(workers);
+        all.min(LONGEST_BATCH).max(self.batch)
+    }
+
+    /// How many inputs a chunk has: a quarter of a batch, so that the workers share out
+    /// what there is.
+    pub(super) fn chunk_size(&self) -> usize {
+        let quarter = u64::try_from(self.batch.as_nanos() / 4).unwrap_or(u64::MAX);
+        match self.cost.load(Relaxed) {
+            0 => 1,
+            cost => usize::try_from(quarter / cost)
+                .unwrap_or(usize::MAX)
+                .clamp(1, self.most_in_batch),
+        }
+    }
+
+    /// A worker has measured the time of so many inputs.
+    ///
+    /// The estimate falls fast and rises slowly: a worker that the kernel has preempted
+    /// measures too long a time.
+    pub(super) fn measured(&self, took: Duration, inputs: usize) {
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let now = (took / inputs.max(1) as u64).max(1);
+        let cost = match self.cost.load(Relaxed) {
+            0 => now,
+            before if now < before => now + (before - now) / 2,
+            before => before.saturating_add((now - before).min(before) / 2),
+        };
+        self.cost.store(cost, Relaxed);
+    }
+
+    /// `None` if the consumer is gone.
+    pub(super) fn runner(&self) -> Option<Box<dyn Run<I, O>>> {
+        let idle = self.kept().as_mut()?.idle_runners.pop();
+        Some(idle.unwrap_or_else(|| (self.make)()))
+    }
+
+    pub(super) fn keep_runner(&self, runner: Box<dyn Run<I, O>>) {
+        if let Some(kept) = &mut *self.kept() {
+            return kept.idle_runners.push(runner);
+        }
+        // Otherwise the consumer is gone.
+        drop(runner);
+    }
+
+    pub(super) fn spawned(&self, job: Task<()>) {
+        let mut ended = Vec::new();
+        if let Some(kept) = &mut *self.kept() {
+            let jobs = mem::take(&mut kept.jobs);
+            (ended, kept.jobs) = jobs.into_iter().partition(Task::is_finished);
+            kept.jobs.push(job);
+        }
+        // Otherwise the consumer went while the job was spawned: cancel it.
+        drop(ended);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<Kept<I, O>>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The consumer is gone. Returns the inputs that no worker takes any more.
+    pub(super) fn cancel(&self) -> Vec<Chunk<I>> {
+        self.stop.all();
+        let kept = self.kept().take();
+        drop(kept);
+        iter::from_fn(|| self.pop()).collect()
+    }
+}

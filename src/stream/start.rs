@@ -1,0 +1,218 @@
+//! How an [`OnCpu`] starts.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use futures_core::Stream;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::buffered::{Buffered, Ends};
+use super::on_cpu::OnCpu;
+use super::pump::{Feed, Pump, SourceLane, State};
+use super::runner::{Run, Runner};
+use super::shared::{Limits, Shared};
+use super::stage::Stage;
+use super::try_buffered::TryBuffered;
+use super::turns::in_turns;
+use crate::admission::{self, DropOnLane};
+use crate::bridge::spawn_io::{Tailless, spawn_io};
+use crate::error::JoinError;
+use crate::task::FutureWork;
+
+impl<S, G, L> OnCpu<S, G, L>
+where
+    S: Stream + Send + 'static,
+    S::Item: Send + 'static,
+    G: Stage<S::Item>,
+    G::Output: Send,
+{
+    /// Starts the stream. Its outputs come in the order of the source.
+    ///
+    /// `window` is how many inputs may be under way: queued, running, or finished and not
+    /// yet taken. So input *k* + `window` is not read before the outputs of input *k* are
+    /// taken. Room comes back an eighth of the window at a time (one by one up to a window
+    /// of 15), and for a stage that makes any number of outputs at the end of a batch. Give
+    /// the window some milliseconds of work for each thread: some hundred items of 10 µs or
+    /// more, 65,536 items of 100 ns. With less, small items can't travel in batches, and
+    /// each one pays for its hop.
+    ///
+    /// It starts at once, as [`Handle::spawn_cpu`](crate::Handle::spawn_cpu) does, and
+    /// goes on whether or not the returned stream is polled.
+    ///
+    /// # Errors
+    ///
+    /// None here; see [`Buffered`].
+    ///
+    /// # Cost
+    ///
+    /// Some 30 ns of a core for each item, and two wake-ups of threads for each batch; see
+    /// [cost](crate::guide::streams#cost).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::StreamExt;
+    /// use std::num::NonZeroUsize;
+    /// use twolane::CpuIteratorExt;
+    ///
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let mut squares = (0..1_000_u64)
+    ///     .on_cpu(&cpu)
+    ///     .map(|n| n * n)
+    ///     .buffered(NonZeroUsize::new(256).unwrap());
+    /// let mut sum = 0;
+    /// while let Some(square) = squares.next().await {
+    ///     sum += square.unwrap(); // an error if a stage panicked, or a lane has ended
+    /// }
+    /// assert_eq!(sum, 332_833_500);
+    /// # }
+    /// ```
+    pub fn buffered(self, window: NonZeroUsize) -> Buffered<G::Output> {
+        self.start(window, true, |_| false)
+    }
+
+    /// Starts the stream. Its outputs come as they are finished.
+    ///
+    /// As [`buffered`](Self::buffered), without the order: an item that takes long does
+    /// not hold back those behind it. At most `window` inputs are under way.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::TryStreamExt;
+    /// use std::num::NonZeroUsize;
+    /// use twolane::CpuIteratorExt;
+    ///
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let numbers = (0..10).on_cpu(&cpu).map(|n| n + 1);
+    /// let numbers = numbers.buffer_unordered(NonZeroUsize::new(4).unwrap());
+    /// let mut numbers: Vec<_> = numbers.try_collect().await.unwrap();
+    /// numbers.sort();
+    /// assert_eq!(numbers, (1..=10).collect::<Vec<_>>());
+    /// # }
+    /// ```
+    pub fn buffer_unordered(self, window: NonZeroUsize) -> Buffered<G::Output> {
+        self.start(window, false, |_| false)
+    }
+
+    fn start<E>(self, window: NonZeroUsize, ordered: bool, is_error: E) -> Buffered<G::Output>
+    where
+        E: Fn(&G::Output) -> bool + Copy + Send + Sync + 'static,
+    {
+        let (bytes, input_size, output_size) = match self.bytes {
+            None => (usize::MAX, None, None),
+            Some(bytes) => (bytes.limit.get(), Some(bytes.input), Some(bytes.output)),
+        };
+        let limits = Limits {
+            workers: self.level.lane().settings.threads,
+            ordered,
+            items: window.get(),
+            bytes,
+            batch: self.batch,
+        };
+        let stages = Arc::new(DropOnLane::new(&self.level, self.stages));
+        let level = self.level.clone();
+        let make = move || Box::new(Runner::new(&level, &stages, is_error)) as Box<dyn Run<_, _>>;
+        let shared = Arc::new(Shared::new(&limits, Box::new(make), output_size));
+        let (messages, receiver) = unbounded_channel();
+        let lost = messages.clone();
+        let feed = Feed {
+            level: self.level.clone(),
+            shared: shared.clone(),
+            messages,
+            input_size,
+            lane: self.source_lane,
+            closing: Box::pin(self.level.lane().closing()),
+            state: State::new(),
+        };
+        let pump = Pump::new(self.source, feed);
+        let pump = match self.source_lane {
+            SourceLane::Io => spawn_io(&self.level, Tailless { future: pump }),
+            // It would keep a permit, its own or that of the job that starts the stream.
+            SourceLane::Cpu if self.level.lane().has_limits() => {
+                let future = in_turns(self.level.clone(), pump, lost);
+                spawn_io(&self.level, Tailless { future })
+            }
+            SourceLane::Cpu => admission::submit(&self.level, FutureWork::new(pump)),
+        };
+        let ends = Ends {
+            level: self.level,
+            shared,
+            pump,
+        };
+        Buffered::new(receiver, Box::new(ends), &limits)
+    }
+}
+
+impl<S, G, T, E, L> OnCpu<S, G, L>
+where
+    S: Stream + Send + 'static,
+    S::Item: Send + 'static,
+    G: Stage<S::Item, Output = Result<T, E>>,
+    T: Send + 'static,
+    E: From<JoinError> + Send + 'static,
+{
+    /// Starts a stream whose last stage can fail. Its outputs come in the order of the
+    /// source, until the first error.
+    ///
+    /// As [`buffered`](Self::buffered). The error is the last item. As soon as a stage
+    /// fails, all later items are cancelled; the earlier ones still come. A panic of a
+    /// stage, or the end of a lane, becomes an `E` as well, so `E` must be
+    /// `From<JoinError>`: [`io::Error`](std::io::Error) and `Box<dyn Error + Send + Sync>`
+    /// are. Without that, use [`buffered`](Self::buffered) and two question marks:
+    /// `row??`.
+    ///
+    /// A source of `Result`s needs no method of its own: its first stage handles them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::TryStreamExt;
+    /// use std::io;
+    /// use std::num::NonZeroUsize;
+    /// use twolane::CpuStreamExt;
+    ///
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let body = futures::stream::iter([Ok("7"), Err(io::Error::other("reset by peer"))]);
+    /// let mut numbers = body
+    ///     .on_cpu(&cpu)
+    ///     .map(|chunk: io::Result<&str>| chunk?.parse::<u32>().map_err(io::Error::other))
+    ///     .try_buffered(NonZeroUsize::new(64).unwrap());
+    /// assert_eq!(numbers.try_next().await.unwrap(), Some(7));
+    /// assert_eq!(numbers.try_next().await.unwrap_err().to_string(), "reset by peer");
+    /// # }
+    /// ```
+    pub fn try_buffered(self, window: NonZeroUsize) -> TryBuffered<T, E> {
+        TryBuffered::new(self.start(window, true, Result::is_err))
+    }
+
+    /// Starts a stream whose last stage can fail. Its outputs come as they are finished,
+    /// until the first error.
+    ///
+    /// As [`try_buffered`](Self::try_buffered), without the order: the first error that
+    /// occurs is the last item, and what has not run by then is cancelled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::TryStreamExt;
+    /// use std::num::NonZeroUsize;
+    /// use twolane::CpuIteratorExt;
+    ///
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let halves = (0..9).on_cpu(&cpu).map(|n| match n % 2 {
+    ///     0 => Ok(n / 2),
+    ///     _ => Err(std::io::Error::other("odd")),
+    /// });
+    /// let halves = halves.try_buffer_unordered(NonZeroUsize::new(4).unwrap());
+    /// assert!(halves.try_collect::<Vec<_>>().await.is_err());
+    /// # }
+    /// ```
+    pub fn try_buffer_unordered(self, window: NonZeroUsize) -> TryBuffered<T, E> {
+        TryBuffered::new(self.start(window, false, Result::is_err))
+    }
+}

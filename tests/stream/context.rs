@@ -1,0 +1,241 @@
+//! What of the handle and of the submitter's surroundings do the stages and the source see?
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{BOTH, Dropped, Lanes, lanes, lanes_with, thread_name, time_limit};
+use crate::window;
+use futures::{StreamExt, stream};
+use tokio::io::AsyncReadExt;
+use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, Handle, Priority};
+
+pub(crate) const INPUTS: u32 = 40;
+
+/// Where the source of a stream is polled, and how.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Source {
+    OnIo,
+    OnCpu,
+    Iterator,
+}
+
+pub(crate) const SOURCES: [Source; 3] = [Source::OnIo, Source::OnCpu, Source::Iterator];
+
+/// A stream of which the source calls `pull`, and the stage `run`.
+pub(crate) fn numbers<T: Send + 'static>(
+    cpu: &Handle,
+    source: Source,
+    mut pull: impl FnMut() + Send + 'static,
+    run: impl Fn() -> T + Send + Sync + 'static,
+) -> Buffered<T> {
+    let items = (0..INPUTS).inspect(move |_| pull());
+    let items_of_window = window(4);
+    if source == Source::Iterator {
+        return items
+            .on_cpu(cpu)
+            .map(move |_| run())
+            .buffered(items_of_window);
+    }
+    let stages = CpuStreamExt::on_cpu(stream::iter(items), cpu).map(move |_| run());
+    match source {
+        Source::OnCpu => stages.source_on_cpu().buffered(items_of_window),
+        _ => stages.buffered(items_of_window),
+    }
+}
+
+pub(crate) fn all<T>(lanes: &Lanes, stream: Buffered<T>) -> Vec<T> {
+    lanes.io.block_on(stream.map(Result::unwrap).collect())
+}
+
+#[test]
+fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
+    let _limit = time_limit();
+    let priorities = [
+        (Priority::High, "cpu-high-0"),
+        (Priority::Normal, "cpu-0"),
+        (Priority::Low, "cpu-low-0"),
+    ];
+    for backend in BOTH {
+        for limited in [false, true] {
+            for source in SOURCES {
+                for (priority, thread) in priorities {
+                    let lanes = lanes_with(backend, 1, |builder| match limited {
+                        true => builder.queue_limit(priority, 1),
+                        false => builder,
+                    });
+                    let cpu = lanes.cpu.handle().with_priority(priority);
+                    let (pulled, pulls) = mpsc::channel();
+                    let pull = move || pulled.send(thread_name()).unwrap();
+                    let run = || (thread_name(), Handle::current().priority());
+                    let ran = all(&lanes, numbers(&cpu, source, pull, run));
+                    assert_eq!(ran, vec![(thread.to_owned(), priority); INPUTS as usize]);
+                    let expected = if source == Source::OnIo { "io" } else { thread };
+                    let pulls: Vec<_> = pulls.iter().collect();
+                    assert_eq!(pulls, vec![expected; INPUTS as usize], "{source:?}");
+                    for (other, _) in priorities {
+                        let jobs = lanes.cpu.handle().with_priority(other).metrics();
+                        assert_eq!(jobs.submitted > 0, other == priority, "{source:?}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Everywhere where a stream calls its user.
+#[test]
+fn the_current_handles_are_those_of_the_lane() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for source in SOURCES {
+            let lanes = lanes(backend, 1);
+            let cpu = lanes.cpu.handle().with_priority(Priority::Low);
+            let io = lanes.io.handle().id();
+            let check = move || {
+                assert_eq!(Handle::current().priority(), Priority::Low);
+                assert_eq!(tokio::runtime::Handle::current().id(), io);
+            };
+            assert_eq!(all(&lanes, numbers(&cpu, source, check, check)).len(), 40);
+            let stages = (0..INPUTS).on_cpu(&cpu).map_init(check, move |(), n| {
+                check();
+                n
+            });
+            let stages = stages.flat_map(move |n| {
+                check();
+                std::iter::once(n).inspect(move |_| check())
+            });
+            let size = move |_: &u32| {
+                check();
+                1
+            };
+            let sized = stages.max_bytes(window(9), size, size).buffered(window(4));
+            assert_eq!(all(&lanes, sized), Vec::from_iter(0..INPUTS));
+        }
+    }
+}
+
+/// A socket that a stage makes, and a task that it spawns.
+#[test]
+fn io_inside_a_stage_belongs_to_the_io_lane() {
+    let _limit = time_limit();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let connections = 2 * BOTH.len();
+    let server = thread::spawn(move || {
+        for connection in listener.incoming().take(connections) {
+            connection.unwrap().write_all(b"7").unwrap();
+        }
+    });
+    for backend in BOTH {
+        let lanes = lanes(backend, 2);
+        let stage = move |_| {
+            let socket = std::net::TcpStream::connect(address).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            let mut socket = tokio::net::TcpStream::from_std(socket).unwrap();
+            tokio::spawn(async move { (socket.read_u8().await.unwrap(), thread_name()) })
+        };
+        let tasks = (0..2).on_cpu(&lanes.cpu).map(stage).buffered(window(2));
+        for task in all(&lanes, tasks) {
+            let read = lanes.io.block_on(task).unwrap();
+            assert_eq!(read, (b'7', "io".to_owned()));
+        }
+    }
+    server.join().unwrap();
+}
+
+/// Also if a worker ends and another one begins: the pauses of the source make it so.
+#[test]
+fn there_are_as_many_states_as_threads_at_most() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for threads in [1, 2] {
+            let lanes = lanes(backend, threads);
+            let made = Arc::new(AtomicUsize::new(0));
+            let source = stream::unfold(0, |n| async move {
+                if n % 10 == 0 {
+                    tokio::task::yield_now().await;
+                }
+                (n < 2_000).then_some((n, n + 1))
+            });
+            let count = made.clone();
+            let counts = source
+                .on_cpu(&lanes.cpu)
+                .map_init(
+                    move || {
+                        count.fetch_add(1, SeqCst);
+                        0_usize
+                    },
+                    |ran, _| {
+                        *ran += 1;
+                        *ran
+                    },
+                )
+                .batch_time(Duration::from_micros(20))
+                .buffered(window(64));
+            let counts = all(&lanes, counts);
+            let made = made.load(SeqCst);
+            assert!((1..=threads).contains(&made), "{made}");
+            // Each state counts from 1, without a gap: no two workers share one, and none
+            // is lost.
+            let begins = counts.iter().filter(|&&count| count == 1).count();
+            assert_eq!(begins, made);
+            let mut distinct = counts;
+            distinct.sort_unstable();
+            distinct.dedup();
+            let longest = *distinct.last().unwrap();
+            assert_eq!(distinct, Vec::from_iter(1..=longest));
+        }
+    }
+}
+
+/// What the stages have captured, and the states of the workers: after the end, in the
+/// middle, and before the first poll.
+#[test]
+fn captures_and_states_are_dropped_with_the_stream() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for source in SOURCES {
+            for taken in [INPUTS as usize + 1, 3, 0] {
+                let lanes = lanes(backend, 2);
+                let (dropped, drops) = mpsc::channel();
+                let (ran, runs) = mpsc::channel();
+                let capture = Dropped(dropped.clone());
+                let init = move || {
+                    let _ = &capture;
+                    Dropped(dropped.clone())
+                };
+                let stage = move |_: &mut _, n: u32| {
+                    ran.send(()).unwrap();
+                    n
+                };
+                let items = stream::iter(0..INPUTS);
+                let stages = CpuStreamExt::on_cpu(items, &lanes.cpu);
+                let mut numbers = match source {
+                    Source::OnIo => stages.map_init(init, stage).buffered(window(4)),
+                    Source::OnCpu => {
+                        let stages = stages.map_init(init, stage);
+                        stages.source_on_cpu().buffered(window(4))
+                    }
+                    Source::Iterator => {
+                        let stages = (0..INPUTS).on_cpu(&lanes.cpu);
+                        stages.map_init(init, stage).buffered(window(4))
+                    }
+                };
+                lanes.io.block_on(async {
+                    for _ in 0..taken {
+                        let _ = numbers.next().await;
+                    }
+                });
+                runs.recv().unwrap();
+                drop(numbers);
+                // One for the captures, one for each state; then the last sender is gone.
+                let drops = drops.iter().count();
+                assert!((2..=3).contains(&drops), "{drops} {source:?} {taken}");
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Does a stream that is ready all the time leave others a turn: tasks of the I/O runtime,
+//! jobs of the lane?
+
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
+use crate::{current_thread, window};
+use futures::future::select_all;
+use futures::{StreamExt, stream};
+use tokio::runtime::Runtime;
+use twolane::{Buffered, CpuIteratorExt, CpuStreamExt};
+
+/// More than any test reads: the window is never full.
+const ENDLESS: usize = 1 << 30;
+
+/// Runs `reader` as a task, and returns how many turns another task has meanwhile.
+fn turns_of_another<F>(io: &Runtime, reader: F) -> usize
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let turns = Arc::new(AtomicUsize::new(0));
+    let count = turns.clone();
+    io.block_on(async {
+        let counter = tokio::spawn(async move {
+            loop {
+                count.fetch_add(1, SeqCst);
+                tokio::task::yield_now().await;
+            }
+        });
+        let had = tokio::spawn(async move {
+            let before = turns.load(SeqCst);
+            reader.await;
+            turns.load(SeqCst) - before
+        });
+        let had = had.await.unwrap();
+        counter.abort();
+        had
+    })
+}
+
+/// One unit of 128 pays for 32 items or messages at most. Half of the turns that this makes
+/// is a bound that leaves some freedom.
+fn fewest_turns(items: usize) -> usize {
+    items / (32 * 128) / 2
+}
+
+/// The outputs of a `filter` that lets nothing through come in messages without items. A
+/// consumer that took them all in one poll gave the other tasks no turn.
+#[test]
+fn messages_without_items_cost_budget() {
+    const INPUTS: usize = 20_000;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 1, io.handle());
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let count = dropped.clone();
+        let mut none = (0..INPUTS)
+            .on_cpu(&cpu.handle())
+            .flat_map(move |_| {
+                count.fetch_add(1, SeqCst);
+                None::<()>
+            })
+            .batch_time(Duration::ZERO)
+            .buffered(window(INPUTS));
+        while dropped.load(SeqCst) < INPUTS {
+            thread::yield_now();
+        }
+        let turns = turns_of_another(&io, async move {
+            assert!(none.next().await.is_none());
+        });
+        assert!(turns >= fewest_turns(INPUTS), "{turns}");
+    }
+}
+
+/// A poll that returned `Pending` spent a unit, so a task that polled more than 128 streams
+/// got no further than the 128th, for ever.
+#[test]
+fn pending_streams_do_not_starve_a_ready_one() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let reader = async move {
+            let silent = || CpuStreamExt::on_cpu(stream::pending(), &cpu).buffered(window(4));
+            let mut streams: Vec<_> = (0..200).map(|_| silent()).collect();
+            streams.push(CpuStreamExt::on_cpu(stream::iter([1]), &cpu).buffered(window(4)));
+            let nexts = streams.iter_mut().map(|stream| stream.next());
+            select_all(nexts).await.0.unwrap().unwrap()
+        };
+        let reader = lanes.io.spawn(reader);
+        assert_eq!(lanes.io.block_on(reader).unwrap(), 1);
+    }
+}
+
+/// All outputs are there: the channel of the stream is never empty.
+#[test]
+fn a_consumer_of_cheap_items_lets_others_have_turns() {
+    const INPUTS: usize = 100_000;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 1, io.handle());
+        let (dropped, source_dropped) = mpsc::channel();
+        let sentinel = Dropped(dropped);
+        let source = (0..INPUTS).inspect(move |_| _ = &sentinel);
+        let mut numbers = source.on_cpu(&cpu).map(|n| n).buffered(window(INPUTS + 1));
+        source_dropped.recv().unwrap();
+        while cpu.metrics().queued + cpu.metrics().running > 0 {
+            thread::yield_now();
+        }
+        let turns = turns_of_another(&io, async move {
+            for n in 0..INPUTS {
+                assert_eq!(numbers.next().await.unwrap().unwrap(), n);
+            }
+            assert!(numbers.next().await.is_none());
+        });
+        assert!(turns >= fewest_turns(INPUTS), "{turns}");
+    }
+}
+
+/// Counts how often it was called, and lets nothing through.
+fn counter() -> (Arc<AtomicUsize>, impl Fn(()) -> Option<()> + Send + Sync) {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    let stage = move |()| {
+        count.fetch_add(1, SeqCst);
+        None
+    };
+    (calls, stage)
+}
+
+fn wait_for_more(calls: &AtomicUsize) {
+    let before = calls.load(SeqCst);
+    while calls.load(SeqCst) == before {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn a_source_that_is_always_ready_lets_tasks_have_turns() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 1, io.handle());
+        let (calls, stage) = counter();
+        let source = CpuStreamExt::on_cpu(stream::repeat(()), &cpu).flat_map(stage);
+        let _stream: Buffered<()> = source.buffered(window(ENDLESS));
+        // Each time the source is read between two turns of this task.
+        let reads = io.spawn(async move {
+            for _ in 0..20 {
+                let before = calls.load(SeqCst);
+                while calls.load(SeqCst) == before {
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        io.block_on(reads).unwrap();
+    }
+}
+
+/// The pump is one job of a lane of one thread, and so are the worker and the others.
+#[test]
+fn a_source_that_is_always_ready_lets_jobs_have_turns() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for is_iterator in [true, false] {
+            let lanes = lanes(backend, 1);
+            let (calls, stage) = counter();
+            let source = std::iter::repeat(());
+            let _stream: Buffered<()> = match is_iterator {
+                true => {
+                    let source = CpuIteratorExt::on_cpu(source, &lanes.cpu);
+                    source.flat_map(stage).buffered(window(ENDLESS))
+                }
+                false => {
+                    let source = CpuStreamExt::on_cpu(stream::repeat(()), &lanes.cpu);
+                    let stages = source.source_on_cpu().flat_map(stage);
+                    stages.buffered(window(ENDLESS))
+                }
+            };
+            for n in 0..20 {
+                wait_for_more(&calls);
+                assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
+                let future = lanes.cpu.spawn(async move {
+                    tokio::task::yield_now().await;
+                    n
+                });
+                assert_eq!(future.wait().unwrap(), n);
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Where does a dropped stream drop what it holds, and what if a destructor panics?
+
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use crate::support::{BOTH, Dropped, Lanes, cpu_lane, lanes, thread_name, time_limit};
+use crate::{channel, current_thread, window};
+use futures::executor::block_on;
+use futures::{StreamExt, stream};
+use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt};
+
+/// Until no job is left, so the workers have sent all that they have.
+fn wait_for_idle(cpu: &CpuRuntime) {
+    while cpu.metrics().queued + cpu.metrics().running > 0 {
+        thread::yield_now();
+    }
+}
+
+/// A function that returns once the sender is dropped.
+fn stay() -> (mpsc::Sender<()>, impl Fn() + Send + Sync) {
+    let (let_go, wait) = mpsc::channel();
+    let wait = Mutex::new(wait);
+    (let_go, move || _ = wait.lock().unwrap().recv())
+}
+
+/// As what is queued in a `Task`. The destructors of a whole window ran where the stream was
+/// dropped, or where `poll_next` met an error: on an I/O worker.
+#[test]
+fn inputs_are_dropped_on_the_lane() {
+    const INPUTS: usize = 8;
+    let _limit = time_limit();
+    for backend in BOTH {
+        for is_iterator in [false, true] {
+            for panics in [false, true] {
+                let lanes = lanes(backend, 2);
+                let cpu = lanes.cpu.handle();
+                let (dropped, drops) = mpsc::channel();
+                let (pulled, pulls) = mpsc::channel();
+                let inputs = (0..INPUTS).map(move |n| {
+                    pulled.send(()).unwrap();
+                    (n, Dropped(dropped.clone()))
+                });
+                let (let_first_go, first) = stay();
+                let (let_go, wait) = stay();
+                let stage = move |(n, _input): (usize, Dropped)| {
+                    if n == 0 {
+                        first();
+                        assert!(!panics, "of the stage");
+                    } else {
+                        wait();
+                    }
+                };
+                let mut outputs = match is_iterator {
+                    true => inputs.on_cpu(&cpu).map(stage).buffered(window(64)),
+                    false => {
+                        let source = CpuStreamExt::on_cpu(stream::iter(inputs), &cpu);
+                        source.map(stage).buffered(window(64))
+                    }
+                };
+                pulls.iter().take(INPUTS).for_each(drop);
+                let let_first_go = (!panics).then_some(let_first_go);
+                if panics {
+                    let first = lanes.io.block_on(outputs.next()).unwrap();
+                    assert!(first.unwrap_err().is_panic());
+                }
+                drop(outputs);
+                drop((let_first_go, let_go));
+                let drops: Vec<_> = drops.iter().collect();
+                assert_eq!(drops.len(), INPUTS);
+                let are_on_lane = drops.iter().all(|thread| thread.starts_with("cpu-"));
+                assert!(are_on_lane, "{drops:?}");
+            }
+        }
+    }
+}
+
+/// The states of idle workers, and what the stages have captured. A destructor may be long,
+/// and the stream's own thread is one of the I/O lane.
+#[test]
+fn states_and_captures_are_dropped_on_the_lane() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for takes_all in [false, true] {
+            let lanes = lanes(backend, 1);
+            let (dropped, drops) = mpsc::channel();
+            let capture = Dropped(dropped.clone());
+            let init = move || Dropped(dropped.clone());
+            let stage = move |_: &mut Dropped, n| {
+                let _ = &capture;
+                n
+            };
+            let source = (0..8).on_cpu(&lanes.cpu);
+            let mut numbers = source.map_init(init, stage).buffered(window(4));
+            let taken = if takes_all { 9 } else { 1 };
+            lanes.io.block_on(async {
+                for _ in 0..taken {
+                    let _ = numbers.next().await;
+                }
+            });
+            wait_for_idle(&lanes.cpu);
+            drop(numbers);
+            // The source has ended in one case, and is dropped in the other one.
+            assert_eq!(Vec::from_iter(drops), ["cpu-0", "cpu-0"]);
+        }
+    }
+}
+
+/// The worker keeps what the consumer has not got. What the consumer has got is its own.
+#[test]
+fn outputs_are_dropped_by_those_that_have_them() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (dropped, drops) = mpsc::channel();
+        let outputs = move |_| Dropped(dropped.clone());
+
+        let source = (0..8).on_cpu(&lanes.cpu).map(outputs.clone());
+        let numbers = source.buffered(window(64));
+        while lanes.cpu.metrics().completed == 0 {
+            thread::yield_now();
+        }
+        wait_for_idle(&lanes.cpu);
+        drop(numbers);
+        assert_eq!(drops.try_iter().collect::<Vec<_>>(), vec![thread_name(); 8]);
+
+        let (let_go, wait) = stay();
+        let (at_second, second) = mpsc::channel();
+        let outputs = move |n| {
+            if n == 1 {
+                at_second.send(()).unwrap();
+                wait();
+            }
+            outputs(n)
+        };
+        let numbers = (0..8).on_cpu(&lanes.cpu).map(outputs).buffered(window(64));
+        second.recv().unwrap();
+        drop(numbers);
+        // The first one may have been sent before the second one ran.
+        drops
+            .try_iter()
+            .for_each(|on| assert_eq!(on, thread_name()));
+        drop(let_go);
+        // The senders go with the stages, and they go last.
+        assert!(drops.iter().all(|on| on == "cpu-0"));
+    }
+}
+
+/// A closed lane takes no value. Each is dropped all the same.
+#[test]
+fn nothing_is_left_of_a_stream_whose_lane_is_gone() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for is_dropped in [false, true] {
+            let Lanes { cpu, io } = lanes(backend, 1);
+            let (dropped, drops) = mpsc::channel();
+            let (sender, source) = channel();
+            let init = move || Dropped(dropped.clone());
+            let stage = |_: &mut Dropped, input: Dropped| input;
+            let source = source.on_cpu(&cpu).map_init(init, stage);
+            let mut outputs = source.buffered(window(4));
+            let (of_item, drops_of_items) = mpsc::channel();
+            for _ in 0..8 {
+                sender.send(Dropped(of_item.clone())).unwrap();
+            }
+            drop(of_item);
+            drop(io.block_on(outputs.next()).unwrap().unwrap());
+            if is_dropped {
+                drop(cpu);
+            } else {
+                cpu.shutdown().wait();
+            }
+            drop(sender);
+            drop(outputs);
+            // The source is dropped on the I/O lane.
+            assert_eq!(drops_of_items.iter().count(), 8);
+            assert_eq!(drops.iter().count(), 1);
+        }
+    }
+}
+
+/// Its destructor always panics. Two of them in one drop would abort the process: "panic in
+/// a destructor during cleanup".
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("the destructor of a value");
+    }
+}
+
+/// 64 `Task`s with such outputs are dropped without harm.
+#[test]
+fn the_destructors_of_outputs_panic() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for taken in [0, 1] {
+            let lanes = lanes(backend, 1);
+            let mut outputs = (0..16)
+                .on_cpu(&lanes.cpu)
+                .map(|_| Bomb)
+                .buffered(window(100));
+            while lanes.cpu.metrics().completed == 0 {
+                thread::yield_now();
+            }
+            wait_for_idle(&lanes.cpu);
+            for _ in 0..taken {
+                mem::forget(block_on(outputs.next()));
+            }
+            drop(outputs);
+            assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        }
+    }
+}
+
+/// Those that the worker has made when the stream is dropped.
+#[test]
+fn the_destructors_of_unsent_outputs_panic() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (let_go, wait) = stay();
+        let (began, begins) = mpsc::channel();
+        let outputs = (0..16).on_cpu(&lanes.cpu).map(move |n| {
+            if n == 15 {
+                began.send(()).unwrap();
+                wait();
+            }
+            Bomb
+        });
+        let outputs = outputs.buffered(window(100));
+        begins.recv().unwrap();
+        drop(outputs);
+        drop(let_go);
+        assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    }
+}
+
+/// A stage panics, and the inputs behind it in its chunk, and those in the queue, panic when
+/// they are dropped.
+#[test]
+fn the_destructors_of_inputs_panic() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 1, io.handle());
+        let (sender, source) = channel();
+        let stage = |input: Option<Bomb>| {
+            if input.is_some() {
+                // Its own input would panic while the stage does.
+                mem::forget(input);
+                panic!("of the stage");
+            }
+        };
+        let mut stream = source.on_cpu(&cpu).map(stage).buffered(window(256));
+        io.block_on(async {
+            for _ in 0..20 {
+                // One poll of the pump reads all of them, so they come in chunks.
+                (0..200).for_each(|_| sender.send(None).unwrap());
+                for _ in 0..200 {
+                    stream.next().await.unwrap().unwrap();
+                }
+            }
+            (0..8).for_each(|_| sender.send(None).unwrap());
+            (0..100).for_each(|_| sender.send(Some(Bomb)).unwrap());
+            for _ in 0..8 {
+                stream.next().await.unwrap().unwrap();
+            }
+            let panic = stream.next().await.unwrap().unwrap_err();
+            assert!(panic.is_panic());
+            assert!(stream.next().await.is_none());
+        });
+        drop(stream);
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    }
+}
+
+/// And the input that the pump holds, since it does not fit into the window.
+#[test]
+fn the_destructors_of_queued_inputs_and_of_states_panic() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 2);
+        let (let_go, wait) = stay();
+        let pulled = Arc::new(AtomicUsize::new(0));
+        let count = pulled.clone();
+        let source = stream::repeat_with(move || {
+            count.fetch_add(1, SeqCst);
+            Bomb
+        });
+        let stage = move |_: &mut Bomb, input: Bomb| {
+            wait();
+            mem::forget(input);
+        };
+        let stream = CpuStreamExt::on_cpu(source, &lanes.cpu)
+            .map_init(|| Bomb, stage)
+            .max_bytes(window(10), |_| 3, |()| 0)
+            .buffered(window(64));
+        while pulled.load(SeqCst) < 4 {
+            thread::yield_now();
+        }
+        drop(stream);
+        drop(let_go);
+        assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    }
+}

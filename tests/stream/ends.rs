@@ -1,0 +1,289 @@
+//! How does a stream end: dropped, with a panic, with a lane that is gone?
+
+use std::panic::panic_any;
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+
+use crate::support::{BOTH, Dropped, Lanes, lanes, lanes_with, time_limit};
+use crate::{channel, window};
+use futures::executor::block_on;
+use futures::{StreamExt, stream};
+use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, JoinError, Priority, TryBuffered};
+
+fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinError>> {
+    lanes.io.block_on(stream.next())
+}
+
+/// Each value goes where it came from: an iterator on the CPU lane, a stream on the I/O
+/// lane, whether the source is pending or the window is full.
+#[test]
+fn the_source_is_dropped_on_its_lane() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let (dropped, drops) = mpsc::channel();
+        let (ran, runs) = mpsc::channel();
+        let report = move |n: u32| ran.send(n).unwrap();
+
+        let sentinel = Dropped(dropped.clone());
+        let source = (0..100).inspect(move |_| _ = &sentinel);
+        let numbers = source.on_cpu(&cpu).map(report.clone()).buffered(window(4));
+        runs.iter().take(4).for_each(drop);
+        drop(numbers);
+        assert_eq!(drops.recv().unwrap(), "cpu-0");
+
+        // Between two turns no job holds the iterator.
+        let limited = lanes_with(backend, 1, |builder| {
+            builder.queue_limit(Priority::Normal, 1)
+        });
+        let sentinel = Dropped(dropped.clone());
+        let source = (0..100).inspect(move |_| _ = &sentinel);
+        let numbers = source
+            .on_cpu(&limited.cpu)
+            .map(report.clone())
+            .buffered(window(4));
+        runs.iter().take(4).for_each(drop);
+        limited
+            .cpu
+            .admit()
+            .wait()
+            .unwrap()
+            .spawn_cpu(|| ())
+            .wait()
+            .unwrap();
+        drop(numbers);
+        assert_eq!(drops.recv().unwrap(), "cpu-0");
+
+        let sentinel = Dropped(dropped.clone());
+        let source = stream::iter(0..100).inspect(move |_| _ = &sentinel);
+        let numbers = CpuStreamExt::on_cpu(source, &cpu).map(report.clone());
+        let numbers = numbers.buffered(window(4));
+        runs.iter().take(4).for_each(drop);
+        drop(numbers);
+        assert_eq!(drops.recv().unwrap(), "io");
+
+        let (sender, source) = channel();
+        let sentinel = Dropped(dropped);
+        let source = source.inspect(move |_| _ = &sentinel);
+        let numbers = source.on_cpu(&cpu).map(report).buffered(window(4));
+        sender.send(1).unwrap();
+        runs.recv().unwrap();
+        drop(numbers);
+        assert_eq!(drops.recv().unwrap(), "io");
+    }
+}
+
+/// The last item, with its payload, behind all that came before: of a stage, of what makes
+/// its state, of the source, of a destructor inside a stage, of a size function.
+#[test]
+fn a_panic_is_the_last_item() {
+    struct Bomb(u32);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 == 3 {
+                panic_any(self.0);
+            }
+        }
+    }
+    fn explode(n: u32) -> u32 {
+        if n == 3 {
+            panic_any(n);
+        }
+        n
+    }
+    let _limit = time_limit();
+    for backend in BOTH {
+        for threads in [1, 2] {
+            let lanes = lanes(backend, threads);
+            let cpu = lanes.cpu.handle();
+            let items = window(8);
+            let all = || 0..100_u32;
+            let ends = |mut numbers: Buffered<u32>, before: u32| {
+                lanes.io.block_on(async {
+                    for n in 0..before {
+                        assert_eq!(numbers.next().await.unwrap().unwrap(), n);
+                    }
+                    let panic = numbers.next().await.unwrap().unwrap_err().into_panic();
+                    assert_eq!(*panic.downcast::<u32>().unwrap(), 3);
+                    assert!(numbers.next().await.is_none());
+                });
+            };
+            ends(all().on_cpu(&cpu).map(explode).buffered(items), 3);
+            ends(
+                all().map(explode).on_cpu(&cpu).map(|n| n).buffered(items),
+                3,
+            );
+            let source = stream::iter(all()).map(explode);
+            let source = CpuStreamExt::on_cpu(source, &cpu);
+            ends(source.map(|n| n).buffered(items), 3);
+            let init = all().on_cpu(&cpu).map_init(|| explode(3), |_, n| n);
+            ends(init.buffered(items), 0);
+            let bombs = all().map(Bomb).on_cpu(&cpu).map(|bomb| bomb.0);
+            ends(bombs.buffered(items), 3);
+            let sized = all().on_cpu(&cpu).map(|n| n);
+            let by_input = |n: &u32| explode(*n) as usize;
+            ends(
+                sized.max_bytes(window(9), by_input, |_| 1).buffered(items),
+                3,
+            );
+            // Each output goes alone: the one without a size has been handed over.
+            let sized = all().on_cpu(&cpu).map(|n| n).batch_time(Duration::ZERO);
+            let by_output = |n: &u32| explode(*n) as usize;
+            ends(
+                sized.max_bytes(window(9), |_| 1, by_output).buffered(items),
+                4,
+            );
+            // The lane goes on.
+            assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        }
+    }
+}
+
+/// Never a short stream that looks complete, and never a hang.
+#[test]
+fn the_io_runtime_goes_while_the_source_is_pending_or_the_window_is_full() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for is_pending in [true, false] {
+            let lanes = lanes(backend, 1);
+            let (sender, source) = channel();
+            let (ran, runs) = mpsc::channel();
+            let source = source.on_cpu(&lanes.cpu.handle());
+            let numbers = source.map(move |n: u32| {
+                ran.send(()).unwrap();
+                n
+            });
+            let mut numbers = numbers.buffered(window(4));
+            let sent = if is_pending { 2 } else { 9 };
+            (0..sent).for_each(|n| sender.send(n).unwrap());
+            runs.iter().take(sent.min(4) as usize).for_each(drop);
+            drop(lanes.io);
+            // What is there may come first.
+            let items: Vec<_> = block_on(numbers.by_ref().collect());
+            let (last, before) = items.split_last().unwrap();
+            assert!(last.as_ref().unwrap_err().is_io_runtime_gone());
+            for (n, item) in before.iter().enumerate() {
+                assert_eq!(*item.as_ref().unwrap() as usize, n);
+            }
+        }
+    }
+}
+
+/// Before the start, while a worker runs, while the window is full, and after the end.
+#[test]
+fn a_shutdown_in_other_phases() {
+    const INPUTS: u32 = 9;
+    let _limit = time_limit();
+    for backend in BOTH {
+        for is_iterator in [true, false] {
+            for phase in ["before", "running", "full", "after"] {
+                let lanes = lanes(backend, 1);
+                let cpu = lanes.cpu.handle();
+                if phase == "before" {
+                    lanes.cpu.shutdown().wait();
+                }
+                let (let_go, wait) = mpsc::channel();
+                let (ran, runs) = mpsc::channel();
+                let wait = Mutex::new(wait);
+                let stage = move |n: u32| {
+                    ran.send(n).unwrap();
+                    if n == 2 {
+                        wait.lock().unwrap().recv().unwrap();
+                    }
+                    n
+                };
+                let mut numbers = if is_iterator {
+                    let source = (0..INPUTS).on_cpu(&cpu);
+                    source.map(stage).buffered(window(4))
+                } else {
+                    let source = CpuStreamExt::on_cpu(stream::iter(0..INPUTS), &cpu);
+                    source.map(stage).buffered(window(4))
+                };
+                if phase == "running" {
+                    assert!(runs.iter().any(|n| n == 2));
+                    let over = lanes.cpu.shutdown();
+                    let_go.send(()).unwrap();
+                    over.wait();
+                } else if phase == "full" {
+                    let_go.send(()).unwrap();
+                    assert!(runs.iter().any(|n| n == 3));
+                    lanes.cpu.shutdown().wait();
+                } else if phase == "after" {
+                    let_go.send(()).unwrap();
+                    let all: Vec<_> =
+                        block_on(numbers.by_ref().map(|n| n.unwrap()).collect::<Vec<_>>());
+                    assert_eq!(all, Vec::from_iter(0..INPUTS));
+                    lanes.cpu.shutdown().wait();
+                    assert!(next(&lanes, &mut numbers).is_none());
+                    continue;
+                }
+                let items: Vec<_> = block_on(numbers.collect());
+                let (last, before) = items.split_last().unwrap();
+                assert!(last.as_ref().unwrap_err().is_shutdown());
+                for (n, item) in before.iter().enumerate() {
+                    assert_eq!(*item.as_ref().unwrap() as usize, n);
+                }
+            }
+        }
+    }
+}
+
+/// No worker was there to be dropped, and the source never woke the pump again: the
+/// consumer waited for ever.
+#[test]
+fn a_shutdown_while_the_source_is_pending() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (sender, source) = channel();
+        let mut numbers = source
+            .on_cpu(&lanes.cpu.handle())
+            .map(|n: u32| n + 1)
+            .buffered(window(4));
+        sender.send(1).unwrap();
+        assert_eq!(next(&lanes, &mut numbers).unwrap().unwrap(), 2);
+        lanes.cpu.shutdown().wait();
+        let error = next(&lanes, &mut numbers).unwrap().unwrap_err();
+        assert!(error.is_shutdown(), "{error}");
+        assert!(next(&lanes, &mut numbers).is_none());
+    }
+}
+
+/// The size function panics over the very output that ends the stream. The panic came
+/// after the error, as an item of its own.
+#[test]
+fn nothing_comes_after_the_first_error() {
+    #[derive(Debug)]
+    enum Failure {
+        Odd(u32),
+        Join,
+    }
+    impl From<JoinError> for Failure {
+        fn from(_: JoinError) -> Self {
+            Self::Join
+        }
+    }
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let mut numbers: TryBuffered<u32, Failure> = (1..10)
+            .on_cpu(&lanes.cpu.handle())
+            .map(|n: u32| if n == 3 { Err(Failure::Odd(n)) } else { Ok(n) })
+            .max_bytes(
+                window(1_000),
+                |_| 1,
+                |output| match output {
+                    Ok(_) => 1,
+                    Err(error) => panic!("{error:?} has no size"),
+                },
+            )
+            .try_buffered(window(4));
+        let mut next = || lanes.io.block_on(numbers.next());
+        assert_eq!(next().unwrap().unwrap(), 1);
+        assert_eq!(next().unwrap().unwrap(), 2);
+        assert!(matches!(next(), Some(Err(Failure::Odd(3)))));
+        let after = next();
+        assert!(after.is_none(), "{after:?}");
+    }
+}

@@ -1,0 +1,89 @@
+//! Does each worker get its share, and does a worker leave other jobs theirs?
+
+use std::iter;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
+use crate::{channel, current_thread, spin, window};
+use futures::{StreamExt, stream};
+use twolane::{CpuStreamExt, spawn_cpu};
+
+/// A chunk of one input never ends a slice, so a batch of such chunks did not, either. By
+/// default a batch takes 0.5 ms times the number of workers.
+#[test]
+fn a_worker_yields_after_its_slice() {
+    const INPUTS: usize = 600;
+    const EACH: usize = 50;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (dropped, source_dropped) = mpsc::channel();
+        let sentinel = Dropped(dropped);
+        let source = stream::iter(0..INPUTS).inspect(move |_| _ = &sentinel);
+        let source_dropped = Mutex::new(source_dropped);
+        let ran = Arc::new(AtomicUsize::new(0));
+        let (waited, waits) = mpsc::channel();
+        let stage = move |n| {
+            if n == 0 {
+                // All are read while no cost is known: each is a chunk of its own.
+                source_dropped.lock().unwrap().recv().unwrap();
+            }
+            spin(Duration::from_millis(1));
+            if n % EACH == 0 {
+                let (ran, waited) = (ran.clone(), waited.clone());
+                spawn_cpu(move || waited.send(ran.load(SeqCst) - n).unwrap()).detach();
+            }
+            ran.fetch_add(1, SeqCst);
+        };
+        let stages = source.on_cpu(&lanes.cpu).map(stage);
+        let stages = stages.batch_time(Duration::from_secs(3_600));
+        let outputs = lanes.io.block_on(stages.buffered(window(100_000)).count());
+        assert_eq!(outputs, INPUTS);
+        // A slice is some ten items. A batch has twice as many as all before it.
+        for items in waits.iter().take(INPUTS / EACH) {
+            assert!(items <= 3 * EACH, "{items} items ran before the job");
+        }
+    }
+}
+
+/// The rest went back as one chunk, so one worker at a time had all of it.
+#[test]
+fn what_a_worker_puts_back_is_for_all_workers() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 2, io.handle());
+        let (sender, source) = channel();
+        let running = AtomicUsize::new(0);
+        let met = Arc::new(AtomicBool::new(false));
+        let has_met = met.clone();
+        // A slow one waits for another one, for more than a slice.
+        let stage = move |is_slow: bool| {
+            let began = Instant::now();
+            let may_wait = || began.elapsed() < Duration::from_millis(30);
+            if is_slow && running.fetch_add(1, SeqCst) > 0 {
+                met.store(true, SeqCst);
+            }
+            while is_slow && !met.load(SeqCst) && may_wait() {
+                thread::yield_now();
+            }
+            running.fetch_sub(usize::from(is_slow), SeqCst);
+        };
+        let mut stream = source.on_cpu(&cpu).map(stage).buffered(window(256));
+        io.block_on(async {
+            let rounds = iter::repeat_n((false, 200), 20).chain([(true, 30)]);
+            for (is_slow, items) in rounds {
+                // One poll of the pump reads all of them, and cuts them into chunks by what
+                // the ones before have cost.
+                (0..items).for_each(|_| sender.send(is_slow).unwrap());
+                for _ in 0..items {
+                    stream.next().await.unwrap().unwrap();
+                }
+            }
+        });
+        assert!(has_met.load(SeqCst), "one worker ran them all");
+    }
+}

@@ -1,0 +1,49 @@
+//! Streams that compute: what comes out, how far ahead they read, and how they end.
+
+mod context;
+mod coop;
+mod destructors;
+mod ends;
+mod ends_of_runtimes;
+mod fairness;
+mod limits;
+mod progress;
+mod properties;
+#[cfg(feature = "tracing")]
+mod spans;
+mod window;
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use futures::Stream;
+use futures::stream;
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+const fn window(items: usize) -> NonZeroUsize {
+    NonZeroUsize::new(items).unwrap()
+}
+
+fn current_thread() -> Runtime {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+}
+
+/// Uses a core for so long, as an item of that cost.
+fn spin(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// A source that a test feeds: pending while it is empty, ended when the sender is gone.
+fn channel<T: Send + 'static>() -> (UnboundedSender<T>, impl Stream<Item = T> + Send + Unpin) {
+    let (sender, mut receiver) = unbounded_channel();
+    (sender, stream::poll_fn(move |cx| receiver.poll_recv(cx)))
+}
