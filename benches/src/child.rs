@@ -30,9 +30,17 @@ pub fn command<R: Serialize>(role: &R) -> Command {
 /// instead.
 ///
 /// # Panics
-/// If the answer is something else.
+/// As [`ask_by`].
 pub fn ask<R: Serialize, A: DeserializeOwned>(role: &R) -> Result<A, String> {
-    let run = command(role).stderr(Stdio::inherit()).output();
+    ask_by(command(role))
+}
+
+/// The same of a command that was made by [`command`], and changed.
+///
+/// # Panics
+/// If the answer is something else.
+pub fn ask_by<A: DeserializeOwned>(mut command: Command) -> Result<A, String> {
+    let run = command.stderr(Stdio::inherit()).output();
     let run = run.map_err(|error| error.to_string())?;
     if !run.status.success() {
         return Err(format!("its process ended with {}", run.status));
