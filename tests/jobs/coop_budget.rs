@@ -8,62 +8,26 @@
 //! `current_thread` runtime everything else stood still. A poll that answers
 //! `Ready` and does not ask for budget brings that back.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
+use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
 use futures::StreamExt;
 use twolane::{Backend, Builder, CpuRuntime, Priority};
 
 /// Tokio gives a turn 128. Twice as many is a bound that leaves it some freedom.
-const PER_TURN: u64 = 256;
-
-fn current_thread() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-}
-
-/// Runs `reader` as a task and says how many turns another one had meanwhile.
-fn turns_of_another<F>(io: &tokio::runtime::Runtime, reader: F) -> u64
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    let turns = Arc::new(AtomicU64::new(0));
-    let counter = {
-        let turns = turns.clone();
-        async move {
-            loop {
-                turns.fetch_add(1, SeqCst);
-                tokio::task::yield_now().await;
-            }
-        }
-    };
-    io.block_on(async {
-        let counter = tokio::spawn(counter);
-        // It counts from the reader's first turn to its last.
-        let had = tokio::spawn(async move {
-            let before = turns.load(SeqCst);
-            reader.await;
-            turns.load(SeqCst) - before
-        });
-        let had = had.await.unwrap();
-        counter.abort();
-        had
-    })
-}
+const PER_TURN: usize = 256;
 
 #[track_caller]
-fn assert_fair(backend: Backend, turns: u64, items: u64) {
+fn assert_fair(backend: Backend, turns: usize, items: usize) {
     assert!(
         turns >= items / PER_TURN,
         "{backend:?}: {turns} turns for the other task in {items} ready ones"
     );
 }
 
-fn finished_jobs(cpu: &CpuRuntime, jobs: u64) -> Vec<twolane::Task<u64>> {
+fn finished_jobs(cpu: &CpuRuntime, jobs: usize) -> Vec<twolane::Task<usize>> {
     let tasks: Vec<_> = (0..jobs).map(|n| cpu.spawn_cpu(move || n)).collect();
     for task in &tasks {
         while !task.is_finished() {
@@ -75,7 +39,7 @@ fn finished_jobs(cpu: &CpuRuntime, jobs: u64) -> Vec<twolane::Task<u64>> {
 
 #[test]
 fn a_loop_over_finished_jobs_lets_others_have_turns() {
-    const JOBS: u64 = 100_000;
+    const JOBS: usize = 100_000;
     let _limit = time_limit();
     for backend in BOTH {
         let io = current_thread();
@@ -83,7 +47,7 @@ fn a_loop_over_finished_jobs_lets_others_have_turns() {
         let tasks = finished_jobs(&cpu, JOBS);
         let turns = turns_of_another(&io, async move {
             for (n, task) in tasks.into_iter().enumerate() {
-                assert_eq!(task.await.unwrap(), n as u64);
+                assert_eq!(task.await.unwrap(), n);
             }
         });
         assert_fair(backend, turns, JOBS);
@@ -92,14 +56,14 @@ fn a_loop_over_finished_jobs_lets_others_have_turns() {
 
 #[test]
 fn a_loop_over_a_buffered_stream_lets_others_have_turns() {
-    const ITEMS: u64 = 10_000;
+    const ITEMS: usize = 10_000;
     let _limit = time_limit();
     for backend in BOTH {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let source = futures::stream::iter(0..ITEMS);
         let mut items = cpu.handle().stream_from_cpu(source, usize::MAX, |_| 1);
-        while (items.read_ahead() as u64) < ITEMS {
+        while items.read_ahead() < ITEMS {
             std::thread::yield_now();
         }
         let turns = turns_of_another(&io, async move {
@@ -114,7 +78,7 @@ fn a_loop_over_a_buffered_stream_lets_others_have_turns() {
 /// One with a limit that is far, and one without.
 #[test]
 fn a_loop_over_free_places_lets_others_have_turns() {
-    const PLACES: u64 = 10_000;
+    const PLACES: usize = 10_000;
     let _limit = time_limit();
     let far = |builder: Builder| builder.queue_limit(Priority::Normal, 1_000);
     let none = |builder: Builder| builder;
@@ -141,17 +105,17 @@ fn a_loop_over_free_places_lets_others_have_turns() {
 /// thread's) knows of none.
 #[test]
 fn no_output_is_lost_to_a_budget() {
-    const JOBS: u64 = 1_000;
+    const JOBS: usize = 1_000;
     let _limit = time_limit();
     for backend in BOTH {
         let io = current_thread();
         let cpu = cpu_lane(backend, 2, io.handle());
         let tasks = finished_jobs(&cpu, JOBS);
         let joined = io.block_on(futures::future::join_all(tasks));
-        let outputs: Vec<u64> = joined.into_iter().map(Result::unwrap).collect();
+        let outputs: Vec<usize> = joined.into_iter().map(Result::unwrap).collect();
         assert!(outputs.into_iter().eq(0..JOBS), "{backend:?}");
         for (n, task) in finished_jobs(&cpu, JOBS).into_iter().enumerate() {
-            assert_eq!(task.wait().unwrap(), n as u64);
+            assert_eq!(task.wait().unwrap(), n);
         }
     }
 }

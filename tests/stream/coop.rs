@@ -1,46 +1,20 @@
 //! Does a stream that is ready all the time leave others a turn: tasks of the I/O runtime,
 //! jobs of the lane?
 
-use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
-use crate::{current_thread, window};
+use crate::window;
 use futures::future::select_all;
 use futures::{StreamExt, stream};
-use tokio::runtime::Runtime;
 use twolane::{Buffered, CpuIteratorExt, CpuStreamExt};
 
 /// More than any test reads: the window is never full.
 const ENDLESS: usize = 1 << 30;
-
-/// Runs `reader` as a task, and returns how many turns another task has meanwhile.
-fn turns_of_another<F>(io: &Runtime, reader: F) -> usize
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    let turns = Arc::new(AtomicUsize::new(0));
-    let count = turns.clone();
-    io.block_on(async {
-        let counter = tokio::spawn(async move {
-            loop {
-                count.fetch_add(1, SeqCst);
-                tokio::task::yield_now().await;
-            }
-        });
-        let had = tokio::spawn(async move {
-            let before = turns.load(SeqCst);
-            reader.await;
-            turns.load(SeqCst) - before
-        });
-        let had = had.await.unwrap();
-        counter.abort();
-        had
-    })
-}
 
 /// One unit of 128 pays for 32 items or messages at most. Half of the turns that this makes
 /// is a bound that leaves some freedom.

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
+use crate::support::turns::current_thread;
 use crate::support::{BOTH, Dropped, Lanes, cpu_lane, lanes, thread_name, time_limit};
-use crate::{channel, current_thread, window};
+use crate::{channel, window};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt};

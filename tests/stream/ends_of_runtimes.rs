@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
+use crate::support::turns::current_thread;
 use crate::support::{BOTH, Dropped, Lanes, Stuck, cpu_lane, lanes_with, time_limit};
-use crate::{current_thread, window};
+use crate::window;
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::{Buffered, CpuIteratorExt, CpuRuntime, CpuStreamExt, Handle, JoinError, Priority};

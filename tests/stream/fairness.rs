@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::turns::current_thread;
 use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
-use crate::{channel, current_thread, spin, window};
+use crate::{channel, spin, window};
 use futures::{StreamExt, stream};
 use twolane::{CpuStreamExt, spawn_cpu};
 

@@ -21,17 +21,10 @@ use std::time::{Duration, Instant};
 
 use futures::Stream;
 use futures::stream;
-use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 const fn window(items: usize) -> NonZeroUsize {
     NonZeroUsize::new(items).unwrap()
-}
-
-fn current_thread() -> Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap()
 }
 
 /// Uses a core for so long, as an item of that cost.

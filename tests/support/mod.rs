@@ -8,6 +8,7 @@
 
 pub mod cgroup;
 pub mod child;
+pub mod turns;
 
 use std::sync::mpsc;
 use std::time::Duration;
