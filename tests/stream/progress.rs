@@ -3,10 +3,10 @@
 use std::iter;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
-use crate::support::{BOTH, Stuck, lanes, time_limit};
+use crate::support::turns::current_thread;
+use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
 use crate::{channel, spin, window};
 use futures::executor::block_on;
 use futures::{FutureExt, StreamExt, stream};
@@ -194,8 +194,9 @@ fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
 fn a_worker_has_its_place_in_the_queue() {
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu.handle();
+        let io = current_thread();
+        let lane = cpu_lane(backend, 1, io.handle());
+        let cpu = lane.handle();
         let (ran, runs) = mpsc::channel();
         let submit = |what: &'static str| {
             let ran = ran.clone();
@@ -207,9 +208,12 @@ fn a_worker_has_its_place_in_the_queue() {
         let source = CpuStreamExt::on_cpu(stream::iter([()]), &cpu);
         let stages = source.map(move |()| at_stage.send("stage").unwrap());
         let _stream = stages.buffered(window(4));
-        while cpu.metrics().queued < 9 {
-            thread::yield_now();
-        }
+        // On the pump's thread, which has submitted the worker when it is counted here.
+        io.block_on(async {
+            while cpu.metrics().queued < 9 {
+                tokio::task::yield_now().await;
+            }
+        });
         (0..8).for_each(|_| submit("after"));
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
