@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use crate::priority::Priority;
 
@@ -70,6 +71,13 @@ pub enum BuildError {
         /// The largest limit.
         max: usize,
     },
+    /// [`Watch::threshold`](crate::Watch::threshold) was shorter than the watch can tell.
+    WatchThreshold {
+        /// The duration asked for.
+        asked: Duration,
+        /// The shortest.
+        min: Duration,
+    },
     /// The operating system gave no thread.
     Spawn(io::Error),
 }
@@ -121,6 +129,11 @@ impl fmt::Display for BuildError {
                 f,
                 "Builder::queue_limit({priority:?}, {asked}): a limit is 1 to {max} jobs; \
                  leave it out for none"
+            ),
+            Self::WatchThreshold { asked, min } => write!(
+                f,
+                "Watch::threshold({asked:?}): the watch looks at a thread every {min:?} at most, and \
+                 sees nothing shorter; leave it out for 25ms"
             ),
             // The cause is the `source`, so it is not repeated here.
             Self::Spawn(_) => f.write_str("the operating system gave the CPU lane no thread"),

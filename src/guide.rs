@@ -11,6 +11,7 @@
 //! | In which order do I shut down, and what becomes of each job? | [`shutdown`] |
 //! | What changes under a CPU quota? | [`containers`] |
 //! | What does an offload cost, and what work is worth one? | [`cost`] |
+//! | What blocks my I/O lane? | [`blockers`] |
 //! | What can I set? | [`settings`] |
 //! | What do the counters mean? | [`metrics`] |
 //! | Which backend, and what is safe on it? | [`backends`] |
@@ -24,9 +25,9 @@ use crate::*;
 
 /// In a page, `[text][stall]` leads to the file of that name where the repository is
 /// read, and to the module here: of two definitions of a link, the first one counts.
-/// A page whose code needs a feature is empty without it.
+/// A page whose code needs features is empty without them.
 macro_rules! pages {
-    ($($name:ident: $file:literal $(if $feature:literal)?;)*) => {$(
+    ($($name:ident: $file:literal $(with $picture:literal)? $(if $($feature:literal),+)?;)*) => {$(
         /// [stall]: crate::guide::stall
         /// [late_job]: crate::guide::late_job
         /// [late_job_nice]: crate::guide::late_job#why-these-nice-values
@@ -40,7 +41,13 @@ macro_rules! pages {
         /// [settings]: crate::guide::settings
         /// [metrics]: crate::guide::metrics
         /// [backends]: crate::guide::backends
-        #[cfg_attr(all($(feature = $feature)?), doc = include_str!($file))]
+        /// [blockers]: crate::guide::blockers
+        /// [dashboard]: crate::guide::metrics#a-dashboard
+        #[cfg_attr(
+            all($($(feature = $feature),+)?),
+            doc = include_str!($file),
+            $(doc = concat!("\n", include_str!($picture)),)?
+        )]
         pub mod $name {}
     )*};
 }
@@ -56,6 +63,7 @@ pages! {
     containers: "../docs/containers.md";
     cost: "../docs/cost.md";
     settings: "../docs/settings.md";
-    metrics: "../docs/metrics.md";
+    metrics: "../docs/metrics.md" with "../docs/dashboard.svg" if "prometheus-client", "metrics-facade";
+    blockers: "../docs/blockers.md" if "tower", "tracing-layer";
     backends: "../docs/backends.md";
 }

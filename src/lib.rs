@@ -97,13 +97,18 @@
 //! | `tracing` | yes | spans and subscribers carried into jobs; a log of what no task can report |
 //! | `http-body` | no | [`Handle::body_from_io`], [`Handle::response_from_io`]: for any [`http_body::Body`] and HTTP client |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
-//! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`; implies `http-body` |
+//! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`, and [`WatchLayer`]; implies `http-body` |
 //! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
 //! | `metrics` | no | histograms of queue wait and run time in [`Metrics`]; each job reads the clock two to four times |
+//! | `prometheus-client` | no | [`PrometheusCollector`], for prometheus-client 0.25; implies `metrics` |
+//! | `metrics-facade` | no | [`MetricsReporter`], for the facade `metrics` 0.24 and its exporters; implies `metrics` |
+//! | `tracing-layer` | no | [`SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
+//! | `stall-stacks` | no | the [stack](Stall::stack) of a thread that blocks a lane by computing, on Linux |
 //! | `idle-class` | no | `Builder::idle_class_for_low`, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
-//! axum and other servers need no feature. Tested on Linux. For Windows and macOS the
+//! axum and other servers need no feature, but for their requests to have names in the
+//! watch (`tower`). Tested on Linux. For Windows and macOS the
 //! crate is compiled and not run; there, threads have no nice values, and CPU quotas
 //! are not seen.
 //!
@@ -111,7 +116,8 @@
 //!
 //! Types and traits of `tokio`, `http`, `http-body`, `bytes` and
 //! `futures-core` 0.3 are in this crate's interface, with `tower-service` and
-//! `tower-layer` 0.3, reqwest 0.13 and object_store by feature.
+//! `tower-layer` 0.3, reqwest 0.13, object_store, `tracing-subscriber` 0.3,
+//! `prometheus-client` 0.25 and `metrics` 0.24 by feature.
 //!
 //! Other crates pin some of these (DataFusion 55 pins object_store 0.13). A new
 //! incompatible release of such a dependency gets a feature of its own, with the
@@ -123,19 +129,29 @@
 #![forbid(unsafe_code)]
 // Without all features some of the links above lead nowhere.
 #![cfg_attr(
-    not(all(feature = "reqwest", feature = "tower", feature = "object_store_0_14")),
+    not(all(
+        feature = "reqwest",
+        feature = "tower",
+        feature = "object_store_0_14",
+        feature = "prometheus-client",
+        feature = "metrics-facade",
+        feature = "tracing-layer"
+    )),
     allow(rustdoc::broken_intra_doc_links)
 )]
 
 #[macro_use]
 mod opaque;
 
+mod activity;
 mod admission;
 mod backend;
 mod block_on;
 mod bridge;
 mod build_error;
 mod error;
+#[cfg(any(feature = "metrics-facade", feature = "prometheus-client"))]
+mod export;
 mod guard;
 pub mod guide;
 mod handle;
@@ -148,20 +164,32 @@ mod panics;
 mod pool;
 mod priority;
 mod runtime;
+mod shard;
+mod site;
 mod stream;
 mod sync;
 mod task;
 mod trace;
+mod watch;
 
+#[cfg(feature = "metrics")]
+pub use self::metrics::DurationHistogram;
+pub use self::metrics::Metrics;
+pub use self::metrics::call_sites::{Advice, CallSite, CallSites};
 pub use admission::{Admit, Permit, Rejected};
 pub use backend::Backend;
 #[cfg(feature = "http-body")]
 pub use bridge::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
-pub use bridge::buffer::{BridgeError, Bridged};
+pub use bridge::buffer::Bridged;
+pub use bridge::error::BridgeError;
 pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
 pub use bridge::on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
 pub use build_error::BuildError;
 pub use error::JoinError;
+#[cfg(feature = "metrics-facade")]
+pub use export::facade::MetricsReporter;
+#[cfg(feature = "prometheus-client")]
+pub use export::prometheus::PrometheusCollector;
 pub use handle::{EnterGuard, Handle, NoCurrentHandle, spawn_cpu, spawn_io};
 #[cfg(any(feature = "object_store_0_13", feature = "object_store_0_14"))]
 pub use io::object_store::IoConnector;
@@ -170,9 +198,6 @@ pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
 pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
 pub use io_lane::IoLaneState;
-#[cfg(feature = "metrics")]
-pub use metrics::DurationHistogram;
-pub use metrics::Metrics;
 pub use os::sizing::default_threads;
 pub use priority::Priority;
 pub use runtime::{Builder, CpuRuntime, Shutdown};
@@ -182,6 +207,11 @@ pub use stream::{
 };
 pub use task::slice::{Yield, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
+#[cfg(feature = "tracing-layer")]
+pub use watch::SpanWatch;
+pub use watch::{Cause, Stall, Watch, Watched, watch};
+#[cfg(feature = "tower")]
+pub use watch::{WatchLayer, WatchService};
 
 /// The README's code, compiled.
 #[cfg(doctest)]

@@ -26,6 +26,7 @@ pub use permit::Permit;
 pub use rejected::Rejected;
 
 /// Submits the work at once. If it is refused, its task returns the reason.
+#[track_caller]
 pub(crate) fn submit<W: Work>(level: &Level, work: W) -> Task<W::Output> {
     match acquire(level) {
         Ok(permit) => take_on(level, permit, None, work),
@@ -34,6 +35,7 @@ pub(crate) fn submit<W: Work>(level: &Level, work: W) -> Task<W::Output> {
 }
 
 /// Submits the work at once, or hands it back.
+#[track_caller]
 pub(crate) fn try_submit<F, W: Work>(
     level: &Level,
     work: F,
@@ -75,6 +77,7 @@ fn acquire(level: &Level) -> Result<Option<task::QueuePermit>, CloseReason> {
     }
 }
 
+#[track_caller]
 fn take_on<W: Work>(
     level: &Level,
     permit: Option<task::QueuePermit>,
@@ -87,7 +90,7 @@ fn take_on<W: Work>(
     if W::IS_CLOSURE && level.lane().settings.holds_paused_clock {
         extras.hold_clock(level.lane().io.handle());
     }
-    let job = Job::new(level.clone(), work, extras);
+    let job = Job::new(level.at_caller(), work, extras);
     job.submitted();
     level.enqueue(job.clone());
     Task::new(job)

@@ -94,6 +94,7 @@ impl Permit {
     /// assert_eq!(permit.spawn_cpu(|| 6 * 7).await.unwrap(), 42);
     /// # }
     /// ```
+    #[track_caller]
     pub fn spawn_cpu<F, T>(self, f: F) -> Task<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -119,6 +120,7 @@ impl Permit {
     /// assert_eq!(permit.spawn_cpu_with(|job| job.checkpoint()).await.unwrap(), Ok(()));
     /// # }
     /// ```
+    #[track_caller]
     pub fn spawn_cpu_with<F, T>(self, f: F) -> Task<T>
     where
         F: FnOnce(&JobContext) -> T + Send + 'static,
@@ -144,6 +146,7 @@ impl Permit {
     /// assert_eq!(permit.spawn(async { 6 * 7 }).await.unwrap(), 42);
     /// # }
     /// ```
+    #[track_caller]
     pub fn spawn<F>(self, future: F) -> Task<F::Output>
     where
         F: Future + Send + 'static,
@@ -152,6 +155,7 @@ impl Permit {
         self.submit(FutureWork::new(future))
     }
 
+    #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = &self.level;
         let is_late = |deadline: Instant| deadline <= Instant::now();

@@ -10,9 +10,11 @@ use futures_core::Stream;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::buffer::{BridgeError, Bridged, channel};
+use super::buffer::{Bridged, channel};
 use super::closing::this_runtime_is_closing;
+use super::error::BridgeError;
 use super::pump::Pump;
+use crate::metrics::held::Held;
 
 /// How many bytes of one body are read ahead by default: 2 MiB.
 ///
@@ -36,12 +38,12 @@ type BridgeEnds<B> = (
 
 /// Returns a body for the reader, and the pump that has to run on the I/O lane for it.
 /// There is no pump if the body is known to be empty.
-pub(crate) fn bridge_body<B: Body>(body: B, limit: usize) -> BridgeEnds<B> {
+pub(crate) fn bridge_body<B: Body>(held: Held, body: B, limit: usize) -> BridgeEnds<B> {
     let left = body.size_hint();
     if body.is_end_stream() {
         return (BridgedBody { frames: None, left }, None);
     }
-    let (writer, reader) = channel(limit, "I/O", "bytes");
+    let (writer, reader) = channel(held, limit, "I/O", "bytes");
     let bridged = BridgedBody {
         frames: Some(reader),
         left,

@@ -24,10 +24,7 @@
 //! the other side's word. The `AtomicWaker`s in between give no ordering where no waker
 //! is registered yet.
 
-use std::any::Any;
-use std::error::Error;
 use std::fmt;
-use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
@@ -35,8 +32,9 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use tokio::task::coop;
 
+use super::error::{BridgeError, LostReason};
 use crate::error::JoinError;
-use crate::panics::PanicPayload;
+use crate::metrics::held::Held;
 use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, AtomicWaker, Ordering::SeqCst, Queue};
 
 const OPEN: u8 = 0;
@@ -49,6 +47,8 @@ const MAX_SIZE: usize = usize::MAX / 2;
 struct Shared<T> {
     items: Queue<(T, usize)>,
     buffered: AtomicUsize,
+    /// The sum over all bridges of the priority, for its metrics.
+    held: Held,
     limit: usize,
     end: AtomicU8,
     lost: OnceLock<BridgeError>,
@@ -57,9 +57,20 @@ struct Shared<T> {
     writer: AtomicWaker,
 }
 
-/// Makes both ends of a bridge that buffers up to `limit`, counted in `unit`. Its
-/// errors name the lane of the writer as `lane`.
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // An item that was pushed while the reader was dropped.
+        let left = self.buffered.load(SeqCst);
+        if left > 0 {
+            self.held.subtract(left);
+        }
+    }
+}
+
+/// Makes both ends of a bridge that buffers up to `limit`, counted in `unit`, and adds
+/// that to `held`. Its errors name the lane of the writer as `lane`.
 pub(crate) fn channel<T>(
+    held: Held,
     limit: usize,
     lane: &'static str,
     unit: &'static str,
@@ -67,6 +78,7 @@ pub(crate) fn channel<T>(
     let shared = Arc::new(Shared {
         items: Queue::new(),
         buffered: AtomicUsize::new(0),
+        held,
         // A limit of 0 counts as 1: one item at a time.
         limit: limit.clamp(1, MAX_SIZE),
         end: AtomicU8::new(OPEN),
@@ -121,6 +133,7 @@ impl<T> Writer<T> {
         // An item of size 0 (a trailer) counts as 1, so that it takes room as well. The
         // maximum keeps the sum from overflowing.
         let size = size.clamp(1, MAX_SIZE);
+        self.shared.held.add(size);
         self.shared.buffered.fetch_add(size, SeqCst);
         self.shared.items.push((item, size));
         self.shared.reader.wake();
@@ -199,6 +212,7 @@ impl<T> Bridged<T> {
 
     fn take(&self) -> Option<T> {
         let (item, size) = self.shared.items.pop()?;
+        self.shared.held.subtract(size);
         let before = self.shared.buffered.fetch_sub(size, SeqCst);
         let limit = self.shared.limit;
         if before >= limit && before - size < limit {
@@ -265,139 +279,5 @@ impl<T> fmt::Debug for Bridged<T> {
             .field("buffered", &self.read_ahead())
             .field("limit", &self.shared.limit)
             .finish_non_exhaustive()
-    }
-}
-
-/// The error of a bridge whose pump stopped before the stream ended.
-///
-/// The items that came before it are not all items of the stream.
-///
-/// # Examples
-///
-/// ```
-/// # #[tokio::main] async fn main() {
-/// use futures::StreamExt;
-/// let io = tokio::runtime::Runtime::new().unwrap();
-/// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
-/// let endless = futures::stream::pending::<u8>();
-/// let mut bridged = cpu.handle().stream_from_io(endless, 1024, |_| 1);
-/// io.shutdown_background();
-/// let err = bridged.next().await.unwrap().unwrap_err();
-/// assert!(err.to_string().contains("its runtime was shut down"));
-/// # }
-/// ```
-#[derive(Clone, Debug)]
-pub struct BridgeError {
-    cause: LostReason,
-    lane: &'static str,
-    unit: &'static str,
-    sent: usize,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum LostReason {
-    Refused(Arc<str>),
-    Stopped,
-    /// The text, and the payload, which the first caller takes.
-    Panicked(Arc<str>, Arc<PanicPayload>),
-}
-
-impl LostReason {
-    pub(crate) fn panicked(payload: PanicPayload) -> Self {
-        Self::Panicked(payload.text().into(), Arc::new(payload))
-    }
-}
-
-impl BridgeError {
-    /// Returns whether the stream panicked.
-    ///
-    /// Otherwise its lane dropped it, or did not take it.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use futures::StreamExt;
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// use std::task::Poll;
-    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
-    /// let mut bridged = cpu.handle().stream_from_io(broken, 1024, |_| 1);
-    /// assert!(bridged.next().await.unwrap().unwrap_err().is_panic());
-    /// # }
-    /// ```
-    pub fn is_panic(&self) -> bool {
-        matches!(self.cause, LostReason::Panicked(..))
-    }
-
-    /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
-    ///
-    /// # Errors
-    ///
-    /// The error itself if the stream did not panic, or if a clone of this error has
-    /// given the payload away.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use futures::StreamExt;
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// use std::task::Poll;
-    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
-    /// let mut bridged = cpu.handle().stream_from_cpu(broken, 1024, |_| 1);
-    /// let payload = bridged.next().await.unwrap().unwrap_err().try_into_panic().unwrap();
-    /// assert_eq!(payload.downcast_ref(), Some(&"parser"));
-    /// # }
-    /// ```
-    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
-        let payload = match &self.cause {
-            LostReason::Panicked(_, payload) => payload.take(),
-            _ => None,
-        };
-        payload.ok_or(self)
-    }
-
-    /// Returns how much was sent before, in the unit of the bridge (bytes for a body).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use futures::StreamExt;
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// use std::task::Poll;
-    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
-    /// let mut bridged = cpu.handle().stream_from_io(broken, 1024, |_| 1);
-    /// assert_eq!(bridged.next().await.unwrap().unwrap_err().sent(), 0);
-    /// # }
-    /// ```
-    pub fn sent(&self) -> usize {
-        self.sent
-    }
-}
-
-impl fmt::Display for BridgeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            cause,
-            lane,
-            unit,
-            sent,
-        } = self;
-        write!(f, "the stream is cut short after {sent} {unit}: ")?;
-        match cause {
-            LostReason::Refused(reason) => write!(f, "it was never begun, since {reason}"),
-            LostReason::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
-            LostReason::Panicked(text, _) => write!(f, "it panicked on the {lane} lane: {text}"),
-        }
-    }
-}
-
-impl Error for BridgeError {}
-
-/// For an `AsyncRead` over a bridged stream. The `BridgeError` is the inner error.
-impl From<BridgeError> for io::Error {
-    fn from(error: BridgeError) -> Self {
-        Self::other(error)
     }
 }

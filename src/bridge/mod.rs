@@ -6,6 +6,7 @@ pub(crate) mod body;
 pub(crate) mod buffer;
 #[cfg(feature = "http-body")]
 mod closing;
+pub(crate) mod error;
 pub(crate) mod in_cpu_context;
 pub(crate) mod on_io;
 mod pump;

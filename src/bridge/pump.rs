@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
-use super::buffer::{LostReason, Room, Writer};
+use super::buffer::{Room, Writer};
+use super::error::LostReason;
 use crate::error::JoinError;
 use crate::panics;
 

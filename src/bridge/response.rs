@@ -13,11 +13,13 @@ use http_body::Body;
 use super::body::{BridgedBody, bridge_body};
 use super::closing::this_runtime_is_closing;
 use super::spawn_io::Tail;
+use crate::metrics::held::Held;
 
 pub(crate) type BridgedResponse<B> = Response<BridgedBody<<B as Body>::Data, <B as Body>::Error>>;
 
 /// Awaits `request` and bridges its body: for a task of the I/O lane.
 pub(crate) async fn bridged<F, B, E>(
+    held: Held,
     request: F,
     body_limit: usize,
 ) -> (Result<BridgedResponse<B>, E>, Tail)
@@ -30,7 +32,7 @@ where
     match request.await {
         Ok(response) => {
             let (head, body) = response.into_parts();
-            let (body, pump) = bridge_body(body, body_limit);
+            let (body, pump) = bridge_body(held, body, body_limit);
             let tail: Tail =
                 pump.map(|pump| Box::pin(pump) as Pin<Box<dyn Future<Output = ()> + Send>>);
             (Ok(Response::from_parts(head, body)), tail)

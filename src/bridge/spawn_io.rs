@@ -14,12 +14,14 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 use tokio::task::AbortHandle;
 
+use crate::activity::{self, Kind};
 use crate::error::{CloseReason, JoinError};
 use crate::io_lane::enter_for_drop;
 use crate::lane::inherit;
 use crate::lane::thread::Inherited;
 use crate::lane::{Level, thread};
 use crate::panics;
+use crate::site::Site;
 use crate::task::completion::Completion;
 use crate::task::{Cancel, Join, Task};
 use crate::trace::{self, Origin};
@@ -46,6 +48,7 @@ impl<F: Future> Future for Tailless<F> {
 
 /// Runs `head` on the I/O lane, unless the CPU lane was shut down or the I/O runtime is
 /// gone.
+#[track_caller]
 pub(crate) fn spawn_io<F, T>(level: &Level, head: F) -> Task<T>
 where
     F: Future<Output = (T, Tail)> + Send + 'static,
@@ -61,6 +64,7 @@ where
 }
 
 /// Runs `head` on the I/O lane, also if the CPU lane was shut down.
+#[track_caller]
 pub(crate) fn spawn_io_unless_gone<F, T>(level: &Level, head: F) -> Task<T>
 where
     F: Future<Output = (T, Tail)> + Send + 'static,
@@ -76,6 +80,7 @@ where
         tail: None,
         job: job.clone(),
         level: level.clone(),
+        site: level.site_or_caller(),
         inherited: inherit::inherited(level.lane()).for_io(),
     };
     // A runtime that is gone drops the runner at once, which closes the completion.
@@ -131,6 +136,8 @@ struct Runner<F, T> {
     tail: Tail,
     job: Arc<IoJob<T>>,
     level: Level,
+    /// Where it was spawned, for the watch.
+    site: Site,
     /// What covers the submissions of the future; its submitter has passed it on.
     inherited: Inherited,
 }
@@ -171,6 +178,7 @@ where
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let _entered = activity::enter(Kind::Io, self.site);
         match panics::catch(|| self.inside(|this| panics::catch(|| this.poll_both(cx)))) {
             Ok(Ok(polled)) => polled,
             Ok(Err(payload)) | Err(payload) => {

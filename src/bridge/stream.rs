@@ -13,25 +13,27 @@ use crate::task::FutureWork;
 pub(super) const UNIT: &str = "units of `size`";
 
 /// `Handle::stream_from_io`.
+#[track_caller]
 pub(crate) fn from_io<S, W>(level: &Level, stream: S, limit: usize, size: W) -> Bridged<S::Item>
 where
     S: Stream + Send + 'static,
     S::Item: Send + 'static,
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
-    let (writer, reader) = channel(limit, "I/O", UNIT);
+    let (writer, reader) = channel(level.held(), limit, "I/O", UNIT);
     pump_on_io(level, Pump::new(stream, size, writer));
     reader
 }
 
 /// `Handle::stream_from_cpu`.
+#[track_caller]
 pub(crate) fn from_cpu<S, W>(level: &Level, stream: S, limit: usize, size: W) -> Bridged<S::Item>
 where
     S: Stream + Send + 'static,
     S::Item: Send + 'static,
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
-    let (writer, reader) = channel(limit, "CPU", UNIT);
+    let (writer, reader) = channel(level.held(), limit, "CPU", UNIT);
     let pump = Pump::new(stream, size, writer);
     match admission::try_submit(level, pump, FutureWork::new) {
         Ok(task) => task.detach(),
@@ -43,6 +45,7 @@ where
     reader
 }
 
+#[track_caller]
 pub(crate) fn pump_on_io<S, W>(level: &Level, pump: Pump<S, W>)
 where
     S: Stream + Send + 'static,

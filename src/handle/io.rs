@@ -46,6 +46,7 @@ impl Handle {
     /// assert!(address.await.unwrap().is_ok());
     /// # }
     /// ```
+    #[track_caller]
     pub fn spawn_io<F>(&self, future: F) -> Task<F::Output>
     where
         F: Future + Send + 'static,
@@ -100,6 +101,7 @@ impl Handle {
     /// assert_eq!(read, ["one", "two"]);
     /// # }
     /// ```
+    #[track_caller]
     pub fn stream_from_io<S, W>(&self, stream: S, limit: usize, size: W) -> Bridged<S::Item>
     where
         S: Stream + Send + 'static,
@@ -135,6 +137,7 @@ impl Handle {
     /// assert_eq!(bridged.try_collect::<Vec<_>>().await.unwrap(), [1, 4, 9]);
     /// # }
     /// ```
+    #[track_caller]
     pub fn stream_from_cpu<S, W>(&self, stream: S, limit: usize, size: W) -> Bridged<S::Item>
     where
         S: Stream + Send + 'static,
@@ -168,13 +171,14 @@ impl Handle {
     /// # }
     /// ```
     #[cfg(feature = "http-body")]
+    #[track_caller]
     pub fn body_from_io<B>(&self, body: B, limit: usize) -> BridgedBody<B::Data, B::Error>
     where
         B: Body + Send + 'static,
         B::Data: Send + 'static,
         B::Error: Send + 'static,
     {
-        let (bridged, pump) = bridge_body(body, limit);
+        let (bridged, pump) = bridge_body(self.level().held(), body, limit);
         if let Some(pump) = pump {
             stream::pump_on_io(self.level(), pump);
         }
@@ -222,6 +226,7 @@ impl Handle {
     /// # }
     /// ```
     #[cfg(feature = "http-body")]
+    #[track_caller]
     pub fn response_from_io<F, B, E>(
         &self,
         request: F,
@@ -234,6 +239,7 @@ impl Handle {
         B::Error: Send,
         E: Send + 'static,
     {
-        spawn_io::spawn_io_unless_gone(self.level(), bridged(request, body_limit))
+        let request = bridged(self.level().held(), request, body_limit);
+        spawn_io::spawn_io_unless_gone(self.level(), request)
     }
 }

@@ -11,8 +11,10 @@ use crate::backend::Backend;
 use crate::io_lane::IoLaneState;
 use crate::lane::Level;
 use crate::metrics::Metrics;
+use crate::metrics::call_sites::CallSites;
 use crate::os::nice;
 use crate::priority::Priority;
+use crate::site::Site;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 
 /// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
@@ -79,7 +81,48 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_priority(&self, priority: Priority) -> Self {
-        Self::new(Level::new(self.level.lane().clone(), priority))
+        let level = Level::new(self.level.lane().clone(), priority);
+        Self::new(level.at(self.level.site()))
+    }
+
+    /// Returns a handle whose jobs go by that name in [`call_sites`](Self::call_sites).
+    ///
+    /// Without it they go by the file and line of the call that submits them. Use it
+    /// where one line submits the jobs of many callers. Keep the handle: the call looks
+    /// the name up in a table of the process, under a lock. That table has room for 4,096
+    /// sites and never shrinks, so name kinds of jobs, not single ones. Once it is full,
+    /// new names have no effect, and jobs of new lines are counted as `other`.
+    ///
+    /// The name goes along with the priority: through
+    /// [`with_priority`](Self::with_priority), and as the current handle where this one is
+    /// [entered](Self::enter). Inside the jobs themselves the current handle has no name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let decode = cpu.with_name("decode");
+    /// decode.spawn_cpu(|| 6 * 7).await.unwrap();
+    /// assert_eq!(cpu.call_sites()[0].site, "decode");
+    /// # }
+    /// ```
+    pub fn with_name(&self, name: &str) -> Self {
+        Self::new(self.level.at(Site::named(name)))
+    }
+
+    /// This handle for what is submitted from that place, unless it has a name.
+    #[cfg(any(
+        feature = "reqwest",
+        feature = "tower",
+        feature = "object_store_0_13",
+        feature = "object_store_0_14"
+    ))]
+    pub(crate) fn at(&self, site: Site) -> Self {
+        match self.level.site() {
+            Site::OTHER => Self::new(self.level.at(site)),
+            _ => self.clone(),
+        }
     }
 
     /// Returns the priority at which this handle spawns.
@@ -173,6 +216,77 @@ impl Handle {
     /// ```
     pub fn metrics(&self) -> Metrics {
         self.level.metrics()
+    }
+
+    /// Returns whether the I/O lane is watched: see
+    /// [`Builder::watch_io`](crate::Builder::watch_io).
+    ///
+    /// If it is not, [`io_stalls`](Self::io_stalls) and the fields `io_..` of
+    /// [`Metrics`] are empty, and say nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, Watch};
+    ///
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
+    /// assert!(cpu.handle().is_io_watched());
+    /// # }
+    /// ```
+    pub fn is_io_watched(&self) -> bool {
+        self.level.lane().io_watch.is_on()
+    }
+
+    /// Returns how many stalls of the I/O lane were reported of each culprit, most first. Empty
+    /// if it is not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
+    ///
+    /// Code that the watch does not know is `other`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, Watch};
+    ///
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
+    /// for (culprit, stalls) in cpu.handle().io_stalls() {
+    ///     println!("{culprit}: {stalls}");
+    /// }
+    /// # }
+    /// ```
+    pub fn io_stalls(&self) -> Vec<(String, u64)> {
+        let mut stalls = self.level.lane().io_watch.by_culprit();
+        stalls.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let named = stalls.into_iter();
+        named
+            .map(|(site, count)| (site.to_string(), count))
+            .collect()
+    }
+
+    /// Returns what the jobs of each call site cost, at all priorities of the lane, with
+    /// advice where offloading is worth it.
+    ///
+    /// A call site is the line that submits the job (`spawn_cpu`, `spawn` and all their
+    /// forms, [`install`](Self::install), the call of `buffered` of a stream), or a
+    /// [name](Self::with_name). It is always on: the guide says [what it
+    /// costs](crate::guide::metrics#call-sites). This only reports; it moves nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// for n in 0..100 {
+    ///     cpu.spawn_cpu(move || n * n).await.unwrap();
+    /// }
+    /// let sites = cpu.call_sites();
+    /// assert_eq!((sites.len(), sites[0].jobs), (1, 100));
+    /// println!("{sites}"); // a table
+    /// # }
+    /// ```
+    pub fn call_sites(&self) -> CallSites {
+        self.level.lane().call_sites()
     }
 }
 

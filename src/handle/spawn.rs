@@ -9,7 +9,7 @@ use crate::backend::Backend;
 use crate::error::{CloseReason, JoinError};
 use crate::lane::{control, thread};
 use crate::panics;
-use crate::task::{FutureWork, JobContext, Task, closure, closure_with};
+use crate::task::{FutureWork, JobContext, Schedule, Task, closure, closure_with};
 
 impl Handle {
     /// Runs a closure on the CPU lane.
@@ -38,6 +38,7 @@ impl Handle {
     /// assert_eq!(sum.await.unwrap(), 1 << 20);
     /// # }
     /// ```
+    #[track_caller]
     pub fn spawn_cpu<F, T>(&self, f: F) -> Task<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -65,6 +66,7 @@ impl Handle {
     /// drop(endless); // the closure returns soon
     /// # }
     /// ```
+    #[track_caller]
     pub fn spawn_cpu_with<F, T>(&self, f: F) -> Task<T>
     where
         F: FnOnce(&JobContext) -> T + Send + 'static,
@@ -96,6 +98,7 @@ impl Handle {
     /// assert_eq!(rows.await.unwrap().unwrap(), 3);
     /// # }
     /// ```
+    #[track_caller]
     pub fn spawn<F>(&self, future: F) -> Task<F::Output>
     where
         F: Future + Send + 'static,
@@ -130,6 +133,7 @@ impl Handle {
     /// drop(release);
     /// # first.wait().unwrap().unwrap_err();
     /// ```
+    #[track_caller]
     pub fn try_spawn_cpu<F, T>(&self, f: F) -> Result<Task<T>, Rejected<F>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -157,6 +161,7 @@ impl Handle {
     /// assert_eq!(rejected.into_inner().await, 42);
     /// # }
     /// ```
+    #[track_caller]
     pub fn try_spawn<F>(&self, future: F) -> Result<Task<F::Output>, Rejected<F>>
     where
         F: Future + Send + 'static,
@@ -284,8 +289,16 @@ impl Handle {
                 return Err(CloseReason::NoThreads.into());
             }
         }
+        let level = &level.at_caller();
+        let queued = level.installs();
         let (mut f, mut result) = (Some(f), None);
-        let mut run = || result = f.take().map(panics::catch);
+        let mut run = || {
+            let sample = level.begin_sample(queued);
+            result = f.take().map(panics::catch);
+            if let Some(sample) = sample {
+                level.end_sample(&sample);
+            }
+        };
         if level
             .workers()
             .is_some_and(|workers| workers.install(&mut run))

@@ -15,6 +15,7 @@ use http_body_util::BodyExt;
 
 use crate::bridge::body::{BodyError, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
+use crate::site::Site;
 
 /// Wraps an object_store connector, so that a store sends its requests on the I/O lane.
 ///
@@ -54,9 +55,11 @@ impl<C> IoConnector<C> {
     ///     IoConnector::new(connector, cpu)
     /// }
     /// ```
+    #[track_caller]
     pub fn new(connector: C, handle: &Handle) -> Self {
         let io = Io {
-            handle: handle.clone(),
+            // In reports, its requests have the place of this call.
+            handle: handle.at(Site::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         };
         Self { connector, io }

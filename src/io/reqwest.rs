@@ -16,6 +16,7 @@ use crate::bridge::body::{BridgedBody, DEFAULT_BODY_LIMIT};
 use crate::error::JoinError;
 use crate::handle::Handle;
 use crate::handle::NoCurrentHandle;
+use crate::site::Site;
 use crate::task::Task;
 
 /// Adds `send_io` to [`reqwest::RequestBuilder`].
@@ -60,12 +61,15 @@ pub trait RequestBuilderExt {
     /// let text = page.text().await?;
     /// # Ok(()) }
     /// ```
+    #[track_caller]
     fn send_io(self) -> SendIo;
 }
 
 impl RequestBuilderExt for RequestBuilder {
+    #[track_caller]
     fn send_io(self) -> SendIo {
         SendIo {
+            site: Site::caller(),
             step: Step::Ready(Box::new(self)),
             handle: None,
             body_limit: DEFAULT_BODY_LIMIT,
@@ -81,6 +85,7 @@ impl RequestBuilderExt for RequestBuilder {
 #[must_use = "nothing is sent unless this is awaited"]
 pub struct SendIo {
     step: Step,
+    site: Site,
     handle: Option<Handle>,
     body_limit: usize,
 }
@@ -134,6 +139,7 @@ impl SendIo {
             None => Handle::try_current()?,
         };
         let sent = async move { request.send().await.map(keeping_url) };
+        let handle = handle.at(self.site);
         self.step = Step::Sent(handle.response_from_io(sent, self.body_limit));
         Ok(())
     }

@@ -13,6 +13,7 @@ use tower_service::Service;
 
 use crate::bridge::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
+use crate::site::Site;
 use crate::task::Task;
 
 type BoxError = Box<dyn Error + Send + Sync>;
@@ -87,9 +88,11 @@ impl IoLayer {
     /// # drop(stack);
     /// # }
     /// ```
+    #[track_caller]
     pub fn new(handle: &Handle) -> Self {
         Self {
-            handle: handle.clone(),
+            // In reports, its requests have the place of this call.
+            handle: handle.at(Site::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         }
     }

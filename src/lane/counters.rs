@@ -32,8 +32,11 @@ use crossbeam_utils::CachePadded;
 
 use super::thread;
 use crate::metrics::Metrics;
+use crate::metrics::held::Held;
+use crate::metrics::io_watch::IoWatch;
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
+use crate::shard;
 use crate::task::Event;
 
 const EVENTS: usize = Event::ClosedSuspended as usize + 1;
@@ -46,6 +49,7 @@ pub(crate) struct Counters {
     /// shared pages.
     pages: Box<[CachePadded<[AtomicU64; EVENTS]>]>,
     workers: usize,
+    pub(super) held: Held,
     #[cfg(feature = "metrics")]
     pub(super) timings: Timings,
 }
@@ -56,6 +60,7 @@ impl Counters {
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
+            held: Held::default(),
             #[cfg(feature = "metrics")]
             timings: Timings::new(),
         }
@@ -73,7 +78,12 @@ impl Counters {
     }
 
     pub(super) fn count(&self, event: Event) {
-        self.add(self.workers + 1 + thread::number() % SHARED, event);
+        self.count_from(shard::number(), event);
+    }
+
+    /// For the thread of that number.
+    pub(super) fn count_from(&self, thread: usize, event: Event) {
+        self.add(self.workers + 1 + thread % SHARED, event);
     }
 
     fn add(&self, page: usize, event: Event) {
@@ -94,7 +104,9 @@ impl Counters {
 
     /// Reads what happens to a job later before what happens to it sooner. So it never
     /// finds an end without its submission.
-    pub(crate) fn read(&self) -> Metrics {
+    ///
+    /// `threads` and the queue's permits are the caller's to fill in.
+    pub(crate) fn read(&self, io: &IoWatch) -> Metrics {
         let [cancelled, expired, dropped, closed_queued] = [
             Event::Cancelled,
             Event::Expired,
@@ -119,10 +131,19 @@ impl Counters {
             queued: (submitted + woken).saturating_sub(begun + closed_queued),
             running: begun.saturating_sub(completed + panicked + suspended),
             suspended: suspended.saturating_sub(no_longer_suspended),
+            threads: 0,
+            queue_limit: None,
+            permits_in_use: 0,
+            io_stalls: io.stalls(),
+            cpu_stalls: io.cpu_stalls(),
+            #[cfg(feature = "metrics")]
+            io_lag: io.lag(),
             #[cfg(feature = "metrics")]
             queue_wait: self.timings.waits(),
             #[cfg(feature = "metrics")]
             run_time: self.timings.steps(),
+            #[cfg(feature = "metrics")]
+            bridge_bytes: self.held.bytes(),
         }
     }
 }

@@ -24,6 +24,7 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::Semaphore;
 
@@ -33,11 +34,16 @@ use super::inherit;
 use super::queue::RunQueue;
 use super::thread::Inherited;
 use super::{Lane, Workers, thread};
+use crate::activity::{self, Entered, Job, Kind};
 use crate::error::CloseReason;
 use crate::metrics::Metrics;
+use crate::metrics::call_sites::{Sample, Sites, Stamp};
+use crate::metrics::held::Held;
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
+use crate::shard;
+use crate::site::Site;
 use crate::sync::{Ordering::SeqCst, fence};
 use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule};
 
@@ -45,7 +51,9 @@ pub(super) struct LevelState {
     pub(super) queue: RunQueue,
     /// The permits, if the queue has a limit.
     pub(super) limit: Option<Arc<Semaphore>>,
+    queue_limit: Option<usize>,
     pub(super) counters: Counters,
+    pub(super) sites: Sites,
     /// Held by the thread that starts the workers.
     starting: Mutex<()>,
     /// Not set before the threads have started.
@@ -57,7 +65,9 @@ impl LevelState {
         Self {
             queue: RunQueue::new(),
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
+            queue_limit,
             counters: Counters::new(threads),
+            sites: Sites::new(),
             starting: Mutex::new(()),
             workers: OnceLock::new(),
         }
@@ -74,16 +84,49 @@ impl LevelState {
     }
 }
 
-/// A lane at one of its priorities. Cheap to clone.
+/// A lane at one of its priorities, and the call site of what is submitted. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Level {
     lane: Arc<Lane>,
     priority: Priority,
+    /// [`Site::OTHER`] if not known: then it is the caller of the method that submits.
+    site: Site,
 }
 
 impl Level {
     pub(crate) fn new(lane: Arc<Lane>, priority: Priority) -> Self {
-        Self { lane, priority }
+        Self {
+            lane,
+            priority,
+            site: Site::OTHER,
+        }
+    }
+
+    /// The same level for what is submitted under that name, or from that place.
+    pub(crate) fn at(&self, site: Site) -> Self {
+        Self {
+            site,
+            ..self.clone()
+        }
+    }
+
+    /// The same level for what the caller submits, unless the site is known.
+    #[track_caller]
+    pub(crate) fn at_caller(&self) -> Self {
+        self.at(self.site_or_caller())
+    }
+
+    /// The level's own site, if it has one.
+    #[track_caller]
+    pub(crate) fn site_or_caller(&self) -> Site {
+        match self.site {
+            Site::OTHER => Site::caller(),
+            own => own,
+        }
+    }
+
+    pub(crate) fn site(&self) -> Site {
+        self.site
     }
 
     pub(crate) fn lane(&self) -> &Arc<Lane> {
@@ -104,7 +147,26 @@ impl Level {
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
-        self.state().counters.read()
+        let state = self.state();
+        let mut metrics = state.counters.read(&self.lane.io_watch);
+        if self.workers().is_some() {
+            metrics.threads = self.lane.settings.threads as u64;
+        }
+        if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
+            metrics.queue_limit = Some(jobs as u64);
+            metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
+        }
+        metrics
+    }
+
+    /// What the bridges of this priority add to.
+    pub(crate) fn held(&self) -> Held {
+        self.state().counters.held.clone()
+    }
+
+    /// For a closure that is no job, and is to be timed as one.
+    pub(crate) fn installs(&self) -> Stamp {
+        self.state().sites.submitted(self.site, shard::number())
     }
 
     /// `None` before the threads have started.
@@ -214,6 +276,16 @@ impl Schedule for Level {
         inherit::enter(Inherited::By(permit))
     }
 
+    fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
+        let kind = match (is_closure, self.priority) {
+            (false, _) => Kind::CpuFuture,
+            (true, Priority::High) => Kind::HighClosure,
+            (true, _) => Kind::CpuClosure,
+        };
+        let lane = Arc::as_ptr(&self.lane) as usize;
+        activity::enter_job(kind, self.site, Job { lane, deadline })
+    }
+
     fn is_own_worker(&self) -> bool {
         thread::is_worker_of(&self.lane)
     }
@@ -224,6 +296,28 @@ impl Schedule for Level {
 
     fn count_in_step(&self, event: Event) {
         self.state().counters.count_in_step(event);
+    }
+
+    fn submitted(&self) -> Stamp {
+        let (state, thread) = (self.state(), shard::number());
+        state.counters.count_from(thread, Event::Submitted);
+        state.sites.submitted(self.site, thread)
+    }
+
+    fn woken(&self) -> Stamp {
+        self.state().sites.woken(self.site)
+    }
+
+    #[inline]
+    fn begin_sample(&self, queued: Stamp) -> Option<Sample> {
+        if queued == Stamp::NO {
+            return None;
+        }
+        self.state().sites.begin(self.site, queued)
+    }
+
+    fn end_sample(&self, sample: &Sample) {
+        self.state().sites.end(self.site, sample);
     }
 
     fn count_lost(&self) {

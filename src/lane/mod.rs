@@ -41,6 +41,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::CloseReason;
 use crate::io_lane::{IoLane, enter_for_drop};
+use crate::metrics::call_sites::CallSites;
+use crate::metrics::io_watch::IoWatch;
 use crate::os::nice;
 use crate::os::throttle::Throttle;
 use crate::panics;
@@ -57,6 +59,8 @@ pub(crate) struct Lane {
     levels: [level::LevelState; Priority::ALL.len()],
     registry: Registry,
     pub(crate) settings: ThreadSettings,
+    /// Of the I/O lane, if it is watched.
+    pub(crate) io_watch: Arc<IoWatch>,
     closed: AtomicBool,
     /// A semaphore without permits: a wait for one ends when the lane closes.
     closing: Arc<Semaphore>,
@@ -86,6 +90,7 @@ impl Lane {
             levels: queue_limits.map(|limit| level::LevelState::new(settings.threads, limit)),
             registry: Registry::default(),
             settings,
+            io_watch: Arc::new(IoWatch::new()),
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
             closed_with_io: AtomicBool::new(false),
@@ -123,6 +128,12 @@ impl Lane {
     /// The same for a caller that has found the workers or a semaphore closed.
     pub(crate) fn reason_of_close(&self) -> CloseReason {
         self.close_reason().unwrap_or(CloseReason::ShutDown)
+    }
+
+    pub(crate) fn call_sites(&self) -> CallSites {
+        let levels = Priority::ALL.into_iter().zip(&self.levels);
+        let sites = levels.flat_map(|(priority, level)| level.sites.read(priority));
+        CallSites::new(sites.collect())
     }
 
     /// Returns how many jobs run now, over all priorities.

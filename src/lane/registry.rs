@@ -12,6 +12,7 @@ use slab::Slab;
 
 use super::thread;
 use crate::priority::Priority;
+use crate::shard;
 use crate::task::{RegistryKey, Run};
 
 /// Shards in one group.
@@ -24,7 +25,7 @@ pub(super) struct Registry([Mutex<Slab<Arc<dyn Run>>>; SHARDS]);
 impl Registry {
     pub(super) fn insert(&self, job: Arc<dyn Run>) -> RegistryKey {
         let group = thread::own_priority().map_or(0, |priority| 1 + priority.index());
-        let shard = group * OF_A_GROUP + thread::number() % OF_A_GROUP;
+        let shard = group * OF_A_GROUP + shard::number() % OF_A_GROUP;
         let key = self.lock(shard).insert(job) * SHARDS + shard;
         RegistryKey::MIN.saturating_add(key)
     }

@@ -2,7 +2,6 @@
 //! entered on it, and the permit that covers what it submits.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -36,8 +35,6 @@ struct Thread {
     /// The levels that the user has entered, innermost last.
     entered: RefCell<Vec<Level>>,
     inherited: RefCell<Inherited>,
-    /// Selects a shard for this thread where a structure has shards.
-    number: Cell<Option<usize>>,
 }
 
 thread_local! {
@@ -47,7 +44,6 @@ thread_local! {
             worker: Cell::new(None),
             entered: RefCell::new(Vec::new()),
             inherited: RefCell::new(Inherited::No),
-            number: Cell::new(None),
         }
     };
 }
@@ -148,19 +144,6 @@ pub(crate) fn replace_level(
 
 pub(super) fn worker() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
-}
-
-/// Returns a number that selects a shard for this thread.
-pub(super) fn number() -> usize {
-    // Relaxed: the numbers spread the threads and order nothing.
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let number = with_thread(|thread| {
-        let number = thread.number.get();
-        let number = number.unwrap_or_else(|| NEXT.fetch_add(1, Relaxed));
-        thread.number.set(Some(number));
-        number
-    });
-    number.unwrap_or(0)
 }
 
 pub(super) fn inherited() -> Inherited {

@@ -1,5 +1,11 @@
 //! [`Metrics`]: the counters and histograms of a lane.
 
+pub(crate) mod call_sites;
+mod clock;
+pub(crate) mod held;
+#[cfg(feature = "metrics")]
+mod histogram;
+pub(crate) mod io_watch;
 #[cfg(feature = "metrics")]
 pub(crate) mod timings;
 
@@ -8,7 +14,7 @@ use std::fmt;
 use std::time::Duration;
 
 #[cfg(feature = "metrics")]
-use histogram::Histogram;
+pub use histogram::DurationHistogram;
 
 /// Counts what became of the jobs of one [`Priority`](crate::Priority), and times them.
 ///
@@ -44,6 +50,17 @@ use histogram::Histogram;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
+    /// Stalls of the I/O lane that its watch has reported, without suspicions; the same for each priority. 0 if it is
+    /// not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
+    pub io_stalls: u64,
+    /// Jobs that held up the CPU lane, as the watch has reported; the same for each priority: a
+    /// future that does not yield, a closure long past its deadline, an urgent one that
+    /// takes a second. 0 if the lane is not watched.
+    pub cpu_stalls: u64,
+    /// How long probes of the watch waited for the I/O lane; the same for each priority.
+    /// Empty if it is not watched.
+    #[cfg(feature = "metrics")]
+    pub io_lag: DurationHistogram,
     /// Jobs that the lane has accepted.
     pub submitted: u64,
     /// Calls that ended without a job or a permit: the queue was full, a deadline had
@@ -68,6 +85,12 @@ pub struct Metrics {
     pub expired: u64,
     /// Jobs that the lane dropped: at a shutdown, or because its threads could not start.
     pub dropped: u64,
+    /// The threads of this priority: 0 before its first job, except for `Normal`.
+    pub threads: u64,
+    /// The [limit](crate::Builder::queue_limit) of the priority's queue, if it has one.
+    pub queue_limit: Option<u64>,
+    /// Permits of that limit that jobs hold, or callers of `admit`. 0 without a limit.
+    pub permits_in_use: u64,
     /// How long jobs waited in the queue before each of their steps.
     ///
     /// The wait is from the submission, or from the wake-up of a suspended future, to the
@@ -79,10 +102,39 @@ pub struct Metrics {
     /// `metrics`.
     #[cfg(feature = "metrics")]
     pub run_time: DurationHistogram,
+    /// What the bridges of this priority's handles have buffered: bodies by their bytes,
+    /// streams by the `size` that their caller gave. Both directions. Feature `metrics`.
+    #[cfg(feature = "metrics")]
+    pub bridge_bytes: u64,
 }
 
 impl Metrics {
-    /// Returns the counts that only grow, by name, for an exporter.
+    /// Returns how long the threads have computed, in sum: the steps that have ended.
+    ///
+    /// A long closure is in it when it returns. Divide its growth by `threads` and by the
+    /// time that has passed, and you have the use of the threads. Feature `metrics`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// cpu.spawn_cpu(|| (1..=1_000_u64).sum::<u64>()).await.unwrap();
+    /// let metrics = cpu.metrics();
+    /// assert_eq!(metrics.busy_time(), metrics.run_time.sum());
+    /// # }
+    /// ```
+    #[cfg(feature = "metrics")]
+    pub fn busy_time(&self) -> Duration {
+        self.run_time.sum()
+    }
+
+    /// Returns the counts of jobs that only grow, by name, for an exporter of your own.
+    ///
+    /// `io_stalls` and `cpu_stalls` are not among them: they are the lane's, not the
+    /// priority's.
+    ///
+    /// The crate has [two](crate::guide::metrics#for-prometheus).
     ///
     /// # Examples
     ///
@@ -91,10 +143,10 @@ impl Metrics {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let metrics = cpu.metrics();
     /// for (name, count) in metrics.counters() {
-    ///     println!("twolane_jobs_{name}_total {count}");
+    ///     println!("{name}: {count}");
     /// }
     /// for (name, count) in metrics.gauges() {
-    ///     println!("twolane_jobs_{name} {count}");
+    ///     println!("{name}: {count}");
     /// }
     /// # }
     /// ```
@@ -137,82 +189,5 @@ impl fmt::Display for Metrics {
         let all = self.counters().chain(self.gauges());
         let all: Vec<_> = all.map(|(name, count)| format!("{name} {count}")).collect();
         f.write_str(&all.join(", "))
-    }
-}
-
-/// A histogram of durations.
-#[cfg(feature = "metrics")]
-#[derive(Clone)]
-pub struct DurationHistogram(Histogram);
-
-#[cfg(feature = "metrics")]
-impl DurationHistogram {
-    /// Returns the number of entries.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert_eq!(cpu.handle().metrics().run_time.count(), 0);
-    /// # }
-    /// ```
-    pub fn count(&self) -> u64 {
-        self.buckets().map(|(_, count)| count).sum()
-    }
-
-    /// Returns the duration within which that share of the entries ended.
-    ///
-    /// `share` is from 0.0 to 1.0. The result is at most a 32nd too long. It is `None` if
-    /// there are no entries.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.spawn_cpu(|| ()).await.unwrap();
-    /// println!("p99 {:?}", cpu.handle().metrics().run_time.quantile(0.99));
-    /// # }
-    /// ```
-    pub fn quantile(&self, share: f64) -> Option<Duration> {
-        let bucket = self
-            .0
-            .quantile_bucket(share.clamp(0.0, 1.0))
-            .ok()
-            .flatten()?;
-        Some(Duration::from_nanos(bucket.end()))
-    }
-
-    /// Returns the buckets that are not empty, for an exporter.
-    ///
-    /// Each item is the upper bound of a bucket, and the number of entries between the
-    /// previous bound and this one.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// for (at_most, count) in cpu.handle().metrics().queue_wait.buckets() {
-    ///     println!("{count} jobs waited for {at_most:?} or a little less");
-    /// }
-    /// # }
-    /// ```
-    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
-        let buckets = self.0.iter().filter(|bucket| bucket.count() > 0);
-        buckets.map(|bucket| (Duration::from_nanos(bucket.end()), bucket.count()))
-    }
-}
-
-#[cfg(feature = "metrics")]
-impl fmt::Debug for DurationHistogram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DurationHistogram")
-            .field("count", &self.count())
-            .field("p50", &self.quantile(0.5))
-            .field("p99", &self.quantile(0.99))
-            .field("max", &self.quantile(1.0))
-            .finish()
     }
 }

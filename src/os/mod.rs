@@ -1,9 +1,10 @@
-//! What the crate needs from the operating system: nice values, threads, quotas, CPU
-//! clocks.
+//! What the crate needs from the operating system: nice values, threads and what they do,
+//! quotas, CPU clocks.
 
 pub(crate) mod cpu_clock;
 pub(crate) mod nice;
 pub(crate) mod quota;
 pub(crate) mod sizing;
 pub(crate) mod starter;
+pub(crate) mod thread_state;
 pub(crate) mod throttle;

@@ -68,6 +68,7 @@ where
     /// assert_eq!(sum, 332_833_500);
     /// # }
     /// ```
+    #[track_caller]
     pub fn buffered(self, window: NonZeroUsize) -> Buffered<G::Output> {
         self.start(window, true, |_| false)
     }
@@ -93,10 +94,12 @@ where
     /// assert_eq!(numbers, (1..=10).collect::<Vec<_>>());
     /// # }
     /// ```
+    #[track_caller]
     pub fn buffer_unordered(self, window: NonZeroUsize) -> Buffered<G::Output> {
         self.start(window, false, |_| false)
     }
 
+    #[track_caller]
     fn start<E>(self, window: NonZeroUsize, ordered: bool, is_error: E) -> Buffered<G::Output>
     where
         E: Fn(&G::Output) -> bool + Copy + Send + Sync + 'static,
@@ -112,33 +115,36 @@ where
             bytes,
             batch: self.batch,
         };
-        let stages = Arc::new(DropOnLane::new(&self.level, self.stages));
-        let level = self.level.clone();
-        let make = move || Box::new(Runner::new(&level, &stages, is_error)) as Box<dyn Run<_, _>>;
+        // Pump and workers have the site of this call.
+        let level = self.level.at_caller();
+        let stages = Arc::new(DropOnLane::new(&level, self.stages));
+        let of_states = level.clone();
+        let make =
+            move || Box::new(Runner::new(&of_states, &stages, is_error)) as Box<dyn Run<_, _>>;
         let shared = Arc::new(Shared::new(&limits, Box::new(make), output_size));
         let (messages, receiver) = unbounded_channel();
         let lost = messages.clone();
         let feed = Feed {
-            level: self.level.clone(),
+            level: level.clone(),
             shared: shared.clone(),
             messages,
             input_size,
             lane: self.source_lane,
-            closing: Box::pin(self.level.lane().closing()),
+            closing: Box::pin(level.lane().closing()),
             state: State::new(),
         };
         let pump = Pump::new(self.source, feed);
         let pump = match self.source_lane {
-            SourceLane::Io => spawn_io(&self.level, Tailless { future: pump }),
+            SourceLane::Io => spawn_io(&level, Tailless { future: pump }),
             // It would keep a permit, its own or that of the job that starts the stream.
-            SourceLane::Cpu if self.level.lane().has_limits() => {
-                let future = in_turns(self.level.clone(), pump, lost);
-                spawn_io(&self.level, Tailless { future })
+            SourceLane::Cpu if level.lane().has_limits() => {
+                let future = in_turns(level.clone(), pump, lost);
+                spawn_io(&level, Tailless { future })
             }
-            SourceLane::Cpu => admission::submit(&self.level, FutureWork::new(pump)),
+            SourceLane::Cpu => admission::submit(&level, FutureWork::new(pump)),
         };
         let ends = Ends {
-            level: self.level,
+            level,
             shared,
             pump,
         };
@@ -185,6 +191,7 @@ where
     /// assert_eq!(numbers.try_next().await.unwrap_err().to_string(), "reset by peer");
     /// # }
     /// ```
+    #[track_caller]
     pub fn try_buffered(self, window: NonZeroUsize) -> TryBuffered<T, E> {
         TryBuffered::new(self.start(window, true, Result::is_err))
     }
@@ -212,6 +219,7 @@ where
     /// assert!(halves.try_collect::<Vec<_>>().await.is_err());
     /// # }
     /// ```
+    #[track_caller]
     pub fn try_buffer_unordered(self, window: NonZeroUsize) -> TryBuffered<T, E> {
         TryBuffered::new(self.start(window, false, Result::is_err))
     }

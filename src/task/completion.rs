@@ -47,8 +47,10 @@ impl<T, W> Slot<T, W> {
 /// `W` is the work that computes the output, if the completion stores it too.
 pub(crate) struct Completion<T, W = Infallible> {
     pub(crate) state: State,
-    /// When the job was queued, for its level's histograms. It is here because there is
-    /// free space beside the state.
+    /// Whether the next step is a sample of the job's call site. Here, as there is free
+    /// space beside the state. Only the thread that queues the job or runs it touches it.
+    pub(crate) stamp: std::sync::atomic::AtomicU32,
+    /// When the job was queued, for its level's histograms.
     #[cfg(feature = "metrics")]
     pub(crate) queued_at: std::sync::atomic::AtomicU64,
     awaiter: AtomicWaker,
@@ -59,6 +61,7 @@ impl<T, W> Completion<T, W> {
     pub(crate) fn new(state: State, slot: Slot<T, W>) -> Self {
         Self {
             state,
+            stamp: std::sync::atomic::AtomicU32::new(0),
             #[cfg(feature = "metrics")]
             queued_at: std::sync::atomic::AtomicU64::new(0),
             awaiter: AtomicWaker::new(),

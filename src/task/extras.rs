@@ -53,9 +53,13 @@ impl Extras {
         trace::in_scope(origin, f)
     }
 
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.0.as_ref().and_then(|inner| inner.deadline)
+    }
+
     pub(crate) fn is_past_deadline(&self) -> bool {
-        let deadline = self.0.as_ref().and_then(|inner| inner.deadline);
-        deadline.is_some_and(|deadline| deadline <= Instant::now())
+        self.deadline()
+            .is_some_and(|deadline| deadline <= Instant::now())
     }
 
     pub(crate) fn permit(&self) -> Option<QueuePermit> {

@@ -38,7 +38,9 @@ use std::task::{Context, Poll};
 use futures_task::ArcWake;
 
 use crate::error::{CloseReason, JoinError};
+use crate::metrics::call_sites::Stamp;
 use crate::panics::{call_logged, run_hook};
+use crate::sync::Ordering::Relaxed;
 use crate::trace::warn_of_lost_jobs;
 pub use abort_handle::AbortHandle;
 use completion::{Completion, Slot};
@@ -124,11 +126,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Call before the job is queued for the first time.
     pub(crate) fn submitted(&self) {
-        self.scheduler.count(Event::Submitted);
-        self.time_queued();
+        self.time_queued(self.scheduler.submitted());
     }
 
-    fn time_queued(&self) {
+    fn time_queued(&self, stamp: Stamp) {
+        // Relaxed, as in a step: the queue orders the two.
+        self.completion.stamp.store(stamp.0, Relaxed);
         #[cfg(feature = "metrics")]
         crate::metrics::timings::Timings::queued(&self.completion.queued_at);
     }
@@ -226,7 +229,7 @@ where
     fn wake_by_ref(job: &Arc<Self>) {
         if job.state().wake() {
             job.scheduler.count(Event::Woken);
-            job.time_queued();
+            job.time_queued(job.scheduler.woken());
             job.scheduler.enqueue(job.clone());
         }
     }

@@ -4,8 +4,11 @@
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::{QueuePermit, Run};
+use crate::activity::Entered;
+use crate::metrics::call_sites::{Sample, Stamp};
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 
@@ -27,12 +30,23 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// While the returned guard lives, the jobs that this thread submits share
     /// `permit`.
     fn inherit_permit(&self, permit: QueuePermit) -> impl Drop;
+    /// While the returned guard lives, the watch sees this thread in a step of the job.
+    fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered>;
     /// Whether this thread is one of the lane's workers.
     fn is_own_worker(&self) -> bool;
 
     fn count(&self, event: Event);
     /// Like `count`; only for a thread of the level, in a step of a job.
     fn count_in_step(&self, event: Event);
+    /// Counts a job that is about to be queued for the first time. Returns whether its
+    /// first step is a sample of its call site.
+    fn submitted(&self) -> Stamp;
+    /// Returns whether the next step is a sample, for a job that is about to be queued
+    /// again.
+    fn woken(&self) -> Stamp;
+    /// Begins a step of a job with that stamp, if it is a sample.
+    fn begin_sample(&self, queued: Stamp) -> Option<Sample>;
+    fn end_sample(&self, sample: &Sample);
     /// Counts a detached job that was closed. It has no awaiter, so the log reports it.
     fn count_lost(&self);
     #[cfg(feature = "metrics")]

@@ -11,6 +11,7 @@ use super::state::{ToIdle, ToRunning};
 use super::work::{AsLink, Work};
 use super::{Cancel, Event, Job, RegistryKey, Run, Schedule, slice};
 use crate::error::{CloseReason, JoinError};
+use crate::metrics::call_sites::Stamp;
 use crate::panics::{catch, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
@@ -45,13 +46,22 @@ impl<W: Work, S: Schedule> Job<W, S> {
     ) -> Poll<Result<W::Output, JoinError>> {
         #[cfg(feature = "metrics")]
         let begun = self.scheduler.timings().begin(&self.completion.queued_at);
+        let stamp = Stamp(self.completion.stamp.load(Relaxed));
+        // For a wake in this step.
+        self.completion.stamp.store(Stamp::UNDECIDED.0, Relaxed);
+        let sample = self.scheduler.begin_sample(stamp);
         let mut cx = Context::from_waker(waker);
         let step = {
             let permit = self.extras.permit();
             let _inherited = permit.map(|permit| self.scheduler.inherit_permit(permit));
             let _step = slice::begin_step();
+            let deadline = self.extras.deadline();
+            let _entered = self.scheduler.enter_step(W::IS_CLOSURE, deadline);
             catch(|| self.extras.in_scope(|| W::step(self, slot, &mut cx)))
         };
+        if let Some(sample) = sample {
+            self.scheduler.end_sample(&sample);
+        }
         #[cfg(feature = "metrics")]
         self.scheduler.timings().end(begun);
         let output = match step {

@@ -18,7 +18,6 @@ pub(crate) trait Work: Send + Sized + 'static {
     /// [`Link`] for a future; `()` for a closure, which is never suspended.
     type Link: AsLink + Default + Send + Sync;
     /// Whether the work has one step only.
-    #[cfg(feature = "test-util")]
     const IS_CLOSURE: bool = true;
     /// Runs one step in place. Work that is used up is taken out of the slot.
     fn step<S: Schedule>(
@@ -93,7 +92,6 @@ where
 {
     type Output = F::Output;
     type Link = Link;
-    #[cfg(feature = "test-util")]
     const IS_CLOSURE: bool = false;
 
     fn step<S: Schedule>(

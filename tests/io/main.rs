@@ -3,6 +3,7 @@
 mod bridge;
 mod bridge_ends;
 mod drops;
+mod held;
 mod in_cpu_context;
 mod io_lane;
 mod on_io;

@@ -1,6 +1,7 @@
 //! The lane: what comes into it, which thread runs it, and what can be seen of that.
 
 mod admission;
+mod call_sites;
 mod families;
 mod idle_workers;
 mod install;

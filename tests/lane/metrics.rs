@@ -3,7 +3,7 @@
 
 use std::sync::mpsc;
 
-use crate::support::{BOTH, Stuck, lanes, time_limit};
+use crate::support::{BOTH, Stuck, lanes, lanes_with, time_limit};
 use tokio::sync::oneshot;
 use twolane::Priority;
 
@@ -57,6 +57,38 @@ fn a_snapshot_tells_where_each_job_is() {
             (0, 0, 0)
         );
         assert_eq!((metrics.rejected, metrics.dropped), (1, 0));
+    }
+}
+
+#[test]
+fn a_snapshot_tells_threads_and_permits() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 2, |b| b.queue_limit(Priority::Normal, 3));
+        let cpu = lanes.cpu.handle();
+        let permits = || {
+            let metrics = cpu.metrics();
+            (metrics.queue_limit, metrics.permits_in_use)
+        };
+        assert_eq!((permits(), cpu.metrics().threads), ((Some(3), 0), 2));
+        let (running, end) = Stuck::start(&cpu).split();
+        let permit = cpu.try_admit().unwrap();
+        assert_eq!(permits(), (Some(3), 2));
+        drop(permit);
+        assert_eq!(permits(), (Some(3), 1));
+        end.send(()).unwrap();
+        running.wait().unwrap();
+
+        let low = cpu.with_priority(Priority::Low);
+        assert_eq!(
+            (low.metrics().threads, low.metrics().queue_limit),
+            (0, None)
+        );
+        low.spawn_cpu(|| ()).wait().unwrap();
+        assert_eq!(
+            (low.metrics().threads, low.metrics().permits_in_use),
+            (2, 0)
+        );
     }
 }
 

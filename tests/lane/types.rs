@@ -35,6 +35,8 @@ assert_impl_all!(Rejected<Rc<u8>>: Error);
 assert_not_impl_any!(Rejected<Rc<u8>>: Send);
 assert_impl_all!(Metrics: Clone, Debug, Send, Sync, Unpin);
 assert_impl_all!(DurationHistogram: Clone, Debug, Send, Sync, Unpin);
+assert_impl_all!(CallSites: Clone, Debug, std::fmt::Display, Send, Sync, Unpin);
+assert_impl_all!(CallSite: Clone, Debug, Send, Sync, Unpin);
 
 // What it undoes is its thread's.
 assert_impl_all!(EnterGuard<'static>: Debug);

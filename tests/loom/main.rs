@@ -14,15 +14,24 @@
 mod error;
 #[path = "../../src/panics.rs"]
 mod panics;
+#[path = "../../src/shard.rs"]
+mod shard;
 #[path = "../support/loom_sync.rs"]
 mod sync;
+#[path = "../../src/metrics"]
+mod metrics {
+    pub mod held;
+}
 #[path = "../../src/task"]
 mod task {
     pub mod completion;
     pub mod state;
 }
-#[path = "../../src/bridge/buffer.rs"]
-mod bridge;
+#[path = "../../src/bridge"]
+mod bridge {
+    pub mod buffer;
+    pub mod error;
+}
 #[path = "../../src/pool/drain_tasks.rs"]
 mod drain_tasks;
 #[path = "../../src/pool/idle.rs"]

@@ -6,18 +6,20 @@ use std::task::Poll;
 use loom::future::block_on;
 use loom::thread;
 
-use crate::{bridge, model};
+use crate::bridge::buffer;
+use crate::metrics::held::Held;
+use crate::model;
 
 /// The reader gets all items, and only then the end. The limit makes the writer wait
 /// for each item.
 #[test]
 fn the_bridge_carries_all_and_its_end() {
     model(|| {
-        let (mut writer, mut reader) = bridge::channel::<u8>(1, "I/O", "bytes");
+        let (mut writer, mut reader) = buffer::channel::<u8>(Held::default(), 1, "I/O", "bytes");
         let pump = thread::spawn(move || {
             for item in 1..=2 {
                 let room = block_on(poll_fn(|cx| writer.poll_room(cx)));
-                assert_eq!(room, bridge::Room::Yes);
+                assert_eq!(room, buffer::Room::Yes);
                 writer.send(item, 1);
             }
             writer.complete();
@@ -34,7 +36,7 @@ fn the_bridge_carries_all_and_its_end() {
 #[test]
 fn a_lost_writer_is_no_end() {
     model(|| {
-        let (mut writer, mut reader) = bridge::channel::<u8>(8, "I/O", "bytes");
+        let (mut writer, mut reader) = buffer::channel::<u8>(Held::default(), 8, "I/O", "bytes");
         let pump = thread::spawn(move || {
             writer.send(1, 1);
             drop(writer);
@@ -50,15 +52,15 @@ fn a_lost_writer_is_no_end() {
 #[test]
 fn a_gone_reader_frees_the_writer() {
     model(|| {
-        let (mut writer, reader) = bridge::channel::<u8>(1, "I/O", "bytes");
+        let (mut writer, reader) = buffer::channel::<u8>(Held::default(), 1, "I/O", "bytes");
         writer.send(1, 1);
         let other = thread::spawn(move || drop(reader));
         let room = block_on(poll_fn(|cx| match writer.poll_room(cx) {
             // The reader empties the buffer when it is dropped.
-            Poll::Ready(bridge::Room::Yes) | Poll::Pending => Poll::Pending,
+            Poll::Ready(buffer::Room::Yes) | Poll::Pending => Poll::Pending,
             gone => gone,
         }));
-        assert_eq!(room, bridge::Room::ReaderGone);
+        assert_eq!(room, buffer::Room::ReaderGone);
         other.join().unwrap();
     });
 }

@@ -24,7 +24,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 use tokio::sync::Mutex;
 
-use super::buffer::{BridgeError, Bridged, LostReason, channel};
+use super::buffer::{Bridged, channel};
+use super::error::{BridgeError, LostReason};
 use super::pump::Pump;
 use super::spawn_io::{Tailless, spawn_io_unless_gone};
 use super::stream::UNIT;
@@ -292,7 +293,7 @@ impl<T: Send + 'static> OnIo<T> {
         F: FnOnce(&mut T) -> Pin<Box<dyn Stream<Item = I> + Send + '_>> + Send + 'static,
         W: Fn(&I) -> usize + Send + 'static,
     {
-        let (writer, reader) = channel(limit, "I/O", UNIT);
+        let (writer, reader) = channel(self.level.held(), limit, "I/O", UNIT);
         let lock = lock(&self.slot);
         let run = async move {
             let mut slot = lock.await;

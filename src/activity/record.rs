@@ -1,0 +1,213 @@
+//! [`Record`]: what a thread writes of itself, and the watch reads.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use tokio::runtime::Id;
+
+use crate::os::thread_state;
+use crate::site::Site;
+
+/// The records of all threads that have entered anything while a lane was watched.
+static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(Vec::new());
+
+/// Changes with `RECORDS`.
+static VERSION: AtomicUsize = AtomicUsize::new(0);
+
+/// How many probes have run, of all watches.
+static PROBES: AtomicU64 = AtomicU64::new(0);
+
+/// Before any deadline.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Never 0.
+fn nanos(deadline: Instant) -> u64 {
+    let nanos = deadline.saturating_duration_since(*EPOCH).as_nanos();
+    u64::try_from(nanos).unwrap_or(u64::MAX).max(1)
+}
+
+fn lock() -> MutexGuard<'static, Vec<Arc<Record>>> {
+    RECORDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn all() -> Vec<Arc<Record>> {
+    lock().clone()
+}
+
+pub(super) fn version() -> usize {
+    VERSION.load(SeqCst)
+}
+
+/// What a thread is inside of, which decides how long is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A poll on the I/O lane.
+    Io,
+    /// Something inside of a span, on any thread.
+    Span,
+    /// A step of a future on the CPU lane.
+    CpuFuture,
+    CpuClosure,
+    /// A closure of the highest priority.
+    HighClosure,
+}
+
+impl Kind {
+    const ALL: [Self; 5] = [
+        Self::Io,
+        Self::Span,
+        Self::CpuFuture,
+        Self::CpuClosure,
+        Self::HighClosure,
+    ];
+
+    pub(crate) fn is_of_cpu_lane(self) -> bool {
+        !matches!(self, Self::Io | Self::Span)
+    }
+}
+
+/// A job of the CPU lane, as the record has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Job {
+    /// The address of the job's lane.
+    pub(crate) lane: usize,
+    pub(crate) deadline: Option<Instant>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// Odd while the thread is inside of something.
+    count: AtomicU64,
+    kind: AtomicU32,
+    outer: AtomicU32,
+    inner: AtomicU32,
+    lane: AtomicUsize,
+    /// Nanoseconds from `EPOCH` to the job's deadline, or 0.
+    deadline: AtomicU64,
+    /// The number of the last probe of a watch that ran on this thread, or 0.
+    probe: AtomicU64,
+    pub(crate) thread: String,
+    /// The number of the operating system, where there is one.
+    pub(crate) id: Option<u32>,
+    /// The runtime in whose context the thread has last entered something that is no job.
+    runtime: Mutex<Option<Id>>,
+}
+
+/// What the watch reads of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Activity {
+    /// Distinguishes this poll from all others of the thread.
+    pub(crate) count: u64,
+    pub(crate) kind: Kind,
+    pub(crate) outer: Site,
+    /// The innermost one: the same, or a span.
+    pub(crate) inner: Site,
+    pub(crate) job: Job,
+}
+
+impl Record {
+    pub(super) fn of_this_thread() -> Arc<Self> {
+        let thread = thread::current();
+        let record = Arc::new(Self {
+            count: AtomicU64::new(0),
+            kind: AtomicU32::new(0),
+            outer: AtomicU32::new(0),
+            inner: AtomicU32::new(0),
+            lane: AtomicUsize::new(0),
+            deadline: AtomicU64::new(0),
+            probe: AtomicU64::new(0),
+            thread: thread.name().unwrap_or("without a name").to_owned(),
+            id: thread_state::thread_id(),
+            runtime: Mutex::new(None),
+        });
+        lock().push(record.clone());
+        VERSION.fetch_add(1, SeqCst);
+        record
+    }
+
+    /// The thread ends.
+    pub(super) fn remove(self: &Arc<Self>) {
+        lock().retain(|record| !Arc::ptr_eq(record, self));
+        VERSION.fetch_add(1, SeqCst);
+    }
+
+    /// Called by the record's own thread, as all that writes.
+    pub(super) fn begin(&self, kind: Kind, site: Site, job: Job) {
+        // Release, here and below, and Acquire where the watch reads: if it reads the new
+        // name, it finds the count changed since the old poll.
+        self.kind.store(kind as u32, Release);
+        self.outer.store(site.index(), Release);
+        self.lane.store(job.lane, Release);
+        self.deadline.store(job.deadline.map_or(0, nanos), Release);
+        self.set_inner(site);
+        self.count_on();
+    }
+
+    pub(super) fn end(&self) {
+        self.count_on();
+    }
+
+    fn count_on(&self) {
+        self.count.store(self.count.load(Relaxed) + 1, Release);
+    }
+
+    pub(super) fn inner(&self) -> Site {
+        Site::from_index(self.inner.load(Relaxed))
+    }
+
+    pub(super) fn set_inner(&self, site: Site) {
+        self.inner.store(site.index(), Release);
+    }
+
+    pub(super) fn set_runtime(&self, runtime: Option<Id>) {
+        *self.runtime.lock().unwrap_or_else(PoisonError::into_inner) = runtime;
+    }
+
+    pub(super) fn set_probed(&self) {
+        let number = PROBES.fetch_add(1, Relaxed) + 1;
+        self.probe.store(number, Relaxed);
+    }
+
+    /// Changes as the thread enters something, and as it leaves it.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+
+    /// `None` if the thread is inside of nothing.
+    pub(crate) fn read(&self) -> Option<Activity> {
+        let count = self.count.load(Acquire);
+        let activity = Activity {
+            count,
+            kind: Kind::ALL[self.kind.load(Acquire) as usize],
+            outer: Site::from_index(self.outer.load(Acquire)),
+            inner: Site::from_index(self.inner.load(Acquire)),
+            job: Job {
+                lane: self.lane.load(Acquire),
+                deadline: match self.deadline.load(Acquire) {
+                    0 => None,
+                    nanos => EPOCH.checked_add(Duration::from_nanos(nanos)),
+                },
+            },
+        };
+        (count % 2 == 1 && self.count.load(Relaxed) == count).then_some(activity)
+    }
+
+    /// The lane of the job that the thread is inside of, or was in last, if that is no poll.
+    pub(crate) fn lane(&self) -> usize {
+        self.lane.load(Relaxed)
+    }
+
+    pub(crate) fn runtime(&self) -> Option<Id> {
+        *self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the last probe that ran on this thread. A later one has a higher
+    /// number.
+    pub(crate) fn last_probe(&self) -> Option<u64> {
+        Some(self.probe.load(Relaxed)).filter(|probe| *probe > 0)
+    }
+}

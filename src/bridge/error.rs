@@ -1,0 +1,143 @@
+//! [`BridgeError`]: why a bridge ended before its stream.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use crate::panics::PanicPayload;
+
+/// The error of a bridge whose pump stopped before the stream ended.
+///
+/// The items that came before it are not all items of the stream.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use futures::StreamExt;
+/// let io = tokio::runtime::Runtime::new().unwrap();
+/// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
+/// let endless = futures::stream::pending::<u8>();
+/// let mut bridged = cpu.handle().stream_from_io(endless, 1024, |_| 1);
+/// io.shutdown_background();
+/// let err = bridged.next().await.unwrap().unwrap_err();
+/// assert!(err.to_string().contains("its runtime was shut down"));
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct BridgeError {
+    pub(super) cause: LostReason,
+    pub(super) lane: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) sent: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum LostReason {
+    Refused(Arc<str>),
+    Stopped,
+    /// The text, and the payload, which the first caller takes.
+    Panicked(Arc<str>, Arc<PanicPayload>),
+}
+
+impl LostReason {
+    pub(crate) fn panicked(payload: PanicPayload) -> Self {
+        Self::Panicked(payload.text().into(), Arc::new(payload))
+    }
+}
+
+impl BridgeError {
+    /// Returns whether the stream panicked.
+    ///
+    /// Otherwise its lane dropped it, or did not take it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::StreamExt;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// use std::task::Poll;
+    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
+    /// let mut bridged = cpu.handle().stream_from_io(broken, 1024, |_| 1);
+    /// assert!(bridged.next().await.unwrap().unwrap_err().is_panic());
+    /// # }
+    /// ```
+    pub fn is_panic(&self) -> bool {
+        matches!(self.cause, LostReason::Panicked(..))
+    }
+
+    /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
+    ///
+    /// # Errors
+    ///
+    /// The error itself if the stream did not panic, or if a clone of this error has
+    /// given the payload away.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::StreamExt;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// use std::task::Poll;
+    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
+    /// let mut bridged = cpu.handle().stream_from_cpu(broken, 1024, |_| 1);
+    /// let payload = bridged.next().await.unwrap().unwrap_err().try_into_panic().unwrap();
+    /// assert_eq!(payload.downcast_ref(), Some(&"parser"));
+    /// # }
+    /// ```
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
+        let payload = match &self.cause {
+            LostReason::Panicked(_, payload) => payload.take(),
+            _ => None,
+        };
+        payload.ok_or(self)
+    }
+
+    /// Returns how much was sent before, in the unit of the bridge (bytes for a body).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::StreamExt;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// use std::task::Poll;
+    /// let broken = futures::stream::poll_fn(|_| -> Poll<Option<u8>> { panic!("parser") });
+    /// let mut bridged = cpu.handle().stream_from_io(broken, 1024, |_| 1);
+    /// assert_eq!(bridged.next().await.unwrap().unwrap_err().sent(), 0);
+    /// # }
+    /// ```
+    pub fn sent(&self) -> usize {
+        self.sent
+    }
+}
+
+impl fmt::Display for BridgeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            cause,
+            lane,
+            unit,
+            sent,
+        } = self;
+        write!(f, "the stream is cut short after {sent} {unit}: ")?;
+        match cause {
+            LostReason::Refused(reason) => write!(f, "it was never begun, since {reason}"),
+            LostReason::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
+            LostReason::Panicked(text, _) => write!(f, "it panicked on the {lane} lane: {text}"),
+        }
+    }
+}
+
+impl Error for BridgeError {}
+
+/// For an `AsyncRead` over a bridged stream. The `BridgeError` is the inner error.
+impl From<BridgeError> for io::Error {
+    fn from(error: BridgeError) -> Self {
+        Self::other(error)
+    }
+}

@@ -1,0 +1,277 @@
+//! The metrics for monitoring systems, under the names and units that are usual there.
+//!
+//! [`FAMILIES`] is the one table of them. Each exporter walks it, so that all say the
+//! same.
+
+#[cfg(feature = "metrics-facade")]
+pub(crate) mod facade;
+#[cfg(feature = "prometheus-client")]
+pub(crate) mod prometheus;
+
+use std::borrow::Cow;
+
+use crate::handle::Handle;
+use crate::metrics::{DurationHistogram, Metrics};
+use crate::priority::Priority;
+use Kind::{Counter, Gauge, Histogram};
+use Unit::{Bytes, Seconds};
+
+/// The lane's label if the user names none.
+const DEFAULT_LANE: &str = "cpu";
+
+struct Family {
+    /// As Prometheus stores it: with its unit, and with `_total` if it only grows.
+    name: &'static str,
+    kind: Kind,
+    unit: Option<Unit>,
+    help: &'static str,
+    of: Of,
+}
+
+/// What a family is taken from.
+#[derive(Clone, Copy)]
+enum Of {
+    Priority(fn(&Metrics) -> Vec<Sample>),
+    /// The I/O lane, which has no priorities. No samples if it is not watched.
+    IoLane(fn(&IoLane) -> Vec<Sample>),
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram,
+}
+
+#[derive(Clone, Copy)]
+enum Unit {
+    Seconds,
+    Bytes,
+}
+
+/// One value of a family, for one lane.
+struct Sample {
+    priority: Option<&'static str>,
+    label: Option<(&'static str, Cow<'static, str>)>,
+    value: Value,
+}
+
+impl Sample {
+    /// All but that of the lane.
+    fn labels(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> + use<> {
+        let priority = self.priority.map(|of| ("priority", of.into()));
+        priority.into_iter().chain(self.label.clone())
+    }
+}
+
+enum Value {
+    Whole(u64),
+    Seconds(f64),
+    Histogram(Classic),
+}
+
+/// A histogram with the few buckets that Prometheus expects.
+struct Classic {
+    sum: f64,
+    count: u64,
+    /// The bounds, each with the number of entries between the previous one and itself.
+    buckets: Vec<(f64, u64)>,
+}
+
+#[rustfmt::skip]
+const FAMILIES: &[Family] = &[
+    family("twolane_jobs_submitted_total", Counter, None,
+        "Jobs that the lane has accepted.",
+        |metrics| one(Value::Whole(metrics.submitted))),
+    family("twolane_jobs_total", Counter, None,
+        "Jobs that have ended, by outcome; and calls that were rejected.",
+        |metrics| by("outcome", metrics.counters().filter(|(name, _)| *name != "submitted"))),
+    family("twolane_active_jobs", Gauge, None,
+        "Jobs that have not ended, by state.",
+        |metrics| by("state", metrics.gauges())),
+    family("twolane_threads", Gauge, None,
+        "Threads that run jobs.",
+        |metrics| one(Value::Whole(metrics.threads))),
+    family("twolane_busy_seconds_total", Counter, Some(Seconds),
+        "Time that the threads have run jobs. A closure counts when it returns.",
+        |metrics| one(Value::Seconds(metrics.busy_time().as_secs_f64()))),
+    family("twolane_queue_permits", Gauge, None,
+        "Permits of a queue that has a limit, by state.",
+        |metrics| by("state", permits(metrics))),
+    family("twolane_bridge_bytes", Gauge, Some(Bytes),
+        "What the bridges between the lanes have buffered.",
+        |metrics| one(Value::Whole(metrics.bridge_bytes))),
+    family("twolane_queue_wait_seconds", Histogram, Some(Seconds),
+        "How long jobs waited for a thread, before each of their steps.",
+        |metrics| one(Value::Histogram(classic(&metrics.queue_wait)))),
+    family("twolane_run_seconds", Histogram, Some(Seconds),
+        "How long a thread ran a job: each closure, each poll of a future.",
+        |metrics| one(Value::Histogram(classic(&metrics.run_time)))),
+    of_io_lane("twolane_io_lag_seconds", Histogram, Some(Seconds),
+        "How long probes of the watch waited for the I/O lane.",
+        |io| one(Value::Histogram(classic(&io.lag)))),
+    of_io_lane("twolane_io_stalls_total", Counter, None,
+        "Stalls of the I/O lane, by culprit: the most frequent ones, and other.",
+        |io| culprits(&io.stalls)),
+    of_io_lane("twolane_cpu_stalls_total", Counter, None,
+        "Jobs that held up the CPU lane, as the watch has reported.",
+        |io| one(Value::Whole(io.cpu_stalls))),
+];
+
+const fn family(
+    name: &'static str,
+    kind: Kind,
+    unit: Option<Unit>,
+    help: &'static str,
+    samples: fn(&Metrics) -> Vec<Sample>,
+) -> Family {
+    Family {
+        name,
+        kind,
+        unit,
+        help,
+        of: Of::Priority(samples),
+    }
+}
+
+const fn of_io_lane(
+    name: &'static str,
+    kind: Kind,
+    unit: Option<Unit>,
+    help: &'static str,
+    samples: fn(&IoLane) -> Vec<Sample>,
+) -> Family {
+    Family {
+        name,
+        kind,
+        unit,
+        help,
+        of: Of::IoLane(samples),
+    }
+}
+
+impl Family {
+    fn samples(&self, snapshot: &Snapshot) -> Vec<Sample> {
+        let of_priority = |samples: fn(&Metrics) -> Vec<Sample>| {
+            let labelled = |(priority, metrics): &(&'static str, Metrics)| {
+                let mut samples = samples(metrics);
+                for sample in &mut samples {
+                    sample.priority = Some(*priority);
+                }
+                samples
+            };
+            snapshot.priorities.iter().flat_map(labelled).collect()
+        };
+        match self.of {
+            Of::Priority(samples) => of_priority(samples),
+            Of::IoLane(samples) => snapshot.io.as_ref().map(samples).unwrap_or_default(),
+        }
+    }
+}
+
+fn one(value: Value) -> Vec<Sample> {
+    vec![Sample {
+        priority: None,
+        label: None,
+        value,
+    }]
+}
+
+fn by<N: Into<Cow<'static, str>>>(
+    label: &'static str,
+    counts: impl IntoIterator<Item = (N, u64)>,
+) -> Vec<Sample> {
+    let sample = |(of, n): (N, u64)| Sample {
+        priority: None,
+        label: Some((label, of.into())),
+        value: Value::Whole(n),
+    };
+    counts.into_iter().map(sample).collect()
+}
+
+/// Culprits with a label of their own. Names come from the user, and a time series costs
+/// Prometheus memory.
+const CULPRITS: usize = 20;
+
+/// The most frequent culprits, and the sum of the rest as `other`, where code counts that
+/// has no name.
+///
+/// No count decreases, although the ranks change: `other` is a sum of the lowest counts,
+/// and such a sum cannot decrease while each count grows.
+fn culprits(most_first: &[(String, u64)]) -> Vec<Sample> {
+    let named = most_first.iter().filter(|(culprit, _)| culprit != OTHER);
+    let most = named.take(CULPRITS).cloned();
+    let mut counts: Vec<_> = most.collect();
+    let all: u64 = most_first.iter().map(|(_, n)| n).sum();
+    let of_most: u64 = counts.iter().map(|(_, n)| n).sum();
+    counts.push((OTHER.to_owned(), all - of_most));
+    by("culprit", counts)
+}
+
+const OTHER: &str = "other";
+
+/// Nothing if the queue has no limit.
+fn permits(metrics: &Metrics) -> impl Iterator<Item = (&'static str, u64)> {
+    let used = metrics.permits_in_use;
+    let states = |limit: u64| [("in_use", used), ("free", limit.saturating_sub(used))];
+    metrics.queue_limit.map(states).into_iter().flatten()
+}
+
+/// In seconds: from what is too small to be offloaded to what is too long to wait for.
+/// `histogram_quantile` interpolates between two bounds, so it errs by their ratio at most.
+#[rustfmt::skip]
+const BOUNDS: [f64; 19] = [
+    10e-6, 20e-6, 50e-6, 100e-6, 200e-6, 500e-6,
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
+    1.0, 2.0, 5.0, 10.0,
+];
+
+/// The buckets of the histogram are finer by far. One that a bound cuts counts as above
+/// the bound, so an entry may seem a 32nd longer than it was.
+fn classic(histogram: &DurationHistogram) -> Classic {
+    let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
+    let mut buckets: Vec<_> = bounds.map(|bound| (bound, 0)).collect();
+    for (at_most, count) in histogram.buckets() {
+        let above = BOUNDS.partition_point(|bound| *bound < at_most.as_secs_f64());
+        buckets[above].1 += count;
+    }
+    Classic {
+        sum: histogram.sum().as_secs_f64(),
+        count: buckets.iter().map(|(_, count)| count).sum(),
+        buckets,
+    }
+}
+
+/// All that is known of a lane.
+struct Snapshot {
+    /// Each with its label.
+    priorities: [(&'static str, Metrics); Priority::ALL.len()],
+    /// `None` if it is not watched.
+    io: Option<IoLane>,
+}
+
+struct IoLane {
+    lag: DurationHistogram,
+    /// By culprit, most first.
+    stalls: Vec<(String, u64)>,
+    cpu_stalls: u64,
+}
+
+impl Snapshot {
+    fn of(cpu: &Handle) -> Self {
+        let priorities = Priority::ALL.map(|priority| {
+            let label = match priority {
+                Priority::High => "high",
+                Priority::Normal => "normal",
+                Priority::Low => "low",
+            };
+            (label, cpu.with_priority(priority).metrics())
+        });
+        let io = cpu.is_io_watched().then(|| IoLane {
+            lag: priorities[0].1.io_lag.clone(),
+            stalls: cpu.io_stalls(),
+            cpu_stalls: priorities[0].1.cpu_stalls,
+        });
+        Self { priorities, io }
+    }
+}

@@ -1,0 +1,148 @@
+//! [`CallSites`]: what the jobs of each call site cost, and whether that is worth an
+//! offload.
+
+mod advice;
+mod buckets;
+mod table;
+
+use std::fmt;
+use std::ops::Deref;
+use std::time::Duration;
+use std::vec;
+
+use crate::priority::Priority;
+pub use advice::Advice;
+pub(crate) use table::{Sample, Sites, Stamp};
+
+/// What the jobs of one call site and [`Priority`] cost.
+///
+/// [`Handle::call_sites`](crate::Handle::call_sites) returns it. A *run* is what a thread
+/// does in one go: a closure, one poll of a future, one slice of a worker of an
+/// [`OnCpu`](crate::OnCpu) stream. So the run time of a future is that of a poll, and a
+/// future that is polled often has many runs. It is real time: on a busy machine it
+/// includes the time for which the thread had no core.
+///
+/// `jobs` is exact. The times are from samples: the first runs, and then one in 32,
+/// chosen as if by chance. A quantile is at most a quarter too long. A wait is 4 µs or
+/// more, and at most as much off.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use twolane::Advice;
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let sums = cpu.with_name("sums");
+/// for n in 0..40_u64 {
+///     sums.spawn_cpu(move || (0..n).sum::<u64>()).await.unwrap();
+/// }
+/// let sites = cpu.call_sites();
+/// let sums = sites.iter().find(|site| site.site == "sums").unwrap();
+/// assert_eq!(sums.jobs, 40);
+/// assert_ne!(sums.advice, Advice::LongEnoughForLow);
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CallSite {
+    /// Where the jobs were submitted, as `src/main.rs:42`, or the
+    /// [name](crate::Handle::with_name) of the handle.
+    pub site: String,
+    /// The priority of the jobs. The same site may be there at another one too.
+    pub priority: Priority,
+    /// Jobs that the lane has accepted, and closures passed to
+    /// [`install`](crate::Handle::install).
+    pub jobs: u64,
+    /// Runs that were timed.
+    pub samples: u64,
+    /// How long all runs took together, estimated from the samples.
+    pub total_run: Duration,
+    /// Half of the runs took no longer. `None` before the first sample.
+    pub run_p50: Option<Duration>,
+    /// 99 % of the runs took no longer.
+    pub run_p99: Option<Duration>,
+    /// Half of the waits for a thread took no longer: from a submission, or from the
+    /// wake-up of a future, to the run. `None` before the first sample.
+    pub wait_p50: Option<Duration>,
+    /// 99 % of the waits took no longer.
+    pub wait_p99: Option<Duration>,
+    /// What these figures say.
+    pub advice: Advice,
+}
+
+/// The call sites of a lane, those that took most time first.
+///
+/// [`Handle::call_sites`](crate::Handle::call_sites) returns it. It is a slice of
+/// [`CallSite`], and `Display` writes it as a table.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// cpu.spawn_cpu(|| 6 * 7).await.unwrap();
+/// println!("{}", cpu.call_sites());
+/// for site in cpu.call_sites() {
+///     println!("{}: {}", site.site, site.advice);
+/// }
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct CallSites(Vec<CallSite>);
+
+impl CallSites {
+    pub(crate) fn new(mut sites: Vec<CallSite>) -> Self {
+        sites.sort_by(|one, other| {
+            let by_time = other.total_run.cmp(&one.total_run);
+            by_time.then_with(|| one.site.cmp(&other.site))
+        });
+        Self(sites)
+    }
+}
+
+impl Deref for CallSites {
+    type Target = [CallSite];
+
+    fn deref(&self) -> &[CallSite] {
+        &self.0
+    }
+}
+
+impl IntoIterator for CallSites {
+    type Item = CallSite;
+    type IntoIter = vec::IntoIter<CallSite>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a CallSites {
+    type Item = &'a CallSite;
+    type IntoIter = std::slice::Iter<'a, CallSite>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// A table: a line for each site, after one with the names of the columns.
+impl fmt::Display for CallSites {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.iter().map(|site| site.site.chars().count());
+        let width = names.chain([4]).max().unwrap_or_default();
+        write!(f, "{:width$}  priority       jobs    run in all", "site")?;
+        writeln!(f, "   run p50   run p99  wait p50  wait p99  advice")?;
+        let short = |time: Option<Duration>| time.map_or("-".to_owned(), |t| format!("{t:.1?}"));
+        for site in &self.0 {
+            write!(f, "{:width$}  ", site.site)?;
+            write!(f, "{:8} {:>10} ", format!("{:?}", site.priority), site.jobs)?;
+            write!(f, "{:>13}", format!("~{:.1?}", site.total_run))?;
+            for time in [site.run_p50, site.run_p99, site.wait_p50, site.wait_p99] {
+                write!(f, " {:>9}", short(time))?;
+            }
+            writeln!(f, "  {}", site.advice)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! What a level counts and times for each [`Site`].
+//!
+//! **Jobs** are counted one by one, at their submission. **Steps** (each run of a closure,
+//! each poll of a future) are timed in samples: the first of a site, and then one in
+//! [`ONE_IN`], each with the weight of those that it stands for. The decision for a job's
+//! first step falls at its submission, since its wait begins there, and travels in the
+//! job's [`Stamp`]. So a worker that runs a job which is no sample looks at one word and at
+//! nothing of the site's.
+//!
+//! The samples are chosen as if by chance: jobs often come in a pattern, and a sample of
+//! each thirty-second would find the same kind of job each time.
+
+use std::cell::Cell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use crossbeam_utils::CachePadded;
+
+use super::buckets::Buckets;
+use super::{CallSite, advice};
+use crate::metrics::clock::now;
+use crate::priority::Priority;
+use crate::site::{MOST, Site};
+
+const ONE_IN: u64 = 32;
+/// A site's first jobs are all samples, for each shard that submits them. A later step of
+/// a future is one while its site has fewer samples. Jobs of a second are few.
+const FIRST: u64 = 64;
+
+/// For the threads that submit.
+const SHARDS: usize = 8;
+const PAGE: usize = 64;
+
+/// Whether a queued job's next step is a sample: in the job, beside its state.
+///
+/// Not decided, no, or the time at which the job was queued and the weight of the sample:
+/// 31 bits in units of 4 µs, and one bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(pub(crate) u32);
+
+impl Stamp {
+    /// The job was woken in its own step, which has no thread to decide.
+    pub(crate) const UNDECIDED: Self = Self(0);
+    pub(crate) const NO: Self = Self(1);
+    /// The first is 2: see above.
+    const UNIT: u32 = 12;
+
+    #[cold]
+    fn now(weight: u64) -> Self {
+        // Wraps around after 2.4 hours.
+        let time = ((now() >> Self::UNIT) as u32) << 1;
+        Self(time.max(2) | u32::from(weight > 1))
+    }
+
+    fn weight(self) -> u64 {
+        if self.0 & 1 == 1 { ONE_IN } else { 1 }
+    }
+
+    /// The time from then to `now`. What is less than a unit counts as one.
+    fn wait(self, now: u64) -> u64 {
+        let units = ((now >> Self::UNIT) as u32).wrapping_sub(self.0 >> 1) & (u32::MAX >> 1);
+        u64::from(units.max(1)) << Self::UNIT
+    }
+}
+
+/// A step that is a sample.
+pub(crate) struct Sample {
+    weight: u64,
+    wait: Option<u64>,
+    begun: u64,
+}
+
+struct Counters {
+    /// By the submitter's shard.
+    jobs: [CachePadded<AtomicU64>; SHARDS],
+    samples: AtomicU64,
+    /// Of all steps, as far as the samples tell.
+    run_nanos: AtomicU64,
+    runs: Buckets,
+    waits: Buckets,
+}
+
+impl Counters {
+    fn new() -> Self {
+        Self {
+            jobs: [const { CachePadded::new(AtomicU64::new(0)) }; SHARDS],
+            samples: AtomicU64::new(0),
+            run_nanos: AtomicU64::new(0),
+            runs: Buckets::new(),
+            waits: Buckets::new(),
+        }
+    }
+}
+
+type Page = [OnceLock<Box<Counters>>; PAGE];
+
+/// The sites of one level. It grows by what is used: 1 KB, and 3.5 KB for a site.
+pub(crate) struct Sites {
+    pages: Box<[OnceLock<Box<Page>>; MOST / PAGE]>,
+}
+
+// Relaxed, here and below: a submission is counted before the job is queued, and a sample
+// is added before the job's output is published. These order what an awaiter finds.
+impl Sites {
+    pub(crate) fn new() -> Self {
+        let pages = Box::new([const { OnceLock::new() }; MOST / PAGE]);
+        Self { pages }
+    }
+
+    fn of(&self, site: Site) -> &Counters {
+        let index = site.index() as usize;
+        // Not out of bounds; and so the compiler knows.
+        let page = &self.pages[index / PAGE % (MOST / PAGE)];
+        let page = page.get_or_init(|| Box::new([const { OnceLock::new() }; PAGE]));
+        page[index % PAGE].get_or_init(|| Box::new(Counters::new()))
+    }
+
+    /// Counts a job that is about to be queued.
+    pub(crate) fn submitted(&self, site: Site, shard: usize) -> Stamp {
+        let nth = self.of(site).jobs[shard % SHARDS].fetch_add(1, Relaxed);
+        if nth < FIRST {
+            Stamp::now(1)
+        } else if is_one_of_many(nth) {
+            Stamp::now(ONE_IN)
+        } else {
+            Stamp::NO
+        }
+    }
+
+    /// For a future that was woken, and is about to be queued again.
+    pub(crate) fn woken(&self, site: Site) -> Stamp {
+        match self.weigh(site) {
+            None => Stamp::NO,
+            Some(weight) => Stamp::now(weight),
+        }
+    }
+
+    /// Begins a step.
+    pub(crate) fn begin(&self, site: Site, queued: Stamp) -> Option<Sample> {
+        let (weight, was_queued) = match queued {
+            Stamp::UNDECIDED => (self.weigh(site)?, false),
+            stamp => (stamp.weight(), true),
+        };
+        let begun = now();
+        Some(Sample {
+            weight,
+            wait: was_queued.then(|| queued.wait(begun)),
+            begun,
+        })
+    }
+
+    /// Ends the step.
+    pub(crate) fn end(&self, site: Site, sample: &Sample) {
+        self.add(site, sample, now().saturating_sub(sample.begun));
+    }
+
+    fn add(&self, site: Site, sample: &Sample, ran: u64) {
+        let counters = self.of(site);
+        let weight = sample.weight;
+        counters.samples.fetch_add(1, Relaxed);
+        counters.run_nanos.fetch_add(ran * weight, Relaxed);
+        counters.runs.add(ran, weight);
+        if let Some(wait) = sample.wait {
+            counters.waits.add(wait, weight);
+        }
+    }
+
+    fn weigh(&self, site: Site) -> Option<u64> {
+        if self.of(site).samples.load(Relaxed) < FIRST {
+            return Some(1);
+        }
+        thread_local! {
+            static STEPS: Cell<u64> = const { Cell::new(0) };
+        }
+        let nth = STEPS.get().wrapping_add(1);
+        STEPS.set(nth);
+        is_one_of_many(nth).then_some(ONE_IN)
+    }
+
+    pub(crate) fn read(&self, priority: Priority) -> impl Iterator<Item = CallSite> {
+        (0..MOST).filter_map(move |index| {
+            let page = self.pages[index / PAGE].get()?;
+            let counters = page[index % PAGE].get()?;
+            Some(read(Site::from_index(index as u32), priority, counters))
+        })
+    }
+}
+
+fn read(site: Site, priority: Priority, counters: &Counters) -> CallSite {
+    let jobs = counters.jobs.iter().map(|jobs| jobs.load(Relaxed)).sum();
+    let samples = counters.samples.load(Relaxed);
+    let total_run = Duration::from_nanos(counters.run_nanos.load(Relaxed));
+    let (runs, waits) = (counters.runs.read(), counters.waits.read());
+    let run_p99 = runs.quantile(99);
+    let figures = advice::Figures {
+        samples,
+        mean: Duration::from_nanos(total_run.as_nanos() as u64 / runs.sum().max(1)),
+        p50: runs.quantile(50).unwrap_or_default(),
+        p99: run_p99.unwrap_or_default(),
+        priority,
+    };
+    CallSite {
+        site: site.to_string(),
+        priority,
+        jobs,
+        samples,
+        total_run,
+        run_p50: runs.quantile(50),
+        run_p99,
+        wait_p50: waits.quantile(50),
+        wait_p99: waits.quantile(99),
+        advice: figures.advice(),
+    }
+}
+
+/// Of each [`ONE_IN`] numbers in a row about one, and of each arithmetic series too: the
+/// multiples of the golden ratio are spread evenly.
+fn is_one_of_many(nth: u64) -> bool {
+    nth.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / ONE_IN
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Advice;
+    use super::*;
+
+    fn sample(weight: u64, wait: Option<u64>) -> Sample {
+        Sample {
+            weight,
+            wait,
+            begun: 0,
+        }
+    }
+
+    #[test]
+    fn samples_become_figures() {
+        let (sites, site) = (Sites::new(), Site::named("samples_become_figures"));
+        let other = Site::named("samples_become_figures, other");
+        for _ in 0..16 {
+            sites.submitted(site, 0);
+            sites.add(site, &sample(1, Some(50_000)), 1_000);
+        }
+        for _ in 0..84 {
+            sites.submitted(site, 1);
+        }
+        // These stand for the 84, more or less.
+        sites.add(site, &sample(ONE_IN, Some(50_000)), 1_000);
+        for _ in 0..15 {
+            sites.add(site, &sample(ONE_IN, None), 500_000_000);
+        }
+        sites.submitted(other, 0);
+        let read: Vec<_> = sites.read(Priority::High).collect();
+        let [read, unused] = &read[..] else {
+            panic!("{read:?}");
+        };
+        assert_eq!((read.jobs, read.samples), (100, 32));
+        assert_eq!(read.site, "samples_become_figures");
+        let total = (16 + ONE_IN) * 1_000 + 15 * ONE_IN * 500_000_000;
+        assert_eq!(read.total_run, Duration::from_nanos(total));
+        let within = |found: Option<Duration>, nanos: u64| {
+            let found = found.unwrap().as_nanos() as u64;
+            (nanos..=nanos + nanos / 4).contains(&found)
+        };
+        assert!(within(read.run_p50, 500_000_000) && within(read.run_p99, 500_000_000));
+        assert!(within(read.wait_p50, 50_000) && within(read.wait_p99, 50_000));
+        assert_eq!(read.advice, Advice::LongEnoughForLow);
+        assert_eq!((unused.jobs, unused.samples, unused.run_p50), (1, 0, None));
+    }
+
+    #[test]
+    fn a_stamp_keeps_the_time_and_the_weight() {
+        for weight in [1, ONE_IN] {
+            let began = now();
+            let stamp = Stamp::now(weight);
+            assert!(stamp != Stamp::NO && stamp != Stamp::UNDECIDED);
+            assert_eq!(stamp.weight(), weight);
+            let hour = 3_600_000_000_000;
+            let wait = stamp.wait(began + hour);
+            assert!(wait <= hour + 4_096, "{wait}");
+            // This thread may have slept between the two readings.
+            assert!(wait >= hour - (now() - began) - 4_096, "{wait}");
+        }
+    }
+
+    /// One job in 32, also of those that come at each n-th place.
+    #[test]
+    fn samples_fit_no_pattern() {
+        for step in 1..100_u64 {
+            let samples = (0..32_000).filter(|n| is_one_of_many(n * step)).count();
+            assert!((900..1_100).contains(&samples), "{step}: {samples}");
+        }
+    }
+
+    #[test]
+    fn what_stands_for_all_is_as_much_as_all() {
+        let (sites, site) = (Sites::new(), Site::named("what_stands_for_all"));
+        let weights = (0..100_000).map(|_| match sites.submitted(site, 0) {
+            Stamp::NO => 0,
+            stamp => stamp.weight(),
+        });
+        let sum: u64 = weights.sum();
+        assert!((99_000..101_000).contains(&sum), "{sum}");
+    }
+}

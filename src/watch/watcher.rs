@@ -1,0 +1,307 @@
+//! The thread that watches an I/O lane: it looks at what each thread is inside of, sends
+//! probes, and reports.
+//!
+//! To wake up is what a look costs: some 20 µs of CPU time. So the looks come close
+//! together only while a thread is seen in one and the same poll. And both looks and probes
+//! are rare on a quiet lane, one whose threads have seldom woken for a second. The next
+//! poll that has a name wakes the watch.
+
+use std::collections::HashMap;
+use std::io;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::RuntimeFlavor;
+use tokio::task::JoinHandle;
+
+use super::detect::{CLOSE_PACE, PACE};
+use super::limiter::{Key, Limiter};
+use super::stacks::{Sampled, Stacks};
+use super::stall::{Cause, Stall};
+use super::thread::{Found, Thread, View};
+use super::{OnStall, Watch};
+use crate::activity::{self, Watching};
+use crate::lane::Lane;
+use crate::metrics::io_watch::IoWatch;
+use crate::os::starter;
+use crate::panics;
+use crate::site::Site;
+use crate::trace::{self, Origin};
+
+/// From one probe to the next.
+const PROBES: Duration = Duration::from_millis(50);
+
+/// After so long without anything to do, the lane counts as quiet.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// [`PACE`] and [`PROBES`], while the lane is quiet.
+const QUIET_PACE: Duration = Duration::from_millis(100);
+const QUIET_PROBES: Duration = Duration::from_secs(1);
+
+/// From one look at the system calls of threads in code that is not watched to the next.
+const CALLS: Duration = Duration::from_millis(50);
+
+/// Starts the watch of this lane's I/O runtime. The thread ends with the lane.
+pub(crate) fn start(lane: &Arc<Lane>, watch: Watch) -> io::Result<()> {
+    let watcher = Watcher {
+        lane: Arc::downgrade(lane),
+        counts: lane.io_watch.clone(),
+        io: lane.io.handle().clone(),
+        threshold: watch.threshold,
+        on_stall: watch.on_stall,
+        origin: Origin::capture_subscriber().map(Arc::new),
+        watching: Watching::begin(),
+        version: usize::MAX,
+        threads: HashMap::new(),
+        limiter: Limiter::default(),
+        stacks: Stacks::new(),
+        name: lane.settings.name.clone(),
+        probe: None,
+        probes: 0,
+        probed: None,
+        looked_at_calls: None,
+        used: Instant::now(),
+    };
+    starter::spawn(format!("{}-watch", lane.settings.name), || watcher.run())?;
+    lane.io_watch.begin();
+    Ok(())
+}
+
+struct Watcher {
+    lane: Weak<Lane>,
+    counts: Arc<IoWatch>,
+    io: tokio::runtime::Handle,
+    threshold: Duration,
+    on_stall: Option<OnStall>,
+    /// So that the events reach the subscriber of the thread that built the lane.
+    origin: Option<Arc<Origin>>,
+    watching: Watching,
+    version: usize,
+    /// By the address of the record.
+    threads: HashMap<usize, Thread>,
+    limiter: Limiter,
+    stacks: Stacks,
+    name: String,
+    /// The last one.
+    probe: Option<Probe>,
+    probes: u64,
+    probed: Option<Instant>,
+    looked_at_calls: Option<Instant>,
+    /// When a look last found that the lane was in use.
+    used: Instant,
+}
+
+struct Probe {
+    number: u64,
+    done: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+impl Probe {
+    /// Its number, if it has not been polled yet.
+    fn waiting(&self) -> Option<u64> {
+        (!self.done.load(SeqCst)).then_some(self.number)
+    }
+
+    /// Whether the runtime has dropped it.
+    fn is_lost(&self) -> bool {
+        self.task.is_finished() && !self.done.load(SeqCst)
+    }
+}
+
+impl Watcher {
+    fn run(mut self) {
+        while self.lane.upgrade().is_some_and(|lane| !lane.is_closed())
+            && !self.probe.as_ref().is_some_and(Probe::is_lost)
+        {
+            self.watching.begin_look();
+            self.find_threads();
+            let stalls = self.look(Instant::now());
+            for found in stalls {
+                self.report(found);
+            }
+            self.rest();
+        }
+    }
+
+    fn rest(&self) {
+        if self.threads.values().any(Thread::is_suspect) {
+            thread::sleep(CLOSE_PACE);
+        } else if !self.is_quiet() || self.watching.rest(QUIET_PACE) {
+            thread::sleep(PACE);
+        }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.used.elapsed() >= QUIET
+    }
+
+    fn find_threads(&mut self) {
+        let version = self.watching.version();
+        if self.version == version {
+            return;
+        }
+        self.version = version;
+        let mut before = mem::take(&mut self.threads);
+        for record in self.watching.records() {
+            let address = Arc::as_ptr(&record) as usize;
+            let thread = before.remove(&address);
+            let thread = thread.unwrap_or_else(|| Thread::new(record));
+            self.threads.insert(address, thread);
+        }
+    }
+
+    fn look(&mut self, now: Instant) -> Vec<Found> {
+        let mut stalls = Vec::new();
+        let is_due = |then: Option<Instant>, every| then.is_none_or(|then| now - then >= every);
+        let view = View {
+            now,
+            threshold: self.threshold,
+            is_call_due: is_due(self.looked_at_calls, CALLS),
+            waiting: self.probe.as_ref().and_then(Probe::waiting),
+            is_only_worker: self.is_only_worker(),
+            is_current_thread: self.io.runtime_flavor() == RuntimeFlavor::CurrentThread,
+            runtime: self.io.id(),
+            lane: self.lane.as_ptr() as usize,
+            parks: self.parks(),
+        };
+        if view.is_call_due {
+            self.looked_at_calls = Some(now);
+        }
+        let oldest = self.oldest_probe_of_a_worker();
+        for thread in self.threads.values_mut() {
+            let probe = thread.record.last_probe();
+            let is_worker = probe.is_some_and(|probe| Some(probe) >= oldest);
+            stalls.extend(thread.look(&view, is_worker));
+            if thread.was_used {
+                self.used = now;
+            }
+        }
+        let probes = if self.is_quiet() {
+            QUIET_PROBES
+        } else {
+            PROBES
+        };
+        if is_due(self.probed, probes) {
+            self.probed = Some(now);
+            self.probe();
+        }
+        stalls
+    }
+
+    /// A thread that has run a probe was a worker of the runtime then. `block_in_place` makes
+    /// it one of the blocking pool, and another thread the worker. So of all these threads,
+    /// only those that ran the latest probes count, as many as the runtime has workers.
+    fn oldest_probe_of_a_worker(&self) -> Option<u64> {
+        let io = Some(self.io.id());
+        let threads = self.threads.values();
+        let own = threads.filter(|thread| thread.record.runtime() == io);
+        let mut probes: Vec<u64> = own.filter_map(|own| own.record.last_probe()).collect();
+        probes.sort_unstable_by(|one, other| other.cmp(one));
+        probes.truncate(self.io.metrics().num_workers());
+        probes.last().copied()
+    }
+
+    /// Whether the runtime has one worker, which is a thread of its own.
+    fn is_only_worker(&self) -> bool {
+        self.io.metrics().num_workers() == 1
+            && self.io.runtime_flavor() == RuntimeFlavor::MultiThread
+    }
+
+    fn parks(&self) -> Vec<u64> {
+        let metrics = self.io.metrics();
+        let workers = 0..metrics.num_workers();
+        workers
+            .map(|worker| metrics.worker_park_unpark_count(worker))
+            .collect()
+    }
+
+    fn probe(&mut self) {
+        if self.probe.as_ref().and_then(Probe::waiting).is_some() {
+            return;
+        }
+        let (done, counts) = (Arc::new(AtomicBool::new(false)), self.counts.clone());
+        self.probes += 1;
+        let polled = done.clone();
+        let sent = Instant::now();
+        let task = self.io.spawn(async move {
+            counts.add_lag(sent.elapsed());
+            activity::probed();
+            polled.store(true, SeqCst);
+        });
+        self.probe = Some(Probe {
+            number: self.probes,
+            done,
+            task,
+        });
+    }
+
+    fn report(&mut self, found: Found) {
+        let Found {
+            culprit,
+            thread,
+            stall,
+        } = found;
+        if stall.is_of_cpu_lane() {
+            self.counts.add_cpu_stall();
+        } else if stall.is_certain() {
+            self.counts.add_stall(culprit.unwrap_or(Site::OTHER));
+        }
+        let key = match culprit {
+            Some(culprit) => Key::Named(culprit),
+            None => Key::Unnamed(stall.cause.clone()),
+        };
+        let suppressed = self.limiter.admit(key, Instant::now());
+        let is_to_be_sampled = suppressed.is_some() && *stall.cause() == Cause::Computes;
+        let report = Report {
+            stall,
+            suppressed,
+            on_stall: self.on_stall.clone(),
+            origin: self.origin.clone(),
+        };
+        match is_to_be_sampled
+            .then(|| self.stacks.sample(thread))
+            .flatten()
+        {
+            None => report.send(),
+            // On a thread of its own, since it may take a second.
+            Some(sampled) => starter::run(format!("{}-stall", self.name), move |_| {
+                report.send_with(sampled);
+            }),
+        }
+    }
+}
+
+struct Report {
+    stall: Stall,
+    /// `None` if the stall itself is not logged.
+    suppressed: Option<u64>,
+    on_stall: Option<OnStall>,
+    origin: Option<Arc<Origin>>,
+}
+
+impl Report {
+    fn send_with(mut self, sampled: Sampled) {
+        self.stall.stack =
+            panics::call_logged("the stack of a stall", || sampled.resolve()).flatten();
+        self.send();
+    }
+
+    fn send(self) {
+        let stall = &self.stall;
+        if let Some(on_stall) = &self.on_stall {
+            panics::run_hook("a hook of `Watch::on_stall`", || on_stall(stall));
+        }
+        if let Some(suppressed) = self.suppressed {
+            // The subscriber is user code, and must not end the watch.
+            panics::run_hook("the subscriber that a stall was logged to", || {
+                trace::in_scope(self.origin.as_deref(), || {
+                    trace::warn_of_stall(stall, suppressed);
+                });
+            });
+        }
+    }
+}

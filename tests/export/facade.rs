@@ -1,0 +1,127 @@
+//! `MetricsReporter`: a recorder of the facade gets what a scrape gets.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use metrics::{Key, Unit};
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use twolane::{MetricsReporter, PrometheusCollector, Watch};
+
+use crate::busy;
+use crate::scrape::{Samples, key, samples, text};
+use crate::support::{BOTH, lanes, lanes_with, time_limit};
+
+pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
+    let all = snapshotter.snapshot().into_vec().into_iter();
+    let sample = |(composite, _, _, value): (metrics_util::CompositeKey, _, _, DebugValue)| {
+        let labels = composite.key().labels();
+        let labels = labels.map(|label| (label.key().to_owned(), label.value().to_owned()));
+        let value = match value {
+            DebugValue::Counter(n) => n as f64,
+            DebugValue::Gauge(now) => now.into_inner(),
+            DebugValue::Histogram(_) => panic!("the reporter records none"),
+        };
+        (key(composite.key().name(), labels), value)
+    };
+    all.map(sample).collect()
+}
+
+#[test]
+fn a_recorder_gets_what_a_scrape_gets() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let busy = busy(backend);
+        let cpu = busy.lanes.cpu.handle();
+        let scraped = samples(&text(PrometheusCollector::new(cpu.clone())));
+        let recorder = DebuggingRecorder::new();
+        metrics::with_local_recorder(&recorder, || MetricsReporter::new(cpu.clone()).report());
+        assert_eq!(recorded(&recorder.snapshotter()), scraped, "{backend:?}");
+    }
+}
+
+#[test]
+fn names_and_labels_can_be_changed() {
+    let _limit = time_limit();
+    let lanes = lanes(BOTH[0], 1);
+    let recorder = DebuggingRecorder::new();
+    metrics::with_local_recorder(&recorder, || {
+        let reporter = MetricsReporter::new(lanes.cpu.handle()).with_lane("ingest");
+        let mut reporter = reporter.with_metrics_transformer(|name| {
+            Key::from_parts(name.replacen("twolane_", "app_", 1), &[("shop", "7")])
+        });
+        reporter.report();
+    });
+    let found = recorded(&recorder.snapshotter());
+    assert_eq!(
+        found["app_threads{lane=ingest,priority=normal,shop=7}"],
+        1.0
+    );
+    let is_renamed = |name: &String| name.starts_with("app_") && name.contains("lane=ingest");
+    assert!(found.keys().all(is_renamed), "{found:?}");
+}
+
+#[test]
+fn all_is_described() {
+    let _limit = time_limit();
+    let lanes = lanes_with(BOTH[0], 1, |builder| builder.watch_io(Watch::new()));
+    let recorder = DebuggingRecorder::new();
+    metrics::with_local_recorder(&recorder, || {
+        MetricsReporter::new(lanes.cpu.handle()).describe().report();
+    });
+    let mut units = BTreeSet::new();
+    for (key, unit, help, _) in recorder.snapshotter().snapshot().into_vec() {
+        let name = key.key().name().to_owned();
+        assert!(help.is_some_and(|text| text.ends_with('.')), "{name}");
+        units.extend(unit.map(|unit| (name, unit.as_str())));
+    }
+    let seconds = Unit::Seconds.as_str();
+    let expected = [
+        ("twolane_bridge_bytes", Unit::Bytes.as_str()),
+        ("twolane_busy_seconds_total", seconds),
+        ("twolane_io_lag_seconds_sum", seconds),
+        ("twolane_queue_wait_seconds_sum", seconds),
+        ("twolane_run_seconds_sum", seconds),
+    ];
+    assert_eq!(
+        units,
+        BTreeSet::from(expected.map(|(name, unit)| (name.to_owned(), unit)))
+    );
+}
+
+/// At once, and then at each interval of Tokio's clock, which stands still here unless all
+/// wait.
+#[test]
+fn it_reports_at_each_interval() {
+    let _limit = time_limit();
+    let lanes = lanes(BOTH[0], 1);
+    let cpu = lanes.cpu.handle();
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    let completed = || {
+        let found = recorded(&snapshotter);
+        let name = "twolane_jobs_total{lane=cpu,outcome=completed,priority=normal}";
+        found.get(name).copied().unwrap_or(0.0)
+    };
+    let paused = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    // This thread runs the reporter as well.
+    let _recorder = metrics::set_default_local_recorder(&recorder);
+    paused.block_on(async {
+        cpu.spawn_cpu(|| ()).wait().unwrap();
+        let reporter = MetricsReporter::new(cpu.clone()).with_interval(Duration::from_secs(60));
+        let reporter = tokio::spawn(reporter.describe_and_run());
+        let until = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
+        until(1).await;
+        assert_eq!(completed(), 1.0);
+        cpu.spawn_cpu(|| ()).wait().unwrap();
+        until(58).await;
+        // The recorder starts anew after each snapshot.
+        assert_eq!(completed(), 0.0);
+        until(2).await;
+        assert_eq!(completed(), 2.0);
+        reporter.abort();
+    });
+}

@@ -1,0 +1,73 @@
+//! Do the exporters say what the snapshot says, and what the test has counted itself?
+
+mod facade;
+mod io_lane;
+mod prometheus;
+mod scrape;
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::mpsc;
+
+use futures::stream;
+use support::{Lanes, Stuck, lanes_with};
+use tokio::sync::oneshot;
+use twolane::{Backend, Bridged, Permit, Priority, Task};
+
+const LIMIT: usize = 5;
+
+/// A lane with at least one of each thing that is counted: see the comments.
+struct Busy {
+    lanes: Lanes,
+    _jobs: [Task<()>; 3],
+    _ends: (mpsc::Sender<()>, oneshot::Sender<()>),
+    _permit: Permit,
+    /// It has 700 bytes.
+    _bridged: Bridged<&'static str>,
+}
+
+fn busy(backend: Backend) -> Busy {
+    let lanes = lanes_with(backend, 1, |builder| {
+        builder.queue_limit(Priority::Normal, LIMIT)
+    });
+    let cpu = lanes.cpu.handle();
+    // Ends: three completed and one panicked.
+    for _ in 0..3 {
+        cpu.spawn_cpu(|| ()).wait().unwrap();
+    }
+    cpu.spawn_cpu(|| panic!("planned")).wait().unwrap_err();
+    let (started, is_suspended) = mpsc::channel();
+    let (let_go, wait) = oneshot::channel::<()>();
+    let suspended = cpu.spawn(async move {
+        started.send(()).unwrap();
+        wait.await.unwrap();
+    });
+    is_suspended.recv().unwrap();
+    let (running, end) = Stuck::start(&cpu).split();
+    let queued = cpu.spawn_cpu(|| ());
+    // It keeps its permit: its turn has not come.
+    cpu.spawn_cpu(|| ()).cancel();
+    let permit = cpu.try_admit().unwrap();
+    for _ in 0..2 {
+        assert!(cpu.spawn_cpu(|| ()).wait().unwrap_err().is_queue_full());
+    }
+    let low = cpu.with_priority(Priority::Low);
+    low.spawn_cpu(|| ()).wait().unwrap();
+
+    let (ended, has_ended) = mpsc::channel();
+    let end_of_stream = stream::poll_fn(move |_| {
+        ended.send(()).unwrap();
+        std::task::Poll::Ready(None)
+    });
+    let source = futures::StreamExt::chain(stream::iter(["a", "b"]), end_of_stream);
+    let bridged = low.stream_from_io(source, 10_000, |_| 350);
+    has_ended.recv().unwrap();
+    Busy {
+        lanes,
+        _jobs: [suspended, running, queued],
+        _ends: (end, let_go),
+        _permit: permit,
+        _bridged: bridged,
+    }
+}

@@ -1,0 +1,111 @@
+//! How stalls are told: by a hook, and by events, of which there are few.
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
+
+use crate::setting::{lane, runtime, watched};
+use crate::support::{BOTH, time_limit};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber, subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::prelude::*;
+use twolane::{Backend, Watch, watch};
+
+/// The text of each event.
+struct Events(Mutex<Sender<String>>);
+
+impl<S: Subscriber> Layer<S> for Events {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        struct Text(String);
+        impl Visit for Text {
+            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+                self.0 += &format!("{}={value:?} ", field.name());
+            }
+        }
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        let _ = self.0.lock().unwrap().send(text.0);
+    }
+}
+
+/// The hook is called for each stall, but of all culprits five a minute are logged. (And a
+/// test has a minute.)
+#[test]
+fn five_events_are_logged_in_a_minute() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let (send, events) = mpsc::channel();
+    let log = tracing_subscriber::registry().with(Events(Mutex::new(send)));
+    let (send, stalls) = mpsc::channel();
+    let watched = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    // The events go to the subscriber of the thread that builds the lane.
+    let cpu = subscriber::with_default(log, || lane(Backend::Rayon, &io, watched));
+    for n in 0..9 {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        let reads = async move { reader.read_exact(&mut [0]).unwrap() };
+        let task = io.spawn(watch(reads).named(&format!("culprit {n}")));
+        let stall = stalls.recv().unwrap();
+        writer.write_all(&[1]).unwrap();
+        io.block_on(task).unwrap();
+        assert_eq!(stall.culprit(), Some(&*format!("culprit {n}")));
+    }
+    // The hook's call comes before the event, so those of the first eight are through.
+    let logged: Vec<String> = events.try_iter().collect();
+    let of = |n: usize| {
+        logged
+            .iter()
+            .filter(move |event| event.contains(&format!("culprit {n}")))
+    };
+    for n in 0..9 {
+        assert_eq!(of(n).count(), usize::from(n < 5), "{logged:?}");
+    }
+    assert_eq!(cpu.handle().metrics().io_stalls, 9);
+    assert_eq!(cpu.handle().io_stalls().len(), 9);
+}
+
+#[test]
+fn a_hook_that_panics_is_called_again() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let (send, stalls) = mpsc::channel();
+    let watched = Watch::new().on_stall(move |stall| {
+        let _ = send.send(stall.clone());
+        panic!("the hook panics");
+    });
+    let _cpu = lane(Backend::Runtime, &io, watched);
+    // What computes is told by another thread, if there are stacks.
+    for name in ["one", "two", "three"] {
+        let over = Arc::new(());
+        let is_over = Arc::downgrade(&over);
+        let computes = async move { while is_over.strong_count() > 0 {} };
+        let task = io.spawn(watch(computes).named(name));
+        let stall = stalls.recv().unwrap();
+        drop(over);
+        io.block_on(task).unwrap();
+        assert_eq!(stall.culprit(), Some(name));
+    }
+}
+
+/// Each has its own watch.
+#[test]
+fn each_lane_of_one_io_runtime_tells() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let first = watched(backend, Some(2));
+        let (send, stalls) = mpsc::channel();
+        let second = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+        let _second = lane(backend, &first.io, second);
+        let over = Arc::new(());
+        let is_over = Arc::downgrade(&over);
+        let computes = async move { while is_over.strong_count() > 0 {} };
+        let task = first.io.spawn(watch(computes).named("both see it"));
+        let told = [first.stalls.recv().unwrap(), stalls.recv().unwrap()];
+        drop(over);
+        first.io.block_on(task).unwrap();
+        assert_eq!(
+            told.each_ref().map(|stall| stall.culprit()),
+            [Some("both see it"); 2]
+        );
+    }
+}
