@@ -5,6 +5,7 @@
 //! | `/primes/{below}` | counts primes on the CPU lane; 503 if the queue is full |
 //! | `/health` | `ok`, at once, however busy the CPU lane is |
 //! | `/metrics` | the lane's counters, as Prometheus reads them |
+//! | `/call-sites` | what the jobs of each line cost, and whether that is worth an offload |
 //!
 //! On ctrl-c, or on the SIGTERM that a container gets, it stops in the order that
 //! loses no answer.
@@ -58,6 +59,7 @@ fn routes(cpu: Handle) -> Router {
         .route("/primes/{below}", get(primes))
         .route("/health", get(async || "ok\n"))
         .route("/metrics", get(metrics))
+        .route("/call-sites", get(call_sites))
         .with_state(cpu)
 }
 
@@ -108,19 +110,28 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Of each priority, as Prometheus reads it.
+/// Of each priority, as Prometheus reads it. The crate's own exporters have histograms, too:
+/// see `examples/metrics_endpoint`.
 async fn metrics(State(cpu): State<Handle>) -> String {
     let mut text = String::new();
     for priority in [Priority::High, Priority::Normal, Priority::Low] {
         let metrics = cpu.with_priority(priority).metrics();
-        for (name, n) in metrics.counters() {
-            text += &format!("twolane_jobs_{name}_total{{priority=\"{priority:?}\"}} {n}\n");
+        let priority = format!("{priority:?}").to_lowercase();
+        for (name, n) in metrics.counters().filter(|(name, _)| *name != "submitted") {
+            let labels = format!("outcome=\"{name}\",priority=\"{priority}\"");
+            text += &format!("twolane_jobs_total{{{labels}}} {n}\n");
         }
         for (name, n) in metrics.gauges() {
-            text += &format!("twolane_jobs_{name}{{priority=\"{priority:?}\"}} {n}\n");
+            let labels = format!("priority=\"{priority}\",state=\"{name}\"");
+            text += &format!("twolane_active_jobs{{{labels}}} {n}\n");
         }
     }
     text
+}
+
+/// As a table.
+async fn call_sites(State(cpu): State<Handle>) -> String {
+    cpu.call_sites().to_string()
 }
 
 /// Serves until `stop` is ready, and then shuts down.

@@ -32,8 +32,10 @@ async fn check() -> Result<(), Error> {
     expect(&url, "/health", 200, "ok\n").await?;
     drop(permits);
     expect(&url, "/primes/1000", 200, "168 primes below 1000\n").await?;
-    let completed = "twolane_jobs_completed_total{priority=\"Normal\"} 2\n";
+    let completed = "twolane_jobs_total{outcome=\"completed\",priority=\"normal\"} 2\n";
     expect(&url, "/metrics", 200, completed).await?;
+
+    expect(&url, "/call-sites", 200, "axum.rs:").await?;
 
     drop(stop);
     server.await??;

@@ -1,0 +1,88 @@
+//! The service with its watch, under load.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use axum::extract::{MatchedPath, Request};
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use twolane::{CpuRuntime, Stall, Watch, WatchLayer};
+
+use crate::findings::{Setting, are_all_reported};
+use crate::load::{self, Length};
+use crate::routes::{Cache, Episode, Episodes, Fifo, Site, routes};
+use crate::tier::Tier;
+
+pub struct Found {
+    pub stalls: Vec<(Instant, Stall)>,
+    pub episodes: Vec<Episode>,
+    pub innocent_requests: u64,
+}
+
+fn route(request: &Request) -> std::borrow::Cow<'static, str> {
+    let route = request.extensions().get::<MatchedPath>();
+    route.map_or("no route".into(), |route| route.as_str().to_owned().into())
+}
+
+pub fn run(setting: Setting, length: Length) -> Found {
+    let mut builder = match setting.workers {
+        Some(_) => Builder::new_multi_thread(),
+        None => Builder::new_current_thread(),
+    };
+    if let Some(workers) = setting.workers {
+        builder.worker_threads(workers);
+    }
+    let io = builder.enable_all().build().expect("a runtime");
+    let stalls = Arc::new(Mutex::new(Vec::new()));
+    let reported = stalls.clone();
+    let watch = Watch::new().on_stall(move |stall| {
+        let mut stalls = reported.lock().expect("no holder panics");
+        stalls.push((Instant::now(), stall.clone()));
+    });
+    let cpu = CpuRuntime::builder()
+        .io_handle(io.handle().clone())
+        .watch_io(watch);
+    let cpu = cpu.build().expect("a lane");
+    let episodes = Episodes::default();
+    let site = Site {
+        cpu: cpu.handle(),
+        episodes: episodes.clone(),
+        cache: Cache::default(),
+        fifo: Fifo::new(),
+    };
+    let app = match setting.tier {
+        Tier::Layer => routes().route_layer(WatchLayer::new(route)),
+        Tier::Span | Tier::Nothing => routes(),
+    };
+    let app = app.with_state(site);
+    let is_over = {
+        let (stalls, episodes) = (stalls.clone(), episodes.clone());
+        move || {
+            let stalls = stalls.lock().expect("no holder panics");
+            are_all_reported(setting, &stalls, &episodes.all())
+        }
+    };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let innocent_requests = io.block_on(async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("a port");
+        let clients = std::thread::spawn(move || {
+            let asked = load::ask(address, length, is_over);
+            drop(stop);
+            asked
+        });
+        let server = axum::serve(listener, app);
+        let server = server.with_graceful_shutdown(async { drop(stopped.await) });
+        server.await.expect("it serves");
+        clients.join().expect("the clients end")
+    });
+    drop(cpu);
+    drop(io);
+    let stalls = std::mem::take(&mut *stalls.lock().expect("no holder panics"));
+    Found {
+        stalls,
+        episodes: episodes.all(),
+        innocent_requests,
+    }
+}
