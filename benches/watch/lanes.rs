@@ -1,0 +1,177 @@
+//! What a watched lane costs against one that is not.
+
+use std::fmt;
+use std::hint::black_box;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{self, Handle, Runtime};
+use twolane::{CpuRuntime, Watch};
+use twolane_benches::tail::client::{self, Schedule};
+use twolane_benches::tail::echo::EchoLane;
+use twolane_benches::tail::lanes::Lane;
+use twolane_benches::tail::load::Load;
+use twolane_benches::tail::sleep_until;
+use twolane_benches::tail::work::Work;
+use twolane_benches::{Sample, cores, cpu_time};
+
+/// Jobs in flight for each core, as in `io_tail`.
+const IN_FLIGHT: usize = 4;
+
+/// As in `offload`.
+const BATCH: u64 = 50_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watched {
+    No,
+    Yes,
+}
+
+impl Watched {
+    pub const ALL: [Self; 2] = [Self::No, Self::Yes];
+
+    pub fn settings(self) -> twolane::Builder {
+        match self {
+            Self::No => CpuRuntime::builder(),
+            Self::Yes => CpuRuntime::builder().watch_io(Watch::new()),
+        }
+    }
+
+    pub fn lane(self, io: &Handle) -> CpuRuntime {
+        self.settings().io_handle(io.clone()).build().unwrap()
+    }
+}
+
+impl fmt::Display for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::No => "off",
+            Self::Yes => "on",
+        })
+    }
+}
+
+/// The runtime that is the I/O lane.
+#[derive(Clone, Copy, Debug)]
+pub enum Io {
+    TwoWorkers,
+    OneThread,
+}
+
+impl Io {
+    pub const ALL: [Self; 2] = [Self::TwoWorkers, Self::OneThread];
+
+    fn runtime(self) -> Runtime {
+        let mut builder = match self {
+            Self::TwoWorkers => runtime::Builder::new_multi_thread(),
+            Self::OneThread => runtime::Builder::new_current_thread(),
+        };
+        builder.worker_threads(2).enable_all().build().unwrap()
+    }
+}
+
+impl fmt::Display for Io {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TwoWorkers => "two workers",
+            Self::OneThread => "one thread",
+        })
+    }
+}
+
+/// From one poll to the next, on a lane that is in use but does next to nothing.
+const TICK: Duration = Duration::from_millis(10);
+
+/// After so long the watch has slowed down on a lane that is quiet.
+const QUIET: Duration = Duration::from_millis(1_200);
+
+/// The CPU time of the process, while the lane is in use and while it is quiet.
+pub fn idle(io: Io, watched: Watched, measured: Duration) -> Sample {
+    let io = io.runtime();
+    let lane = watched.lane(io.handle());
+    let mut sample = Sample::default();
+    io.block_on(async {
+        lane.spawn_cpu(|| ()).await.unwrap();
+        let ticks = io.spawn(twolane::watch(async {
+            let mut ticks = tokio::time::interval(TICK);
+            loop {
+                ticks.tick().await;
+            }
+        }));
+        tokio::time::sleep(5 * TICK).await;
+        sample.put("in_use", "us/s", use_of_cores(measured).await);
+        ticks.abort();
+        tokio::time::sleep(QUIET).await;
+        sample.put("quiet", "us/s", use_of_cores(measured).await);
+    });
+    sample
+}
+
+/// In µs of CPU time a second.
+async fn use_of_cores(measured: Duration) -> f64 {
+    let (from, cpu) = (Instant::now(), cpu_time::of_process());
+    tokio::time::sleep(measured).await;
+    let (cpu, took) = (cpu_time::of_process() - cpu, from.elapsed());
+    cpu.as_secs_f64() / took.as_secs_f64() * 1e6
+}
+
+/// A slice as `io_tail` has it.
+pub fn echo(watched: Watched, work: Work, measured: Duration) -> Sample {
+    let io = EchoLane::start(cores());
+    let stream = client::connect(io.address()).unwrap();
+    let lane = Lane::twolane(io.handle(), watched.settings(), IN_FLIGHT * cores());
+    let load = Load::start(lane, work);
+
+    let schedule = Schedule::starting(Instant::now(), measured);
+    let client = thread::spawn(move || client::ask(stream, schedule));
+    sleep_until(schedule.warm);
+    let (from, before) = (Instant::now(), load.completed());
+    sleep_until(schedule.end);
+    let (jobs, took) = (load.completed() - before, from.elapsed());
+    let mut sample = client.join().unwrap().unwrap().sample();
+    load.stop();
+    sample.put("jobs_per_s", "1/s", jobs as f64 / took.as_secs_f64());
+    sample
+}
+
+pub fn offload(watched: Watched, less: u64) -> Sample {
+    let io = Io::TwoWorkers.runtime();
+    let lane = watched.lane(io.handle());
+    let handle = lane.handle();
+    let jobs = BATCH / less;
+    let task = io.spawn(async move {
+        let mut sample = Sample::default();
+        closures(&handle, jobs / 2).await;
+        let cpu = cpu_time::of_process();
+        put(&mut sample, "closure", closures(&handle, jobs).await, jobs);
+        let cpu = cpu_time::of_process() - cpu;
+        put(&mut sample, "closure_cpu", cpu, jobs);
+        put(&mut sample, "future", futures(&handle, jobs).await, jobs);
+        sample
+    });
+    io.block_on(task).unwrap()
+}
+
+fn put(sample: &mut Sample, metric: &'static str, took: Duration, each: u64) {
+    sample.put(metric, "ns", took.as_nanos() as f64 / each as f64);
+}
+
+async fn closures(lane: &twolane::Handle, jobs: u64) -> Duration {
+    let mut tasks = Vec::with_capacity(jobs as usize);
+    let start = Instant::now();
+    tasks.extend((0..jobs).map(|i| lane.spawn_cpu(move || black_box(i) + 1)));
+    for (i, task) in (0..).zip(tasks) {
+        assert_eq!(task.await.unwrap(), i + 1);
+    }
+    start.elapsed()
+}
+
+async fn futures(lane: &twolane::Handle, jobs: u64) -> Duration {
+    let mut tasks = Vec::with_capacity(jobs as usize);
+    let start = Instant::now();
+    tasks.extend((0..jobs).map(|i| lane.spawn(async move { black_box(i) + 1 })));
+    for (i, task) in (0..).zip(tasks) {
+        assert_eq!(task.await.unwrap(), i + 1);
+    }
+    start.elapsed()
+}
