@@ -149,7 +149,9 @@ fn end(dice: &mut Dice, cpu: CpuRuntime, io: &Runtime) {
 async fn is_whole(pool: &PgPool, backend: Backend) {
     let all = join_all((0..CONNECTIONS).map(|_| pool.acquire())).await;
     let all: Vec<_> = all.into_iter().map(Result::unwrap).collect();
-    assert_eq!((pool.size(), pool.num_idle()), (CONNECTIONS, 0));
+    // Not `num_idle`: sqlx counts a connection on after another thread may have taken it, so
+    // for a moment the number is below zero.
+    assert_eq!(pool.size(), CONNECTIONS);
     drop(all);
     // They go back by tasks, and the server ends those that the pool has closed when it
     // reads so.
