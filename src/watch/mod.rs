@@ -11,7 +11,7 @@
 //!                     its own time > threshold          -> a report      (`detect.rs`)
 //! ```
 //!
-//! A thread on the I/O lane does no more than two stores for each poll. The watch's own
+//! A thread on the I/O lane does no more than a few stores for each poll. The watch's own
 //! thread does the rest: so it reports a stall while it lasts, by name. Names come from
 //! [`watch`], [`WatchLayer`], [`SpanWatch`], and from what this crate runs on the I/O lane.
 //!

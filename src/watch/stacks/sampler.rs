@@ -5,17 +5,16 @@
 //! of that thread, it writes the thread's registers and the innermost [`STACK`] bytes of
 //! its stack to a ring buffer. The thread gets no signal, takes no lock and runs none of
 //! our code, and a thread that sleeps gives no sample. Once the time is over the watcher
-//! copies the samples and closes the event. While it is sampled the thread computes 1 to
-//! 3 % less.
+//! copies the samples and closes the event.
 //!
 //! [`Samples::resolve`] does the slow part. It may run on any thread but one of the I/O
 //! lane, since it reads the program's file. It unwinds the samples by `.eh_frame`, which
 //! Rust's compiler writes for every function, with frame pointers and without, and names
 //! the functions by the symbol table, and by DWARF where the program has it. It keeps
 //! nothing: the next call sees the libraries that are loaded then, and between two stalls
-//! nothing of this is in memory. It takes 2 ms for a program without debug information,
-//! 0.1 s for one of 18 MB with line tables, and up to 1.3 s and 30 MB where the program
-//! was compiled without optimization, and so this code as well. Without line tables a
+//! nothing of this is in memory. It takes longer the more debug information the program
+//! has, and longest where it was compiled without optimization, and so this code as well.
+//! Without line tables a
 //! function that was inlined is not named: `debug = "line-tables-only"` in the profile
 //! names it.
 //!
