@@ -4,8 +4,9 @@
 //! the threshold: the time for which it computed, and the time for which it waited. That
 //! leaves out the time for which the thread was ready and had no core
 //! (`/proc/self/task/*/schedstat`): another process had it, or the cgroup was throttled.
-//! And of what lies between two looks, at most 20 ms count as waited: if a look comes later,
-//! the watch had no core itself, or the whole process was stopped.
+//! And what lies between two looks counts as waited only if the second one came in time. If
+//! it is late, the watch had no core itself, and neither had, perhaps, the thread that is
+//! waited for.
 //!
 //! So a poll may be found late or, on a machine that is full, not at all. It is not found
 //! if it is short.
@@ -15,11 +16,22 @@ use std::time::{Duration, Instant};
 use crate::os::thread_state::{Doing, Times};
 use crate::watch::stall::Cause;
 
-/// From one look to the next. What counts of a gap that is longer.
+/// From one look to the next.
 pub(super) const PACE: Duration = Duration::from_millis(20);
 
 /// From one look to the next, once two looks have found the same poll.
 pub(super) const CLOSE_PACE: Duration = Duration::from_millis(10);
+
+/// A look that comes later than this after the one before was late.
+const LATE: Duration = Duration::from_millis(40);
+
+/// What counts as waited, of the time between two looks.
+pub(super) fn counts(between: Duration) -> Duration {
+    match between {
+        late if late > LATE => Duration::ZERO,
+        in_time => in_time.min(PACE),
+    }
+}
 
 /// What the kernel tells of the thread.
 pub(super) trait Kernel {
@@ -38,7 +50,7 @@ struct Poll {
     number: u64,
     since: Instant,
     looked: Instant,
-    /// The time between the looks, each of which counts as one pace at most.
+    /// The time between the looks, as far as it [`counts`].
     counted: Duration,
     before: Option<Times>,
     reported: bool,
@@ -80,7 +92,7 @@ impl Detector {
             });
             return None;
         };
-        poll.counted += (now - poll.looked).min(PACE);
+        poll.counted += counts(now - poll.looked);
         poll.looked = now;
         if poll.reported || now - poll.since < threshold {
             return None;
@@ -231,9 +243,9 @@ mod tests {
 
     /// The process was stopped for ten seconds, or its cgroup throttled.
     #[test]
-    fn a_late_look_counts_as_one() {
+    fn a_late_look_does_not_count() {
         let mut thread = Thread::that(1, 0, Doing::Waits(None));
-        assert_eq!(found(&mut thread, 10_000, &[Some(1), Some(1)]), []);
+        assert_eq!(found(&mut thread, 10_000, &[Some(1); 20]), []);
     }
 
     /// The watch itself has a core every 100 ms.

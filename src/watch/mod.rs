@@ -15,8 +15,8 @@
 //! thread does the rest: so it reports a stall while it lasts, by name. Names come from
 //! [`watch`], [`WatchLayer`], [`SpanWatch`], and from what this crate runs on the I/O lane.
 //!
-//! It also sends a probe to the I/O lane, twenty times a second. How long that waits until
-//! it is polled is the lane's *lag*. Where a probe was polled is a worker of the runtime;
+//! It also sends a probe to the I/O lane once a second, and more often while no worker
+//! parks. How long that waits until it is polled is the lane's *lag*. Where a probe was polled is a worker of the runtime;
 //! a worker that waits in a system call, other than to park, is stuck in code that the
 //! watch does not know. One that computes there is only suspected, while a probe waits
 //! (`thread.rs`). All of this is slower on a lane that is quiet (`watcher.rs`).

@@ -6,7 +6,8 @@
 //! - **A call.** A worker with nothing to do waits in few calls. If it waits in another
 //!   one for longer than the threshold, what it polls has made that call. (A thread in
 //!   `block_in_place` is no worker. Tokio counts how often each worker has parked: if none
-//!   of them has stood still, the call is on no worker.)
+//!   of them has stood still, but for those in polls that are watched, the call is on no
+//!   worker.)
 //! - **A suspicion.** A probe waits, and since its start the worker has computed for
 //!   longer than the threshold, and has entered and left no poll that is watched. It may
 //!   be one long poll, or many short ones. On a runtime with several workers, any worker
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Id;
 
-use super::detect::{Detector, Kernel, PACE, Stuck};
+use super::detect::{Detector, Kernel, Stuck, counts};
 use super::stall::{Cause, Stall};
 use crate::activity::{Activity, Kind, Record};
 use crate::os::thread_state::{Doing, ThreadFiles, Times};
@@ -55,6 +56,17 @@ pub(super) struct View {
     pub(super) lane: usize,
     /// Of each worker: how often it has parked and gone on. Odd while it is parked.
     pub(super) parks: Vec<u64>,
+    /// How many threads of the runtime are inside of polls that are watched.
+    pub(super) in_polls: usize,
+}
+
+impl View {
+    /// How many workers have neither parked nor gone on since these counts.
+    pub(super) fn have_stood_still(&self, before: &[u64]) -> usize {
+        let workers = before.iter().zip(&self.parks);
+        let still = workers.filter(|(before, now)| before == now && *now % 2 == 0);
+        still.count()
+    }
 }
 
 pub(super) struct Thread {
@@ -122,6 +134,20 @@ impl Thread {
     /// Whether one more look may tell that it is stuck.
     pub(super) fn is_suspect(&self) -> bool {
         self.detector.is_suspect() || self.suspicion.is_suspect() || self.call.is_some()
+    }
+
+    pub(super) fn has_probed_since(&self, oldest: Option<u64>) -> bool {
+        let probe = self.record.last_probe();
+        probe.is_some_and(|probe| Some(probe) >= oldest)
+    }
+
+    /// Whether a thread of this runtime is inside of a poll that is watched, or a worker
+    /// inside of a span.
+    pub(super) fn is_in_poll(&self, runtime: Id, is_worker: bool) -> bool {
+        let is_poll = |kind| kind == Kind::Io || kind == Kind::Span && is_worker;
+        let activity = self.record.read();
+        activity.is_some_and(|activity| is_poll(activity.kind))
+            && self.record.runtime() == Some(runtime)
     }
 
     pub(super) fn look(&mut self, view: &View, is_worker: bool) -> Option<Found> {
@@ -228,15 +254,14 @@ impl Thread {
             });
             return None;
         };
-        // If each worker has parked, or gone on, this thread is none of them: it has called
-        // `block_in_place`.
-        let mut workers = call.parks.iter().zip(&view.parks);
-        if !workers.any(|(before, now)| before == now && now % 2 == 0) {
+        // If each worker has parked, or gone on, or is in a poll that is watched, this thread
+        // is none of them: it has called `block_in_place`.
+        if view.have_stood_still(&call.parks) <= view.in_polls {
             self.call = None;
             self.rests = Some(slices);
             return None;
         }
-        call.counted += (view.now - call.looked).min(PACE);
+        call.counted += counts(view.now - call.looked);
         call.looked = view.now;
         if call.counted < view.threshold {
             return None;

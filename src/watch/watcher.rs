@@ -2,9 +2,9 @@
 //! probes, and reports.
 //!
 //! To wake up is what a look costs: some 20 µs of CPU time. So the looks come close
-//! together only while a thread is seen in one and the same poll. And both looks and probes
-//! are rare on a quiet lane, one whose threads have seldom woken for a second. The next
-//! poll that has a name wakes the watch.
+//! together only while a thread is seen in one and the same poll. And they are rare on a
+//! quiet lane, one whose threads have seldom woken for a second. The next poll that has a
+//! name wakes the watch.
 
 use std::collections::HashMap;
 use std::io;
@@ -31,15 +31,18 @@ use crate::panics;
 use crate::site::Site;
 use crate::trace::{self, Origin};
 
-/// From one probe to the next.
-const PROBES: Duration = Duration::from_millis(50);
+/// From one probe to the next. They are rare, since each wakes a worker: twenty a second made
+/// the slowest requests of a lane in use slower still.
+const PROBES: Duration = Duration::from_secs(1);
+
+/// The same, while no worker parks: it may be stuck, and is awake anyway.
+const CLOSE_PROBES: Duration = Duration::from_millis(50);
 
 /// After so long without anything to do, the lane counts as quiet.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// [`PACE`] and [`PROBES`], while the lane is quiet.
+/// [`PACE`], while the lane is quiet.
 const QUIET_PACE: Duration = Duration::from_millis(100);
-const QUIET_PROBES: Duration = Duration::from_secs(1);
 
 /// From one look at the system calls of threads in code that is not watched to the next.
 const CALLS: Duration = Duration::from_millis(50);
@@ -62,6 +65,7 @@ pub(crate) fn start(lane: &Arc<Lane>, watch: Watch) -> io::Result<()> {
         probe: None,
         probes: 0,
         probed: None,
+        parks: Vec::new(),
         looked_at_calls: None,
         used: Instant::now(),
     };
@@ -89,6 +93,8 @@ struct Watcher {
     probe: Option<Probe>,
     probes: u64,
     probed: Option<Instant>,
+    /// Of each worker, at the last look.
+    parks: Vec<u64>,
     looked_at_calls: Option<Instant>,
     /// When a look last found that the lane was in use.
     used: Instant,
@@ -156,6 +162,7 @@ impl Watcher {
 
     fn look(&mut self, now: Instant) -> Vec<Found> {
         let mut stalls = Vec::new();
+        let oldest = self.oldest_probe_of_a_worker();
         let is_due = |then: Option<Instant>, every| then.is_none_or(|then| now - then >= every);
         let view = View {
             now,
@@ -167,24 +174,20 @@ impl Watcher {
             runtime: self.io.id(),
             lane: self.lane.as_ptr() as usize,
             parks: self.parks(),
+            in_polls: self.threads_in_polls(oldest),
         };
         if view.is_call_due {
             self.looked_at_calls = Some(now);
         }
-        let oldest = self.oldest_probe_of_a_worker();
         for thread in self.threads.values_mut() {
-            let probe = thread.record.last_probe();
-            let is_worker = probe.is_some_and(|probe| Some(probe) >= oldest);
-            stalls.extend(thread.look(&view, is_worker));
+            stalls.extend(thread.look(&view, thread.has_probed_since(oldest)));
             if thread.was_used {
                 self.used = now;
             }
         }
-        let probes = if self.is_quiet() {
-            QUIET_PROBES
-        } else {
-            PROBES
-        };
+        let is_still = view.parks == self.parks && view.have_stood_still(&self.parks) > 0;
+        self.parks = view.parks;
+        let probes = if is_still { CLOSE_PROBES } else { PROBES };
         if is_due(self.probed, probes) {
             self.probed = Some(now);
             self.probe();
@@ -203,6 +206,12 @@ impl Watcher {
         probes.sort_unstable_by(|one, other| other.cmp(one));
         probes.truncate(self.io.metrics().num_workers());
         probes.last().copied()
+    }
+
+    fn threads_in_polls(&self, oldest: Option<u64>) -> usize {
+        let is_in_poll =
+            |thread: &&Thread| thread.is_in_poll(self.io.id(), thread.has_probed_since(oldest));
+        self.threads.values().filter(is_in_poll).count()
     }
 
     /// Whether the runtime has one worker, which is a thread of its own.

@@ -1,20 +1,23 @@
 //! What may take as long as it likes is not told.
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 
-use crate::setting::{lane, see_spans, two_probes, watched};
-use crate::support::time_limit;
 use tokio::task::{block_in_place, spawn_blocking};
-use twolane::{Backend, Watch, watch};
+use twolane::{Backend, Handle, Watch, watch};
+
+use crate::setting::{Watched, lane, see_spans, two_probes, watched};
+use crate::support::time_limit;
 
 /// All names that are told, but for suspicions.
-fn told(watched: &crate::setting::Watched) -> Vec<Option<String>> {
+fn told(watched: &Watched) -> Vec<Option<String>> {
     let stalls = watched.stalls.try_iter().filter(twolane::Stall::is_certain);
     let names = stalls.map(|stall| stall.culprit().map(str::to_owned));
     names.collect()
 }
 
-fn names(names: [&str; 2]) -> Vec<Option<String>> {
+fn names<const N: usize>(names: [&str; N]) -> Vec<Option<String>> {
     names.map(|name| Some(name.to_owned())).into()
 }
 
@@ -54,38 +57,64 @@ fn block_in_place_inside_of_a_future_that_is_watched_is_told() {
     assert_eq!(stall.culprit(), Some("in place"));
 }
 
+/// A task that blocks in `block_in_place`, in code that is not watched.
+#[cfg(target_os = "linux")]
+struct InPlace {
+    task: tokio::task::JoinHandle<()>,
+    end: std::os::unix::net::UnixStream,
+}
+
+#[cfg(target_os = "linux")]
+impl InPlace {
+    /// Its thread is a worker that the watch knows, until it calls `block_in_place`.
+    /// Returns once it has done so, and `then` has returned there.
+    fn begin(watched: &Watched, then: impl FnOnce(&Handle) + Send + 'static) -> Self {
+        use std::io::Read;
+        use std::os::unix::net::UnixStream;
+
+        let (mut reader, end) = UnixStream::pair().unwrap();
+        let (begin, has_begun) = mpsc::channel();
+        let cpu = watched.cpu.handle();
+        let task = watched.io.spawn(async move {
+            two_probes(&cpu).await;
+            block_in_place(|| {
+                then(&cpu);
+                begin.send(()).unwrap();
+                reader.read_exact(&mut [0]).unwrap();
+            });
+        });
+        has_begun.recv().unwrap();
+        Self { task, end }
+    }
+
+    fn end(mut self, watched: &Watched) {
+        use std::io::Write;
+
+        self.end.write_all(&[1]).unwrap();
+        watched.io.block_on(self.task).unwrap();
+    }
+}
+
 /// A worker that calls `block_in_place` gives its place to another thread. What it does
 /// then keeps no task from its worker.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_thread_that_was_a_worker_may_block() {
-    use std::io::{Read, Write};
-
     let _limit = time_limit();
     let watched = watched(Backend::Rayon, Some(1));
-    let (mut reader, mut writer) = std::io::pipe().unwrap();
-    let (begin, has_begun) = mpsc::channel();
-    let cpu = watched.cpu.handle();
-    let task = watched.io.spawn(async move {
-        // It is a worker that the watch knows.
-        two_probes(&cpu).await;
+    let in_place = InPlace::begin(&watched, |cpu| {
         let (probed, wait) = mpsc::channel();
+        let cpu = cpu.clone();
         drop(tokio::spawn(async move {
             two_probes(&cpu).await;
             probed.send(()).unwrap();
         }));
-        block_in_place(|| {
-            // Another thread is the worker now, and has run a probe.
-            wait.recv().unwrap();
-            begin.send(()).unwrap();
-            reader.read_exact(&mut [0]).unwrap();
-        });
+        // Another thread is the worker now, and has run a probe.
+        wait.recv().unwrap();
     });
-    has_begun.recv().unwrap();
     watched.stall_as("one");
     watched.stall_as("two");
-    writer.write_all(&[1]).unwrap();
-    watched.io.block_on(task).unwrap();
+    in_place.end(&watched);
     assert_eq!(told(&watched), names(["one", "two"]));
 }
 
@@ -93,26 +122,43 @@ fn a_thread_that_was_a_worker_may_block() {
 #[cfg(target_os = "linux")]
 #[test]
 fn block_in_place_in_code_that_is_not_watched_is_not_told() {
-    use std::io::{Read, Write};
-
     let _limit = time_limit();
     let watched = watched(Backend::Rayon, Some(4));
-    let (mut reader, mut writer) = std::io::pipe().unwrap();
-    let (begin, has_begun) = mpsc::channel();
-    let cpu = watched.cpu.handle();
-    let task = watched.io.spawn(async move {
-        two_probes(&cpu).await;
-        block_in_place(|| {
-            begin.send(()).unwrap();
-            reader.read_exact(&mut [0]).unwrap();
-        });
-    });
-    has_begun.recv().unwrap();
+    let in_place = InPlace::begin(&watched, |_| ());
     watched.stall_as("one");
     watched.stall_as("two");
-    writer.write_all(&[1]).unwrap();
-    watched.io.block_on(task).unwrap();
+    in_place.end(&watched);
     assert_eq!(told(&watched), names(["one", "two"]));
+}
+
+/// A worker that does stand still meanwhile is in a poll that has a name.
+#[cfg(target_os = "linux")]
+#[test]
+fn block_in_place_beside_a_stall_is_not_told() {
+    let _limit = time_limit();
+    let watched = watched(Backend::Rayon, Some(4));
+    let (begin, has_begun) = mpsc::channel();
+    let let_go = Arc::new(AtomicBool::new(false));
+    let wait = let_go.clone();
+    let stall = async move {
+        begin.send(()).unwrap();
+        while !wait.load(SeqCst) {}
+    };
+    let stall = watched.io.spawn(watch(stall).named("beside"));
+    has_begun.recv().unwrap();
+    // Else it would end the next one, which ends once any stall is told.
+    while !watched.told.load(SeqCst) {
+        thread::yield_now();
+    }
+    let in_place = InPlace::begin(&watched, |_| ());
+    // Each of them takes some looks.
+    for name in ["one", "two", "three"] {
+        watched.stall_as(name);
+    }
+    let_go.store(true, SeqCst);
+    in_place.end(&watched);
+    watched.io.block_on(stall).unwrap();
+    assert_eq!(told(&watched), names(["beside", "one", "two", "three"]));
 }
 
 /// Two lanes have one I/O runtime.
@@ -121,14 +167,20 @@ fn a_job_of_another_lane_is_not_told() {
     let _limit = time_limit();
     let theirs = watched(Backend::Rayon, Some(2));
     let (send, stalls) = mpsc::channel();
-    let watch = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
-    let own = lane(Backend::Rayon, &theirs.io, watch);
+    let has_told = Arc::new(AtomicBool::new(false));
+    let tells = has_told.clone();
+    let watch_own = Watch::new().on_stall(move |stall| {
+        tells.store(true, SeqCst);
+        drop(send.send(stall.clone()));
+    });
+    let own = lane(Backend::Rayon, &theirs.io, watch_own);
     let compute = theirs.compute();
     let job = theirs.cpu.spawn(async move { compute() });
     job.wait().unwrap();
     assert_eq!(theirs.cpu.metrics().cpu_stalls, 1);
     // It sees what both share.
-    theirs.stall_as("shared");
+    let shared = async move { while !has_told.load(SeqCst) {} };
+    theirs.spawn_and_wait(watch(shared).named("shared"));
     let told = stalls.recv().unwrap();
     assert_eq!(told.culprit(), Some("shared"));
     assert_eq!(own.metrics().cpu_stalls, 0);
