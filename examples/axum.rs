@@ -152,8 +152,11 @@ pub async fn serve(
     // 2. The CPU lane stops. A job that has not started never runs, and a running one
     //    ends at its next checkpoint: their handlers answer 503.
     let left = cpu.shutdown_timeout(JOBS).await;
-    if left > 0 {
-        eprintln!("{left} jobs still run, and their requests get no answer");
+    if !left.is_empty() {
+        eprintln!(
+            "{} jobs still run, and their requests get no answer ({} threads)",
+            left.jobs, left.threads
+        );
     }
     // 3. The server sends those answers.
     if drained.is_err() {

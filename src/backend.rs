@@ -12,7 +12,6 @@
 /// | a socket opened directly, a Tokio timer, `spawn_blocking` | the I/O lane's | the same; inside `in_cpu_context` a socket panics, and the others are the CPU runtime's |
 /// | `Runtime::block_on`, `Handle::block_on` inside a closure | works, and keeps the thread | **panics**: *"Cannot start a runtime from within a runtime"*; `block_in_place` around it works |
 /// | `block_in_place` | runs the closure, and keeps the thread | inside `in_cpu_context` Tokio adds a thread for the other jobs, for up to four at once; elsewhere it takes that thread from the I/O runtime |
-/// | Tokio's cooperative budget | none: a future that is always ready does not yield by itself, and does not notice its cancel | 128 operations for each step of a future; none for closures |
 /// | `tokio::task::yield_now` | yields to the queued jobs | yields until the thread has nothing else to do, or for eight steps: use [`yield_now`](crate::yield_now) |
 /// | `tokio::task::id()` | none | that of the Tokio task that runs this step |
 /// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |
@@ -34,7 +33,7 @@ pub enum Backend {
     /// A dedicated Tokio runtime with timers and without an I/O driver.
     ///
     /// For engines whose futures call `tokio::spawn` on CPU-heavy parts of themselves,
-    /// such as DataFusion: wrap these futures in
+    /// such as Ballista: wrap these futures in
     /// [`in_cpu_context`](crate::in_cpu_context).
     Runtime,
 }

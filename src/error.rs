@@ -108,8 +108,20 @@ impl From<JoinError> for io::Error {
 }
 
 impl JoinError {
-    pub(crate) fn panicked(payload: PanicPayload) -> Self {
-        Self(Kind::Panicked(Box::new(payload)))
+    /// How a job ended that unwound with this payload.
+    pub(crate) fn of_unwinding(payload: PanicPayload) -> Self {
+        // `resume_unwind` of another job's error.
+        payload
+            .try_into::<Self>()
+            .unwrap_or_else(|payload| Self(Kind::Panicked(Box::new(payload))))
+    }
+
+    /// Why the job was closed, if it did not panic.
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+        match self.0 {
+            Kind::Panicked(_) => None,
+            Kind::Closed(cause) => Some(cause),
+        }
     }
 
     fn is(&self, cause: CloseReason) -> bool {
@@ -322,9 +334,45 @@ impl JoinError {
     /// assert!(err.try_into_panic().unwrap_err().is_shutdown());
     /// ```
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
+        self.try_into_payload().map(PanicPayload::into_inner)
+    }
+
+    pub(crate) fn try_into_payload(self) -> Result<PanicPayload, Self> {
         match self.0 {
-            Kind::Panicked(payload) => Ok(payload.into_inner()),
+            Kind::Panicked(payload) => Ok(*payload),
             closed => Err(Self(closed)),
+        }
+    }
+
+    /// Ends the calling job as this one ended.
+    ///
+    /// For an adapter that awaits a job in a place where it can return no error. It unwinds:
+    /// with the payload of the job's panic, or with this error. No panic hook runs, so nothing
+    /// is printed. A job that unwinds with an error of a job ends as that one did: if the lane
+    /// was shut down, it is [`is_shutdown`](Self::is_shutdown) and not
+    /// [`is_panic`](Self::is_panic). That holds if tasks of Tokio are in between that resume the
+    /// panics of what they await.
+    ///
+    /// # Panics
+    ///
+    /// Always: it unwinds, and a program that is built with `panic = "abort"` ends.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// # let other = twolane::CpuRuntime::new().unwrap();
+    /// # other.shutdown().wait();
+    /// let part = other.spawn_cpu(|| 42); // of a lane that was shut down
+    /// let job = cpu.spawn(async { part.await.unwrap_or_else(|error| error.resume_unwind()) });
+    /// assert!(job.wait().unwrap_err().is_shutdown());
+    /// ```
+    pub fn resume_unwind(self) -> ! {
+        match self.try_into_panic() {
+            Ok(payload) => std::panic::resume_unwind(payload),
+            Err(error) => std::panic::resume_unwind(Box::new(error)),
         }
     }
 }

@@ -77,12 +77,13 @@
 //! - The [counters](Metrics) balance: each submitted job is there, or has ended in
 //!   one way.
 //! - Awaiting what is ready spends Tokio's [cooperative budget](tokio::task::coop), as
-//!   Tokio's own types do.
+//!   Tokio's own types do. Each poll of a future on the lane has that budget.
 //! - A panic reaches the awaiter with its payload, and goes no further.
 //! - A body or stream that is cut short is an error, never an end.
-//! - No task hangs at a shutdown, in any form and from anywhere, and `shutdown_timeout`
-//!   bounds the wait for running jobs. A job that never runs reports the reason through its `Task`, or logs a warning if it was detached. The table is
-//!   at [`CpuRuntime`].
+//! - No task hangs at a shutdown, in any form and from anywhere. `shutdown_timeout`
+//!   bounds the wait for what runs, and counts the jobs and threads that are left. A job
+//!   that never runs reports the reason through its `Task`, or logs a warning if it was
+//!   detached. The table is at [`CpuRuntime`].
 //! - On Linux the I/O lane gets a core when it wants one, while all of them compute
 //!   ([`Builder::nice`]). Under a CPU quota the lane leaves a part of the quota to the
 //!   I/O lane ([`Builder::throttle_to_quota`]).
@@ -163,6 +164,7 @@ mod os;
 mod panics;
 mod pool;
 mod priority;
+mod remaining;
 mod runtime;
 mod shard;
 mod site;
@@ -200,6 +202,7 @@ pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
 pub use io_lane::IoLaneState;
 pub use os::sizing::default_threads;
 pub use priority::Priority;
+pub use remaining::Remaining;
 pub use runtime::{Builder, CpuRuntime, Shutdown};
 pub use stream::{
     Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, TryBuffered,

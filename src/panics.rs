@@ -89,6 +89,12 @@ impl PanicPayload {
             .to_owned()
     }
 
+    /// The payload itself, if it has this type.
+    pub(crate) fn try_into<T: 'static>(self) -> Result<T, Self> {
+        let payload = self.into_inner().downcast::<T>();
+        payload.map(|payload| *payload).map_err(Self::new)
+    }
+
     pub(crate) fn into_inner(self) -> Box<dyn Any + Send> {
         self.take()
             .expect("only `into_inner`, which consumes, and `drop` take the payload")

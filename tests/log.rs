@@ -128,7 +128,7 @@ fn a_panic_that_no_task_will_carry() {
         let read = cpu.spawn_cpu(|| panic!("read")).wait();
         assert!(read.unwrap_err().is_panic());
         assert!(log.is_silent());
-        assert_eq!(cpu.shutdown().wait(), 0);
+        assert!(cpu.shutdown().wait().is_empty());
     }
 }
 
@@ -205,7 +205,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
             .buffered(WINDOW);
         assert!(block_on(read.next()).unwrap().unwrap_err().is_panic());
         drop(read);
-        assert_eq!(cpu.shutdown().wait(), 0);
+        assert!(cpu.shutdown().wait().is_empty());
         assert!(log.is_silent());
     }
 }
@@ -281,7 +281,7 @@ fn detached_jobs_that_a_shutdown_drops() {
         let_go.send(()).unwrap();
         let_low_go.send(()).unwrap();
         low_stuck.wait().unwrap();
-        assert_eq!(over.wait(), 0);
+        assert!(over.wait().is_empty());
         assert!(log.is_silent(), "{backend:?}");
     }
 }
@@ -299,7 +299,7 @@ fn jobs_that_are_detached_when_it_is_too_late() {
         let over = cpu.shutdown();
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
-        assert_eq!(over.wait(), 0);
+        assert!(over.wait().is_empty());
         assert!(log.is_silent());
         queued.detach();
         assert!(log.next().contains("jobs=1 "));

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use twolane::Metrics;
 
+use super::kinds::Kind;
 use super::ledger::{End, Entry, Ledger, Record, Seen};
 use super::plan::PRIORITIES;
 
@@ -28,6 +29,13 @@ pub fn all(ledger: &Ledger) {
     }
 }
 
+/// Whether it may have run to its end and have no output all the same: a job with Tokio
+/// tasks on the lane, which closed in the meantime.
+fn may_be_cut_short(ledger: &Ledger, record: &Record) -> bool {
+    let has_parts = record.what().kind == Kind::TokioSpawn && !ledger.plan.on_rayon();
+    has_parts && ledger.lane_may_close() && record.end() == End::Output
+}
+
 /// Each of these is true of a job, whatever happened.
 fn what_is_wrong(ledger: &Ledger, record: &Record) -> Vec<&'static str> {
     let what = record.what();
@@ -37,7 +45,8 @@ fn what_is_wrong(ledger: &Ledger, record: &Record) -> Vec<&'static str> {
     let endings = &ledger.endings;
     let is_closure = !what.kind.is_future();
     // For what it says if the job has no output and never will have.
-    let has_no_end = end == End::None && !(is_closure && has_started);
+    let has_no_end =
+        (end == End::None && !(is_closure && has_started)) || may_be_cut_short(ledger, record);
     let claims = match seen {
         Seen::Nothing => (false, "without an answer"),
         Seen::Wrong => (false, "an answer that can't be"),
@@ -90,9 +99,9 @@ fn what_is_wrong(ledger: &Ledger, record: &Record) -> Vec<&'static str> {
 #[derive(Debug, Default)]
 struct Own {
     calls: u64,
-    completed: u64,
     panicked: u64,
     /// At least, at most.
+    completed: (u64, u64),
     rejected: (u64, u64),
     cancelled: (u64, u64),
     expired: (u64, u64),
@@ -121,18 +130,21 @@ impl Own {
         let (entry, seen) = (record.entry(), record.seen());
         self.calls += 1;
         // A job that ran to its end is counted by that, with or without an awaiter.
-        self.completed += one(record.end() == End::Output);
+        let has_output = record.end() == End::Output;
+        let is_told = !matches!(seen, Seen::Dropped | Seen::Detached);
+        let is_in_doubt = seen != Seen::Output && may_be_cut_short(ledger, record);
+        self.completed.0 += one(has_output && !is_in_doubt);
+        self.completed.1 += one(has_output && !(is_in_doubt && is_told));
         self.panicked += one(record.end() == End::Panic);
         let is_refused = entry == Entry::Refused || matches!(seen, Seen::QueueFull | Seen::IoGone);
         self.rejected.0 += one(is_refused);
         self.rejected.1 += one(is_refused || entry == Entry::RefusedOrClosed);
         // What the lane closed: an awaiter gets the reason. Without an awaiter only the
         // possible reasons are known.
-        if is_refused || record.end() != End::None {
+        if is_refused || !(record.end() == End::None || is_in_doubt) {
             return;
         }
         let is_taken = entry == Entry::Taken;
-        let is_told = !matches!(seen, Seen::Dropped | Seen::Detached);
         let bounds = |of: Seen, may_be: bool| {
             let is_it = seen == of;
             (
@@ -189,7 +201,7 @@ fn counters(ledger: &Ledger, level: usize) {
             submitted + rejected == own.calls,
             "miss a call, or have one more",
         ),
-        (completed == own.completed, "have other outputs"),
+        (within(completed, own.completed), "have other outputs"),
         (panicked == own.panicked, "have other panics"),
         (within(rejected, own.rejected), "have other refusals"),
         (within(cancelled, own.cancelled), "have other cancels"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::poll;
 use tokio::runtime::Runtime;
-use twolane::{CpuRuntime, Shutdown};
+use twolane::{CpuRuntime, Remaining, Shutdown};
 
 use super::kinds::Kind;
 use super::ledger::{Aside, Ledger, What};
@@ -216,11 +216,11 @@ impl Drop for OfRound {
     }
 }
 
-fn check(form: Form, left: usize, ledger: &Ledger) {
+fn check(form: Form, left: Remaining, ledger: &Ledger) {
     let running = ledger.running_closures.load(SeqCst);
-    if form == Form::Shutdown && (left, running) != (0, 0) {
+    if form == Form::Shutdown && (!left.is_empty() || running > 0) {
         ledger.fail(format!(
-            "a shutdown was over with {left} jobs left, and {running} closures running"
+            "a shutdown was over with {left:?}, and {running} closures running"
         ));
     }
 }

@@ -57,8 +57,8 @@ pub fn run(soak: &Soak, number: u64) -> (Tally, Vec<String>) {
     });
     if let Some(cpu) = owner {
         let left = soak.io.block_on(cpu.shutdown());
-        if left != 0 {
-            ledger.fail(format!("after the shutdown {left} jobs were left"));
+        if !left.is_empty() {
+            ledger.fail(format!("after the shutdown this was left: {left:?}"));
         }
         ledger.endings.set_over();
         check::all(&ledger);

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
+use crate::error::JoinError;
 use crate::panics::PanicPayload;
 
 /// The error of a bridge whose pump stopped before the stream ended.
@@ -38,13 +39,20 @@ pub struct BridgeError {
 pub(crate) enum LostReason {
     Refused(Arc<str>),
     Stopped,
+    /// The text of the error of a job that the stream awaited.
+    Unwound(Arc<str>),
     /// The text, and the payload, which the first caller takes.
     Panicked(Arc<str>, Arc<PanicPayload>),
 }
 
 impl LostReason {
-    pub(crate) fn panicked(payload: PanicPayload) -> Self {
-        Self::Panicked(payload.text().into(), Arc::new(payload))
+    /// Why a stream ended that unwound with this payload.
+    pub(crate) fn of_unwinding(payload: PanicPayload) -> Self {
+        match JoinError::of_unwinding(payload).try_into_payload() {
+            Ok(payload) => Self::Panicked(payload.text().into(), Arc::new(payload)),
+            // `JoinError::resume_unwind` in the stream.
+            Err(error) => Self::Unwound(error.to_string().into()),
+        }
     }
 }
 
@@ -128,6 +136,7 @@ impl fmt::Display for BridgeError {
         match cause {
             LostReason::Refused(reason) => write!(f, "it was never begun, since {reason}"),
             LostReason::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
+            LostReason::Unwound(error) => f.write_str(error),
             LostReason::Panicked(text, _) => write!(f, "it panicked on the {lane} lane: {text}"),
         }
     }

@@ -9,6 +9,7 @@ use futures_core::Stream;
 use pin_project_lite::pin_project;
 
 use crate::lane::thread;
+use crate::task::slice;
 
 /// Lets a future that computes in tasks of its own keep them on the CPU lane.
 ///
@@ -30,7 +31,9 @@ use crate::lane::thread;
 /// inside the wrapper), and `inner` is dropped in the I/O lane's context.
 ///
 /// Tasks that are spawned so are Tokio's own: the lane's counters, limits, deadlines and
-/// cancellation do not see them. A shutdown drops them.
+/// cancellation do not see them. A shutdown drops them, and the task of a job that was
+/// polled here fails with [`is_shutdown`](crate::JoinError::is_shutdown) then, whatever
+/// the job makes of it.
 ///
 /// # Panics
 ///
@@ -69,6 +72,7 @@ pin_project! {
 /// Runs `poll` inside the context.
 fn enter<R>(mut poll: impl FnMut() -> R) -> R {
     let mut polled = None;
+    slice::set_in_cpu_context();
     let level = thread::own();
     let workers = level.as_ref().and_then(|level| level.workers());
     let entered = workers.is_some_and(|workers| workers.in_context(&mut || polled = Some(poll())));

@@ -11,6 +11,7 @@ use pin_project_lite::pin_project;
 use super::buffer::{Room, Writer};
 use super::error::LostReason;
 use crate::error::JoinError;
+use crate::lane::Level;
 use crate::panics;
 
 /// The pump yields after so many items. Otherwise a stream that is always ready, with a
@@ -24,6 +25,8 @@ pin_project! {
         stream: S,
         size: W,
         writer: Option<Writer<S::Item>>,
+        // The CPU lane, if the stream is polled there.
+        on_cpu: Option<Level>,
     }
 }
 
@@ -33,6 +36,15 @@ impl<S: Stream, W> Pump<S, W> {
             stream,
             size,
             writer: Some(writer),
+            on_cpu: None,
+        }
+    }
+
+    /// The same for a stream that is polled on the CPU lane.
+    pub(super) fn on_cpu(self, level: &Level) -> Self {
+        Self {
+            on_cpu: Some(level.clone()),
+            ..self
         }
     }
 
@@ -68,6 +80,10 @@ where
             });
             match next {
                 Ok(Poll::Pending) => return Poll::Pending,
+                // A lane that is closed drops its jobs and tasks. A stream that reads from
+                // them may then fail, or end like a complete one. The lane drops this pump
+                // as well, and the drop of the writer tells the reader.
+                _ if is_closed(this.on_cpu) => return Poll::Pending,
                 Ok(Poll::Ready(Some((size, item)))) => writer.send(item, size),
                 Ok(Poll::Ready(None)) => {
                     if let Some(writer) = this.writer.take() {
@@ -75,7 +91,7 @@ where
                     }
                 }
                 Err(payload) => {
-                    writer.lose(LostReason::panicked(payload));
+                    writer.lose(LostReason::of_unwinding(payload));
                     *this.writer = None;
                 }
             }
@@ -83,4 +99,10 @@ where
         cx.waker().wake_by_ref();
         Poll::Pending
     }
+}
+
+fn is_closed(on_cpu: &Option<Level>) -> bool {
+    on_cpu
+        .as_ref()
+        .is_some_and(|level| level.lane().is_closed())
 }

@@ -189,7 +189,7 @@ where
                     // it.
                     panics::report("a future on the I/O lane", &payload.text());
                 } else {
-                    let error = JoinError::panicked(payload);
+                    let error = JoinError::of_unwinding(payload);
                     self.job.completion.try_finish(Err(error));
                 }
                 Poll::Ready(())

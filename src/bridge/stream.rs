@@ -34,7 +34,7 @@ where
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
     let (writer, reader) = channel(level.held(), limit, "CPU", UNIT);
-    let pump = Pump::new(stream, size, writer);
+    let pump = Pump::new(stream, size, writer).on_cpu(level);
     match admission::try_submit(level, pump, FutureWork::new) {
         Ok(task) => task.detach(),
         Err(rejected) => {

@@ -199,6 +199,23 @@ impl Handle {
         self.level.lane().io.state()
     }
 
+    /// Returns whether the CPU lane was shut down, or is about to be: it takes no job any more.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let handle = cpu.handle();
+    /// assert!(!handle.is_closed());
+    /// cpu.shutdown().await;
+    /// assert!(handle.is_closed());
+    /// # }
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        self.level.lane().is_closed()
+    }
+
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
     ///
     /// A snapshot is cheap, and no other thread waits for it.

@@ -304,7 +304,7 @@ impl Handle {
             .is_some_and(|workers| workers.install(&mut run))
         {
             let result = result.expect("an installed closure runs once");
-            result.map_err(JoinError::panicked)
+            result.map_err(JoinError::of_unwinding)
         } else {
             Err(level.lane().reason_of_close().into())
         }

@@ -49,6 +49,7 @@ use super::{Lane, Level, thread};
 use crate::os::starter;
 use crate::panics;
 use crate::priority::Priority;
+use crate::remaining::Remaining;
 use crate::task::Run;
 use crate::trace;
 
@@ -66,11 +67,11 @@ pub(crate) enum Message {
     /// A lane thread has ended.
     ThreadEnded,
     /// Call this when the last lane thread has ended, or at the deadline if that comes
-    /// first. The argument is the number of jobs that still run.
+    /// first. The argument is what has not ended.
     Call(Option<Instant>, Callback),
 }
 
-pub(crate) type Callback = Box<dyn FnOnce(usize) + Send>;
+pub(crate) type Callback = Box<dyn FnOnce(Remaining) + Send>;
 
 struct Control {
     lane: Arc<Lane>,
@@ -174,7 +175,7 @@ impl Control {
             self.lane.report_lost();
         });
         for (_, call) in self.calls {
-            panics::run_hook(CALLED, || call(0));
+            panics::run_hook(CALLED, || call(Remaining::default()));
         }
         Lane::discard(closed);
     }
@@ -252,9 +253,9 @@ impl Control {
         if due.is_empty() {
             return;
         }
-        let running = usize::try_from(self.lane.running()).unwrap_or(usize::MAX);
+        let remaining = self.lane.remaining();
         for (_, call) in due {
-            panics::run_hook(CALLED, || call(running));
+            panics::run_hook(CALLED, || call(remaining));
         }
     }
 }

@@ -16,6 +16,9 @@
 //!   `Backend::Runtime` may be dropped before. The job has been suspended, so it is
 //!   registered.)
 //! - A worker looks at `closed` after it has suspended a job (`Job::suspend`, in `task/step.rs`).
+//! - `closed` is set before anything is dropped. So a future that has Tokio tasks on the
+//!   lane, and finds it open after its last step, has lost none of them. Otherwise it ends
+//!   as if it were suspended in that step (`Job::is_cut_short`, in `task/step.rs`).
 //! - A running closure cannot be stopped. Its task resolves when it returns.
 //!
 //! **Orderings.** `closed` is `SeqCst`, with a fence after the write and before the
@@ -47,6 +50,7 @@ use crate::os::nice;
 use crate::os::throttle::Throttle;
 use crate::panics;
 use crate::priority::Priority;
+use crate::remaining::Remaining;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Run};
 use control::Message;
@@ -142,6 +146,14 @@ impl Lane {
             .iter()
             .map(|level| level.counters.running())
             .sum()
+    }
+
+    /// What has not ended, of a lane that is closed.
+    fn remaining(&self) -> Remaining {
+        Remaining {
+            jobs: usize::try_from(self.running()).unwrap_or(usize::MAX),
+            threads: self.alive.load(SeqCst),
+        }
     }
 
     /// Whether any priority has a queue limit.

@@ -37,6 +37,7 @@ use super::stack;
 use crate::lane::control::Message;
 use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::panics;
+use crate::task::budget;
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -181,6 +182,7 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     // `tokio::spawn`) belongs to the I/O runtime.
     let io = lane.io.handle().clone();
     let _io = io.enter();
+    budget::enable(&io);
     lane_thread::join_level(level.clone(), Some(worker.index()));
     lane.settings.hooks.started();
     stack::mark_base();

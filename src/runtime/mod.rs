@@ -20,6 +20,7 @@ use crate::handle::Handle;
 use crate::lane::control::Message;
 use crate::lane::{Lane, Level, thread};
 use crate::priority::Priority;
+use crate::remaining::Remaining;
 pub use builder::Builder;
 
 /// Owns the CPU lane: a fixed set of threads for work that computes.
@@ -47,6 +48,7 @@ pub use builder::Builder;
 /// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
 /// | a wait for a permit ([`Handle::admit`]) | fails with `is_shutdown` at once | the same | the same |
 /// | a running future | runs until its next `.await` that has to wait, then as a suspended one | the same, counted if it is late | the same, not awaited |
+/// | a running future that was polled [`in_cpu_context`](crate::in_cpu_context) | the same; its task fails with `is_shutdown` also if it ends without such a wait | the same | the same |
 ///
 /// So await the tasks whose work matters, and then shut down. In a server the handlers
 /// hold the tasks. There the order is:
@@ -68,7 +70,12 @@ pub use builder::Builder;
 /// - Work of rayon or Tokio that jobs have started (`rayon::spawn`, `spawn_blocking`) is
 ///   awaited where those libraries await it. On
 ///   [`Backend::Runtime`](crate::Backend::Runtime), tasks that jobs have spawned inside
-///   [`in_cpu_context`](crate::in_cpu_context) are dropped.
+///   [`in_cpu_context`](crate::in_cpu_context) are dropped. A job that finds one of them
+///   gone returns, or panics with, an error of its own making. So its output after that
+///   does not count.
+/// - A stream that the lane reads (`stream_from_cpu`, `on_cpu`) breaks off with an error at
+///   the call of the shutdown. It may read from a job that the lane drops, whose channel then
+///   ends like a complete one.
 /// - Destructors of queued and suspended jobs run on a thread of the CPU lane, not on
 ///   the thread that shuts down. If a job is submitted at the very moment of the
 ///   shutdown, its submitter may drop it.
@@ -177,8 +184,8 @@ impl CpuRuntime {
     /// Stops admission at once, and returns a future that waits for at most `limit`.
     ///
     /// As [`shutdown`](Self::shutdown), but the future resolves after `limit` at the
-    /// latest, with the number of jobs that still run. The lane keeps the time itself: the
-    /// runtime that awaits needs no timer.
+    /// latest, with the numbers of jobs and threads that still run ([`Remaining`]). The lane
+    /// keeps the time itself: the runtime that awaits needs no timer.
     ///
     /// # Cancel safety
     ///
@@ -194,7 +201,7 @@ impl CpuRuntime {
     /// let (started, running) = tokio::sync::oneshot::channel();
     /// let stuck = cpu.spawn_cpu(move || { started.send(()).unwrap(); blocked.recv() });
     /// running.await.unwrap();
-    /// assert_eq!(cpu.shutdown_timeout(Duration::from_millis(10)).await, 1);
+    /// assert_eq!(cpu.shutdown_timeout(Duration::from_millis(10)).await.jobs, 1);
     /// drop(release);
     /// # }
     /// ```
@@ -224,8 +231,8 @@ impl CpuRuntime {
         let lane = self.handle.level().lane();
         lane.close();
         let (reply, left) = oneshot::channel();
-        // An error means that the control thread has ended: no job is left. The channel
-        // then drops `reply`, and the future resolves to 0.
+        // An error means that the control thread has ended: nothing is left. The
+        // channel then drops `reply`, and the future resolves to that.
         let call = Box::new(move |left| {
             let _ = reply.send(left);
         });
@@ -274,7 +281,7 @@ impl fmt::Debug for CpuRuntime {
 
 /// A future that waits for the end of a shutdown.
 ///
-/// It resolves to the number of jobs that still run. The number is 0 except for
+/// It resolves to what has not ended: nothing ([`Remaining::is_empty`]), except for
 /// [`CpuRuntime::shutdown_timeout`]. The shutdown goes on if the future is dropped.
 ///
 /// # Panics
@@ -286,7 +293,7 @@ impl fmt::Debug for CpuRuntime {
 /// The lane closed when this future was made. Dropping it loses nothing.
 #[must_use = "the lane has closed; await this to know when its last job has ended"]
 pub struct Shutdown {
-    left: oneshot::Receiver<usize>,
+    left: oneshot::Receiver<Remaining>,
     lane: Arc<Lane>,
 }
 
@@ -305,10 +312,10 @@ impl Shutdown {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert_eq!(cpu.shutdown().wait(), 0);
+    /// assert!(cpu.shutdown().wait().is_empty());
     /// ```
     #[track_caller]
-    pub fn wait(self) -> usize {
+    pub fn wait(self) -> Remaining {
         if thread::is_worker_of(&self.lane) {
             panic!(
                 "`Shutdown::wait` on a thread of the CPU lane that shuts down: it would wait \
@@ -320,11 +327,11 @@ impl Shutdown {
 }
 
 impl Future for Shutdown {
-    type Output = usize;
+    type Output = Remaining;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<usize> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Remaining> {
         match Pin::new(&mut self.left).poll(cx) {
-            Poll::Ready(left) => Poll::Ready(left.unwrap_or(0)),
+            Poll::Ready(left) => Poll::Ready(left.unwrap_or_default()),
             Poll::Pending => Poll::Pending,
         }
     }

@@ -191,6 +191,9 @@ where
             }
             match source.as_mut().poll_next(cx) {
                 Poll::Pending => return Read::Waits,
+                // It drops what the source may read from, and wakes the pump. The drop of
+                // the feed tells the consumer.
+                Poll::Ready(_) if self.level.lane().is_closed() => return Read::Waits,
                 Poll::Ready(None) => return Read::SourceEnded,
                 Poll::Ready(Some(input)) => {
                     room -= 1;
@@ -275,8 +278,9 @@ where
                 Ok(Read::Waits) => {}
                 Ok(Read::TurnIsOver) => again = true,
                 Ok(Read::SourceEnded) => feed.send(Message::End(total)),
+                Err(_) if feed.level.lane().is_closed() => {}
                 Err(payload) => {
-                    let failed = Piece::failed(total, JoinError::panicked(payload));
+                    let failed = Piece::failed(total, JoinError::of_unwinding(payload));
                     feed.send(Message::Pieces(vec![failed]));
                 }
             }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::task::coop;
 
 use super::runner::{End, Ran, Run};
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Shared};
@@ -66,7 +67,8 @@ where
     /// Spawns it. The caller has added it to the number of workers.
     pub(super) fn spawn(self, permit: Permit) {
         let shared = self.shared.clone();
-        shared.spawned(permit.spawn(self.run()));
+        // The closures of the stream's stages have no budget, as those of jobs have none.
+        shared.spawned(permit.spawn(coop::unconstrained(self.run())));
     }
 
     async fn run(mut self) {
@@ -93,7 +95,7 @@ where
             Ok(None) => drop(chunk),
             Err(payload) => {
                 self.shared.failed_at(chunk.first);
-                pieces.push(Piece::failed(chunk.first, JoinError::panicked(payload)));
+                pieces.push(Piece::failed(chunk.first, JoinError::of_unwinding(payload)));
             }
         }
         if let Err(unsent) = self.messages.send(Message::Pieces(pieces)) {
@@ -217,7 +219,7 @@ fn run_chunk<I, O>(
     piece.bytes = piece.bytes.saturating_add(bytes);
     let end = end.unwrap_or_else(|payload| {
         // Nothing comes after an error, not even the panic of the size function over it.
-        piece.failure = (!is_error).then(|| JoinError::panicked(payload));
+        piece.failure = (!is_error).then(|| JoinError::of_unwinding(payload));
         End::Panicked
     });
     if is_error || end == End::Panicked {

@@ -19,6 +19,7 @@
 //! [`Task`]: crate::Task
 
 mod abort_handle;
+pub(crate) mod budget;
 #[cfg(feature = "test-util")]
 mod clock_hold;
 pub(crate) mod completion;
@@ -143,11 +144,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Call once, on the thread that has closed the job.
     fn notify_closed(&self, cause: CloseReason, interest: JoinInterest, was_suspended: bool) {
-        self.scheduler.count(match cause {
-            CloseReason::Cancelled => Event::Cancelled,
-            CloseReason::Expired => Event::Expired,
-            _ => Event::Dropped,
-        });
+        self.scheduler.count(Event::of_close(cause));
         self.scheduler.count(if was_suspended {
             Event::ClosedSuspended
         } else {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use super::{QueuePermit, Run};
 use crate::activity::Entered;
+use crate::error::CloseReason;
 use crate::metrics::call_sites::{Sample, Stamp};
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
@@ -77,4 +78,14 @@ pub(crate) enum Event {
     /// Counted in addition to `Cancelled`, `Expired` or `Dropped`: where the job was.
     ClosedQueued,
     ClosedSuspended,
+}
+
+impl Event {
+    pub(crate) fn of_close(cause: CloseReason) -> Self {
+        match cause {
+            CloseReason::Cancelled => Self::Cancelled,
+            CloseReason::Expired => Self::Expired,
+            _ => Self::Dropped,
+        }
+    }
 }

@@ -43,22 +43,32 @@ const ONE_TICK: u32 = 4;
 struct Step {
     is_running: bool,
     yielded: bool,
+    /// The job was polled in the CPU lane's own context, in this step or before: Tokio
+    /// tasks that the lane drops may be part of it.
+    in_cpu_context: bool,
     /// The tick at which its slice began.
     slice_began: u32,
 }
 
 thread_local! {
     static STEP: Cell<Step> = const {
-        Cell::new(Step { is_running: false, yielded: false, slice_began: 0 })
+        Cell::new(Step {
+            is_running: false,
+            yielded: false,
+            in_cpu_context: false,
+            slice_began: 0,
+        })
     };
 }
 
 /// Marks this thread as running a job's step, until the returned guard is dropped.
-pub(crate) fn begin_step() -> impl Drop {
+/// `in_cpu_context`: whether the job was polled there in an earlier step.
+pub(crate) fn begin_step(in_cpu_context: bool) -> impl Drop {
     let was_running = runs_a_job();
     STEP.set(Step {
         is_running: true,
         yielded: false,
+        in_cpu_context,
         slice_began: ticks(),
     });
     on_drop(move || {
@@ -84,6 +94,20 @@ pub(crate) fn set_yielded() {
 /// Whether the step that has just ended on this thread yielded.
 pub(crate) fn yielded() -> bool {
     STEP.get().yielded
+}
+
+/// The step that runs on this thread, if any, polls in the CPU lane's own context.
+pub(crate) fn set_in_cpu_context() {
+    STEP.set(Step {
+        in_cpu_context: true,
+        ..STEP.get()
+    });
+}
+
+/// Whether the job of the step that runs on this thread, or has just ended, was polled
+/// in the CPU lane's own context.
+pub(crate) fn in_cpu_context() -> bool {
+    STEP.get().in_cpu_context
 }
 
 // Relaxed, here and below: the ticks order no other memory.

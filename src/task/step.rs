@@ -4,15 +4,13 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use tokio::task::coop;
-
 use super::completion::{Slot, wake};
 use super::state::{ToIdle, ToRunning};
 use super::work::{AsLink, Work};
 use super::{Cancel, Event, Job, RegistryKey, Run, Schedule, slice};
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::Stamp;
-use crate::panics::{catch, run_hook};
+use crate::panics::{catch, drop_quietly, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
 impl<W: Work, S: Schedule> Job<W, S> {
@@ -54,7 +52,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let step = {
             let permit = self.extras.permit();
             let _inherited = permit.map(|permit| self.scheduler.inherit_permit(permit));
-            let _step = slice::begin_step();
+            let _step = slice::begin_step(self.was_in_cpu_context());
             let deadline = self.extras.deadline();
             let _entered = self.scheduler.enter_step(W::IS_CLOSURE, deadline);
             catch(|| self.extras.in_scope(|| W::step(self, slot, &mut cx)))
@@ -65,10 +63,17 @@ impl<W: Work, S: Schedule> Job<W, S> {
         #[cfg(feature = "metrics")]
         self.scheduler.timings().end(begun);
         let output = match step {
-            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Pending) => {
+                self.note_cpu_context();
+                return Poll::Pending;
+            }
             Ok(Poll::Ready(output)) => Ok(output),
-            Err(payload) => Err(JoinError::panicked(payload)),
+            Err(payload) => Err(JoinError::of_unwinding(payload)),
         };
+        if self.is_cut_short() {
+            drop_quietly("the destructor of a late output", output);
+            return Poll::Pending;
+        }
         // Drop the captures before publishing the output, as Tokio does, so that an
         // awaiter never observes them alive.
         if let Some(work) = slot.take_work() {
@@ -77,21 +82,49 @@ impl<W: Work, S: Schedule> Job<W, S> {
         Poll::Ready(output)
     }
 
+    /// Whether the end of this step is no end of the job: it is a future that has Tokio
+    /// tasks on this lane, and the lane is closed. It drops them after that, so the
+    /// output may be no more than the error of a part that was dropped. The job is
+    /// closed like one that has to wait.
+    fn is_cut_short(&self) -> bool {
+        !W::IS_CLOSURE && slice::in_cpu_context() && self.scheduler.is_closed()
+    }
+
+    // Relaxed, as for the registry key: the job's state orders one runner after the other.
+    fn was_in_cpu_context(&self) -> bool {
+        let link = self.link.as_link();
+        link.is_some_and(|link| link.in_cpu_context.load(Relaxed))
+    }
+
+    fn note_cpu_context(&self) {
+        if slice::in_cpu_context() {
+            if let Some(link) = self.link.as_link() {
+                link.in_cpu_context.store(true, Relaxed);
+            }
+        }
+    }
+
     /// Puts the output into `slot`, which is the job's own slot, and publishes it.
     pub(super) fn finish(
         &self,
         mut slot: MutexGuard<'_, Slot<W::Output, W>>,
         output: Result<W::Output, JoinError>,
     ) {
-        let panicked = output.is_err();
+        let closed = output.as_ref().err().map(JoinError::close_reason);
+        let panicked = closed == Some(None);
         *slot = Slot::Output(output);
         drop(slot);
         // Count and release the permit first: an awaiter may rely on both.
-        self.scheduler.count_in_step(if panicked {
-            Event::Panicked
-        } else {
-            Event::Completed
-        });
+        match closed {
+            None => self.scheduler.count_in_step(Event::Completed),
+            Some(None) => self.scheduler.count_in_step(Event::Panicked),
+            // It ends as a job that it awaited: as if it were closed while it is suspended.
+            Some(Some(cause)) => {
+                self.scheduler.count_in_step(Event::Suspended);
+                self.scheduler.count(Event::of_close(cause));
+                self.scheduler.count(Event::ClosedSuspended);
+            }
+        }
         self.extras.release_permit();
         if panicked {
             // If no awaiter takes the panic, it is logged, inside the job's span. The
@@ -156,12 +189,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
             Poll::Pending => {
                 drop(slot);
                 self.enter_registry();
-                if !coop::has_budget_remaining() {
-                    // It has yielded. Tokio wakes it only when its worker has run out of
-                    // tasks: wake it now, so that it goes behind the jobs that are there.
-                    slice::set_yielded();
-                    waker.wake_by_ref();
-                }
                 let paused = self.suspend();
                 if let ToIdle::Discard { .. } = paused {
                     self.discard();

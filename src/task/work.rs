@@ -9,8 +9,8 @@ use futures_task::{WakerRef, waker_ref};
 use tokio::task::coop;
 
 use super::completion::Slot;
-use super::{Job, JobContext, Schedule};
-use crate::sync::AtomicUsize;
+use super::{Job, JobContext, Schedule, budget, slice};
+use crate::sync::{AtomicBool, AtomicUsize};
 
 /// The work of a job: a closure has one step, a future has one per poll.
 pub(crate) trait Work: Send + Sized + 'static {
@@ -102,7 +102,14 @@ where
         let Slot::Work(Self(future)) = slot else {
             unreachable!("a future stays where it is until it is ready");
         };
-        future.as_mut().poll(cx)
+        let (polled, has_used_up_budget) = budget::poll(future.as_mut(), cx);
+        if has_used_up_budget {
+            // It has yielded. Tokio wakes its own task only when its worker has run out of
+            // tasks: wake the job now, so that it goes behind the jobs that are there.
+            slice::set_yielded();
+            cx.waker().wake_by_ref();
+        }
+        polled
     }
 
     fn waker<S: Schedule>(job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {
@@ -116,6 +123,8 @@ pub(crate) struct Link {
     /// The job's [`RegistryKey`](super::RegistryKey), or 0 if the job is not
     /// registered. Only the thread that runs or discards the job writes it.
     pub(super) registry_key: AtomicUsize,
+    /// A step has polled in the CPU lane's own context. Only the runner touches it.
+    pub(super) in_cpu_context: AtomicBool,
 }
 
 pub(crate) trait AsLink {

@@ -68,7 +68,7 @@ fn without_its_io_runtime_every_call_names_the_remedy() {
             .io_handle(gone)
             .build();
         assert!(matches!(built, Err(BuildError::IoRuntimeGone)), "{built:?}");
-        assert_eq!(cpu.shutdown().wait(), 0);
+        assert!(cpu.shutdown().wait().is_empty());
     }
 }
 
@@ -133,7 +133,7 @@ fn one_thread_on_each_side_is_enough() {
             assert_eq!(threads, [cpu_0.clone(), cpu_0, main], "{backend:?}");
             let waiting = cpu.spawn_cpu(|| twolane::spawn_io(async { 7 }).wait().unwrap());
             assert_eq!(waiting.await.unwrap(), 7);
-            assert_eq!(cpu.shutdown().await, 0);
+            assert!(cpu.shutdown().await.is_empty());
         });
     }
 }

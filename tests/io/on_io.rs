@@ -200,7 +200,7 @@ fn a_value_needs_the_io_lane_alone() {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let mut value = cpu.handle().on_io(1);
         let shared = cpu.handle().on_io(2).shared();
-        assert_eq!(cpu.shutdown().wait(), 0);
+        assert!(cpu.shutdown().wait().is_empty());
         assert_eq!(wait(value.with(async |value| *value)).unwrap(), 1);
         assert_eq!(wait(shared.with(async |value| value)).unwrap(), 2);
         let numbers = value.stream(|value| stream::iter([*value, 3]).boxed(), 1, |_| 1);

@@ -149,17 +149,17 @@ const WAYS: [Way; 19] = [
         let over = lanes.cpu.shutdown();
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
-        assert_eq!(over.wait(), 0);
+        assert!(over.wait().is_empty());
         assert!(job.wait().unwrap_err().is_shutdown());
     }),
     ("shut down while suspended", |lanes, value| {
         let job = suspended(lanes, value);
-        assert_eq!(lanes.cpu.shutdown().wait(), 0);
+        assert!(lanes.cpu.shutdown().wait().is_empty());
         assert!(job.wait().unwrap_err().is_shutdown());
     }),
     ("shut down during a call", |lanes, value| {
         let job = in_a_call(lanes, value);
-        assert_eq!(lanes.cpu.shutdown().wait(), 0);
+        assert!(lanes.cpu.shutdown().wait().is_empty());
         assert!(job.wait().unwrap_err().is_shutdown());
     }),
     ("an output that no awaiter reads", |lanes, value| {

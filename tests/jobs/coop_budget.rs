@@ -8,13 +8,16 @@
 //! `current_thread` runtime everything else stood still. A poll that answers
 //! `Ready` and does not ask for budget brings that back.
 
+use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::support::turns::{current_thread, turns_of_another};
-use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{BOTH, Dropped, Stuck, cpu_lane, lanes, time_limit};
 use futures::StreamExt;
-use twolane::{Backend, Builder, CpuRuntime, Priority};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::task::coop;
+use twolane::{Backend, Builder, CpuIteratorExt, CpuRuntime, Priority};
 
 /// Tokio gives a turn 128. Twice as many is a bound that leaves it some freedom.
 const PER_TURN: usize = 256;
@@ -145,7 +148,7 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
         let in_a_task = async move { waits(&handle) };
         let other = current_thread();
         other.block_on(async { tokio::spawn(in_a_task).await.unwrap() });
-        assert_eq!(cpu.shutdown().wait(), 0);
+        assert!(cpu.shutdown().wait().is_empty());
     }
 }
 
@@ -156,32 +159,137 @@ fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
     const ITEMS: usize = 300;
     const JOBS: usize = 200;
     let _limit = time_limit();
-    let lanes = lanes(Backend::Runtime, 1);
-    let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-    for item in 0..ITEMS {
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let mut receiver = full(ITEMS);
+        let ran = Arc::new(AtomicUsize::new(0));
+        let before = ran.clone();
+        let reads = lanes.cpu.spawn(async move {
+            for _ in 0..ITEMS {
+                receiver.recv().await.unwrap();
+            }
+            before.load(SeqCst)
+        });
+        let others: Vec<_> = (0..JOBS)
+            .map(|_| {
+                let ran = ran.clone();
+                lanes.cpu.spawn_cpu(move || ran.fetch_add(1, SeqCst))
+            })
+            .collect();
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+        // It yields twice, and after each at most eight jobs pass it. It starts first.
+        let before = reads.wait().unwrap();
+        let passed = 1..=16;
+        assert!(
+            passed.contains(&before),
+            "{backend:?}: {before} of {JOBS} jobs went before it"
+        );
+        for other in others {
+            other.wait().unwrap();
+        }
+    }
+}
+
+/// A channel with so many items.
+fn full(items: usize) -> UnboundedReceiver<usize> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    for item in 0..items {
         sender.send(item).unwrap();
     }
-    let ran = Arc::new(AtomicUsize::new(0));
-    let before = ran.clone();
-    let reads = lanes.cpu.spawn(async move {
-        for _ in 0..ITEMS {
-            receiver.recv().await.unwrap();
+    receiver
+}
+
+/// A future that is always ready, as a query over data in memory is, yields by the budget
+/// only. A rayon worker gave it none: the future held the thread, and a task that was
+/// dropped computed on.
+#[test]
+fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (started, running) = std::sync::mpsc::channel();
+        let (dropped, end) = std::sync::mpsc::channel();
+        let endless = lanes.cpu.spawn(async move {
+            let _dropped = Dropped(dropped);
+            let (sender, mut receiver) = mpsc::unbounded_channel();
+            sender.send(()).unwrap();
+            started.send(()).unwrap();
+            loop {
+                receiver.recv().await.unwrap();
+                sender.send(()).unwrap();
+            }
+        });
+        running.recv().unwrap();
+        for n in 0..10 {
+            assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
         }
-        before.load(SeqCst)
-    });
-    let others: Vec<_> = (0..JOBS)
-        .map(|_| {
-            let ran = ran.clone();
-            lanes.cpu.spawn_cpu(move || ran.fetch_add(1, SeqCst))
-        })
-        .collect();
-    let_go.send(()).unwrap();
-    stuck.wait().unwrap();
-    // It yields twice, and after each at most eight jobs pass it.
-    let before = reads.wait().unwrap();
-    assert!(before <= 16, "{before} of {JOBS} jobs went before it");
-    for other in others {
-        other.wait().unwrap();
+        drop::<twolane::Task<()>>(endless);
+        assert_eq!(end.recv().unwrap(), "cpu-0", "{backend:?}");
+        assert_eq!(lanes.cpu.spawn(async { 1 }).wait().unwrap(), 1);
     }
+}
+
+/// A closure cannot yield, so a budget that is used up would make it wait for ever. It may
+/// follow a future that has spent its own on the same thread, also a future that panicked.
+#[test]
+fn closures_have_no_budget() {
+    const ITEMS: usize = 300;
+    fn drain() {
+        let mut receiver = full(ITEMS);
+        let all = async move { while receiver.recv().await.is_some() {} };
+        futures::executor::block_on(all);
+    }
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let cpu = lanes.cpu.handle();
+        for panics in [false, true] {
+            let spends = async move {
+                while coop::has_budget_remaining() {
+                    coop::consume_budget().await;
+                }
+                assert!(!panics, "with its budget used up");
+            };
+            assert_eq!(cpu.spawn(spends).wait().is_err(), panics);
+            cpu.spawn_cpu(drain).wait().unwrap();
+            if backend == Backend::Rayon {
+                cpu.install(drain).unwrap();
+            }
+            // The stages of a stream are closures, too.
+            let stage = |n| {
+                drain();
+                n
+            };
+            let outputs = [1, 2].into_iter().on_cpu(&cpu).map(stage);
+            let outputs = outputs.buffered(NonZero::new(2).unwrap());
+            let outputs: Vec<_> = lanes.io.block_on(outputs.collect());
+            assert_eq!(outputs.len(), 2);
+        }
+    }
+}
+
+/// A future may use what enters a runtime where it may be used without a budget, too.
+#[test]
+fn a_future_on_rayon_may_block_by_tokios_means() {
+    const ITEMS: usize = 300;
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 1);
+    let io = lanes.io.handle().clone();
+    let future = async move {
+        let read = |items| async move {
+            let mut receiver = full(items);
+            while receiver.recv().await.is_some() {}
+        };
+        // Each has a budget of its own, and leaves that of the future as it was.
+        io.block_on(read(ITEMS));
+        tokio::task::block_in_place(|| io.block_on(read(ITEMS)));
+        tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(read(ITEMS));
+        coop::has_budget_remaining()
+    };
+    assert!(lanes.cpu.spawn(future).wait().unwrap());
 }

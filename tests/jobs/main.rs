@@ -11,6 +11,7 @@ mod giving_way;
 mod in_flight;
 mod joining;
 mod results;
+mod unwinding;
 
 #[path = "../support/mod.rs"]
 mod support;

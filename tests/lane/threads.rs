@@ -172,6 +172,6 @@ fn a_lane_with_panicking_hooks_works() {
         for (n, job) in jobs.into_iter().enumerate() {
             assert_eq!(job.wait().unwrap(), n, "{backend:?}");
         }
-        assert_eq!(cpu.shutdown().wait(), 0);
+        assert!(cpu.shutdown().wait().is_empty());
     }
 }

@@ -78,17 +78,32 @@ struct Model {
     registered: Count,
     /// Whether its deadline has passed. (The clock orders nothing.)
     expired: Count,
+    /// A Tokio task of the job's, which the lane drops when it shuts down.
+    part: Option<Part>,
 }
+
+#[derive(Default)]
+struct Part {
+    is_dropped: AtomicBool,
+}
+
+/// The output of a job, and what it returns without its part.
+const OUTPUT: u8 = 7;
+const NO_PART: u8 = 0;
 
 impl Model {
     fn new() -> Arc<Self> {
-        let model = Self::unsubmitted();
+        Self::queued(None)
+    }
+
+    fn queued(part: Option<Part>) -> Arc<Self> {
+        let model = Self::unsubmitted(part);
         model.counters.submitted.add();
         model.queue.push(());
         model
     }
 
-    fn unsubmitted() -> Arc<Self> {
+    fn unsubmitted(part: Option<Part>) -> Arc<Self> {
         Arc::new(Self {
             completion: Completion::new(State::queued(), Slot::Empty),
             queue: Queue::new(),
@@ -98,6 +113,7 @@ impl Model {
             work_dropped: Count::default(),
             registered: Count::default(),
             expired: Count::default(),
+            part,
         })
     }
 
@@ -156,9 +172,14 @@ impl Model {
         self.counters.begun.add();
         assert_eq!(self.work_dropped.get(), 0, "run without its work");
         self.steps.add();
-        if self.steps.get() == STEPS {
+        let is_last = self.steps.get() == STEPS;
+        let part = self.part.as_ref();
+        let lost = is_last && part.is_some_and(|part| part.is_dropped.load(SeqCst));
+        let is_cut_short = part.is_some() && self.is_closed();
+        if is_last && !is_cut_short {
             self.discard();
-            *self.completion.slot() = Slot::Output(Ok(7));
+            let output = if lost { NO_PART } else { OUTPUT };
+            *self.completion.slot() = Slot::Output(Ok(output));
             self.counters.completed.add();
             wake(self.completion.finish());
         } else {
@@ -245,6 +266,9 @@ impl Model {
                 self.discard();
             }
         }
+        if let Some(part) = &self.part {
+            part.is_dropped.store(true, SeqCst);
+        }
     }
 
     fn join(&self) -> Result<u8, error::JoinError> {
@@ -283,7 +307,7 @@ fn wake_and_cancel_against_a_step() {
         // A wake before the first step wakes nothing, so the job may still be
         // suspended. But it was cancelled, so it has ended.
         match job.join() {
-            Ok(output) => assert_eq!(output, 7),
+            Ok(output) => assert_eq!(output, OUTPUT),
             Err(error) => assert!(error.is_cancelled()),
         }
         job.check_end();
@@ -314,7 +338,7 @@ fn cancel_and_deadline_against_a_step() {
 #[test]
 fn a_submission_against_a_shutdown() {
     model(|| {
-        let job = Model::unsubmitted();
+        let job = Model::unsubmitted(None);
         let control = on_thread(&job, Model::shut_down);
         job.submit();
         control.join().unwrap();
@@ -338,7 +362,29 @@ fn wake_and_shutdown_against_a_step() {
         control.join().unwrap();
         while job.run_next() {}
         match job.join() {
-            Ok(output) => assert_eq!(output, 7),
+            Ok(output) => assert_eq!(output, OUTPUT),
+            Err(error) => assert!(error.is_shutdown()),
+        }
+        job.check_end();
+    });
+}
+
+/// A job in its last step, while the lane closes and drops a part of it: it ends as shut
+/// down, or with the output that it has with the part.
+#[test]
+fn a_shutdown_against_a_job_with_a_part() {
+    model(|| {
+        let job = Model::queued(Some(Part::default()));
+        // One step is left.
+        job.steps.add();
+        let control = on_thread(&job, Model::shut_down);
+        let waker = on_thread(&job, Model::wake);
+        job.run_next();
+        waker.join().unwrap();
+        control.join().unwrap();
+        while job.run_next() {}
+        match job.join() {
+            Ok(output) => assert_eq!(output, OUTPUT),
             Err(error) => assert!(error.is_shutdown()),
         }
         job.check_end();
@@ -359,7 +405,7 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
         control.join().unwrap();
         while job.run_next() {}
         let result = job.join();
-        assert!(result.is_ok_and(|output| output == 7) || job.counters.closed.get() == 1);
+        assert!(result.is_ok_and(|output| output == OUTPUT) || job.counters.closed.get() == 1);
         job.check_end();
     });
 }
@@ -390,7 +436,7 @@ fn a_cancel_against_the_end() {
         job.cancel();
         assert_eq!(job.state().is_cancel_requested(), is_wanted);
         match job.join() {
-            Ok(output) => assert_eq!(output, 7),
+            Ok(output) => assert_eq!(output, OUTPUT),
             // It was still in the queue.
             Err(error) => assert!(error.is_cancelled() && is_wanted),
         }
@@ -411,7 +457,7 @@ fn a_wake_is_not_lost() {
         runner.join().unwrap();
         job.wake();
         while job.run_next() {}
-        assert_eq!(job.join().unwrap(), 7);
+        assert_eq!(job.join().unwrap(), OUTPUT);
         job.check_end();
     });
 }

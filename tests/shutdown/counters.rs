@@ -98,7 +98,7 @@ fn shut_down_among_wakes(backend: Backend, io: &tokio::runtime::Handle, round: u
     } else {
         cpu.shutdown().wait()
     };
-    assert_eq!(all, 0);
+    assert!(all.is_empty());
     for task in tasks {
         if let Err(error) = task.wait() {
             assert!(error.is_shutdown(), "{error}");

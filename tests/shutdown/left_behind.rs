@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use futures::future::lazy;
+use twolane::{Backend, in_cpu_context};
+
 use crate::support::{self, BOTH, PanicsOnDrop, Stuck, lanes, time_limit};
 
 struct Counts(Arc<AtomicUsize>);
@@ -45,7 +48,7 @@ fn captures_of_what_was_cancelled_before_a_shutdown() {
                 let_go.send(()).unwrap();
                 task.wait().unwrap();
             }
-            assert_eq!(ended.wait(), 0);
+            assert!(ended.wait().is_empty());
             assert_eq!(there.load(SeqCst), 0, "{backend:?}, round {round}");
         }
     }
@@ -62,10 +65,10 @@ fn captures_that_panic_leave_the_control_thread_alive() {
         let captured = PanicsOnDrop;
         drop(lanes.cpu.spawn_cpu(move || drop(captured)));
         let limit = Duration::from_millis(5);
-        assert_eq!(lanes.cpu.shutdown_timeout(limit).wait(), 1);
+        assert_eq!(lanes.cpu.shutdown_timeout(limit).wait().jobs, 1);
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
-        assert_eq!(lanes.cpu.shutdown().wait(), 0);
+        assert!(lanes.cpu.shutdown().wait().is_empty());
     }
 }
 
@@ -96,7 +99,7 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
         lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();
         assert!(task.wait().unwrap_err().is_shutdown());
         let_go.send(()).unwrap();
-        assert_eq!(lanes.cpu.shutdown().wait(), 0);
+        assert!(lanes.cpu.shutdown().wait().is_empty());
     }
 }
 
@@ -123,7 +126,7 @@ fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
         })
         .detach();
         running.recv().unwrap();
-        assert_eq!(cpu.shutdown().wait(), 0);
+        assert!(cpu.shutdown().wait().is_empty());
     }
 }
 
@@ -186,4 +189,38 @@ fn an_entered_handle_does_not_reach_into_others_io() {
     let threads = own.spawn_io(async { twolane::Handle::current().threads() });
     assert_eq!(io.block_on(threads).unwrap(), 2);
     assert_eq!(twolane::Handle::current().threads(), 1);
+}
+
+/// `shutdown_timeout` said that nothing was left while such work went on.
+#[test]
+fn a_thread_that_runs_no_job_is_counted() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let (started, runs) = mpsc::channel();
+        let (let_go, wait) = mpsc::channel::<()>();
+        let compute = move || {
+            started.send(()).unwrap();
+            wait.recv().unwrap();
+        };
+        let spawns = async move {
+            if backend == Backend::Rayon {
+                rayon::spawn(compute);
+            } else {
+                tokio::spawn(lazy(move |_| compute()));
+            }
+        };
+        let job = match backend {
+            Backend::Rayon => lanes.cpu.spawn(spawns),
+            _ => lanes.cpu.spawn(in_cpu_context(spawns)),
+        };
+        job.wait().unwrap();
+        runs.recv().unwrap();
+        for limit in [Duration::ZERO, Duration::from_millis(5)] {
+            let left = lanes.cpu.shutdown_timeout(limit).wait();
+            assert!(left.jobs == 0 && left.threads > 0, "{backend:?}: {left:?}");
+        }
+        let_go.send(()).unwrap();
+        assert!(lanes.cpu.shutdown_timeout(Duration::MAX).wait().is_empty());
+    }
 }

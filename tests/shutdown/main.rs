@@ -4,6 +4,7 @@ mod counters;
 mod drop_anywhere;
 mod forms;
 mod left_behind;
+mod parts;
 mod races;
 
 #[path = "../support/mod.rs"]

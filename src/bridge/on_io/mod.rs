@@ -299,7 +299,7 @@ impl<T: Send + 'static> OnIo<T> {
             let mut slot = lock.await;
             match panics::catch(|| f(slot.get())) {
                 Ok(stream) => Pump::new(stream, size, writer).await,
-                Err(payload) => writer.lose(LostReason::panicked(payload)),
+                Err(payload) => writer.lose(LostReason::of_unwinding(payload)),
             }
         };
         self.spawn(run).detach();

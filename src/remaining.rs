@@ -1,0 +1,48 @@
+//! [`Remaining`]: what has not ended when a shutdown stops waiting.
+
+/// What of a CPU lane has not ended when a [`Shutdown`](crate::Shutdown) resolves.
+///
+/// A thread may have more to do than jobs. A Tokio task that a job has spawned
+/// ([`in_cpu_context`](crate::in_cpu_context)), what it gave to `rayon::spawn`, and the
+/// destructor of a job that was dropped are no jobs, and keep their thread until they
+/// return.
+///
+/// # Examples
+///
+/// ```
+/// # let io = tokio::runtime::Runtime::new().unwrap();
+/// # let _io = io.enter();
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let left = cpu.shutdown_timeout(std::time::Duration::from_secs(5)).wait();
+/// if !left.is_empty() {
+///     eprintln!("{} jobs and {} threads still run", left.jobs, left.threads);
+/// }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Remaining {
+    /// How many jobs still run: closures, and futures in the middle of a poll.
+    pub jobs: usize,
+    /// How many threads of the lane have not ended, those that run these jobs included.
+    ///
+    /// A thread that has nothing to do needs a moment to end. So after a limit of
+    /// microseconds this also counts threads that are about to.
+    pub threads: usize,
+}
+
+impl Remaining {
+    /// Returns true if nothing is left: no job and no thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert!(cpu.shutdown().wait().is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
