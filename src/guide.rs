@@ -4,7 +4,8 @@
 //! |---|---|
 //! | Why is a request late on a runtime that has nothing else to do? | [`stall`] |
 //! | How does a small job pass a long queue? Why does the I/O lane always get a core? | [`late_job`] |
-//! | How do I use object_store or DataFusion? | [`object_store`] |
+//! | How do I use object_store? | [`object_store`] |
+//! | How do I use DataFusion, or another engine? | [`engines`] |
 //! | How do I use a database, Redis, gRPC or another client in a job? | [`clients`] |
 //! | How do I decode, filter or encode a stream on all cores? | [`streams`] |
 //! | What happens with more load than the lane can serve? How do I cancel work? | [`overload`] |
@@ -32,6 +33,7 @@ macro_rules! pages {
         /// [late_job]: crate::guide::late_job
         /// [late_job_nice]: crate::guide::late_job#why-these-nice-values
         /// [object_store]: crate::guide::object_store
+        /// [engines]: crate::guide::engines
         /// [clients]: crate::guide::clients
         /// [streams]: crate::guide::streams
         /// [overload]: crate::guide::overload
@@ -56,6 +58,7 @@ pages! {
     stall: "../docs/stall.md";
     late_job: "../docs/late_job.md";
     object_store: "../docs/object_store.md" if "object_store_0_14";
+    engines: "../docs/engines.md" if "object_store_0_13";
     clients: "../docs/clients.md" if "object_store_0_14";
     streams: "../docs/streams.md";
     overload: "../docs/overload.md";

@@ -1,0 +1,129 @@
+//! The contenders: where a query runs.
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::prelude::SessionContext;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::{Builder, Handle, Runtime};
+use twolane::{Backend, CpuRuntime, Priority, in_cpu_context};
+use twolane_datafusion::{LaneTracer, run_on};
+
+use crate::tables::Place;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Contender {
+    Plain,
+    TwoRuntimes,
+    TwoRuntimesNiced,
+    Twolane,
+    TwolaneRuntime,
+    RayonWithoutTracer,
+    RuntimeWithoutTracer,
+    ByTheDefault,
+}
+
+impl Contender {
+    pub fn of(place: Place) -> Vec<Self> {
+        let all = [
+            Self::Plain,
+            Self::TwoRuntimes,
+            Self::Twolane,
+            Self::TwolaneRuntime,
+            Self::TwoRuntimesNiced,
+            Self::RayonWithoutTracer,
+            Self::RuntimeWithoutTracer,
+            Self::ByTheDefault,
+        ];
+        match place {
+            Place::Memory => all.into(),
+            Place::S3 => all[..4].into(),
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::TwoRuntimes => "two runtimes",
+            Self::TwoRuntimesNiced => "two runtimes, nice 10",
+            Self::Twolane => "twolane",
+            Self::TwolaneRuntime => "twolane, Backend::Runtime",
+            Self::RayonWithoutTracer => "rayon without the tracer",
+            Self::RuntimeWithoutTracer => "Backend::Runtime without the tracer",
+            Self::ByTheDefault => "twolane by the default",
+        }
+    }
+
+    fn backend(self) -> Backend {
+        match self {
+            Self::TwolaneRuntime | Self::RuntimeWithoutTracer => Backend::Runtime,
+            _ => Backend::Rayon,
+        }
+    }
+}
+
+/// The place that a contender's queries run in.
+pub enum Engine {
+    Io(Handle),
+    Second(Runtime),
+    Lane(CpuRuntime, Contender),
+}
+
+impl Engine {
+    pub fn start(contender: Contender, io: &Handle) -> Self {
+        match contender {
+            Contender::Plain => Self::Io(io.clone()),
+            Contender::TwoRuntimes => Self::second(|| ()),
+            // What the threads of a lane have at `Priority::Normal`.
+            Contender::TwoRuntimesNiced => Self::second(|| {
+                rustix::process::nice(10).expect("a thread may nice itself");
+            }),
+            lane => {
+                let cpu = CpuRuntime::builder().backend(lane.backend());
+                let cpu = cpu.io_handle(io.clone()).build().expect("a lane");
+                if lane == Contender::ByTheDefault {
+                    twolane::Handle::set_process_default(Some(cpu.handle()));
+                    LaneTracer::new().install().expect("the first tracer");
+                }
+                Self::Lane(cpu, lane)
+            }
+        }
+    }
+
+    fn second(on_start: impl Fn() + Send + Sync + 'static) -> Self {
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime
+            .thread_name("cpu")
+            .enable_all()
+            .on_thread_start(on_start);
+        Self::Second(runtime.build().expect("a second runtime"))
+    }
+
+    pub async fn query(
+        &self,
+        context: &SessionContext,
+        sql: &str,
+        priority: Priority,
+    ) -> Result<Vec<RecordBatch>> {
+        let (context, sql) = (context.clone(), sql.to_owned());
+        let query = async move { context.sql(&sql).await?.collect().await };
+        let lost = |error| DataFusionError::External(error);
+        match self {
+            Self::Io(io) => io.spawn(query).await.map_err(|e| lost(e.into()))?,
+            Self::Second(runtime) => runtime.spawn(query).await.map_err(|e| lost(e.into()))?,
+            Self::Lane(cpu, contender) => {
+                let cpu = cpu.handle().with_priority(priority);
+                match contender {
+                    Contender::RayonWithoutTracer => {
+                        cpu.spawn(query).await.map_err(|e| lost(e.into()))?
+                    }
+                    Contender::RuntimeWithoutTracer => cpu
+                        .spawn(in_cpu_context(query))
+                        .await
+                        .map_err(|e| lost(e.into()))?,
+                    Contender::ByTheDefault => query.await,
+                    _ => run_on(&cpu, query).await,
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The 22 queries of TPC-H on DataFusion, in a service that also answers `/health`.
+//!
+//! # The question
+//!
+//! A service runs queries on all cores. How late is its health check, which another process
+//! asks for every 2 ms, and how long do the queries take, compared with what users build by
+//! hand? And do all of them return the same rows?
+//!
+//! # Contenders
+//!
+//! Each is a process of its own, with an I/O runtime that serves `/health`, and two copies of
+//! each query at a time:
+//!
+//! - `plain`: the queries are tasks of that runtime.
+//! - `two runtimes`: they are tasks of a second runtime; `.., nice 10`: whose threads are niced,
+//!   as the threads of a CPU lane are.
+//! - `twolane`: [`twolane_datafusion::run_on`], on the rayon backend; `.., Backend::Runtime`.
+//! - `.. without the tracer`: the same without this package. On `Backend::Runtime` the query is in
+//!   `in_cpu_context`; on rayon its tasks compute on the I/O runtime, and that shows.
+//! - `.. by the default`: the tracer and a process-wide default handle, with the query itself on
+//!   the I/O runtime.
+//!
+//! The tables are in memory, or in Parquet on a real S3 server, in the process of the bench. There
+//! `two runtimes` has object_store's `SpawnedReqwestConnector`, and `twolane` its `IoConnector`.
+//!
+//! # What it is not
+//!
+//! An audited TPC-H: one stream, no refreshes, validation parameters, a small scale.
+//!
+//! ```text
+//! cargo bench -p twolane-datafusion --bench tpch               # scale 0.1
+//! cargo bench -p twolane-datafusion --bench tpch -- --full     # scale 1
+//! cargo bench -p twolane-datafusion --bench tpch -- 'memory/'
+//! ```
+
+mod contender;
+mod health;
+mod process;
+mod queries;
+mod service;
+mod tables;
+
+use std::cell::{LazyCell, RefCell};
+use std::collections::BTreeMap;
+
+use twolane_benches::findings::Ratio;
+use twolane_benches::{Bench, Column, Contender as Turn, Contest, Findings, Report, Sample, child};
+
+use contender::Contender;
+use process::{Answer, Role, Work};
+use tables::{Place, Store};
+
+fn main() {
+    if let Some(role) = child::role::<Role>() {
+        service::run(role);
+    }
+    let bench = Bench::new("tpch");
+    let scale = bench.pick([0.01, 0.03, 0.1, 1.0]);
+    // Some seconds: the p99 of /health is of a thousand requests at least.
+    let passes = bench.pick([1, 1, 8, 3]);
+    let store = LazyCell::new(|| Store::fill(scale).expect("the tables on the server"));
+    let rows = RefCell::new(BTreeMap::new());
+    let mut contenders = Vec::new();
+    for (place, prefix) in PLACES {
+        for contender in Contender::of(place) {
+            let name = format!("{prefix}{}", contender.name());
+            let (rows, store, key) = (&rows, &store, name.clone());
+            contenders.push(Turn::new(name, move || {
+                let access = (place == Place::S3).then(|| store.access());
+                let work = Work::Queries { passes };
+                let (answer, health) = process::ask(&Role {
+                    contender,
+                    access,
+                    scale,
+                    work,
+                })?;
+                let sample = sample(&answer, health);
+                rows.borrow_mut().insert(key.clone(), answer.rows);
+                Ok(sample)
+            }));
+        }
+    }
+    let times = bench.pick([1, 1, 3, 5]);
+    contenders.push(Turn::new(PRIORITIES, move || {
+        let (contender, work) = (Contender::Twolane, Work::Priorities { times });
+        let (answer, _) = process::ask(&Role {
+            contender,
+            access: None,
+            scale,
+            work,
+        })?;
+        let mut sample = Sample::default();
+        sample.put("beside_over_alone", "", geometric_mean(&answer.seconds));
+        Ok(sample)
+    }));
+    let found = bench.run(Contest {
+        contenders,
+        rounds: bench.rounds([1, 1, 5, 5]),
+        warm_up: false,
+        ends_threads: false,
+        bound: process::PATIENCE,
+    });
+    let Some(found) = found else { return };
+    let mut report = Report::new(bench.name, &found);
+    for (title, (_, prefix)) in ["in memory", "Parquet on S3"].into_iter().zip(PLACES) {
+        report.table(
+            &format!("scale {scale}, {title}; /health from another process, ms"),
+            prefix,
+            &[
+                Column::pooled("p50", "health", 0.5),
+                Column::pooled("p99", "health", 0.99),
+                Column::pooled("max", "health", 1.0),
+                Column::spread("22 queries, s", "queries"),
+                Column::spread("of the CPU time on I/O threads", "io_cpu"),
+                Column::median("others", "others"),
+            ],
+        );
+    }
+    ratios(&found, &rows.borrow(), &mut report);
+    report.finish();
+}
+
+const PLACES: [(Place, &str); 2] = [(Place::Memory, "memory/"), (Place::S3, "s3/")];
+const PRIORITIES: &str = "High beside four Low";
+
+fn sample(answer: &Answer, health: hdrhistogram::Histogram<u64>) -> Sample {
+    let mut sample = Sample::default();
+    sample.put_latencies("health", health);
+    sample.put("queries", "s", answer.seconds.iter().sum());
+    sample.put("query_mean", "s", geometric_mean(&answer.seconds));
+    sample.put("io_cpu", "of all", answer.io_cpu);
+    for (number, seconds) in (1..).zip(&answer.seconds) {
+        sample.put(format!("q{number:02}"), "s", *seconds);
+    }
+    sample
+}
+
+fn geometric_mean(values: &[f64]) -> f64 {
+    let logs: f64 = values.iter().map(|value| value.ln()).sum();
+    (logs / values.len() as f64).exp()
+}
+
+type Rows = BTreeMap<String, Vec<Vec<String>>>;
+
+fn ratios(found: &Findings, rows: &Rows, report: &mut Report<'_>) {
+    for (place, suffix) in [("memory", ""), ("s3", "_s3")] {
+        let [plain, two, ours] =
+            ["plain", "two runtimes", "twolane"].map(|name| format!("{place}/{name}"));
+        let p99 = |over, name: &str, report: &mut Report<'_>| {
+            report.ratio(format!("{name}{suffix}"), "health_p99", over, &ours);
+        };
+        p99(&plain, "health_p99_plain_over_twolane", report);
+        p99(&two, "health_p99_two_runtimes_over_twolane", report);
+        let time = format!("query_time_twolane_over_two_runtimes{suffix}");
+        report.ratio(time, "query_mean", &ours, &two);
+        report.put(
+            format!("cpu_on_io_lane{suffix}"),
+            found.value("io_cpu", &ours),
+        );
+    }
+    let runtime = "memory/twolane, Backend::Runtime";
+    report.ratio(
+        "query_time_runtime_over_two_runtimes",
+        "query_mean",
+        runtime,
+        "memory/two runtimes",
+    );
+    report.put(
+        "high_beside_four_low_over_alone",
+        found.value("beside_over_alone", PRIORITIES),
+    );
+    report.put(
+        "results_equal",
+        Ratio::once(equal(rows, "memory/plain") as f64),
+    );
+}
+
+/// Of how many queries all contenders have the rows that this one has.
+fn equal(rows: &Rows, plain: &str) -> usize {
+    let Some(expected) = rows.get(plain) else {
+        return 0;
+    };
+    let is_equal = |query: &usize| {
+        let others = rows
+            .iter()
+            .filter(|(_, found)| found[*query] != expected[*query]);
+        others
+            .inspect(|(name, _)| println!("query {}: {name} has other rows", query + 1))
+            .count()
+            == 0
+    };
+    (0..expected.len()).filter(is_equal).count()
+}

@@ -1,0 +1,67 @@
+//! DataFusion queries on a CPU lane of `twolane`, so that they do not freeze the service that
+//! runs them.
+//!
+//! DataFusion splits a query into Tokio tasks. Where each of them runs decides whether the
+//! I/O runtime's health checks wait for a hash join. This crate has them run on the lane:
+//!
+//! ```
+//! use datafusion::prelude::SessionContext;
+//! use twolane::CpuRuntime;
+//! use twolane_datafusion::collect_on;
+//!
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let cpu = CpuRuntime::new()?;
+//! let ctx = SessionContext::new();
+//! # ctx.register_batch("numbers", numbers()?)?;
+//! let frame = ctx.table("numbers").await?;
+//! let batches = collect_on(&cpu.handle(), frame).await?;
+//! assert_eq!(batches[0].num_rows(), 3);
+//! cpu.shutdown().await;
+//! # Ok(()) }
+//! # fn numbers() -> datafusion::error::Result<datafusion::arrow::array::RecordBatch> {
+//! #     use datafusion::arrow::array::{ArrayRef, Int32Array, RecordBatch};
+//! #     let numbers: ArrayRef = std::sync::Arc::new(Int32Array::from(vec![1, 2, 3]));
+//! #     Ok(RecordBatch::try_from_iter([("n", numbers)])?)
+//! # }
+//! ```
+//!
+//! # What runs where
+//!
+//! | | lane |
+//! |---|---|
+//! | planning, and all operators of [`collect_on`] and [`stream_on`] | CPU |
+//! | the tasks that they spawn (`SpawnedTask`, `JoinSet`), by [`LaneTracer`] | CPU, at the query's priority |
+//! | requests to S3 and the like: a store that is built with `twolane`'s `IoConnector` | I/O |
+//! | local files: a store in [`IoStore`] | I/O: its blocking pool |
+//! | what DataFusion gives to `spawn_blocking` (reading spilled files) | the blocking pool of the I/O runtime |
+//! | a bare `tokio::spawn` in a table provider or a UDF of yours | I/O: use `twolane::Handle::current().spawn(..)` |
+//!
+//! # Versions
+//!
+//! | twolane-datafusion | DataFusion | object_store | Rust |
+//! |---|---|---|---|
+//! | 0.1 | 55 | 0.13 | 1.94 |
+//!
+//! # Errors
+//!
+//! A query that the lane ends, or does not take, is an error of DataFusion:
+//!
+//! | | [`DataFusionError`](datafusion::error::DataFusionError) |
+//! |---|---|
+//! | the lane's queue is full | `ResourcesExhausted` |
+//! | the lane was shut down, its I/O runtime is gone, the query panicked | `External`, with a [`twolane::JoinError`] (from the stream of [`stream_on`]: a [`twolane::BridgeError`]) |
+//!
+//! # What it does not do
+//!
+//! - DataFusion gives way once for each 128 batches that the query's tables have given. A join
+//!   that makes many rows out of few batches computes on after it was dropped, on any runtime.
+//! - The tracer is the process's. Queries of contexts that run elsewhere are not touched, if
+//!   their thread has no current handle of `twolane` ([`LaneTracer`] says when).
+
+mod query;
+mod store;
+mod tracer;
+
+pub use query::{collect_on, run_on, stream_on};
+pub use store::IoStore;
+pub use tracer::LaneTracer;

@@ -1,0 +1,178 @@
+//! [`collect_on`], [`stream_on`] and [`run_on`]: a query on a lane.
+//!
+//! **What a lane cuts short is not told as whole.** A lane that is shut down drops the query's
+//! tasks, and so does an I/O runtime that ends. The channel of a task that is gone looks to
+//! the reader like that of a task at its end: the query may go on to a result that lacks
+//! rows, or fail with an error that does not say why. So what a query returns counts only if
+//! both lanes still work then. (A bridge, as the stream's, sees to the CPU lane's part itself.)
+
+use std::error::Error;
+use std::future::pending;
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::dataframe::DataFrame;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::{StreamExt, TryStreamExt, stream};
+use twolane::{Handle, JoinError, Task};
+
+use crate::tracer;
+
+/// Plans `frame` on the CPU lane of `handle`, runs it there, and returns its batches.
+///
+/// As [`DataFrame::collect`], it holds the whole result in memory; [`stream_on`] does not.
+///
+/// # Errors
+///
+/// Those of the query, and those of the lane: see [the crate](crate#errors).
+///
+/// # Cancel safety
+///
+/// Dropping the future cancels the query: its tasks end at their next poll.
+///
+/// # Examples
+///
+/// See [the crate](crate).
+#[track_caller]
+pub fn collect_on(
+    handle: &Handle,
+    frame: DataFrame,
+) -> impl Future<Output = Result<Vec<RecordBatch>>> + Send + use<> {
+    run_on(handle, frame.collect())
+}
+
+/// Runs `query`, any future that uses DataFusion, on the CPU lane of `handle`.
+///
+/// For what [`collect_on`] and [`stream_on`] do not do: to parse and plan SQL on the lane,
+/// which takes some milliseconds, to write files, to insert.
+///
+/// # Errors
+///
+/// Those of `query`, and those of the lane: see [the crate](crate#errors).
+///
+/// # Cancel safety
+///
+/// Dropping the future cancels the query: its tasks end at their next poll.
+///
+/// # Examples
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use twolane_datafusion::run_on;
+///
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let cpu = twolane::CpuRuntime::new()?;
+/// let ctx = SessionContext::new();
+/// let query = async move { ctx.sql("select 6 * 7").await?.collect().await };
+/// let batches = run_on(&cpu.handle(), query).await?;
+/// assert_eq!(batches[0].num_rows(), 1);
+/// # Ok(()) }
+/// ```
+#[track_caller]
+pub fn run_on<T, F>(handle: &Handle, query: F) -> impl Future<Output = Result<T>> + Send + use<T, F>
+where
+    F: Future<Output = Result<T>> + Send + 'static,
+    T: Send + 'static,
+{
+    let own = handle.clone();
+    let whole = async move {
+        let result = query.await;
+        until_certain(&own).await?;
+        result
+    };
+    let job = tracer::install_if_none().map(|()| handle.spawn(whole));
+    async move { joined(job?).await }
+}
+
+/// Plans `frame` on the CPU lane of `handle`, and returns a stream that runs it there.
+///
+/// The query runs ahead of the reader by at most `limit` bytes and one batch (besides what its
+/// operators hold).
+///
+/// # Errors
+///
+/// Those of planning, here; those of the query, in the stream; those of the lane in both: see
+/// [the crate](crate#errors). A stream that is cut short ends with an error.
+///
+/// # Cancel safety
+///
+/// Dropping the stream cancels the query: its tasks end at their next poll.
+///
+/// # Examples
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use futures::TryStreamExt;
+/// use twolane_datafusion::stream_on;
+///
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use datafusion::logical_expr::LogicalPlanBuilder;
+/// # use datafusion::prelude::{DataFrame, lit};
+/// # let cpu = twolane::CpuRuntime::new()?;
+/// let ctx = SessionContext::new();
+/// # let plan = LogicalPlanBuilder::values(vec![vec![lit(1)], vec![lit(2)]])?.build()?;
+/// # let frame = DataFrame::new(ctx.state(), plan);
+/// let mut batches = stream_on(&cpu.handle(), frame, 4 << 20).await?;
+/// let mut rows = 0;
+/// while let Some(batch) = batches.try_next().await? {
+///     rows += batch.num_rows();
+/// }
+/// assert_eq!(rows, 2);
+/// # Ok(()) }
+/// ```
+#[track_caller]
+pub fn stream_on(
+    handle: &Handle,
+    frame: DataFrame,
+    limit: usize,
+) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
+    let context = Arc::new(frame.task_ctx());
+    let plan = async move { frame.create_physical_plan().await };
+    let planned = tracer::install_if_none().map(|()| handle.spawn(plan));
+    let handle = handle.clone();
+    async move {
+        let plan = joined(planned?).await?;
+        let schema = plan.schema();
+        // Called on the lane, since it spawns.
+        let query = stream::once(async move { execute_stream(plan, context) }).try_flatten();
+        let own = handle.clone();
+        let end = stream::once(async move { until_certain(&own).await });
+        let end = end.filter_map(async |certain| certain.err().map(Err));
+        let batches = query.chain(end);
+        let batches = handle.stream_from_cpu(batches, limit, |batch| {
+            batch.as_ref().map_or(0, RecordBatch::get_array_memory_size)
+        });
+        let batches = batches.map(|batch| batch.unwrap_or_else(|cut| Err(external(cut))));
+        let batches = RecordBatchStreamAdapter::new(schema, batches);
+        Ok(Box::pin(batches) as SendableRecordBatchStream)
+    }
+}
+
+/// Returns if neither lane has ended. If the CPU lane has, it drops this job.
+///
+/// It asks the I/O lane for an answer: that drops its tasks in any order.
+async fn until_certain(handle: &Handle) -> Result<()> {
+    let answered = joined(handle.spawn_io(async { Ok(()) })).await;
+    if handle.is_closed() {
+        pending::<()>().await;
+    }
+    answered
+}
+
+async fn joined<T>(job: Task<Result<T>>) -> Result<T> {
+    job.await.unwrap_or_else(|error| Err(from_lane(error)))
+}
+
+fn from_lane(error: JoinError) -> DataFusionError {
+    if error.is_queue_full() {
+        return DataFusionError::ResourcesExhausted(error.to_string());
+    }
+    external(error)
+}
+
+fn external(error: impl Error + Send + Sync + 'static) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

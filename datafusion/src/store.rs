@@ -1,0 +1,261 @@
+//! [`IoStore`]: an object store that works on the I/O lane.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
+    Result, UploadPart,
+};
+use twolane::{DEFAULT_BODY_LIMIT, Handle};
+
+/// How many names of a list are read ahead.
+const NAMES: usize = 1_000;
+
+/// A store whose calls run on the I/O lane.
+///
+/// For `LocalFileSystem`, which reads files on the blocking pool of the runtime that calls it.
+/// A job's call would start the pool's threads from a thread of the lane, whose niceness they
+/// would keep: then `spawn_blocking` of a request handler would wait for queries. Through an
+/// `IoStore` the I/O lane starts them.
+///
+/// A store that sends HTTP requests needs none: build it with
+/// [`IoConnector`](twolane::IoConnector), which reads ahead without a task for each call.
+///
+/// # Errors
+///
+/// Those of the store, and [`Error::Generic`] if the I/O runtime ends during a call.
+///
+/// # Cost
+///
+/// A hop to the I/O lane and back for each call.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+/// use datafusion::prelude::SessionContext;
+/// use object_store::local::LocalFileSystem;
+/// use twolane_datafusion::IoStore;
+///
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let cpu = twolane::CpuRuntime::new()?;
+/// let ctx = SessionContext::new();
+/// let files = IoStore::new(LocalFileSystem::new(), &cpu.handle());
+/// ctx.register_object_store(&"file:///".parse()?, Arc::new(files));
+/// # Ok(()) }
+/// ```
+pub struct IoStore<S> {
+    store: Arc<S>,
+    handle: Handle,
+}
+
+impl<S> IoStore<S> {
+    /// Wraps `store`, to work on the I/O lane of `handle`.
+    pub fn new(store: S, handle: &Handle) -> Self {
+        Self {
+            store: Arc::new(store),
+            handle: handle.clone(),
+        }
+    }
+
+    async fn on_io<T, F>(&self, call: impl FnOnce(Arc<S>) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let call = self.handle.spawn_io(call(self.store.clone()));
+        call.await.unwrap_or_else(|error| Err(generic(error)))
+    }
+}
+
+fn generic(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::Generic {
+        store: "IoStore",
+        source: error.into(),
+    }
+}
+
+/// The items of a store's stream, read on the I/O lane.
+fn from_io<T: Send + 'static>(
+    handle: &Handle,
+    stream: BoxStream<'static, Result<T>>,
+    limit: usize,
+    size: impl Fn(&T) -> usize + Send + 'static,
+) -> BoxStream<'static, Result<T>> {
+    let size = move |item: &Result<T>| item.as_ref().map_or(0, &size);
+    let stream = handle.stream_from_io(stream, limit, size);
+    let items = stream.map(|item| item.unwrap_or_else(|error| Err(generic(error))));
+    items.boxed()
+}
+
+#[async_trait]
+impl<S: ObjectStore> ObjectStore for IoStore<S> {
+    async fn put_opts(
+        &self,
+        location: &Path,
+        payload: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
+        let to = location.clone();
+        self.on_io(|store| async move { store.put_opts(&to, payload, options).await })
+            .await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        let to = location.clone();
+        let upload = self
+            .on_io(|store| async move { store.put_multipart_opts(&to, options).await })
+            .await?;
+        Ok(Box::new(Upload {
+            upload: Some(upload),
+            handle: self.handle.clone(),
+        }))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let from = location.clone();
+        let mut result = self
+            .on_io(|store| async move { store.get_opts(&from, options).await })
+            .await?;
+        // The reader of a file would read it where it is itself. An empty stream replaces the
+        // payload while it is turned into one.
+        let empty = GetResultPayload::Stream(futures::stream::empty().boxed());
+        let payload = std::mem::replace(&mut result.payload, empty);
+        let file = GetResult {
+            payload,
+            meta: result.meta.clone(),
+            range: result.range.clone(),
+            attributes: result.attributes.clone(),
+        };
+        let read = from_io(
+            &self.handle,
+            file.into_stream(),
+            DEFAULT_BODY_LIMIT,
+            Bytes::len,
+        );
+        result.payload = GetResultPayload::Stream(read);
+        Ok(result)
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let (from, ranges) = (location.clone(), ranges.to_vec());
+        self.on_io(|store| async move { store.get_ranges(&from, &ranges).await })
+            .await
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        let deleted = self.store.delete_stream(locations);
+        from_io(&self.handle, deleted, NAMES, |_| 1)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        from_io(&self.handle, self.store.list(prefix), NAMES, |_| 1)
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        let list = self.store.list_with_offset(prefix, offset);
+        from_io(&self.handle, list, NAMES, |_| 1)
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let prefix = prefix.cloned();
+        self.on_io(|store| async move { store.list_with_delimiter(prefix.as_ref()).await })
+            .await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        let (from, to) = (from.clone(), to.clone());
+        self.on_io(|store| async move { store.copy_opts(&from, &to, options).await })
+            .await
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        let (from, to) = (from.clone(), to.clone());
+        self.on_io(|store| async move { store.rename_opts(&from, &to, options).await })
+            .await
+    }
+}
+
+/// An upload whose parts are written on the I/O lane.
+#[derive(Debug)]
+struct Upload {
+    /// `None` while a call has it, and after one that was dropped.
+    upload: Option<Box<dyn MultipartUpload>>,
+    handle: Handle,
+}
+
+impl Upload {
+    async fn on_io<T, F>(&mut self, call: impl FnOnce(Box<dyn MultipartUpload>) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = (Box<dyn MultipartUpload>, Result<T>)> + Send + 'static,
+    {
+        let upload = self.upload.take().ok_or_else(was_dropped)?;
+        let call = self.handle.spawn_io(call(upload));
+        let (upload, result) = call.await.map_err(generic)?;
+        self.upload = Some(upload);
+        result
+    }
+}
+
+fn was_dropped() -> Error {
+    generic("an earlier call of this upload was dropped before its end")
+}
+
+#[async_trait]
+impl MultipartUpload for Upload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        let Some(upload) = &mut self.upload else {
+            return Box::pin(async { Err(was_dropped()) });
+        };
+        let part = self.handle.spawn_io(upload.put_part(data));
+        Box::pin(async move { part.await.unwrap_or_else(|error| Err(generic(error))) })
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        self.on_io(|mut upload| async move {
+            let result = upload.complete().await;
+            (upload, result)
+        })
+        .await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.on_io(|mut upload| async move {
+            let result = upload.abort().await;
+            (upload, result)
+        })
+        .await
+    }
+}
+
+impl<S: fmt::Display> fmt::Display for IoStore<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on the I/O lane", self.store)
+    }
+}
+
+impl<S: fmt::Debug> fmt::Debug for IoStore<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("IoStore").field(&self.store).finish()
+    }
+}

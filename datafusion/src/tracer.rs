@@ -1,0 +1,172 @@
+//! [`LaneTracer`]: the tasks of DataFusion become jobs of the lane.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use Ordering::{Acquire, Release};
+
+use datafusion::common::runtime::{JoinSetTracer, JoinSetTracerError, set_join_set_tracer};
+use datafusion::error::DataFusionError;
+use futures::future::BoxFuture;
+use twolane::Handle;
+
+type Output = Box<dyn Any + Send>;
+
+static INSTALL: Mutex<()> = Mutex::new(());
+static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
+
+/// Has DataFusion's tasks run on the CPU lane.
+///
+/// DataFusion spawns by `tokio::spawn`. In a job that makes tasks of the I/O runtime, and there
+/// the query would compute. DataFusion hands each task to the
+/// process's tracer before it spawns it. This one submits the task to the lane of the current
+/// handle, and what DataFusion spawns only awaits it.
+///
+/// A task is moved if both hold, and is left alone otherwise:
+///
+/// - The thread has a current handle ([`Handle::try_current`]): it runs a job, or the process
+///   has a default.
+/// - The task would be spawned on that handle's I/O runtime. (Inside
+///   [`in_cpu_context`](twolane::in_cpu_context) it is spawned on the lane anyway.)
+///
+/// It has the priority of the query. If the lane's queue is limited, the tasks of a query
+/// share its permit. Dropping a query cancels its tasks.
+///
+/// Blocking closures stay on Tokio's blocking pool.
+///
+/// [`run_on`](crate::run_on) and its like install one. Install it yourself for
+/// [`around`](Self::around), or if you call none of them. But a query that the program spawns
+/// itself may return a part of its rows if a shutdown drops its tasks; those of `run_on` fail.
+///
+/// # Cost
+///
+/// A job, and a task that awaits it, instead of a task: some microseconds for each of a query's
+/// tasks (its partitions times its exchanges).
+///
+/// # Examples
+///
+/// A program that spawns its queries itself:
+///
+/// ```
+/// use datafusion::prelude::SessionContext;
+/// use twolane_datafusion::LaneTracer;
+///
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// LaneTracer::new().install()?;
+/// let cpu = twolane::CpuRuntime::new()?;
+/// let ctx = SessionContext::new();
+/// let query = cpu.spawn(async move { ctx.sql("select 6 * 7").await?.collect().await });
+/// assert_eq!(query.await??[0].num_rows(), 1);
+/// # Ok(()) }
+/// ```
+#[derive(Default)]
+pub struct LaneTracer {
+    before: Option<&'static dyn JoinSetTracer>,
+}
+
+impl LaneTracer {
+    /// Returns a tracer that does nothing else.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns a tracer that hands each task and closure to `tracer` first.
+    ///
+    /// DataFusion has room for one. If the program has one already, for spans, say, pass it
+    /// here instead of to DataFusion. Its span is then entered on the lane.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use twolane_datafusion::LaneTracer;
+    /// # use datafusion::common::runtime::JoinSetTracer;
+    /// # use futures::future::BoxFuture;
+    /// # use std::any::Any;
+    /// # struct Spans;
+    /// # impl JoinSetTracer for Spans {
+    /// #     fn trace_future(&self, future: BoxFuture<'static, Box<dyn Any + Send>>) -> BoxFuture<'static, Box<dyn Any + Send>> { future }
+    /// #     fn trace_block(&self, f: Box<dyn FnOnce() -> Box<dyn Any + Send> + Send>) -> Box<dyn FnOnce() -> Box<dyn Any + Send> + Send> { f }
+    /// # }
+    /// static SPANS: Spans = Spans; // implements `JoinSetTracer`
+    /// LaneTracer::around(&SPANS).install().unwrap();
+    /// ```
+    pub fn around(tracer: &'static dyn JoinSetTracer) -> Self {
+        Self {
+            before: Some(tracer),
+        }
+    }
+
+    /// Makes it the tracer of the process.
+    ///
+    /// # Errors
+    ///
+    /// If the process has one. Then pass that one to [`around`](Self::around), and install the
+    /// result instead of it.
+    pub fn install(self) -> Result<(), JoinSetTracerError> {
+        // Of several threads one succeeds, and the others then see that it has.
+        let _one_at_a_time = INSTALL.lock().unwrap_or_else(PoisonError::into_inner);
+        set_join_set_tracer(Box::leak(Box::new(self)))?;
+        IS_INSTALLED.store(true, Release);
+        Ok(())
+    }
+}
+
+/// Installs a tracer if DataFusion has none.
+pub(crate) fn install_if_none() -> Result<(), DataFusionError> {
+    if IS_INSTALLED.load(Acquire) {
+        return Ok(());
+    }
+    // An error: another thread has been faster, or it is not one of ours.
+    let installed = LaneTracer::new().install();
+    installed.or_else(|_| match IS_INSTALLED.load(Acquire) {
+        true => Ok(()),
+        false => Err(DataFusionError::Configuration(
+            "DataFusion has a `JoinSetTracer` that is not a `LaneTracer`, so the tasks of this \
+             query would compute on the I/O runtime: install \
+             `LaneTracer::around(&YOUR_TRACER)` instead of it"
+                .to_owned(),
+        )),
+    })
+}
+
+impl JoinSetTracer for LaneTracer {
+    fn trace_future(&self, future: BoxFuture<'static, Output>) -> BoxFuture<'static, Output> {
+        let future = match self.before {
+            Some(before) => before.trace_future(future),
+            None => future,
+        };
+        let Some(handle) = lane_of_tasks() else {
+            return future;
+        };
+        let job = handle.spawn(future);
+        Box::pin(async move {
+            // Only its unwinding can pass an error on: the output is DataFusion's.
+            job.await.unwrap_or_else(|error| error.resume_unwind())
+        })
+    }
+
+    fn trace_block(
+        &self,
+        f: Box<dyn FnOnce() -> Output + Send>,
+    ) -> Box<dyn FnOnce() -> Output + Send> {
+        match self.before {
+            Some(before) => before.trace_block(f),
+            None => f,
+        }
+    }
+}
+
+/// The lane that is to run what would be spawned here on its I/O runtime.
+fn lane_of_tasks() -> Option<Handle> {
+    let handle = Handle::try_current().ok()?;
+    let runtime = tokio::runtime::Handle::try_current().ok()?;
+    (runtime.id() == handle.io_handle().id()).then_some(handle)
+}
+
+impl fmt::Debug for LaneTracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LaneTracer").finish_non_exhaustive()
+    }
+}

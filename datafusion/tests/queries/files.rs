@@ -1,0 +1,132 @@
+//! Files, by way of [`IoStore`].
+
+use std::sync::Arc;
+
+use datafusion::dataframe::DataFrameWriteOptions;
+use datafusion::prelude::ParquetReadOptions;
+use object_store::local::LocalFileSystem;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload, WriteMultipart, path::Path};
+use twolane::{Backend, Priority};
+use twolane_datafusion::{IoStore, run_on};
+
+use crate::setting::{Names, context};
+use crate::support::{BOTH, lanes, time_limit};
+
+#[test]
+fn a_table_is_written_and_read() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let folder = tempfile::tempdir().unwrap();
+        let lanes = lanes(backend, 2);
+        let names = Names::default();
+        let context = context(2, &names);
+        let cpu = lanes.cpu.handle();
+        let files = IoStore::new(LocalFileSystem::new(), &cpu);
+        let url = "file:///".parse().unwrap();
+        context.register_object_store(&url, Arc::new(files));
+        let path = format!("file://{}/numbers/", folder.path().display());
+        let query = async move {
+            let numbers = context.table("numbers").await?;
+            numbers
+                .write_parquet(&path, DataFrameWriteOptions::new(), None)
+                .await?;
+            context
+                .register_parquet("read", path, ParquetReadOptions::default())
+                .await?;
+            context
+                .sql("select count(*), sum(n) from read")
+                .await?
+                .collect()
+                .await
+        };
+        let rows = lanes.io.block_on(run_on(&cpu, query)).unwrap();
+        let [count, sum] = [0, 1].map(|column| {
+            let column = rows[0].column(column);
+            let column: &datafusion::arrow::array::Int64Array =
+                column.as_any().downcast_ref().unwrap();
+            column.value(0)
+        });
+        assert_eq!((count, sum), (200_000, 199_999 * 100_000));
+    }
+}
+
+/// Each call of the trait, through a store in a job.
+#[test]
+fn a_store_does_what_the_inner_one_does() {
+    let _limit = time_limit();
+    let folder = tempfile::tempdir().unwrap();
+    let lanes = lanes(Backend::Rayon, 1);
+    let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
+    let store = IoStore::new(inner, &lanes.cpu.handle());
+    let work = async move {
+        use futures::TryStreamExt;
+
+        let [one, two, three] = ["d/one", "d/two", "d/three"].map(Path::from);
+        store
+            .put(&one, PutPayload::from_static(b"0123456789"))
+            .await?;
+        assert_eq!(store.get(&one).await?.bytes().await?, "0123456789");
+        assert_eq!(store.get_range(&one, 2..4).await?, "23");
+        assert_eq!(store.get_ranges(&one, &[0..1, 8..10]).await?, ["0", "89"]);
+        assert_eq!(store.head(&one).await?.size, 10);
+        store.copy(&one, &two).await?;
+        store.rename(&two, &three).await?;
+        let mut upload = WriteMultipart::new(store.put_multipart(&two).await?);
+        upload.write(&vec![7; 12 << 20]);
+        upload.finish().await?;
+        assert_eq!(store.head(&two).await?.size, 12 << 20);
+        store
+            .put_multipart(&Path::from("d/four"))
+            .await?
+            .abort()
+            .await?;
+        let mut found: Vec<_> = store
+            .list(None)
+            .map_ok(|found| found.location)
+            .try_collect()
+            .await?;
+        found.sort();
+        assert_eq!(found, [one.clone(), three.clone(), two.clone()]);
+        let after: Vec<_> = store.list_with_offset(None, &three).try_collect().await?;
+        assert_eq!(after.len(), 1);
+        assert_eq!(
+            store.list_with_delimiter(None).await?.common_prefixes.len(),
+            1
+        );
+        store.delete(&one).await?;
+        assert!(matches!(
+            store.get(&one).await,
+            Err(object_store::Error::NotFound { .. })
+        ));
+        Ok::<_, object_store::Error>(())
+    };
+    lanes.io.block_on(lanes.cpu.spawn(work)).unwrap().unwrap();
+}
+
+/// Else the request handlers' `spawn_blocking` would have the weight of a query.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_threads_that_read_files_have_the_weight_of_the_io_lane() {
+    let _limit = time_limit();
+    let folder = tempfile::tempdir().unwrap();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
+        let low = lanes.cpu.handle().with_priority(Priority::Low);
+        let store = IoStore::new(inner, &low);
+        let work = async move {
+            let path = Path::from("file");
+            store
+                .put(&path, PutPayload::from_static(b"abc"))
+                .await
+                .unwrap();
+            store.get(&path).await.unwrap().bytes().await.unwrap()
+        };
+        assert_eq!(lanes.io.block_on(low.spawn(work)).unwrap(), "abc");
+        // The pool's thread: it waits for the next call for some seconds.
+        let nice = lanes
+            .io
+            .spawn_blocking(|| rustix::process::getpriority_process(None).unwrap());
+        assert_eq!(lanes.io.block_on(nice).unwrap(), 0);
+    }
+}

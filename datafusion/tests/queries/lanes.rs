@@ -1,0 +1,139 @@
+//! Where the parts of a query run.
+
+use datafusion::error::DataFusionError;
+use futures::TryStreamExt;
+use twolane::{BridgeError, JoinError, Priority};
+use twolane_datafusion::{collect_on, run_on, stream_on};
+
+use crate::setting::{GROUPS, Names, context};
+use crate::support::{BOTH, lanes, lanes_with, time_limit};
+
+fn assert_on_the_lane(names: &Names) {
+    let names = names.lock().unwrap();
+    assert!(!names.is_empty());
+    assert!(
+        names.iter().all(|name| name.starts_with("cpu-")),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn all_of_a_query_computes_on_the_lane() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for partitions in [1, 4] {
+            let lanes = lanes(backend, 2);
+            let names = Names::default();
+            let context = context(partitions, &names);
+            let cpu = lanes.cpu.handle();
+            let rows = lanes.io.block_on(async {
+                let frame = context.sql(GROUPS).await.unwrap();
+                collect_on(&cpu, frame).await.unwrap()
+            });
+            let rows: usize = rows.iter().map(|batch| batch.num_rows()).sum();
+            assert_eq!(rows, 1_000);
+            assert_on_the_lane(&names);
+        }
+    }
+}
+
+#[test]
+fn a_stream_computes_on_the_lane() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 2);
+        let names = Names::default();
+        let context = context(2, &names);
+        let cpu = lanes.cpu.handle();
+        let rows = lanes.io.block_on(async {
+            let frame = context.sql(GROUPS).await.unwrap();
+            let schema = frame.schema().inner().clone();
+            let stream = stream_on(&cpu, frame, 1 << 20).await.unwrap();
+            assert_eq!(stream.schema().fields().len(), schema.fields().len());
+            let batches: Vec<_> = stream.try_collect().await.unwrap();
+            batches.iter().map(|batch| batch.num_rows()).sum::<usize>()
+        });
+        assert_eq!(rows, 1_000);
+        assert_on_the_lane(&names);
+    }
+}
+
+/// The tasks of a query have its priority, and share its permit.
+#[test]
+fn tasks_belong_to_their_query() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 2, |builder| builder.queue_limit(Priority::Low, 1));
+        let names = Names::default();
+        let context = context(4, &names);
+        let low = lanes.cpu.handle().with_priority(Priority::Low);
+        let query = async move { context.sql(GROUPS).await?.collect().await };
+        lanes.io.block_on(run_on(&low, query)).unwrap();
+        let completed = |one| lanes.cpu.handle().with_priority(one).metrics().completed;
+        let [low, normal] = [Priority::Low, Priority::Normal].map(completed);
+        assert!(low > 4, "{low} jobs");
+        assert_eq!(normal, 0);
+    }
+}
+
+#[test]
+fn errors_say_what_happened() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 2);
+        let context = context(2, &Names::default());
+        let cpu = lanes.cpu.handle();
+        lanes.io.block_on(async {
+            let frame = async |sql| context.sql(sql).await.unwrap();
+            let failing = frame("select failing(n) from numbers").await;
+            let failed = collect_on(&cpu, failing).await.unwrap_err();
+            assert!(
+                matches!(failed.find_root(), DataFusionError::Execution(_)),
+                "{failed:?}"
+            );
+
+            let broken = frame("select broken(n) from numbers").await;
+            let error = collect_on(&cpu, broken.clone()).await.unwrap_err();
+            assert!(error.to_string().contains("a broken function"), "{error}");
+            let stream = stream_on(&cpu, broken, 1 << 20).await.unwrap();
+            let error = stream.try_collect::<Vec<_>>().await.unwrap_err();
+            assert!(error.to_string().contains("a broken function"), "{error}");
+        });
+    }
+}
+
+#[test]
+fn a_full_lane_refuses_a_query() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 2, |builder| {
+            builder.queue_limit(Priority::Normal, 1)
+        });
+        let context = context(2, &Names::default());
+        let cpu = lanes.cpu.handle();
+        lanes.io.block_on(async {
+            let frame = context.sql("select n from numbers").await.unwrap();
+            let _permit = cpu.admit().await.unwrap();
+            let full = collect_on(&cpu, frame).await.unwrap_err();
+            assert!(
+                matches!(full, DataFusionError::ResourcesExhausted(_)),
+                "{full:?}"
+            );
+        });
+    }
+}
+
+/// The error of the lane in a query's error.
+pub fn join_error(error: &DataFusionError) -> Option<&JoinError> {
+    match error {
+        DataFusionError::External(error) => error.downcast_ref(),
+        _ => None,
+    }
+}
+
+pub fn bridge_error(error: &DataFusionError) -> Option<&BridgeError> {
+    match error {
+        DataFusionError::External(error) => error.downcast_ref(),
+        _ => None,
+    }
+}

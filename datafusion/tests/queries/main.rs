@@ -1,0 +1,8 @@
+//! Queries on a lane, seen from outside: where they compute, how they end.
+
+mod ends;
+mod files;
+mod lanes;
+mod setting;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
