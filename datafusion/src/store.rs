@@ -27,7 +27,8 @@ const NAMES: usize = 1_000;
 /// `IoStore` the I/O lane starts them.
 ///
 /// A store that sends HTTP requests needs none: build it with
-/// [`IoConnector`](twolane::IoConnector), which reads ahead without a task for each call.
+/// [`IoConnector`](twolane::IoConnector), which moves the requests alone. What computes, to sign
+/// and to parse, stays with the job.
 ///
 /// # Errors
 ///

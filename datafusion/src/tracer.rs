@@ -42,8 +42,9 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 ///
 /// # Cost
 ///
-/// A job, and a task that awaits it, instead of a task: some microseconds for each of a query's
-/// tasks (its partitions times its exchanges).
+/// A job, and a task that awaits it, instead of a task: for each of a query's tasks, of which it
+/// has as many as its partitions times its exchanges. The bench `tpch` tells what that is for
+/// whole queries.
 ///
 /// # Examples
 ///

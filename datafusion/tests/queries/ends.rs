@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use futures::StreamExt;
+use twolane::{BridgeError, JoinError};
 use twolane_datafusion::{collect_on, stream_on};
 
-use crate::lanes::{bridge_error, join_error};
+use crate::lanes::lane_error;
 use crate::setting::{GROUPS, LONG, Names, context, until};
 use crate::support::{BOTH, Lanes, lanes, time_limit};
 
@@ -111,11 +112,11 @@ fn a_shutdown_ends_a_query_as_such() {
                 lanes.cpu.shutdown_background();
                 let error = query.await.unwrap_err();
                 assert!(
-                    join_error(&error).is_some_and(|error| error.is_shutdown()),
+                    lane_error(&error).is_some_and(JoinError::is_shutdown),
                     "{error:?}"
                 );
                 let error = stream.next().await.unwrap().unwrap_err();
-                let cut = bridge_error(&error);
+                let cut = lane_error::<BridgeError>(&error);
                 assert!(cut.is_some_and(|cut| !cut.is_panic()), "{error:?}");
                 until_quiet(&lanes, tasks).await;
             });

@@ -2,7 +2,7 @@
 
 use datafusion::error::DataFusionError;
 use futures::TryStreamExt;
-use twolane::{BridgeError, JoinError, Priority};
+use twolane::Priority;
 use twolane_datafusion::{collect_on, run_on, stream_on};
 
 use crate::setting::{GROUPS, Names, context};
@@ -124,14 +124,7 @@ fn a_full_lane_refuses_a_query() {
 }
 
 /// The error of the lane in a query's error.
-pub fn join_error(error: &DataFusionError) -> Option<&JoinError> {
-    match error {
-        DataFusionError::External(error) => error.downcast_ref(),
-        _ => None,
-    }
-}
-
-pub fn bridge_error(error: &DataFusionError) -> Option<&BridgeError> {
+pub fn lane_error<E: std::error::Error + 'static>(error: &DataFusionError) -> Option<&E> {
     match error {
         DataFusionError::External(error) => error.downcast_ref(),
         _ => None,
