@@ -105,7 +105,6 @@
 //! | `metrics-facade` | no | [`MetricsReporter`], for the facade `metrics` 0.24 and its exporters; implies `metrics` |
 //! | `tracing-layer` | no | [`SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
 //! | `stall-stacks` | no | the [stack](Stall::stack) of a thread that blocks a lane by computing, on Linux |
-//! | `idle-class` | no | `Builder::idle_class_for_low`, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
 //! axum and other servers need no feature, but for their requests to have names in the

@@ -1,14 +1,21 @@
-//! A thread's niceness on Linux: its nice value, and whether it is in the kernel's idle
-//! class.
+//! A thread's niceness on Linux: its nice value, its slice, and whether it is in the kernel's
+//! idle class.
 //!
 //! A nice value is between 0 (or the value that the process was started with) and 19.
 //! Raising it needs no privilege, lowering it does. A new thread inherits the niceness
 //! of the thread that spawns it; hence `starter.rs`.
 //!
+//! A nice value decides how much of a core a thread gets, not when. Since 6.6 the kernel lets a
+//! thread that has just got its core keep it for a slice, or until the next tick, though a
+//! heavier one wakes up: for milliseconds, and again each time that the thread sleeps and
+//! wakes. Since 6.12 a thread may ask for a slice of its own. Then one with a shorter slice,
+//! which most have, gets the core when it wakes up.
+//!
 //! On other platforms a nice value belongs to the whole process. There these functions
 //! do nothing.
 
 use std::io;
+use std::time::Duration;
 
 pub(crate) const MAX_NICE: u8 = 19;
 
@@ -18,24 +25,30 @@ pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Niceness {
     pub(crate) nice: i32,
+    pub(crate) class: Class,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    /// With the kernel's slice.
+    Normal,
+    /// With a slice of its own.
+    Slice(Duration),
     /// `SCHED_IDLE`.
-    #[cfg(feature = "idle-class")]
-    pub(crate) idle: bool,
+    Idle,
 }
 
 impl Niceness {
-    #[cfg(feature = "idle-class")]
     pub(crate) const IDLE: Self = Self {
         nice: MAX_NICE as i32,
-        idle: true,
+        class: Class::Idle,
     };
 
     /// The niceness of a thread that starts with `base_nice` and raises it by `by`.
-    pub(crate) fn raised_by(base_nice: i32, by: u8) -> Self {
+    pub(crate) fn raised_by(base_nice: i32, by: u8, class: Class) -> Self {
         Self {
             nice: (base_nice + i32::from(by)).min(MAX_NICE.into()),
-            #[cfg(feature = "idle-class")]
-            idle: false,
+            class,
         }
     }
 }
@@ -50,22 +63,45 @@ pub(crate) fn current_nice() -> i32 {
 /// Gives this thread the niceness. Never lowers its nice value.
 #[cfg(target_os = "linux")]
 pub(crate) fn apply(niceness: Niceness) -> io::Result<()> {
-    #[cfg(feature = "idle-class")]
-    // Before the nice value: thread-priority also sets that to 0, or tries to.
-    let class = if niceness.idle {
-        join_idle_class()
-    } else {
-        Ok(())
+    // Before the nice value, which either call also sets to 0, or tries to.
+    let class = match niceness.class {
+        Class::Normal => Ok(()),
+        Class::Slice(slice) => {
+            set_slice(slice);
+            Ok(())
+        }
+        Class::Idle => join_idle_class(),
     };
-    #[cfg(not(feature = "idle-class"))]
-    let class = Ok(());
     if current_nice() < niceness.nice {
         rustix::process::setpriority_process(None, niceness.nice)?;
     }
     class
 }
 
-#[cfg(all(target_os = "linux", feature = "idle-class"))]
+/// Asks for slices of this length. Without effect before Linux 6.12; where it is refused, the
+/// nice value has to do: for one, in a process that was started niced, without privileges.
+#[cfg(target_os = "linux")]
+fn set_slice(slice: Duration) {
+    use thread_priority::RealtimeThreadSchedulePolicy::Deadline;
+    use thread_priority::{
+        DeadlineFlags, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
+    };
+
+    /// `SCHED_FLAG_KEEP_POLICY`: the kernel takes the attributes and not the policy.
+    const KEEP_POLICY: u64 = 8;
+    const THIS_THREAD: thread_priority::ThreadId = 0;
+    // The one policy for which thread-priority passes a run time to the kernel.
+    let attributes = ThreadPriority::Deadline {
+        runtime: slice,
+        deadline: Duration::ZERO,
+        period: Duration::ZERO,
+        flags: DeadlineFlags::from_bits_retain(KEEP_POLICY),
+    };
+    let policy = ThreadSchedulePolicy::Realtime(Deadline);
+    let _ = set_thread_priority_and_policy(THIS_THREAD, attributes, policy);
+}
+
+#[cfg(target_os = "linux")]
 fn join_idle_class() -> io::Result<()> {
     use thread_priority::NormalThreadSchedulePolicy::Idle;
     use thread_priority::{

@@ -42,7 +42,6 @@ pub struct Builder {
     io: Option<tokio::runtime::Handle>,
     pub(super) nice: [u8; Priority::ALL.len()],
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
-    #[cfg(feature = "idle-class")]
     pub(super) idle_class_for_low: bool,
     throttle_to_quota: bool,
     #[cfg(feature = "test-util")]
@@ -60,7 +59,6 @@ impl Builder {
             io: None,
             nice: niceness::DEFAULT_NICE,
             queue_limits: Default::default(),
-            #[cfg(feature = "idle-class")]
             idle_class_for_low: false,
             throttle_to_quota: true,
             #[cfg(feature = "test-util")]

@@ -1,12 +1,18 @@
 //! The settings of the threads' nice values.
 
+use std::time::Duration;
+
 use super::Builder;
 use crate::build_error::BuildError;
-use crate::os::nice::{self, Niceness};
+use crate::os::nice::{self, Class, Niceness};
 use crate::priority::Priority;
 
 /// By priority: High, Normal, Low.
 pub(super) const DEFAULT_NICE: [u8; Priority::ALL.len()] = [8, 16, 19];
+
+/// By priority. Longer than the kernel's own, which is 3 ms at most, and so much longer from
+/// one to the next that the more urgent thread gets the core. The kernel takes 100 ms at most.
+const SLICES_MS: [u64; Priority::ALL.len()] = [10, 30, 100];
 
 impl Builder {
     /// Sets by how much the threads of a priority raise their nice value: 0 to 19.
@@ -28,6 +34,15 @@ impl Builder {
     /// distance of 8 on, that wait is the exception. So the distance from 0 to 16 is cut
     /// in half. The measurements are in the
     /// [guide](crate::guide::late_job#why-these-nice-values).
+    ///
+    /// # Slices
+    ///
+    /// The exceptions are threads that often sleep and wake up: since Linux 6.6 such a thread
+    /// keeps the core for a slice each time, whatever its nice value. So the lane asks for
+    /// slices that are longer than the kernel's own (3 ms at most): 10 ms for High, 30 ms for
+    /// Normal, 100 ms for Low. From Linux 6.12 on, a thread with a shorter slice gets the core
+    /// when it wakes up. A priority that is raised by 0 keeps the kernel's slice, as does a
+    /// process that was started at a nice value above 0 and has no privilege.
     ///
     /// # Effect on other processes
     ///
@@ -96,8 +111,7 @@ impl Builder {
     /// Sets whether the threads of [`Low`](Priority::Low) run in the kernel's idle class.
     ///
     /// Default: no. The class is `SCHED_IDLE`, with nice 19 whatever else is set. It needs
-    /// no privilege. On platforms other than Linux this setting has no effect. Feature
-    /// `idle-class`.
+    /// no privilege. On platforms other than Linux this setting has no effect.
     ///
     /// The kernel treats a core that runs only such threads as idle, and puts threads that
     /// wake up there. With nice values alone, two High threads that wake up together may
@@ -119,7 +133,6 @@ impl Builder {
     /// ```
     /// let settings = twolane::CpuRuntime::builder().idle_class_for_low(true);
     /// ```
-    #[cfg(feature = "idle-class")]
     pub fn idle_class_for_low(mut self, idle: bool) -> Self {
         self.idle_class_for_low = idle;
         self
@@ -127,10 +140,13 @@ impl Builder {
 
     /// By priority, for threads that start with `base_nice`.
     pub(super) fn niceness(&self, base_nice: i32) -> [Niceness; Priority::ALL.len()] {
-        Priority::ALL.map(|priority| match priority {
-            #[cfg(feature = "idle-class")]
-            Priority::Low if self.idle_class_for_low => Niceness::IDLE,
-            _ => Niceness::raised_by(base_nice, self.nice[priority.index()]),
+        Priority::ALL.map(|priority| {
+            let slice = Duration::from_millis(SLICES_MS[priority.index()]);
+            match self.nice[priority.index()] {
+                _ if priority == Priority::Low && self.idle_class_for_low => Niceness::IDLE,
+                0 => Niceness::raised_by(base_nice, 0, Class::Normal),
+                by => Niceness::raised_by(base_nice, by, Class::Slice(slice)),
+            }
         })
     }
 
