@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use datafusion::prelude::SessionContext;
-//! use twolane::CpuRuntime;
+//! use twolane::{Backend, CpuRuntime};
 //! use twolane_datafusion::collect_on;
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let cpu = CpuRuntime::new()?;
+//! let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
 //! let ctx = SessionContext::new();
 //! # ctx.register_batch("numbers", numbers()?)?;
 //! let frame = ctx.table("numbers").await?;
@@ -25,16 +25,28 @@
 //! # }
 //! ```
 //!
+//! # Which backend
+//!
+//! | | [`Backend::Runtime`](twolane::Backend::Runtime) | [`Backend::Rayon`](twolane::Backend::Rayon) |
+//! |---|---|---|
+//! | the tasks of a query | Tokio tasks of the lane's runtime | jobs, by [`LaneTracer`] |
+//! | cost | that of a second runtime | for each task two wake-ups of an I/O thread, too: queries of some milliseconds take a tenth longer |
+//! | a store without `IoConnector` or [`IoStore`] | **fails**: *"IO is disabled"*; local files work | works, on the I/O lane, and its files' threads are niced |
+//! | the lane's counters | the query is a job | so is each task |
+//!
+//! Take `Backend::Runtime` for a lane that runs queries. On a rayon lane that you have for other
+//! work, they run as well.
+//!
 //! # What runs where
 //!
 //! | | lane |
 //! |---|---|
 //! | planning, and all operators of [`collect_on`] and [`stream_on`] | CPU |
-//! | the tasks that they spawn (`SpawnedTask`, `JoinSet`), by [`LaneTracer`] | CPU, at the query's priority |
+//! | the tasks that they spawn (`SpawnedTask`, `JoinSet`) | CPU, at the query's priority |
 //! | requests to S3 and the like: a store that is built with `twolane`'s `IoConnector` | I/O |
 //! | local files: a store in [`IoStore`] | I/O: its blocking pool |
-//! | what DataFusion gives to `spawn_blocking` (reading spilled files) | the blocking pool of the I/O runtime |
-//! | a bare `tokio::spawn` in a table provider or a UDF of yours | I/O: use `twolane::Handle::current().spawn(..)` |
+//! | what DataFusion gives to `spawn_blocking` (reading spilled files) | a blocking pool: that of the lane's runtime, on rayon that of the I/O runtime |
+//! | a bare `tokio::spawn` in a table provider or a UDF of yours | CPU; on rayon I/O: use `twolane::Handle::current().spawn(..)` there |
 //!
 //! # Versions
 //!
@@ -55,7 +67,7 @@
 //!
 //! - DataFusion gives way once for each 128 batches that the query's tables have given. A join
 //!   that makes many rows out of few batches computes on after it was dropped, on any runtime.
-//! - The tracer is the process's. Queries of contexts that run elsewhere are not touched, if
+//! - The tracer of a rayon lane is the process's. Queries of contexts that run elsewhere are not touched, if
 //!   their thread has no current handle of `twolane` ([`LaneTracer`] says when).
 
 mod query;

@@ -1,10 +1,15 @@
 //! [`collect_on`], [`stream_on`] and [`run_on`]: a query on a lane.
 //!
+//! On a lane of `Backend::Runtime` a query is inside `in_cpu_context`, and its tasks are Tokio's,
+//! on the lane. On a rayon lane `tracer.rs` makes jobs of them, which tasks of the I/O runtime
+//! await.
+//!
 //! **What a lane cuts short is not told as whole.** A lane that is shut down drops the query's
-//! tasks, and so does an I/O runtime that ends. The channel of a task that is gone looks to
-//! the reader like that of a task at its end: the query may go on to a result that lacks
-//! rows, or fail with an error that does not say why. So what a query returns counts only if
-//! both lanes still work then. (A bridge, as the stream's, sees to the CPU lane's part itself.)
+//! tasks. The channel of a task that is gone looks to the reader like that of a task at its
+//! end: the query may go on to a result that lacks rows, or fail with an error that does not
+//! say why. Such a query ends as shut down: a job in `in_cpu_context` does so by itself, as does
+//! a bridge. A job on rayon has tasks on both lanes, so its result counts only if both still
+//! work then.
 
 use std::error::Error;
 use std::future::pending;
@@ -17,7 +22,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, TryStreamExt, stream};
-use twolane::{Handle, JoinError, Task};
+use twolane::{Backend, Handle, JoinError, Task, in_cpu_context};
 
 use crate::tracer;
 
@@ -77,13 +82,7 @@ where
     F: Future<Output = Result<T>> + Send + 'static,
     T: Send + 'static,
 {
-    let own = handle.clone();
-    let whole = async move {
-        let result = query.await;
-        until_certain(&own).await?;
-        result
-    };
-    let job = tracer::install_if_none().map(|()| handle.spawn(whole));
+    let job = spawn(handle, query);
     async move { joined(job?).await }
 }
 
@@ -131,24 +130,48 @@ pub fn stream_on(
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
     let context = Arc::new(frame.task_ctx());
     let plan = async move { frame.create_physical_plan().await };
-    let planned = tracer::install_if_none().map(|()| handle.spawn(plan));
+    let planned = spawn(handle, plan);
     let handle = handle.clone();
     async move {
         let plan = joined(planned?).await?;
         let schema = plan.schema();
         // Called on the lane, since it spawns.
         let query = stream::once(async move { execute_stream(plan, context) }).try_flatten();
-        let own = handle.clone();
-        let end = stream::once(async move { until_certain(&own).await });
-        let end = end.filter_map(async |certain| certain.err().map(Err));
-        let batches = query.chain(end);
-        let batches = handle.stream_from_cpu(batches, limit, |batch| {
+        let size = |batch: &Result<RecordBatch>| {
             batch.as_ref().map_or(0, RecordBatch::get_array_memory_size)
-        });
+        };
+        let batches = match handle.backend() {
+            Backend::Runtime => handle.stream_from_cpu(in_cpu_context(query), limit, size),
+            _ => {
+                let own = handle.clone();
+                let end = stream::once(async move { until_certain(&own).await });
+                let end = end.filter_map(async |certain| certain.err().map(Err));
+                handle.stream_from_cpu(query.chain(end), limit, size)
+            }
+        };
         let batches = batches.map(|batch| batch.unwrap_or_else(|cut| Err(external(cut))));
         let batches = RecordBatchStreamAdapter::new(schema, batches);
         Ok(Box::pin(batches) as SendableRecordBatchStream)
     }
+}
+
+/// Spawns a part of a query such that its tasks run on the lane, too.
+#[track_caller]
+fn spawn<T, F>(handle: &Handle, query: F) -> Result<Task<Result<T>>>
+where
+    F: Future<Output = Result<T>> + Send + 'static,
+    T: Send + 'static,
+{
+    if handle.backend() == Backend::Runtime {
+        return Ok(handle.spawn(in_cpu_context(query)));
+    }
+    tracer::install_if_none()?;
+    let own = handle.clone();
+    Ok(handle.spawn(async move {
+        let result = query.await;
+        until_certain(&own).await?;
+        result
+    }))
 }
 
 /// Returns if neither lane has ended. If the CPU lane has, it drops this job.

@@ -1,4 +1,4 @@
-//! [`LaneTracer`]: the tasks of DataFusion become jobs of the lane.
+//! [`LaneTracer`]: the tasks of DataFusion become jobs of a rayon lane.
 
 use std::any::Any;
 use std::fmt;
@@ -10,6 +10,8 @@ use Ordering::{Acquire, Release};
 use datafusion::common::runtime::{JoinSetTracer, JoinSetTracerError, set_join_set_tracer};
 use datafusion::error::DataFusionError;
 use futures::future::BoxFuture;
+#[cfg(doc)]
+use twolane::Backend;
 use twolane::Handle;
 
 type Output = Box<dyn Any + Send>;
@@ -36,15 +38,16 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 ///
 /// Blocking closures stay on Tokio's blocking pool.
 ///
-/// [`run_on`](crate::run_on) and its like install one. Install it yourself for
+/// [`run_on`](crate::run_on) and its like install one on a lane of [`Backend::Rayon`]; on the
+/// other they need none. Install it yourself for
 /// [`around`](Self::around), or if you call none of them. But a query that the program spawns
 /// itself may return a part of its rows if a shutdown drops its tasks; those of `run_on` fail.
 ///
 /// # Cost
 ///
 /// A job, and a task that awaits it, instead of a task: for each of a query's tasks, of which it
-/// has as many as its partitions times its exchanges. The bench `tpch` tells what that is for
-/// whole queries.
+/// has as many as its partitions times its exchanges. The task wakes an I/O thread when it is
+/// spawned and when the job ends. The bench `tpch` tells what that is for whole queries.
 ///
 /// # Examples
 ///

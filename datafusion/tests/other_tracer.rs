@@ -10,6 +10,7 @@ use datafusion::error::DataFusionError;
 use datafusion::prelude::SessionContext;
 use futures::future::BoxFuture;
 use support::{BOTH, lanes, time_limit};
+use twolane::Backend;
 use twolane_datafusion::collect_on;
 
 type Output = Box<dyn Any + Send>;
@@ -29,18 +30,23 @@ impl JoinSetTracer for Other {
     }
 }
 
-/// It would compute on the I/O runtime.
+/// On a rayon lane it would compute on the I/O runtime.
 #[test]
-fn a_query_is_refused_with_the_remedy() {
+fn a_rayon_lane_refuses_a_query_with_the_remedy() {
     let _limit = time_limit();
     set_join_set_tracer(&Other).unwrap();
     for backend in BOTH {
         let lanes = lanes(backend, 1);
         let context = SessionContext::new();
-        let refused = lanes.io.block_on(async {
+        let result = lanes.io.block_on(async {
             let frame = context.sql("select 1").await.unwrap();
-            collect_on(&lanes.cpu.handle(), frame).await.unwrap_err()
+            collect_on(&lanes.cpu.handle(), frame).await
         });
+        if backend == Backend::Runtime {
+            assert_eq!(result.unwrap()[0].num_rows(), 1);
+            continue;
+        }
+        let refused = result.unwrap_err();
         assert!(
             matches!(refused, DataFusionError::Configuration(_)),
             "{refused:?}"

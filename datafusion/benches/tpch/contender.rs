@@ -5,7 +5,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Handle, Runtime};
-use twolane::{Backend, CpuRuntime, Priority, in_cpu_context};
+use twolane::{Backend, CpuRuntime, Priority};
 use twolane_datafusion::{LaneTracer, run_on};
 
 use crate::tables::Place;
@@ -16,9 +16,8 @@ pub enum Contender {
     TwoRuntimes,
     TwoRuntimesNiced,
     Twolane,
-    TwolaneRuntime,
+    TwolaneRayon,
     RayonWithoutTracer,
-    RuntimeWithoutTracer,
     ByTheDefault,
 }
 
@@ -28,10 +27,9 @@ impl Contender {
             Self::Plain,
             Self::TwoRuntimes,
             Self::Twolane,
-            Self::TwolaneRuntime,
+            Self::TwolaneRayon,
             Self::TwoRuntimesNiced,
             Self::RayonWithoutTracer,
-            Self::RuntimeWithoutTracer,
             Self::ByTheDefault,
         ];
         match place {
@@ -44,18 +42,17 @@ impl Contender {
         match self {
             Self::Plain => "plain",
             Self::TwoRuntimes => "two runtimes",
-            Self::TwoRuntimesNiced => "two runtimes, nice 10",
+            Self::TwoRuntimesNiced => "two runtimes, nice 16",
             Self::Twolane => "twolane",
-            Self::TwolaneRuntime => "twolane, Backend::Runtime",
+            Self::TwolaneRayon => "twolane, Backend::Rayon",
             Self::RayonWithoutTracer => "rayon without the tracer",
-            Self::RuntimeWithoutTracer => "Backend::Runtime without the tracer",
-            Self::ByTheDefault => "twolane by the default",
+            Self::ByTheDefault => "rayon by the default",
         }
     }
 
     fn backend(self) -> Backend {
         match self {
-            Self::TwolaneRuntime | Self::RuntimeWithoutTracer => Backend::Runtime,
+            Self::Twolane => Backend::Runtime,
             _ => Backend::Rayon,
         }
     }
@@ -75,7 +72,7 @@ impl Engine {
             Contender::TwoRuntimes => Self::second(|| ()),
             // What the threads of a lane have at `Priority::Normal`.
             Contender::TwoRuntimesNiced => Self::second(|| {
-                rustix::process::nice(10).expect("a thread may nice itself");
+                rustix::process::nice(16).expect("a thread may nice itself");
             }),
             lane => {
                 let cpu = CpuRuntime::builder().backend(lane.backend());
@@ -116,10 +113,6 @@ impl Engine {
                     Contender::RayonWithoutTracer => {
                         cpu.spawn(query).await.map_err(|e| lost(e.into()))?
                     }
-                    Contender::RuntimeWithoutTracer => cpu
-                        .spawn(in_cpu_context(query))
-                        .await
-                        .map_err(|e| lost(e.into()))?,
                     Contender::ByTheDefault => query.await,
                     _ => run_on(&cpu, query).await,
                 }

@@ -12,13 +12,14 @@
 //! each query at a time:
 //!
 //! - `plain`: the queries are tasks of that runtime.
-//! - `two runtimes`: they are tasks of a second runtime; `.., nice 10`: whose threads are niced,
+//! - `two runtimes`: they are tasks of a second runtime; `.., nice 16`: whose threads are niced,
 //!   as the threads of a CPU lane are.
-//! - `twolane`: [`twolane_datafusion::run_on`], on the rayon backend; `.., Backend::Runtime`.
-//! - `.. without the tracer`: the same without this package. On `Backend::Runtime` the query is in
-//!   `in_cpu_context`; on rayon its tasks compute on the I/O runtime, and that shows.
-//! - `.. by the default`: the tracer and a process-wide default handle, with the query itself on
-//!   the I/O runtime.
+//! - `twolane`: [`twolane_datafusion::run_on`], on `Backend::Runtime`; `.., Backend::Rayon`: on a
+//!   rayon lane, where a tracer makes each task of the query a job.
+//! - `rayon without the tracer`: a job of a rayon lane, without this package: its tasks compute on
+//!   the I/O runtime, and that shows.
+//! - `rayon by the default`: the tracer and a process-wide default handle, with the query itself
+//!   on the I/O runtime.
 //!
 //! The tables are in memory, or in Parquet on a real S3 server, in the process of the bench. There
 //! `two runtimes` has object_store's `SpawnedReqwestConnector`, and `twolane` its `IoConnector`.
@@ -36,7 +37,6 @@
 mod contender;
 mod health;
 mod process;
-mod queries;
 mod service;
 mod tables;
 
@@ -45,10 +45,12 @@ use std::collections::BTreeMap;
 
 use twolane_benches::findings::Ratio;
 use twolane_benches::{Bench, Column, Contender as Turn, Contest, Findings, Report, Sample, child};
+use twolane_tpch::geometric_mean;
+use twolane_tpch::tables::Store;
 
 use contender::Contender;
 use process::{Answer, Role, Work};
-use tables::{Place, Store};
+use tables::Place;
 
 fn main() {
     if let Some(role) = child::role::<Role>() {
@@ -135,11 +137,6 @@ fn sample(answer: &Answer, health: hdrhistogram::Histogram<u64>) -> Sample {
     sample
 }
 
-fn geometric_mean(values: &[f64]) -> f64 {
-    let logs: f64 = values.iter().map(|value| value.ln()).sum();
-    (logs / values.len() as f64).exp()
-}
-
 type Rows = BTreeMap<String, Vec<Vec<String>>>;
 
 fn ratios(found: &Findings, rows: &Rows, report: &mut Report<'_>) {
@@ -158,13 +155,11 @@ fn ratios(found: &Findings, rows: &Rows, report: &mut Report<'_>) {
             found.value("io_cpu", &ours),
         );
     }
-    let runtime = "memory/twolane, Backend::Runtime";
-    report.ratio(
-        "query_time_runtime_over_two_runtimes",
-        "query_mean",
-        runtime,
-        "memory/two runtimes",
-    );
+    let [two, rayon] = ["memory/two runtimes", "memory/twolane, Backend::Rayon"];
+    let p99 = "health_p99_two_runtimes_over_rayon";
+    report.ratio(p99, "health_p99", two, rayon);
+    let time = "query_time_rayon_over_two_runtimes";
+    report.ratio(time, "query_mean", rayon, two);
     report.put(
         "high_beside_four_low_over_alone",
         found.value("beside_over_alone", PRIORITIES),

@@ -7,10 +7,10 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use twolane_benches::child;
+use twolane_tpch::tables::Access;
 
 use crate::contender::Contender;
 use crate::health::Client;
-use crate::tables::Access;
 
 /// For one turn, at the largest scale.
 pub const PATIENCE: Duration = Duration::from_secs(600);

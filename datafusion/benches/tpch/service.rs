@@ -12,10 +12,11 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio::net::TcpListener;
 use twolane::Priority;
 use twolane_benches::cpu_time;
+use twolane_tpch::queries;
 
 use crate::contender::Engine;
 use crate::process::{Answer, Role, Work};
-use crate::{queries, tables};
+use crate::tables;
 
 /// Of the I/O runtime's threads.
 const IO: &str = "io";

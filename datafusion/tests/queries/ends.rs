@@ -4,22 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
+use datafusion::prelude::SessionContext;
 use futures::StreamExt;
-use twolane::{BridgeError, JoinError};
+use twolane::{Backend, BridgeError, JoinError};
 use twolane_datafusion::{collect_on, stream_on};
 
 use crate::lanes::lane_error;
 use crate::setting::{GROUPS, LONG, Names, context, until};
 use crate::support::{BOTH, Lanes, lanes, time_limit};
 
-/// Waits until nothing is left of any query: no job, and no task of the I/O runtime.
-async fn until_quiet(lanes: &Lanes, tasks: usize) {
+/// Waits until nothing is left of any query: no job, no task of the I/O runtime, and none that
+/// holds memory.
+async fn until_quiet(lanes: &Lanes, context: &SessionContext, tasks: usize) {
     until(|| {
         let jobs = lanes.cpu.metrics();
         jobs.queued + jobs.running + jobs.suspended == 0
     })
     .await;
     until(|| lanes.io.metrics().num_alive_tasks() <= tasks).await;
+    until(|| context.runtime_env().memory_pool.reserved() == 0).await;
 }
 
 #[test]
@@ -36,7 +39,7 @@ fn a_query_that_is_dropped_ends() {
                 let query = collect_on(&cpu, context.sql(LONG).await.unwrap());
                 until(|| !names.lock().unwrap().is_empty()).await;
                 drop(query);
-                until_quiet(&lanes, tasks).await;
+                until_quiet(&lanes, &context, tasks).await;
 
                 let frame = context.sql(LONG).await.unwrap();
                 names.lock().unwrap().clear();
@@ -44,7 +47,7 @@ fn a_query_that_is_dropped_ends() {
                 assert!(futures::poll!(stream.next()).is_pending());
                 until(|| !names.lock().unwrap().is_empty()).await;
                 drop(stream);
-                until_quiet(&lanes, tasks).await;
+                until_quiet(&lanes, &context, tasks).await;
             });
         }
     }
@@ -69,7 +72,7 @@ fn a_thousand_queries_that_are_dropped_leave_nothing() {
                         result.unwrap();
                     }
                 }
-                until_quiet(&lanes, tasks).await;
+                until_quiet(&lanes, &context, tasks).await;
             });
             let jobs = lanes.cpu.metrics();
             assert!(jobs.cancelled > 0, "{jobs:?}");
@@ -118,28 +121,26 @@ fn a_shutdown_ends_a_query_as_such() {
                 let error = stream.next().await.unwrap().unwrap_err();
                 let cut = lane_error::<BridgeError>(&error);
                 assert!(cut.is_some_and(|cut| !cut.is_panic()), "{error:?}");
-                until_quiet(&lanes, tasks).await;
+                until_quiet(&lanes, &context, tasks).await;
             });
         }
     }
     assert_eq!(PANICS.load(SeqCst), 0);
 }
 
-/// Its tasks are tasks of that runtime, too, and it is theirs that are awaited.
+/// On rayon its tasks are tasks of that runtime, too, and it is theirs that are awaited.
 #[test]
 fn the_end_of_the_io_runtime_is_an_error() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 2);
-        let names = Names::default();
-        let context = context(4, &names);
-        let other = tokio::runtime::Runtime::new().unwrap();
-        let frame = other.block_on(context.sql(LONG)).unwrap();
-        let query = collect_on(&cpu.handle(), frame);
-        other.block_on(until(|| !names.lock().unwrap().is_empty()));
-        io.shutdown_background();
-        other.block_on(query).unwrap_err();
-    }
+    let Lanes { cpu, io } = lanes(Backend::Rayon, 2);
+    let names = Names::default();
+    let context = context(4, &names);
+    let other = tokio::runtime::Runtime::new().unwrap();
+    let frame = other.block_on(context.sql(LONG)).unwrap();
+    let query = collect_on(&cpu.handle(), frame);
+    other.block_on(until(|| !names.lock().unwrap().is_empty()));
+    io.shutdown_background();
+    other.block_on(query).unwrap_err();
 }
 
 /// One thread, which a query never leaves by itself for long.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::prelude::ParquetReadOptions;
+use futures::TryStreamExt;
 use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload, WriteMultipart, path::Path};
 use twolane::{Backend, Priority};
-use twolane_datafusion::{IoStore, run_on};
+use twolane_datafusion::{IoStore, run_on, stream_on};
 
-use crate::setting::{Names, context};
-use crate::support::{BOTH, lanes, time_limit};
+use crate::setting::{Names, context, until};
+use crate::support::{BOTH, Lanes, lanes, time_limit};
 
 #[test]
 fn a_table_is_written_and_read() {
@@ -50,6 +51,42 @@ fn a_table_is_written_and_read() {
     }
 }
 
+/// It has read a part of the table by then.
+#[test]
+fn the_end_of_the_io_runtime_is_an_error() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let folder = tempfile::tempdir().unwrap();
+        let Lanes { cpu, io } = lanes(backend, 2);
+        let other = tokio::runtime::Runtime::new().unwrap();
+        let names = Names::default();
+        let context = context(4, &names);
+        let handle = cpu.handle();
+        let files = IoStore::new(LocalFileSystem::new(), &handle);
+        let url = "file:///".parse().unwrap();
+        context.register_object_store(&url, Arc::new(files));
+        let path = format!("file://{}/numbers/", folder.path().display());
+        let frame = other.block_on(run_on(&handle, async move {
+            // A request for each 1,000 rows.
+            let set = "set datafusion.execution.parquet.max_row_group_size = 1000";
+            context.sql(set).await?.collect().await?;
+            let numbers = context.table("numbers").await?;
+            let options = DataFrameWriteOptions::new();
+            numbers.write_parquet(&path, options, None).await?;
+            let options = ParquetReadOptions::default();
+            context.register_parquet("read", path, options).await?;
+            context.sql("select threads(n) from read").await
+        }));
+        names.lock().unwrap().clear();
+        // It waits for its reader after the first batch.
+        let stream = other.block_on(stream_on(&handle, frame.unwrap(), 1));
+        other.block_on(until(|| !names.lock().unwrap().is_empty()));
+        io.shutdown_background();
+        let rows = other.block_on(stream.unwrap().try_collect::<Vec<_>>());
+        rows.unwrap_err();
+    }
+}
+
 /// Each call of the trait, through a store in a job.
 #[test]
 fn a_store_does_what_the_inner_one_does() {
@@ -59,8 +96,6 @@ fn a_store_does_what_the_inner_one_does() {
     let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
     let store = IoStore::new(inner, &lanes.cpu.handle());
     let work = async move {
-        use futures::TryStreamExt;
-
         let [one, two, three] = ["d/one", "d/two", "d/three"].map(Path::from);
         store
             .put(&one, PutPayload::from_static(b"0123456789"))
@@ -108,6 +143,8 @@ fn a_store_does_what_the_inner_one_does() {
 #[test]
 fn the_threads_that_read_files_have_the_weight_of_the_io_lane() {
     let _limit = time_limit();
+    let nice = || rustix::process::getpriority_process(None).unwrap();
+    let of_io = nice();
     let folder = tempfile::tempdir().unwrap();
     for backend in BOTH {
         let lanes = lanes(backend, 1);
@@ -124,9 +161,7 @@ fn the_threads_that_read_files_have_the_weight_of_the_io_lane() {
         };
         assert_eq!(lanes.io.block_on(low.spawn(work)).unwrap(), "abc");
         // The pool's thread: it waits for the next call for some seconds.
-        let nice = lanes
-            .io
-            .spawn_blocking(|| rustix::process::getpriority_process(None).unwrap());
-        assert_eq!(lanes.io.block_on(nice).unwrap(), 0);
+        let of_pool = lanes.io.spawn_blocking(nice);
+        assert_eq!(lanes.io.block_on(of_pool).unwrap(), of_io);
     }
 }

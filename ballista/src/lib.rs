@@ -1,0 +1,146 @@
+//! Ballista's executor on `twolane`: its stages compute on a CPU lane, and the I/O runtime
+//! that they share a machine with goes on with heartbeats, shuffle connections and S3.
+//!
+//! An executor is Ballista's own [`start_executor_process`], with its [`ExecutorProcessConfig`]
+//! passed through [`on_lane`]:
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
+//! use twolane::{Backend, CpuRuntime};
+//! use twolane_ballista::on_lane;
+//!
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
+//! let config = ExecutorProcessConfig {
+//!     scheduler_host: "scheduler".to_owned(),
+//!     ..Default::default()
+//! };
+//! let config = on_lane(config, &cpu.handle())?;
+//! start_executor_process(Arc::new(config)).await?;
+//! cpu.shutdown().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # What runs where
+//!
+//! | | lane |
+//! |---|---|
+//! | a stage: its operators, the tasks that they spawn, shuffle writers, the decoding of what they read | CPU |
+//! | heartbeats, `poll_work`, the executor's gRPC and Flight services | I/O |
+//! | shuffle connections to other executors ([`IoClientPool`]) | I/O |
+//! | requests to S3 and the like: stores that are built with `twolane`'s `IoConnector` ([below](#object-stores)) | I/O |
+//! | shuffle files that the Flight service reads for others, and local tables | the blocking pool of the I/O runtime, and of the lane |
+//! | Ballista's own `task_runner` threads | they only wait for the lane |
+//!
+//! Ballista spawns what computes by a bare `tokio::spawn`, so the lane needs a Tokio runtime of
+//! its own: [`Backend::Runtime`].
+//!
+//! # Object stores
+//!
+//! Inside a stage there is no I/O driver, so a store has to send its requests on the I/O lane. A
+//! store that does not fails in its first request, with Tokio's message *"A Tokio 1.x context was
+//! found, but IO is disabled"*. Build it once, with [`IoConnector`](twolane::IoConnector):
+//!
+//! ```
+//! use std::sync::Arc;
+//! use ballista_executor::executor_process::ExecutorProcessConfig;
+//! use datafusion::execution::runtime_env::RuntimeEnv;
+//! use object_store::aws::AmazonS3Builder;
+//! use object_store::client::ReqwestConnector;
+//! use twolane::IoConnector;
+//!
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let cpu = twolane::CpuRuntime::new()?;
+//! let connector = IoConnector::new(ReqwestConnector::default(), &cpu.handle());
+//! let store = AmazonS3Builder::new()
+//!     .with_bucket_name("lake")
+//!     .with_region("eu-central-1")
+//!     .with_http_connector(connector)
+//!     .build()?;
+//! let environment = RuntimeEnv::default();
+//! environment.register_object_store(&"s3://lake".parse()?, Arc::new(store));
+//! let environment = Arc::new(environment);
+//! let config = ExecutorProcessConfig {
+//!     override_runtime_producer: Some(Arc::new(move |_| Ok(environment.clone()))),
+//!     ..Default::default()
+//! };
+//! # Ok(()) }
+//! ```
+//!
+//! # Versions
+//!
+//! | twolane-ballista | Ballista | DataFusion | object_store | Rust |
+//! |---|---|---|---|---|
+//! | 0.1 | 55.0.0 | 55 | 0.13 | 1.94 |
+//!
+//! # What it does not do
+//!
+//! - A stage that is cancelled leaves its shuffle writers running, as Ballista's own executor
+//!   does: they are tasks that it does not abort.
+//! - The Flight service encodes shuffle files on the blocking pool of the I/O runtime, whose
+//!   threads have the I/O lane's weight.
+
+mod engine;
+mod pool;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ballista_core::error::{BallistaError, Result};
+use ballista_executor::execution_engine::DefaultExecutionEngine;
+use ballista_executor::executor_process::ExecutorProcessConfig;
+#[cfg(doc)]
+use ballista_executor::executor_process::start_executor_process;
+use twolane::{Backend, Handle};
+
+pub use engine::LaneEngine;
+pub use pool::IoClientPool;
+
+/// Has the stages of an executor run on the CPU lane of `handle`, and its shuffle connections
+/// on the I/O lane.
+///
+/// It sets [`override_execution_engine`](ExecutorProcessConfig::override_execution_engine). If
+/// that is set already, it has the stages of that engine run on the lane. Build such an engine
+/// with an [`IoClientPool`].
+///
+/// Give the lane as many threads as the executor has
+/// [`vcores`](ExecutorProcessConfig::vcores): that many stages run at a time.
+///
+/// # Errors
+///
+/// [`BallistaError::Configuration`] if the lane is not one of [`Backend::Runtime`], or if
+/// [`client_ttl`](ExecutorProcessConfig::client_ttl) is 0 and the engine not yours: without a
+/// pool, stages would open connections where no I/O driver is.
+///
+/// # Examples
+///
+/// See [the crate](crate).
+pub fn on_lane(
+    mut config: ExecutorProcessConfig,
+    handle: &Handle,
+) -> Result<ExecutorProcessConfig> {
+    if handle.backend() != Backend::Runtime {
+        return Err(BallistaError::Configuration(format!(
+            "the lane has Backend::{:?}, and Ballista spawns Tokio tasks that compute: build it \
+             with `CpuRuntime::builder().backend(Backend::Runtime)`",
+            handle.backend()
+        )));
+    }
+    let engine = match config.override_execution_engine.take() {
+        Some(engine) => engine,
+        None if config.client_ttl == 0 => {
+            return Err(BallistaError::Configuration(
+                "client_ttl is 0, which switches the pool of shuffle connections off, and on a \
+                 lane they have to come from one: set it to 1 (second) or more"
+                    .to_owned(),
+            ));
+        }
+        None => {
+            let pool = IoClientPool::new(Duration::from_secs(config.client_ttl), handle);
+            Arc::new(DefaultExecutionEngine::with_client_pool(Arc::new(pool)))
+        }
+    };
+    config.override_execution_engine = Some(Arc::new(LaneEngine::new(engine, handle)));
+    Ok(config)
+}
