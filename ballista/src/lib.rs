@@ -30,8 +30,11 @@
 //! | heartbeats, `poll_work`, the executor's gRPC and Flight services | I/O |
 //! | shuffle connections to other executors ([`IoClientPool`]) | I/O |
 //! | requests to S3 and the like: stores that are built with `twolane`'s `IoConnector` ([below](#object-stores)) | I/O |
-//! | shuffle files that the Flight service reads for others, and local tables | the blocking pool of the I/O runtime, and of the lane |
-//! | Ballista's own `task_runner` threads | they only wait for the lane |
+//! | decoding the plan of a task: in the gRPC service if tasks are pushed, else between two polls | I/O |
+//! | shuffle files that the Flight service reads for others, as they are | the blocking pool of the I/O runtime |
+//! | the same with `ballista.shuffle.remote_read_prefer_flight`: [decoding and compressing](#what-it-does-not-do) | I/O |
+//! | local tables | the blocking pool of the lane |
+//! | making a stage's executor if tasks are pushed, collecting its statistics | Ballista's own `task_runner` threads, which else wait for the lane |
 //!
 //! Ballista spawns what computes by a bare `tokio::spawn`, so the lane needs a Tokio runtime of
 //! its own: [`Backend::Runtime`].
@@ -78,8 +81,10 @@
 //!
 //! - A stage that is cancelled leaves its shuffle writers running, as Ballista's own executor
 //!   does: they are tasks that it does not abort.
-//! - The Flight service encodes shuffle files on the blocking pool of the I/O runtime, whose
-//!   threads have the I/O lane's weight.
+//! - With `ballista.shuffle.remote_read_prefer_flight`, which is off by default, the Flight service
+//!   compresses what it sends on the I/O lane's workers, and those decode sorted shuffle files
+//!   too. Leave it off, or bring a service of your own
+//!   ([`override_arrow_flight_service`](ExecutorProcessConfig::override_arrow_flight_service)).
 
 mod engine;
 mod pool;

@@ -61,11 +61,15 @@ struct Cluster {
     _folder: TempDir,
 }
 
-/// Starts it on the current runtime, whose end is its end.
 async fn cluster(handle: &Handle, names: &Names) -> Cluster {
+    cluster_with(handle, names, SessionConfig::new_with_ballista()).await
+}
+
+/// Starts it on the current runtime, whose end is its end.
+async fn cluster_with(handle: &Handle, names: &Names, config: SessionConfig) -> Cluster {
     let folder = tempfile::tempdir().unwrap();
     let state = SessionStateBuilder::new()
-        .with_config(SessionConfig::new_with_ballista().with_target_partitions(2))
+        .with_config(config.with_target_partitions(2))
         .with_default_features()
         .build();
     let planner = SessionContext::new_with_state(state.clone());
@@ -142,6 +146,19 @@ fn stages_compute_on_the_lane() {
     let are_the_lanes = names.iter().all(|name| name.starts_with("cpu-"));
     assert!(are_the_lanes && !names.is_empty(), "{names:?}");
     assert!(cpu.metrics().completed >= 2, "{:?}", cpu.metrics());
+}
+
+/// On the lane is no I/O driver, so a connection that a stage opened itself would be a panic.
+#[test]
+fn shuffle_connections_are_not_opened_on_the_lane() {
+    let _limit = time_limit();
+    let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
+    let config = SessionConfig::new_with_ballista()
+        .with_ballista_shuffle_reader_force_remote_read(true);
+    io.block_on(async {
+        let cluster = cluster_with(&cpu.handle(), &Names::default(), config).await;
+        assert_eq!(query(&cluster, GROUPS).await.unwrap(), 100);
+    });
 }
 
 #[test]
