@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ballista_core::JobId;
+use ballista_core::execution_plans::{RangeShuffleReaderExec, ShuffleReaderExec};
 use ballista_core::serde::protobuf::{
     RuntimeStatsReport, ShuffleWritePartition, TaskColumnStats, WindowStateReport,
 };
 use ballista_executor::execution_engine::{ExecutionEngine, QueryStageExecutor};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
@@ -17,50 +19,45 @@ use datafusion::prelude::SessionConfig;
 use twolane::Handle;
 use twolane_datafusion::run_on;
 
-/// Has the stages of another engine run on a CPU lane.
-///
-/// [`on_lane`](crate::on_lane) makes one.
-///
-/// # Errors
-///
-/// Those of the stage, and those of the lane: a stage that a shutdown cuts short fails, as it does
-/// if its queue is full or if it panics
-/// ([how](twolane_datafusion#errors)). Ballista's scheduler then decides whether to try again.
-///
-/// # Cost
-///
-/// A hop to the lane and back for each stage, not for each batch.
-pub struct LaneEngine {
+use crate::pool::IoClientPool;
+
+/// Has the stages of another engine run on a CPU lane, which has to be one of
+/// [`Backend::Runtime`](twolane::Backend::Runtime).
+pub(crate) struct LaneEngine {
     inner: Arc<dyn ExecutionEngine>,
+    pool: Arc<IoClientPool>,
     handle: Handle,
 }
 
 impl LaneEngine {
-    /// Wraps `inner`, to run its stages on the CPU lane of `handle`.
-    ///
-    /// The lane has to be one of [`Backend::Runtime`](twolane::Backend::Runtime).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use std::time::Duration;
-    /// use ballista_executor::execution_engine::DefaultExecutionEngine;
-    /// use twolane::{Backend, CpuRuntime};
-    /// use twolane_ballista::{IoClientPool, LaneEngine};
-    ///
-    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
-    /// let pool = IoClientPool::new(Duration::from_secs(30), &cpu.handle());
-    /// let engine = DefaultExecutionEngine::with_client_pool(Arc::new(pool));
-    /// let engine = LaneEngine::new(Arc::new(engine), &cpu.handle());
-    /// # Ok(()) }
-    /// ```
-    pub fn new(inner: Arc<dyn ExecutionEngine>, handle: &Handle) -> Self {
+    pub(crate) fn new(
+        inner: Arc<dyn ExecutionEngine>,
+        pool: IoClientPool,
+        handle: &Handle,
+    ) -> Self {
         Self {
             inner,
+            pool: Arc::new(pool),
             handle: handle.clone(),
         }
+    }
+
+    /// Has the readers of `plan` take their connections from the pool. One that opened its own
+    /// would panic, for there is no I/O driver, and Ballista takes a task that panicked for one
+    /// at its end: the query would lack rows.
+    fn connect_on_io(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let connected = plan.transform(|node| {
+            if let Some(reader) = node.downcast_ref::<ShuffleReaderExec>() {
+                let reader = reader.with_client_pool(self.pool.clone());
+                return Ok(Transformed::yes(Arc::new(reader)));
+            }
+            if let Some(reader) = node.downcast_ref::<RangeShuffleReaderExec>() {
+                let reader = reader.with_client_pool(self.pool.clone());
+                return Ok(Transformed::yes(Arc::new(reader)));
+            }
+            Ok(Transformed::no(node))
+        })?;
+        Ok(connected.data)
     }
 }
 
@@ -80,20 +77,12 @@ impl ExecutionEngine for LaneEngine {
             stage_id,
             task_id,
             global_output_partition_ids,
-            plan,
+            self.connect_on_io(plan)?,
             work_dir,
             config,
         )?;
         let handle = self.handle.clone();
         Ok(Arc::new(LaneStage { stage, handle }))
-    }
-}
-
-impl fmt::Debug for LaneEngine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LaneEngine")
-            .field("handle", &self.handle)
-            .finish_non_exhaustive()
     }
 }
 

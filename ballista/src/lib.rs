@@ -77,6 +77,12 @@
 //! |---|---|---|---|---|
 //! | 0.1 | 55.0.0 | 55 | 0.13 | 1.94 |
 //!
+//! # Errors
+//!
+//! Those of the stage, and those of the lane: a stage that a shutdown cuts short fails, as it does
+//! if its queue is full or if it panics ([how](twolane_datafusion#errors)). Ballista's scheduler
+//! then decides whether to try again.
+//!
 //! # What it does not do
 //!
 //! - A stage that is cancelled leaves its shuffle writers running, as Ballista's own executor
@@ -99,15 +105,18 @@ use ballista_executor::executor_process::ExecutorProcessConfig;
 use ballista_executor::executor_process::start_executor_process;
 use twolane::{Backend, Handle};
 
-pub use engine::LaneEngine;
+use engine::LaneEngine;
 pub use pool::IoClientPool;
 
 /// Has the stages of an executor run on the CPU lane of `handle`, and its shuffle connections
 /// on the I/O lane.
 ///
 /// It sets [`override_execution_engine`](ExecutorProcessConfig::override_execution_engine). If
-/// that is set already, it has the stages of that engine run on the lane. Build such an engine
-/// with an [`IoClientPool`].
+/// that is set already, it has the stages of that engine run on the lane.
+///
+/// **An engine that gives shuffle readers a pool of its own** has to give them one that connects
+/// on the I/O lane, as [`IoClientPool`] does. With another they panic, and Ballista takes a reader
+/// that panicked for one at its end: the query lacks rows, and no error says so.
 ///
 /// Give the lane as many threads as the executor has
 /// [`vcores`](ExecutorProcessConfig::vcores): that many stages run at a time.
@@ -115,8 +124,8 @@ pub use pool::IoClientPool;
 /// # Errors
 ///
 /// [`BallistaError::Configuration`] if the lane is not one of [`Backend::Runtime`], or if
-/// [`client_ttl`](ExecutorProcessConfig::client_ttl) is 0 and the engine not yours: without a
-/// pool, stages would open connections where no I/O driver is.
+/// [`client_ttl`](ExecutorProcessConfig::client_ttl) is 0: without a pool, stages would open
+/// connections where no I/O driver is.
 ///
 /// # Examples
 ///
@@ -132,20 +141,17 @@ pub fn on_lane(
             handle.backend()
         )));
     }
-    let engine = match config.override_execution_engine.take() {
-        Some(engine) => engine,
-        None if config.client_ttl == 0 => {
-            return Err(BallistaError::Configuration(
-                "client_ttl is 0, which switches the pool of shuffle connections off, and on a \
-                 lane they have to come from one: set it to 1 (second) or more"
-                    .to_owned(),
-            ));
-        }
-        None => {
-            let pool = IoClientPool::new(Duration::from_secs(config.client_ttl), handle);
-            Arc::new(DefaultExecutionEngine::with_client_pool(Arc::new(pool)))
-        }
-    };
-    config.override_execution_engine = Some(Arc::new(LaneEngine::new(engine, handle)));
+    if config.client_ttl == 0 {
+        return Err(BallistaError::Configuration(
+            "client_ttl is 0, which switches the pool of shuffle connections off, and on a \
+             lane they have to come from one: set it to 1 (second) or more"
+                .to_owned(),
+        ));
+    }
+    let inner = config.override_execution_engine.take();
+    let inner = inner.unwrap_or_else(|| Arc::new(DefaultExecutionEngine::new()));
+    let pool = IoClientPool::new(Duration::from_secs(config.client_ttl), handle);
+    let engine = LaneEngine::new(inner, pool, handle);
+    config.override_execution_engine = Some(Arc::new(engine));
     Ok(config)
 }

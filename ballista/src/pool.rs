@@ -18,7 +18,8 @@ use twolane::Handle;
 /// and the connection would wait for what computes there. What a stage reads from a connection it
 /// decodes where it is itself.
 ///
-/// (Ballista's own pool is private to its executor.)
+/// [`on_lane`](crate::on_lane) makes one. Make one yourself only for an execution engine that
+/// wants a pool.
 ///
 /// # Errors
 ///
@@ -30,7 +31,25 @@ use twolane::Handle;
 ///
 /// # Examples
 ///
-/// See [`LaneEngine`](crate::LaneEngine::new).
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use ballista_executor::execution_engine::DefaultExecutionEngine;
+/// use ballista_executor::executor_process::ExecutorProcessConfig;
+/// use twolane::{Backend, CpuRuntime};
+/// use twolane_ballista::{IoClientPool, on_lane};
+///
+/// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
+/// let pool = IoClientPool::new(Duration::from_secs(30), &cpu.handle());
+/// let engine = DefaultExecutionEngine::with_client_pool(Arc::new(pool));
+/// let config = ExecutorProcessConfig {
+///     override_execution_engine: Some(Arc::new(engine)),
+///     ..Default::default()
+/// };
+/// let config = on_lane(config, &cpu.handle())?;
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct IoClientPool {
     idle: Arc<Idle>,

@@ -12,6 +12,7 @@ use ballista::prelude::{SessionConfigExt, SessionContextExt};
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::error::BallistaError;
 use ballista_core::registry::BallistaFunctionRegistry;
+use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngine};
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 use ballista_scheduler::standalone::new_standalone_scheduler_from_state;
 use datafusion::arrow::array::{Int64Array, RecordBatch};
@@ -62,11 +63,16 @@ struct Cluster {
 }
 
 async fn cluster(handle: &Handle, names: &Names) -> Cluster {
-    cluster_with(handle, names, SessionConfig::new_with_ballista()).await
+    cluster_with(handle, names, SessionConfig::new_with_ballista(), None).await
 }
 
 /// Starts it on the current runtime, whose end is its end.
-async fn cluster_with(handle: &Handle, names: &Names, config: SessionConfig) -> Cluster {
+async fn cluster_with(
+    handle: &Handle,
+    names: &Names,
+    config: SessionConfig,
+    engine: Option<Arc<dyn ExecutionEngine>>,
+) -> Cluster {
     let folder = tempfile::tempdir().unwrap();
     let state = SessionStateBuilder::new()
         .with_config(config.with_target_partitions(2))
@@ -97,6 +103,7 @@ async fn cluster_with(handle: &Handle, names: &Names, config: SessionConfig) -> 
         task_scheduling_policy: TaskSchedulingPolicy::PullStaged,
         work_dir: Some(work.display().to_string()),
         override_function_registry: Some(Arc::new(registry)),
+        override_execution_engine: engine,
         ..Default::default()
     };
     let config = on_lane(config, handle).unwrap();
@@ -148,16 +155,23 @@ fn stages_compute_on_the_lane() {
     assert!(cpu.metrics().completed >= 2, "{:?}", cpu.metrics());
 }
 
-/// On the lane is no I/O driver, so a connection that a stage opened itself would be a panic.
+/// On the lane is no I/O driver, so a connection that a stage opened itself would be a panic in a
+/// task of Ballista's, and fewer rows.
 #[test]
 fn shuffle_connections_are_not_opened_on_the_lane() {
     let _limit = time_limit();
     let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
-    let config = SessionConfig::new_with_ballista()
-        .with_ballista_shuffle_reader_force_remote_read(true);
+    let config =
+        SessionConfig::new_with_ballista().with_ballista_shuffle_reader_force_remote_read(true);
+    // An engine that has no pool, too.
+    let engines: [Option<Arc<dyn ExecutionEngine>>; 2] =
+        [None, Some(Arc::new(DefaultExecutionEngine::new()))];
     io.block_on(async {
-        let cluster = cluster_with(&cpu.handle(), &Names::default(), config).await;
-        assert_eq!(query(&cluster, GROUPS).await.unwrap(), 100);
+        for engine in engines {
+            let names = Names::default();
+            let cluster = cluster_with(&cpu.handle(), &names, config.clone(), engine).await;
+            assert_eq!(query(&cluster, GROUPS).await.unwrap(), 100);
+        }
     });
 }
 
