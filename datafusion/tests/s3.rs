@@ -13,10 +13,11 @@ use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::error::Result;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use futures::TryStreamExt;
+use object_store::ClientOptions;
 use object_store::aws::AmazonS3Builder;
 use object_store::client::ReqwestConnector;
 use support::{BOTH, Lanes, lanes, time_limit};
-use twolane::{Handle, IoConnector};
+use twolane::{Backend, Handle, IoConnector};
 use twolane_datafusion::{collect_on, run_on, stream_on};
 use twolane_s3::server::Server;
 
@@ -26,16 +27,23 @@ const GROUPS: &str = "select b.value % 1000 as k, count(*), sum(a.value) \
 
 /// A context whose store sends its requests on the I/O lane.
 fn context(server: &Server, handle: &Handle) -> SessionContext {
-    let config = SessionConfig::new().with_target_partitions(4);
-    let context = SessionContext::new_with_config(config);
+    let connector = IoConnector::new(ReqwestConnector::default(), handle);
+    context_with(builder(server).with_http_connector(connector))
+}
+
+fn builder(server: &Server) -> AmazonS3Builder {
     let access = server.access();
     let settings = access.config().into_iter();
     let settings = settings.map(|(name, value)| (name.parse().expect("a setting"), value));
-    let builder = settings.fold(AmazonS3Builder::new(), |builder, (key, value)| {
+    settings.fold(AmazonS3Builder::new(), |builder, (key, value)| {
         builder.with_config(key, value)
-    });
-    let connector = IoConnector::new(ReqwestConnector::default(), handle);
-    let store = builder.with_http_connector(connector).build().unwrap();
+    })
+}
+
+fn context_with(store: AmazonS3Builder) -> SessionContext {
+    let config = SessionConfig::new().with_target_partitions(4);
+    let context = SessionContext::new_with_config(config);
+    let store = store.build().unwrap();
     let url = URL.parse().unwrap();
     context.register_object_store(&url, Arc::new(store));
     context
@@ -150,4 +158,34 @@ fn the_end_of_the_io_runtime_is_an_error() {
             rows.try_collect::<Vec<_>>().await.unwrap_err();
         });
     }
+}
+
+/// Its tasks panic, since they have no I/O driver. The query must not pass for one without rows.
+#[test]
+fn a_store_that_connects_on_the_lane_is_an_error() {
+    let _limit = time_limit();
+    let server = Server::start(Duration::ZERO).unwrap();
+    let lanes = lanes(Backend::Runtime, 2);
+    let cpu = lanes.cpu.handle();
+    lanes.io.block_on(async {
+        let written = run_on(&cpu, write(context(&server, &cpu)));
+        written.await.unwrap();
+        // Each request opens a connection.
+        let options = ClientOptions::new()
+            .with_allow_http(true)
+            .with_pool_max_idle_per_host(0);
+        let context = context_with(builder(&server).with_client_options(options));
+        read(context.clone()).await.unwrap();
+        for sql in [
+            GROUPS,
+            "select value from numbers",
+            "select count(*) from numbers a, numbers b where a.value = b.value",
+        ] {
+            let frame = context.sql(sql).await.unwrap();
+            collect_on(&cpu, frame.clone()).await.unwrap_err();
+            let stream = stream_on(&cpu, frame, 1 << 20).await;
+            let rows = async { stream?.try_collect::<Vec<_>>().await };
+            rows.await.unwrap_err();
+        }
+    });
 }
