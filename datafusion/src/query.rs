@@ -4,12 +4,10 @@
 //! on the lane. On a rayon lane `tracer.rs` makes jobs of them, which tasks of the I/O runtime
 //! await.
 //!
-//! **What a lane cuts short is not told as whole.** A lane that is shut down drops the query's
-//! tasks. The channel of a task that is gone looks to the reader like that of a task at its
-//! end: the query may go on to a result that lacks rows, or fail with an error that does not
-//! say why. Such a query ends as shut down: a job in `in_cpu_context` does so by itself, as does
-//! a bridge. A job on rayon has tasks on both lanes, so its result counts only if both still
-//! work then.
+//! **What a runtime cuts short is not told as whole.** A runtime that is shut down drops the
+//! query's tasks, and those that feed its tables. The channel of a task that is gone looks to the
+//! reader like that of a task at its end: the query may go on to a result that lacks rows, or fail
+//! with an error that does not say why. So a result counts only if both lanes still work then.
 
 use std::error::Error;
 use std::future::pending;
@@ -140,14 +138,12 @@ pub fn stream_on(
         let size = |batch: &Result<RecordBatch>| {
             batch.as_ref().map_or(0, RecordBatch::get_array_memory_size)
         };
+        let own = handle.clone();
+        let end = stream::once(async move { until_certain(&own).await });
+        let query = query.chain(end.filter_map(async |certain| certain.err().map(Err)));
         let batches = match handle.backend() {
             Backend::Runtime => handle.stream_from_cpu(in_cpu_context(query), limit, size),
-            _ => {
-                let own = handle.clone();
-                let end = stream::once(async move { until_certain(&own).await });
-                let end = end.filter_map(async |certain| certain.err().map(Err));
-                handle.stream_from_cpu(query.chain(end), limit, size)
-            }
+            _ => handle.stream_from_cpu(query, limit, size),
         };
         let batches = batches.map(|batch| batch.unwrap_or_else(|cut| Err(external(cut))));
         let batches = RecordBatchStreamAdapter::new(schema, batches);
@@ -162,16 +158,17 @@ where
     F: Future<Output = Result<T>> + Send + 'static,
     T: Send + 'static,
 {
+    let own = handle.clone();
+    let query = async move {
+        let result = query.await;
+        until_certain(&own).await?;
+        result
+    };
     if handle.backend() == Backend::Runtime {
         return Ok(handle.spawn(in_cpu_context(query)));
     }
     tracer::install_if_none()?;
-    let own = handle.clone();
-    Ok(handle.spawn(async move {
-        let result = query.await;
-        until_certain(&own).await?;
-        result
-    }))
+    Ok(handle.spawn(query))
 }
 
 /// Returns if neither lane has ended. If the CPU lane has, it drops this job.

@@ -10,9 +10,10 @@ use crate::priority::Priority;
 /// By priority: High, Normal, Low.
 pub(super) const DEFAULT_NICE: [u8; Priority::ALL.len()] = [8, 16, 19];
 
-/// By priority. Longer than the kernel's own, which is 3 ms at most, and so much longer from
-/// one to the next that the more urgent thread gets the core. The kernel takes 100 ms at most.
-const SLICES_MS: [u64; Priority::ALL.len()] = [10, 30, 100];
+/// By priority. Longer than the kernel's own, which is 3 ms at most, and longer from one to the
+/// next, so that the more urgent thread gets the core. No longer than that takes: threads of one
+/// priority wait this long for one another.
+const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
 
 impl Builder {
     /// Sets by how much the threads of a priority raise their nice value: 0 to 19.
@@ -39,10 +40,11 @@ impl Builder {
     ///
     /// The exceptions are threads that often sleep and wake up: since Linux 6.6 such a thread
     /// keeps the core for a slice each time, whatever its nice value. So the lane asks for
-    /// slices that are longer than the kernel's own (3 ms at most): 10 ms for High, 30 ms for
-    /// Normal, 100 ms for Low. From Linux 6.12 on, a thread with a shorter slice gets the core
-    /// when it wakes up. A priority that is raised by 0 keeps the kernel's slice, as does a
-    /// process that was started at a nice value above 0 and has no privilege.
+    /// slices that are longer than the kernel's own (3 ms at most): 4 ms for High, 6 ms for
+    /// Normal, 10 ms for Low. From Linux 6.12 on, a thread with a shorter slice gets the core
+    /// when it wakes up. These keep the kernel's slice: a priority that is raised by 0, or to a
+    /// value below 0, and all of a process that was started at a value above 0 and has no
+    /// privilege.
     ///
     /// # Effect on other processes
     ///
@@ -144,7 +146,10 @@ impl Builder {
             let slice = Duration::from_millis(SLICES_MS[priority.index()]);
             match self.nice[priority.index()] {
                 _ if priority == Priority::Low && self.idle_class_for_low => Niceness::IDLE,
-                0 => Niceness::raised_by(base_nice, 0, Class::Normal),
+                // To ask for a slice sets the nice value to 0 first, and it only goes up again.
+                by if by == 0 || base_nice + i32::from(by) < 0 => {
+                    Niceness::raised_by(base_nice, by, Class::Normal)
+                }
                 by => Niceness::raised_by(base_nice, by, Class::Slice(slice)),
             }
         })

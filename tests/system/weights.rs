@@ -166,7 +166,7 @@ fn each_priority_has_slices_of_its_own() {
                 handle.spawn_cpu(my_slice).wait().unwrap().unwrap()
             })
         };
-        assert_eq!(slices(&cpu), [10.0, 30.0, 100.0], "{backend:?}");
+        assert_eq!(slices(&cpu), [4.0, 6.0, 10.0], "{backend:?}");
         let on_io = io.block_on(io.spawn(async { my_slice() })).unwrap();
         assert_eq!(on_io, Some(kernels));
         let off = builder(backend, &io).without_nice().build().unwrap();

@@ -1,0 +1,99 @@
+//! A table whose rows come from a task of the I/O runtime, as those of a consumer of a queue do.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use futures::{StreamExt, TryStreamExt, stream};
+use tokio::sync::mpsc;
+use twolane_datafusion::{collect_on, stream_on};
+
+use crate::setting::{Names, context, until};
+use crate::support::{BOTH, Lanes, lanes, time_limit};
+
+fn batch() -> RecordBatch {
+    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    RecordBatch::try_from_iter([("n", numbers)]).unwrap()
+}
+
+/// What its reader takes for its end is the end of the sender.
+struct Fed {
+    schema: SchemaRef,
+    rows: Mutex<Option<mpsc::Receiver<RecordBatch>>>,
+}
+
+impl fmt::Debug for Fed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fed")
+    }
+}
+
+impl PartitionStream for Fed {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let rows = self.rows.lock().unwrap().take().expect("one query");
+        let rows = stream::unfold(rows, async |mut rows| Some((Ok(rows.recv().await?), rows)));
+        let schema = self.schema.clone();
+        Box::pin(RecordBatchStreamAdapter::new(schema, rows))
+    }
+}
+
+/// A table that a task of `io` feeds, without an end.
+fn fed_by(io: &tokio::runtime::Runtime) -> StreamingTable {
+    let (sender, rows) = mpsc::channel(1);
+    io.spawn(async move {
+        while sender.send(batch()).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    });
+    let schema = batch().schema();
+    let rows = Mutex::new(Some(rows));
+    let fed = Fed {
+        schema: schema.clone(),
+        rows,
+    };
+    StreamingTable::try_new(schema, vec![Arc::new(fed)]).unwrap()
+}
+
+/// Not a result that lacks the rows that did not come.
+#[test]
+fn the_end_of_the_task_that_feeds_it_is_an_error() {
+    let _limit = time_limit();
+    let other = tokio::runtime::Runtime::new().unwrap();
+    for backend in BOTH {
+        for streams in [false, true] {
+            let Lanes { cpu, io } = lanes(backend, 2);
+            let names = Names::default();
+            let context = context(2, &names);
+            context
+                .register_table("fed", Arc::new(fed_by(&io)))
+                .unwrap();
+            let sql = "select sum(threads(n)) from fed";
+            let frame = other.block_on(context.sql(sql)).unwrap();
+            let handle = cpu.handle();
+            let begun = until(|| !names.lock().unwrap().is_empty());
+            if streams {
+                let mut rows = other.block_on(stream_on(&handle, frame, 1)).unwrap();
+                other.block_on(async {
+                    assert!(futures::poll!(rows.next()).is_pending());
+                    begun.await;
+                    io.shutdown_background();
+                    rows.try_collect::<Vec<_>>().await.unwrap_err();
+                });
+            } else {
+                let query = collect_on(&handle, frame);
+                other.block_on(begun);
+                io.shutdown_background();
+                other.block_on(query).unwrap_err();
+            }
+        }
+    }
+}
