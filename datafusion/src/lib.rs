@@ -14,7 +14,7 @@
 //! let ctx = SessionContext::new();
 //! # ctx.register_batch("numbers", numbers()?)?;
 //! let frame = ctx.table("numbers").await?;
-//! let batches = collect_on(&cpu.handle(), frame).await?;
+//! let batches = collect_on(&cpu, frame).await?;
 //! assert_eq!(batches[0].num_rows(), 3);
 //! cpu.shutdown().await;
 //! # Ok(()) }
@@ -45,7 +45,7 @@
 //! | the tasks that they spawn (`SpawnedTask`, `JoinSet`) | CPU, at the query's priority |
 //! | requests to S3 and the like: a store that is built with `twolane`'s `IoConnector` | I/O |
 //! | local files: a store in [`IoStore`] | I/O: its blocking pool |
-//! | what DataFusion gives to `spawn_blocking` (reading spilled files) | a blocking pool: that of the lane's runtime, on rayon that of the I/O runtime |
+//! | what DataFusion gives to `spawn_blocking` (it reads spilled files, and parses JSON that is one array) | a blocking pool: that of the lane's runtime, on rayon that of the I/O runtime |
 //! | a bare `tokio::spawn` in a table provider or a UDF of yours | CPU; on rayon I/O: use `twolane::Handle::current().spawn(..)` there |
 //!
 //! # Versions
@@ -61,13 +61,15 @@
 //! | | [`DataFusionError`](datafusion::error::DataFusionError) |
 //! |---|---|
 //! | the lane's queue is full | `ResourcesExhausted` |
-//! | the lane was shut down, its I/O runtime is gone, the query panicked | `External`, with a [`twolane::JoinError`] (from the stream of [`stream_on`]: a [`twolane::BridgeError`]) |
+//! | the lane was shut down | `External`, with a [`twolane::JoinError`]; from [`stream_on`]: a [`twolane::BridgeError`] |
+//! | its I/O runtime is gone | `External`, with a `JoinError`; or the error of a store that needs it |
+//! | the query panicked | the same as at a shutdown, if the panic was in the query itself; in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
 //!
 //! # What it does not do
 //!
 //! - DataFusion gives way once for each 128 batches that the query's tables have given. A join
 //!   that makes many rows out of few batches computes on after it was dropped, on any runtime.
-//! - The tracer of a rayon lane is the process's. Queries of contexts that run elsewhere are not touched, if
+//! - The tracer of a rayon lane is the process's. Queries that run elsewhere are not touched, if
 //!   their thread has no current handle of `twolane` ([`LaneTracer`] says when).
 
 mod query;

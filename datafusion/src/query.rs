@@ -14,17 +14,21 @@ use std::future::pending;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::common::internal_datafusion_err;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::{StreamExt, TryStreamExt, stream};
-use twolane::{Backend, Handle, JoinError, Task, in_cpu_context};
+use futures::channel::oneshot;
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+use twolane::{Backend, BridgeError, Handle, JoinError, Task, in_cpu_context};
 
 use crate::tracer;
 
 /// Plans `frame` on the CPU lane of `handle`, runs it there, and returns its batches.
+///
+/// The query begins with the call, before the first poll.
 ///
 /// As [`DataFrame::collect`], it holds the whole result in memory; [`stream_on`] does not.
 ///
@@ -34,7 +38,13 @@ use crate::tracer;
 ///
 /// # Cancel safety
 ///
-/// Dropping the future cancels the query: its tasks end at their next poll.
+/// Dropping the future cancels the query: its tasks end at their next poll ([when that
+/// is](crate#what-it-does-not-do)).
+///
+/// # Cost
+///
+/// That of a job, and at its end of a hop to the I/O lane and back: each takes what the guide
+/// says of [an offload](twolane::guide::cost).
 ///
 /// # Examples
 ///
@@ -49,6 +59,8 @@ pub fn collect_on(
 
 /// Runs `query`, any future that uses DataFusion, on the CPU lane of `handle`.
 ///
+/// It begins with the call, before the first poll.
+///
 /// For what [`collect_on`] and [`stream_on`] do not do: to parse and plan SQL on the lane,
 /// which takes some milliseconds, to write files, to insert.
 ///
@@ -58,7 +70,13 @@ pub fn collect_on(
 ///
 /// # Cancel safety
 ///
-/// Dropping the future cancels the query: its tasks end at their next poll.
+/// Dropping the future cancels the query: its tasks end at their next poll ([when that
+/// is](crate#what-it-does-not-do)).
+///
+/// # Cost
+///
+/// That of a job, and at its end of a hop to the I/O lane and back: each takes what the guide
+/// says of [an offload](twolane::guide::cost).
 ///
 /// # Examples
 ///
@@ -70,7 +88,7 @@ pub fn collect_on(
 /// # let cpu = twolane::CpuRuntime::new()?;
 /// let ctx = SessionContext::new();
 /// let query = async move { ctx.sql("select 6 * 7").await?.collect().await };
-/// let batches = run_on(&cpu.handle(), query).await?;
+/// let batches = run_on(&cpu, query).await?;
 /// assert_eq!(batches[0].num_rows(), 1);
 /// # Ok(()) }
 /// ```
@@ -86,8 +104,10 @@ where
 
 /// Plans `frame` on the CPU lane of `handle`, and returns a stream that runs it there.
 ///
-/// The query runs ahead of the reader by at most `limit` bytes and one batch (besides what its
-/// operators hold).
+/// The query begins with the call, before the first poll, and ends with its first error. It runs
+/// ahead of the reader by at most `limit` bytes and one batch (besides what its operators hold).
+/// A batch counts as all the memory that it keeps alive, which for a part of a larger batch is that
+/// of the larger one.
 ///
 /// # Errors
 ///
@@ -96,7 +116,12 @@ where
 ///
 /// # Cancel safety
 ///
-/// Dropping the stream cancels the query: its tasks end at their next poll.
+/// Dropping the future or the stream cancels the query: its tasks end at their next poll ([when
+/// that is](crate#what-it-does-not-do)).
+///
+/// # Cost
+///
+/// That of [`collect_on`], and a wake-up of the reader for each batch that it waits for.
 ///
 /// # Examples
 ///
@@ -112,7 +137,7 @@ where
 /// let ctx = SessionContext::new();
 /// # let plan = LogicalPlanBuilder::values(vec![vec![lit(1)], vec![lit(2)]])?.build()?;
 /// # let frame = DataFrame::new(ctx.state(), plan);
-/// let mut batches = stream_on(&cpu.handle(), frame, 4 << 20).await?;
+/// let mut batches = stream_on(&cpu, frame, 4 << 20).await?;
 /// let mut rows = 0;
 /// while let Some(batch) = batches.try_next().await? {
 ///     rows += batch.num_rows();
@@ -126,29 +151,55 @@ pub fn stream_on(
     frame: DataFrame,
     limit: usize,
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
+    let (planned, schema) = oneshot::channel();
     let context = Arc::new(frame.task_ctx());
-    let plan = async move { frame.create_physical_plan().await };
-    let planned = spawn(handle, plan);
-    let handle = handle.clone();
+    let query = async move {
+        let plan = frame.create_physical_plan().await?;
+        // Not sent: the reader is gone, and the bridge drops this.
+        let _ = planned.send(plan.schema());
+        execute_stream(plan, context)
+    };
+    let query = checked(handle, Box::pin(stream::once(query).try_flatten()));
+    let size =
+        |batch: &Result<RecordBatch>| batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
+    let batches = match handle.backend() {
+        Backend::Runtime => Ok(handle.stream_from_cpu(in_cpu_context(query), limit, size)),
+        _ => tracer::install_if_none().map(|()| handle.stream_from_cpu(query, limit, size)),
+    };
     async move {
-        let plan = joined(planned?).await?;
-        let schema = plan.schema();
-        // Called on the lane, since it spawns.
-        let query = stream::once(async move { execute_stream(plan, context) }).try_flatten();
-        let size = |batch: &Result<RecordBatch>| {
-            batch.as_ref().map_or(0, RecordBatch::get_array_memory_size)
+        let batches = batches?.map(|batch| batch.unwrap_or_else(|cut| Err(from_bridge(cut))));
+        let mut batches = Box::pin(batches);
+        let Ok(schema) = schema.await else {
+            let error = batches.next().await.and_then(Result::err);
+            return Err(
+                error.unwrap_or_else(|| internal_datafusion_err!("neither a plan nor an error"))
+            );
         };
-        let own = handle.clone();
-        let end = stream::once(async move { until_certain(&own).await });
-        let query = query.chain(end.filter_map(async |certain| certain.err().map(Err)));
-        let batches = match handle.backend() {
-            Backend::Runtime => handle.stream_from_cpu(in_cpu_context(query), limit, size),
-            _ => handle.stream_from_cpu(query, limit, size),
-        };
-        let batches = batches.map(|batch| batch.unwrap_or_else(|cut| Err(external(cut))));
-        let batches = RecordBatchStreamAdapter::new(schema, batches);
-        Ok(Box::pin(batches) as SendableRecordBatchStream)
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)) as SendableRecordBatchStream)
     }
+}
+
+/// The batches of `query` up to its first error, where a reader would drop it; and whether the
+/// result counts.
+fn checked(
+    handle: &Handle,
+    query: impl Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
+) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static {
+    let handle = handle.clone();
+    stream::unfold(Some(query), move |query| {
+        let handle = handle.clone();
+        async move {
+            let mut query = query?;
+            match query.next().await {
+                Some(Ok(batch)) => Some((Ok(batch), Some(query))),
+                Some(Err(error)) => Some((Err(error), None)),
+                None => {
+                    let uncertain = until_certain(&handle).await.err()?;
+                    Some((Err(uncertain), None))
+                }
+            }
+        }
+    })
 }
 
 /// Spawns a part of a query such that its tasks run on the lane, too.
@@ -191,6 +242,13 @@ fn from_lane(error: JoinError) -> DataFusionError {
         return DataFusionError::ResourcesExhausted(error.to_string());
     }
     external(error)
+}
+
+fn from_bridge(cut: BridgeError) -> DataFusionError {
+    if cut.is_queue_full() {
+        return DataFusionError::ResourcesExhausted(cut.to_string());
+    }
+    external(cut)
 }
 
 fn external(error: impl Error + Send + Sync + 'static) -> DataFusionError {

@@ -1,13 +1,15 @@
 //! [`IoStore`]: an object store that works on the I/O lane.
 
 use std::fmt;
+use std::fs::File;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::StreamExt;
-use futures::stream::BoxStream;
+use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload,
@@ -18,6 +20,8 @@ use twolane::{DEFAULT_BODY_LIMIT, Handle};
 
 /// How many names of a list are read ahead.
 const NAMES: usize = 1_000;
+/// How many bytes of a file are read at a time.
+const PIECE: u64 = 1 << 20;
 
 /// A store whose calls run on the I/O lane.
 ///
@@ -32,11 +36,12 @@ const NAMES: usize = 1_000;
 ///
 /// # Errors
 ///
-/// Those of the store, and [`Error::Generic`] if the I/O runtime ends during a call.
+/// Those of the store, and [`Error::Generic`] if the I/O runtime ends during a call, or if the
+/// CPU lane was shut down before it.
 ///
 /// # Cost
 ///
-/// A hop to the I/O lane and back for each call.
+/// A hop to the I/O lane and back for each call, and one for each MiB of a file that is read.
 ///
 /// # Examples
 ///
@@ -75,6 +80,13 @@ impl<S> IoStore<S> {
         let call = self.handle.spawn_io(call(self.store.clone()));
         call.await.unwrap_or_else(|error| Err(generic(error)))
     }
+
+    fn bytes_from_io(
+        &self,
+        bytes: BoxStream<'static, Result<Bytes>>,
+    ) -> BoxStream<'static, Result<Bytes>> {
+        from_io(&self.handle, bytes, DEFAULT_BODY_LIMIT, Bytes::len)
+    }
 }
 
 fn generic(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
@@ -95,6 +107,25 @@ fn from_io<T: Send + 'static>(
     let stream = handle.stream_from_io(stream, limit, size);
     let items = stream.map(|item| item.unwrap_or_else(|error| Err(generic(error))));
     items.boxed()
+}
+
+/// The bytes of a file. In a stream of its own, object_store goes to the blocking pool for each
+/// 8 KiB.
+fn pieces(
+    file: File,
+    path: PathBuf,
+    meta: ObjectMeta,
+    range: Range<u64>,
+) -> impl Stream<Item = Result<Bytes>> {
+    stream::iter(range.clone().step_by(PIECE as usize)).then(move |start| {
+        let piece = file.try_clone().map(|file| GetResult {
+            payload: GetResultPayload::File(file, path.clone()),
+            meta: meta.clone(),
+            range: start..range.end.min(start + PIECE),
+            attributes: Default::default(),
+        });
+        async { piece.map_err(generic)?.bytes().await }
+    })
 }
 
 #[async_trait]
@@ -126,27 +157,21 @@ impl<S: ObjectStore> ObjectStore for IoStore<S> {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let from = location.clone();
+        let (from, is_head) = (location.clone(), options.head);
         let mut result = self
             .on_io(|store| async move { store.get_opts(&from, options).await })
             .await?;
-        // The reader of a file would read it where it is itself. An empty stream replaces the
-        // payload while it is turned into one.
-        let empty = GetResultPayload::Stream(futures::stream::empty().boxed());
-        let payload = std::mem::replace(&mut result.payload, empty);
-        let file = GetResult {
-            payload,
-            meta: result.meta.clone(),
-            range: result.range.clone(),
-            attributes: result.attributes.clone(),
+        let bytes = match result.payload {
+            // `LocalFileSystem` returns the file all the same.
+            _ if is_head => stream::empty().boxed(),
+            // Its reader would read it where it is itself.
+            GetResultPayload::File(file, path) => {
+                let bytes = pieces(file, path, result.meta.clone(), result.range.clone());
+                self.bytes_from_io(bytes.boxed())
+            }
+            GetResultPayload::Stream(bytes) => self.bytes_from_io(bytes),
         };
-        let read = from_io(
-            &self.handle,
-            file.into_stream(),
-            DEFAULT_BODY_LIMIT,
-            Bytes::len,
-        );
-        result.payload = GetResultPayload::Stream(read);
+        result.payload = GetResultPayload::Stream(bytes);
         Ok(result)
     }
 
@@ -215,6 +240,16 @@ impl Upload {
         let (upload, result) = call.await.map_err(generic)?;
         self.upload = Some(upload);
         result
+    }
+}
+
+/// An upload that is not complete removes its file: by the blocking pool of the runtime that it
+/// is dropped on.
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some(upload) = self.upload.take() {
+            self.handle.spawn_io(async { drop(upload) }).detach();
+        }
     }
 }
 

@@ -43,6 +43,13 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// [`around`](Self::around), or if you call none of them. But a query that the program spawns
 /// itself may return a part of its rows if a shutdown drops its tasks; those of `run_on` fail.
 ///
+/// # Panics
+///
+/// A task that the lane does not take, since its queue is full or it was shut down, unwinds with a
+/// [`twolane::JoinError`], for DataFusion has no error for it. In a job a queue is never full for its
+/// tasks. In a query that the program spawns on its own runtime, by a process default, it may be:
+/// give that lane no [`queue_limit`](twolane::Builder::queue_limit).
+///
 /// # Cost
 ///
 /// A job, and a task that awaits it, instead of a task: for each of a query's tasks, of which it

@@ -140,8 +140,8 @@ impl<T> Writer<T> {
     }
 
     /// Ends the bridge before its start: the lane takes no pump, for that reason.
-    pub(crate) fn refuse(self, reason: &JoinError) {
-        self.lose(LostReason::Refused(reason.to_string().into()));
+    pub(crate) fn refuse(self, reason: JoinError) {
+        self.lose(LostReason::Refused(Arc::new(reason)));
     }
 
     /// The stream has ended, and no item is missing.

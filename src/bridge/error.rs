@@ -37,7 +37,7 @@ pub struct BridgeError {
 
 #[derive(Clone, Debug)]
 pub(crate) enum LostReason {
-    Refused(Arc<str>),
+    Refused(Arc<JoinError>),
     Stopped,
     /// The text of the error of a job that the stream awaited.
     Unwound(Arc<str>),
@@ -103,6 +103,27 @@ impl BridgeError {
             _ => None,
         };
         payload.ok_or(self)
+    }
+
+    /// Returns whether the stream was never begun, since the CPU lane's queue was full.
+    ///
+    /// As [`JoinError::is_queue_full`]. Only [`stream_from_cpu`](crate::Handle::stream_from_cpu)
+    /// needs a place in a queue.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::{StreamExt, stream};
+    /// use twolane::{CpuRuntime, Priority};
+    /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
+    /// let permit = cpu.handle().try_admit().unwrap();
+    /// let mut numbers = cpu.stream_from_cpu(stream::iter(0..3), 1024, |_| 1);
+    /// assert!(numbers.next().await.unwrap().unwrap_err().is_queue_full());
+    /// # }
+    /// ```
+    pub fn is_queue_full(&self) -> bool {
+        matches!(&self.cause, LostReason::Refused(reason) if reason.is_queue_full())
     }
 
     /// Returns how much was sent before, in the unit of the bridge (bytes for a body).

@@ -49,7 +49,7 @@ impl<S: Stream, W> Pump<S, W> {
     }
 
     /// Ends the bridge with an error: no lane will run this pump.
-    pub(crate) fn refuse(mut self, reason: &JoinError) {
+    pub(crate) fn refuse(mut self, reason: JoinError) {
         if let Some(writer) = self.writer.take() {
             writer.refuse(reason);
         }

@@ -39,7 +39,7 @@ where
         Ok(task) => task.detach(),
         Err(rejected) => {
             let (pump, cause) = rejected.into_parts();
-            pump.refuse(&cause);
+            pump.refuse(cause);
         }
     }
     reader
@@ -53,7 +53,7 @@ where
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
     match level.lane().close_reason() {
-        Some(cause) => pump.refuse(&cause.into()),
+        Some(cause) => pump.refuse(cause.into()),
         None => spawn_io(level, Tailless { future: pump }).detach(),
     }
 }

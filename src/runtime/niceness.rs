@@ -10,9 +10,9 @@ use crate::priority::Priority;
 /// By priority: High, Normal, Low.
 pub(super) const DEFAULT_NICE: [u8; Priority::ALL.len()] = [8, 16, 19];
 
-/// By priority. Longer than the kernel's own, which is 3 ms at most, and longer from one to the
-/// next, so that the more urgent thread gets the core. No longer than that takes: threads of one
-/// priority wait this long for one another.
+/// By priority. Longer than the kernel's default, which is 3 ms at most, and longer from one to
+/// the next, so that the more urgent thread gets the core. No longer than that takes: threads of
+/// one priority wait this long for one another.
 const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
 
 impl Builder {
@@ -40,9 +40,10 @@ impl Builder {
     ///
     /// The exceptions are threads that often sleep and wake up: since Linux 6.6 such a thread
     /// keeps the core for a slice each time, whatever its nice value. So the lane asks for
-    /// slices that are longer than the kernel's own (3 ms at most): 4 ms for High, 6 ms for
+    /// slices that are longer than the kernel's default (3 ms at most): 4 ms for High, 6 ms for
     /// Normal, 10 ms for Low. From Linux 6.12 on, a thread with a shorter slice gets the core
-    /// when it wakes up. These keep the kernel's slice: a priority that is raised by 0, or to a
+    /// when it wakes up. (Where an administrator has raised the kernel's slice to these values,
+    /// that ends.) These keep the kernel's slice: a priority that is raised by 0, or to a
     /// value below 0, and all of a process that was started at a value above 0 and has no
     /// privilege.
     ///
@@ -70,10 +71,10 @@ impl Builder {
     ///
     /// # Side effects
     ///
-    /// - **Threads that a job starts inherit its value**, and cannot lower it again. On the
-    ///   rayon backend this includes threads of the I/O runtime's blocking pool, if
-    ///   `tokio::task::spawn_blocking` (or a DNS lookup of Tokio) starts them directly in a
-    ///   job. Such threads stay, and serve the I/O lane too, until they have been idle for
+    /// - **Threads that a job starts inherit its value** and its slice, and cannot lower the
+    ///   value again. On the rayon backend this includes threads of the I/O runtime's blocking
+    ///   pool, if `tokio::task::spawn_blocking` (or a DNS lookup of Tokio) starts them directly
+    ///   in a job. Such threads stay, and serve the I/O lane too, until they have been idle for
     ///   10 s; with steady traffic they never end. Call `spawn_blocking` through
     ///   [`spawn_io`](crate::Handle::spawn_io) instead: then an I/O thread starts them.
     /// - **A lock that a job holds** stays held while the job waits for a core. Don't let
@@ -174,5 +175,25 @@ impl Builder {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks_for_a_slice(settings: Builder, base_nice: i32) -> [bool; 3] {
+        let all = settings.niceness(base_nice);
+        all.map(|niceness| matches!(niceness.class, Class::Slice(_)))
+    }
+
+    /// It would set the nice value to 0.
+    #[test]
+    fn a_thread_that_stays_below_0_asks_for_no_slice() {
+        assert_eq!(asks_for_a_slice(Builder::new(), 0), [true; 3]);
+        assert_eq!(asks_for_a_slice(Builder::new(), -10), [false, true, true]);
+        assert_eq!(asks_for_a_slice(Builder::new(), -20), [false; 3]);
+        let plain = Builder::new().nice(Priority::High, 0);
+        assert_eq!(asks_for_a_slice(plain, 0), [false, true, true]);
     }
 }

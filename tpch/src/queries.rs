@@ -1,5 +1,7 @@
 //! The queries, and their rows.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::error::Result;
@@ -30,4 +32,12 @@ pub fn rows(batches: &[RecordBatch]) -> Result<Vec<String>> {
     }
     rows.sort_unstable();
     Ok(rows)
+}
+
+/// A hash of the [`rows`], of which there may be too many to hand to another process of the same
+/// program.
+pub fn digest(batches: &[RecordBatch]) -> Result<u64> {
+    let mut hasher = DefaultHasher::new();
+    rows(batches)?.hash(&mut hasher);
+    Ok(hasher.finish())
 }

@@ -95,6 +95,13 @@ impl Engine {
         Self::Second(runtime.build().expect("a second runtime"))
     }
 
+    /// How many jobs of a lane have begun and not ended.
+    pub fn running(&self, priority: Priority) -> u64 {
+        let Self::Lane(cpu, _) = self else { return 0 };
+        let jobs = cpu.handle().with_priority(priority).metrics();
+        jobs.running + jobs.suspended
+    }
+
     pub async fn query(
         &self,
         context: &SessionContext,

@@ -1,5 +1,6 @@
 //! A contender's process, as the bench sees it.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 use std::time::Duration;
@@ -21,6 +22,8 @@ pub struct Role {
     /// Where the tables are on S3, or none if they are in memory.
     pub access: Option<Access>,
     pub scale: f64,
+    /// The digests of plain DataFusion's rows.
+    pub plain: Vec<u64>,
     pub work: Work,
 }
 
@@ -38,7 +41,8 @@ pub struct Answer {
     pub seconds: Vec<f64>,
     /// How much of the process's CPU time the I/O runtime's threads had.
     pub io_cpu: f64,
-    pub rows: Vec<Vec<String>>,
+    /// The numbers of the queries that had other rows than plain DataFusion's, at least once.
+    pub unequal: BTreeSet<usize>,
 }
 
 /// Runs the contender, and asks for `/health` while it measures.
@@ -59,8 +63,9 @@ pub fn ask(role: &Role) -> Result<(Answer, Histogram<u64>), String> {
     let health = Client::start(address).map_err(|error| error.to_string())?;
     let mut go = child.stdin.take().expect("it is piped");
     writeln!(go, "go").map_err(|error| error.to_string())?;
-    let answer = line();
+    let measured = line();
     let health = health.stop();
+    let answer = measured.and_then(|_| line());
     drop(go);
     let status = child.wait().map_err(|error| error.to_string())?;
     let answer = answer.map_err(|error| format!("{error}: {status}"))?;

@@ -1,13 +1,15 @@
 //! A contender's process: `/health` on the I/O runtime, and the queries.
 
-use std::io::{BufRead, Write};
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::routing::get;
-use datafusion::error::Result;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio::net::TcpListener;
 use twolane::Priority;
@@ -31,8 +33,6 @@ pub fn run(role: Role) -> ! {
     let answer = io.block_on(io.spawn(serve(role))).expect("no panic");
     let answer = answer.expect("all queries succeed");
     println!("{}", serde_json::to_string(&answer).expect("JSON"));
-    // The client still has to stop.
-    let _ = std::io::stdin().lines().next();
     std::process::exit(0)
 }
 
@@ -44,10 +44,10 @@ async fn serve(role: Role) -> Result<Answer> {
     let context = SessionContext::new_with_config(config);
     tables::register(&context, &role, engine, &io).await?;
     // Caches are warm afterwards.
-    let mut rows = Vec::new();
-    for query in queries::all() {
+    let mut results = Results::default();
+    for (nth, query) in queries::all().into_iter().enumerate() {
         let batches = engine.query(&context, query, Priority::Normal).await?;
-        rows.push(queries::rows(&batches)?);
+        results.push((nth, batches));
     }
 
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -56,33 +56,67 @@ async fn serve(role: Role) -> Result<Answer> {
     tokio::spawn(async move { axum::serve(listener, health).await });
     println!("{address}");
     std::io::stdout().flush()?;
-    let wait_for_client = || std::io::stdin().lock().read_line(&mut String::new());
     tokio::task::spawn_blocking(wait_for_client)
         .await
-        .expect("no panic")?;
+        .expect("no panic");
 
     let before = (io_threads(), cpu_time::of_process());
     let seconds = match role.work {
-        Work::Queries { passes } => in_pairs(engine, &context, passes).await?,
-        Work::Priorities { times } => priorities(engine, &context, times).await?,
+        Work::Queries { passes } => in_pairs(engine, &context, passes, &mut results).await?,
+        Work::Priorities { times } => priorities(engine, &context, times, &mut results).await?,
     };
     let (io_cpu, all) = (io_threads() - before.0, cpu_time::of_process() - before.1);
     let io_cpu = io_cpu.as_secs_f64() / all.as_secs_f64();
+    // The client stops.
+    println!();
+    std::io::stdout().flush()?;
     Ok(Answer {
         seconds,
         io_cpu,
-        rows,
+        unequal: unequal(&results, &role.plain)?,
     })
 }
 
-async fn in_pairs(engine: &Engine, context: &SessionContext, passes: usize) -> Result<Vec<f64>> {
+/// Returns when the bench asks for `/health`. From then on this process ends with the bench, which
+/// closes its stdin.
+fn wait_for_client() {
+    if std::io::stdin().lines().next().is_none() {
+        std::process::exit(0);
+    }
+    std::thread::spawn(|| {
+        for _ in std::io::stdin().lines() {}
+        std::process::exit(0)
+    });
+}
+
+/// Of which query, and its batches.
+type Results = Vec<(usize, Vec<RecordBatch>)>;
+
+/// The numbers of the queries that had another result than plain DataFusion's, at least once.
+fn unequal(results: &Results, plain: &[u64]) -> Result<BTreeSet<usize>> {
+    let mut unequal = BTreeSet::new();
+    for (nth, batches) in results {
+        if queries::digest(batches)? != plain[*nth] {
+            unequal.insert(nth + 1);
+        }
+    }
+    Ok(unequal)
+}
+
+async fn in_pairs(
+    engine: &Engine,
+    context: &SessionContext,
+    passes: usize,
+    results: &mut Results,
+) -> Result<Vec<f64>> {
     let mut seconds = vec![0.0; queries::all().len()];
     for _ in 0..passes {
-        for (query, seconds) in queries::all().into_iter().zip(&mut seconds) {
+        for (nth, query) in queries::all().into_iter().enumerate() {
             let begin = Instant::now();
             let copy = || engine.query(context, query, Priority::Normal);
-            tokio::try_join!(copy(), copy())?;
-            *seconds += begin.elapsed().as_secs_f64() / passes as f64;
+            let (one, two) = tokio::try_join!(copy(), copy())?;
+            seconds[nth] += begin.elapsed().as_secs_f64() / passes as f64;
+            results.extend([(nth, one), (nth, two)]);
         }
     }
     Ok(seconds)
@@ -93,12 +127,19 @@ async fn priorities(
     engine: &'static Engine,
     context: &SessionContext,
     times: usize,
+    results: &mut Results,
 ) -> Result<Vec<f64>> {
     let mut ratios = Vec::new();
-    for query in queries::all() {
+    for (nth, query) in queries::all().into_iter().enumerate() {
         let (mut alone, mut beside) = (Duration::ZERO, Duration::ZERO);
+        let mut at_high = async || {
+            let begin = Instant::now();
+            let batches = engine.query(context, query, Priority::High).await?;
+            results.push((nth, batches));
+            Ok::<_, DataFusionError>(begin.elapsed())
+        };
         for _ in 0..times {
-            alone += at_high(engine, context, query).await?;
+            alone += at_high().await?;
             let is_over = Arc::new(AtomicBool::new(false));
             let low = [(); 4].map(|()| {
                 let (context, is_over) = (context.clone(), is_over.clone());
@@ -106,12 +147,13 @@ async fn priorities(
                     while !is_over.load(SeqCst) {
                         engine.query(&context, query, Priority::Low).await?;
                     }
-                    Ok::<_, datafusion::error::DataFusionError>(())
+                    Ok::<_, DataFusionError>(())
                 })
             });
-            // They run by then.
-            at_high(engine, context, query).await?;
-            beside += at_high(engine, context, query).await?;
+            while engine.running(Priority::Low) < low.len() as u64 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            beside += at_high().await?;
             is_over.store(true, SeqCst);
             for low in low {
                 low.await.expect("no panic")?;
@@ -120,12 +162,6 @@ async fn priorities(
         ratios.push(beside.as_secs_f64() / alone.as_secs_f64());
     }
     Ok(ratios)
-}
-
-async fn at_high(engine: &Engine, context: &SessionContext, query: &str) -> Result<Duration> {
-    let begin = Instant::now();
-    engine.query(context, query, Priority::High).await?;
-    Ok(begin.elapsed())
 }
 
 /// The CPU time of the I/O runtime's threads.

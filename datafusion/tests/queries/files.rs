@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::prelude::ParquetReadOptions;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload, WriteMultipart, path::Path};
 use twolane::{Backend, Priority};
@@ -138,6 +138,35 @@ fn a_store_does_what_the_inner_one_does() {
     lanes.io.block_on(lanes.cpu.spawn(work)).unwrap().unwrap();
 }
 
+/// A hop for each MiB, and none for what is not read.
+#[test]
+fn files_are_read_in_large_pieces() {
+    let _limit = time_limit();
+    let folder = tempfile::tempdir().unwrap();
+    let lanes = lanes(Backend::Runtime, 1);
+    let inner = LocalFileSystem::new_with_prefix(folder.path()).unwrap();
+    let store = IoStore::new(inner, &lanes.cpu.handle());
+    let bytes: Vec<u8> = (0..5 << 19).map(|n: u32| (n >> 8) as u8).collect();
+    let work = async move {
+        let path = Path::from("file");
+        store.put(&path, bytes.clone().into()).await?;
+        let pieces = store.get(&path).await?.into_stream();
+        let pieces: Vec<_> = pieces.try_collect().await?;
+        let sizes: Vec<usize> = pieces.iter().map(bytes::Bytes::len).collect();
+        assert_eq!(sizes, [1 << 20, 1 << 20, 1 << 19]);
+        assert_eq!(pieces.concat(), bytes);
+        let (from, to) = ((1 << 20) - 5, (2 << 20) + 7);
+        let part = store.get_range(&path, from as u64..to as u64).await?;
+        assert_eq!(part, bytes[from..to]);
+        let options = object_store::GetOptions::new().with_head(true);
+        let head = store.get_opts(&path, options).await?;
+        assert_eq!(head.meta.size, 5 << 19);
+        assert_eq!(head.into_stream().count().await, 0);
+        Ok::<_, object_store::Error>(())
+    };
+    lanes.io.block_on(lanes.cpu.spawn(work)).unwrap().unwrap();
+}
+
 /// Else the request handlers' `spawn_blocking` would have the weight of a query.
 #[cfg(target_os = "linux")]
 #[test]
@@ -157,6 +186,13 @@ fn the_threads_that_read_files_have_the_weight_of_the_io_lane() {
                 .put(&path, PutPayload::from_static(b"abc"))
                 .await
                 .unwrap();
+            // Dropped, it removes a file.
+            let mut upload = store.put_multipart(&path).await.unwrap();
+            upload
+                .put_part(PutPayload::from_static(b"d"))
+                .await
+                .unwrap();
+            drop(upload);
             store.get(&path).await.unwrap().bytes().await.unwrap()
         };
         assert_eq!(lanes.io.block_on(low.spawn(work)).unwrap(), "abc");

@@ -1,7 +1,7 @@
 //! Where the parts of a query run.
 
 use datafusion::error::DataFusionError;
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use twolane::{Backend, Priority};
 use twolane_datafusion::{collect_on, run_on, stream_on};
 
@@ -89,7 +89,7 @@ fn errors_say_what_happened() {
         let context = context(2, &Names::default());
         let cpu = lanes.cpu.handle();
         lanes.io.block_on(async {
-            let frame = async |sql| context.sql(sql).await.unwrap();
+            let frame = async |sql: &str| context.sql(sql).await.unwrap();
             let failing = frame("select failing(n) from numbers").await;
             let failed = collect_on(&cpu, failing).await.unwrap_err();
             assert!(
@@ -103,7 +103,29 @@ fn errors_say_what_happened() {
             let stream = stream_on(&cpu, broken, 1 << 20).await.unwrap();
             let error = stream.try_collect::<Vec<_>>().await.unwrap_err();
             assert!(error.to_string().contains("a broken function"), "{error}");
+
+            // In one of the query's tasks.
+            let broken = frame(&GROUPS.replace("threads", "broken")).await;
+            let error = collect_on(&cpu, broken).await.unwrap_err();
+            assert!(error.to_string().contains("a broken function"), "{error}");
         });
+    }
+}
+
+/// DataFusion's own would go on, with an error for each batch.
+#[test]
+fn a_stream_ends_with_its_first_error() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 2);
+        let context = context(1, &Names::default());
+        let cpu = lanes.cpu.handle();
+        let items = lanes.io.block_on(async {
+            let frame = context.sql("select failing(n) from numbers").await;
+            let stream = stream_on(&cpu, frame.unwrap(), 1 << 20).await.unwrap();
+            stream.collect::<Vec<_>>().await
+        });
+        assert!(matches!(&items[..], [Err(_)]), "{items:?}");
     }
 }
 
@@ -119,11 +141,14 @@ fn a_full_lane_refuses_a_query() {
         lanes.io.block_on(async {
             let frame = context.sql("select n from numbers").await.unwrap();
             let _permit = cpu.admit().await.unwrap();
-            let full = collect_on(&cpu, frame).await.unwrap_err();
-            assert!(
-                matches!(full, DataFusionError::ResourcesExhausted(_)),
-                "{full:?}"
-            );
+            let full = collect_on(&cpu, frame.clone()).await.unwrap_err();
+            let none = stream_on(&cpu, frame, 1 << 20).await.err().unwrap();
+            for full in [full, none] {
+                assert!(
+                    matches!(full, DataFusionError::ResourcesExhausted(_)),
+                    "{full:?}"
+                );
+            }
         });
     }
 }
