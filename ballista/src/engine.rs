@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ballista_core::JobId;
-use ballista_core::execution_plans::{RangeShuffleReaderExec, ShuffleReaderExec};
 use ballista_core::serde::protobuf::{
     RuntimeStatsReport, ShuffleWritePartition, TaskColumnStats, WindowStateReport,
 };
-use ballista_executor::execution_engine::{ExecutionEngine, QueryStageExecutor};
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use ballista_executor::execution_engine::{
+    DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor,
+};
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
@@ -21,43 +21,22 @@ use twolane_datafusion::run_on;
 
 use crate::pool::IoClientPool;
 
-/// Has the stages of another engine run on a CPU lane, which has to be one of
+/// Ballista's own engine, with its stages on a CPU lane of
 /// [`Backend::Runtime`](twolane::Backend::Runtime).
 pub(crate) struct LaneEngine {
-    inner: Arc<dyn ExecutionEngine>,
-    pool: Arc<IoClientPool>,
+    inner: DefaultExecutionEngine,
     handle: Handle,
 }
 
 impl LaneEngine {
-    pub(crate) fn new(
-        inner: Arc<dyn ExecutionEngine>,
-        pool: IoClientPool,
-        handle: &Handle,
-    ) -> Self {
+    /// The inner engine gives `pool` to each reader of a stage. A reader that opened a connection
+    /// itself would panic, for there is no I/O driver, and Ballista takes a task that panicked
+    /// for one at its end: the query would lack rows.
+    pub(crate) fn new(pool: IoClientPool, handle: &Handle) -> Self {
         Self {
-            inner,
-            pool: Arc::new(pool),
+            inner: DefaultExecutionEngine::with_client_pool(Arc::new(pool)),
             handle: handle.clone(),
         }
-    }
-
-    /// Has the readers of `plan` take their connections from the pool. One that opened its own
-    /// would panic, for there is no I/O driver, and Ballista takes a task that panicked for one
-    /// at its end: the query would lack rows.
-    fn connect_on_io(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        let connected = plan.transform(|node| {
-            if let Some(reader) = node.downcast_ref::<ShuffleReaderExec>() {
-                let reader = reader.with_client_pool(self.pool.clone());
-                return Ok(Transformed::yes(Arc::new(reader)));
-            }
-            if let Some(reader) = node.downcast_ref::<RangeShuffleReaderExec>() {
-                let reader = reader.with_client_pool(self.pool.clone());
-                return Ok(Transformed::yes(Arc::new(reader)));
-            }
-            Ok(Transformed::no(node))
-        })?;
-        Ok(connected.data)
     }
 }
 
@@ -77,7 +56,7 @@ impl ExecutionEngine for LaneEngine {
             stage_id,
             task_id,
             global_output_partition_ids,
-            self.connect_on_io(plan)?,
+            plan,
             work_dir,
             config,
         )?;

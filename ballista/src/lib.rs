@@ -28,13 +28,14 @@
 //! |---|---|
 //! | a stage: its operators, the tasks that they spawn, shuffle writers, the decoding of what they read | CPU |
 //! | heartbeats, `poll_work`, the executor's gRPC and Flight services | I/O |
-//! | shuffle connections to other executors ([`IoClientPool`]) | I/O |
+//! | shuffle connections to other executors | I/O |
 //! | requests to S3 and the like: stores that are built with `twolane`'s `IoConnector` ([below](#object-stores)) | I/O |
 //! | decoding the plan of a task: in the gRPC service if tasks are pushed, else between two polls | I/O |
 //! | shuffle files that the Flight service reads for others, as they are | the blocking pool of the I/O runtime |
 //! | the same with `ballista.shuffle.remote_read_prefer_flight`: [decoding and compressing](#what-it-does-not-do) | I/O |
 //! | local tables | the blocking pool of the lane |
-//! | making a stage's executor if tasks are pushed, collecting its statistics | Ballista's own `task_runner` threads, which else wait for the lane |
+//! | making a stage's executor | as decoding its plan if the executor polls, else `task_runner` |
+//! | collecting a stage's statistics, waiting for the lane | Ballista's own `task_runner` threads |
 //!
 //! Ballista spawns what computes by a bare `tokio::spawn`, so the lane needs a Tokio runtime of
 //! its own: [`Backend::Runtime`].
@@ -99,33 +100,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ballista_core::error::{BallistaError, Result};
-use ballista_executor::execution_engine::DefaultExecutionEngine;
 use ballista_executor::executor_process::ExecutorProcessConfig;
 #[cfg(doc)]
 use ballista_executor::executor_process::start_executor_process;
 use twolane::{Backend, Handle};
 
 use engine::LaneEngine;
-pub use pool::IoClientPool;
+use pool::IoClientPool;
 
 /// Has the stages of an executor run on the CPU lane of `handle`, and its shuffle connections
 /// on the I/O lane.
 ///
-/// It sets [`override_execution_engine`](ExecutorProcessConfig::override_execution_engine). If
-/// that is set already, it has the stages of that engine run on the lane.
-///
-/// **An engine that gives shuffle readers a pool of its own** has to give them one that connects
-/// on the I/O lane, as [`IoClientPool`] does. With another they panic, and Ballista takes a reader
-/// that panicked for one at its end: the query lacks rows, and no error says so.
+/// It sets [`override_execution_engine`](ExecutorProcessConfig::override_execution_engine).
 ///
 /// Give the lane as many threads as the executor has
 /// [`vcores`](ExecutorProcessConfig::vcores): that many stages run at a time.
 ///
 /// # Errors
 ///
-/// [`BallistaError::Configuration`] if the lane is not one of [`Backend::Runtime`], or if
-/// [`client_ttl`](ExecutorProcessConfig::client_ttl) is 0: without a pool, stages would open
-/// connections where no I/O driver is.
+/// [`BallistaError::Configuration`]:
+///
+/// - if the lane is not one of [`Backend::Runtime`];
+/// - if `override_execution_engine` is set: the shuffle readers of such an engine may open their
+///   connections where no I/O driver is, and panic. Ballista takes a reader that panicked for one
+///   at its end: the query lacks rows, and no error says so;
+/// - if [`client_ttl`](ExecutorProcessConfig::client_ttl) is 0, which switches the pool of shuffle
+///   connections off: stages would open their own, as above.
 ///
 /// # Examples
 ///
@@ -141,6 +141,14 @@ pub fn on_lane(
             handle.backend()
         )));
     }
+    if config.override_execution_engine.is_some() {
+        return Err(BallistaError::Configuration(
+            "override_execution_engine is set: a shuffle reader that such an engine lets connect \
+             by itself panics on a lane, Ballista takes that for the reader's end, and rows are \
+             lost. Leave it unset"
+                .to_owned(),
+        ));
+    }
     if config.client_ttl == 0 {
         return Err(BallistaError::Configuration(
             "client_ttl is 0, which switches the pool of shuffle connections off, and on a \
@@ -148,10 +156,8 @@ pub fn on_lane(
                 .to_owned(),
         ));
     }
-    let inner = config.override_execution_engine.take();
-    let inner = inner.unwrap_or_else(|| Arc::new(DefaultExecutionEngine::new()));
     let pool = IoClientPool::new(Duration::from_secs(config.client_ttl), handle);
-    let engine = LaneEngine::new(inner, pool, handle);
+    let engine = LaneEngine::new(pool, handle);
     config.override_execution_engine = Some(Arc::new(engine));
     Ok(config)
 }
