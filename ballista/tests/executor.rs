@@ -5,15 +5,17 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, mpsc};
 
+use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista::prelude::{SessionConfigExt, SessionContextExt};
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::error::BallistaError;
 use ballista_core::registry::BallistaFunctionRegistry;
-use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngine};
+use ballista_executor::ArrowFlightServerProvider;
+use ballista_executor::execution_engine::DefaultExecutionEngine;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
+use ballista_executor::flight_service::BallistaFlightService;
 use ballista_scheduler::standalone::new_standalone_scheduler_from_state;
 use datafusion::arrow::array::{Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
@@ -23,9 +25,12 @@ use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{ColumnarValue, ScalarUDF, Volatility, create_udf};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
-use support::{BOTH, Lanes, lanes, time_limit};
+use support::{Lanes, lanes, time_limit};
 use tempfile::TempDir;
-use twolane::{Backend, Handle};
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tonic::transport::server::{Server, TcpIncoming};
+use twolane::{Backend, CpuRuntime, Handle};
 use twolane_ballista::on_lane;
 
 const ROWS: i64 = 100_000;
@@ -33,96 +38,100 @@ const ROWS: i64 = 100_000;
 /// Two stages, with a shuffle in between.
 const GROUPS: &str = "select threads(n % 100) as k, count(*) from numbers group by k";
 
-/// Takes an hour.
-const LONG: &str = "select threads(a.n + b.n) % 100 as k, count(*) \
-    from numbers a join numbers b on a.n + b.n > 0 group by k";
-
 type Names = Arc<Mutex<BTreeSet<String>>>;
+type Values<'a> = &'a [ColumnarValue];
 
-/// One that adds the thread's name to `names`, and one that fails.
-fn functions(names: &Names) -> [ScalarUDF; 2] {
+fn function(
+    name: &str,
+    f: impl Fn(Values<'_>) -> Result<ColumnarValue> + Send + Sync + 'static,
+) -> ScalarUDF {
+    let types = (vec![DataType::Int64], DataType::Int64);
+    create_udf(name, types.0, types.1, Volatility::Volatile, Arc::new(f))
+}
+
+/// Adds the thread's name to `names`.
+fn threads(names: &Names) -> ScalarUDF {
     let names = names.clone();
-    let see = move |values: &[ColumnarValue]| {
+    function("threads", move |values| {
         names.lock().unwrap().insert(support::thread_name());
         Ok(values[0].clone())
-    };
-    let fails = |_: &[ColumnarValue]| -> Result<ColumnarValue> { exec_err!("no such luck") };
-    let udf = |name, f| {
-        let types = (vec![DataType::Int64], DataType::Int64);
-        create_udf(name, types.0, types.1, Volatility::Volatile, f)
-    };
-    [
-        udf("threads", Arc::new(see)),
-        udf("failing", Arc::new(fails)),
-    ]
+    })
 }
 
 struct Cluster {
     context: SessionContext,
+    executor: JoinHandle<ballista_core::error::Result<()>>,
     _folder: TempDir,
 }
 
-async fn cluster(handle: &Handle, names: &Names) -> Cluster {
-    cluster_with(handle, names, SessionConfig::new_with_ballista(), None).await
+async fn cluster(handle: &Handle, known: ScalarUDF) -> Cluster {
+    cluster_with(handle, known, SessionConfig::new_with_ballista()).await
 }
 
 /// Starts it on the current runtime, whose end is its end.
-async fn cluster_with(
-    handle: &Handle,
-    names: &Names,
-    config: SessionConfig,
-    engine: Option<Arc<dyn ExecutionEngine>>,
-) -> Cluster {
+async fn cluster_with(handle: &Handle, known: ScalarUDF, config: SessionConfig) -> Cluster {
     let folder = tempfile::tempdir().unwrap();
     let state = SessionStateBuilder::new()
         .with_config(config.with_target_partitions(2))
         .with_default_features()
         .build();
     let planner = SessionContext::new_with_state(state.clone());
-    let mut registry = BallistaFunctionRegistry::default();
-    for function in functions(names) {
-        planner.register_udf(function.clone());
-        let name = function.name().to_owned();
-        registry.scalar_functions.insert(name, Arc::new(function));
-    }
+    planner.register_udf(known.clone());
     let planner = planner.state();
     let scheduler = new_standalone_scheduler_from_state(&planner).await.unwrap();
 
-    let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    let [port, grpc_port] = free.map(|listener| listener.local_addr().unwrap().port());
+    let mut registry = BallistaFunctionRegistry::default();
+    let name = known.name().to_owned();
+    registry.scalar_functions.insert(name, known.clone().into());
+    let flight = TcpListener::bind("127.0.0.1:0").unwrap();
     let work = folder.path().join("work");
     std::fs::create_dir(&work).unwrap();
     let config = ExecutorProcessConfig {
         external_host: Some("127.0.0.1".to_owned()),
-        port,
-        grpc_port,
+        port: flight.local_addr().unwrap().port(),
         scheduler_host: "127.0.0.1".to_owned(),
         scheduler_port: scheduler.port(),
         vcores: 2,
-        // As the scheduler has it.
+        // As the scheduler has it. An executor that polls binds no port but that of its Flight
+        // service.
         task_scheduling_policy: TaskSchedulingPolicy::PullStaged,
         work_dir: Some(work.display().to_string()),
         override_function_registry: Some(Arc::new(registry)),
-        override_execution_engine: engine,
+        override_arrow_flight_service: Some(flight_on(flight)),
         ..Default::default()
     };
     let config = on_lane(config, handle).unwrap();
-    tokio::spawn(start_executor_process(Arc::new(config)));
+    let executor = tokio::spawn(start_executor_process(Arc::new(config)));
 
     let path = folder.path().join("numbers").display().to_string();
     write(&path).await.unwrap();
     let url = format!("df://{scheduler}");
     let context = SessionContext::remote_with_state(&url, state).await;
     let context = context.unwrap();
-    for function in functions(names) {
-        context.register_udf(function);
-    }
+    context.register_udf(known);
     let read = context.register_parquet("numbers", path, ParquetReadOptions::default());
     read.await.unwrap();
     Cluster {
         context,
+        executor,
         _folder: folder,
     }
+}
+
+/// Ballista's own service, on a port that no other test can take in between.
+fn flight_on(listener: TcpListener) -> Arc<ArrowFlightServerProvider> {
+    listener.set_nonblocking(true).unwrap();
+    Arc::new(move |folder, _, mut shutdown, _| {
+        let listener = listener.try_clone().unwrap();
+        let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+        let service = FlightServiceServer::new(BallistaFlightService::new(folder));
+        tokio::spawn(async move {
+            let served = Server::builder()
+                .add_service(service)
+                .serve_with_incoming_shutdown(TcpIncoming::from(listener), shutdown.recv());
+            Ok(served.await?)
+        })
+    })
 }
 
 async fn write(path: &str) -> Result<()> {
@@ -135,8 +144,16 @@ async fn write(path: &str) -> Result<()> {
     Ok(())
 }
 
-async fn query(cluster: &Cluster, sql: &str) -> Result<usize> {
-    let batches = cluster.context.sql(sql).await?.collect().await?;
+/// The number of rows. An executor that ended would leave the query waiting.
+async fn query(cluster: &mut Cluster, sql: &str) -> Result<usize> {
+    let Cluster {
+        context, executor, ..
+    } = cluster;
+    let batches = async { context.sql(sql).await?.collect().await };
+    let batches = tokio::select! {
+        batches = batches => batches?,
+        ended = executor => panic!("the executor ended: {ended:?}"),
+    };
     Ok(batches.iter().map(RecordBatch::num_rows).sum())
 }
 
@@ -146,8 +163,8 @@ fn stages_compute_on_the_lane() {
     let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
     let names = Names::default();
     io.block_on(async {
-        let cluster = cluster(&cpu.handle(), &names).await;
-        assert_eq!(query(&cluster, GROUPS).await.unwrap(), 100);
+        let mut cluster = cluster(&cpu.handle(), threads(&names)).await;
+        assert_eq!(query(&mut cluster, GROUPS).await.unwrap(), 100);
     });
     let names = names.lock().unwrap();
     let are_the_lanes = names.iter().all(|name| name.starts_with("cpu-"));
@@ -163,15 +180,10 @@ fn shuffle_connections_are_not_opened_on_the_lane() {
     let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
     let config =
         SessionConfig::new_with_ballista().with_ballista_shuffle_reader_force_remote_read(true);
-    // An engine that has no pool, too.
-    let engines: [Option<Arc<dyn ExecutionEngine>>; 2] =
-        [None, Some(Arc::new(DefaultExecutionEngine::new()))];
     io.block_on(async {
-        for engine in engines {
-            let names = Names::default();
-            let cluster = cluster_with(&cpu.handle(), &names, config.clone(), engine).await;
-            assert_eq!(query(&cluster, GROUPS).await.unwrap(), 100);
-        }
+        let threads = threads(&Names::default());
+        let mut cluster = cluster_with(&cpu.handle(), threads, config).await;
+        assert_eq!(query(&mut cluster, GROUPS).await.unwrap(), 100);
     });
 }
 
@@ -180,56 +192,90 @@ fn an_error_of_a_stage_reaches_the_client() {
     let _limit = time_limit();
     let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
     io.block_on(async {
-        let cluster = cluster(&cpu.handle(), &Names::default()).await;
-        let failed = query(&cluster, "select failing(n) from numbers").await;
+        let failing = function("failing", |_| exec_err!("no such luck"));
+        let mut cluster = cluster(&cpu.handle(), failing).await;
+        let failed = query(&mut cluster, "select failing(n) from numbers").await;
         let error = failed.unwrap_err();
         assert!(error.to_string().contains("no such luck"), "{error}");
-        assert_eq!(query(&cluster, GROUPS).await.unwrap(), 100);
+        let counted = query(
+            &mut cluster,
+            "select n % 100, count(*) from numbers group by 1",
+        );
+        assert_eq!(counted.await.unwrap(), 100);
     });
 }
 
-/// The client learns why, and needs not wait.
+/// The client learns why, and needs not wait for what still computes.
 #[test]
 fn a_shutdown_of_the_lane_fails_the_query() {
     let _limit = time_limit();
     let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
-    let names = Names::default();
+    // Dropped, at the end of the test, it lets go of the lane's threads.
+    let (let_go, wait) = mpsc::channel::<()>();
+    let (begun, wait) = (Arc::new(Semaphore::new(0)), Mutex::new(wait));
+    let begins = begun.clone();
+    let waiting = function("waiting", move |values| {
+        begins.add_permits(1);
+        let _ = wait.lock().unwrap().recv();
+        Ok(values[0].clone())
+    });
     io.block_on(async {
-        let cluster = cluster(&cpu.handle(), &names).await;
-        let long = query(&cluster, LONG);
+        let mut cluster = cluster(&cpu.handle(), waiting).await;
+        let sql = "select waiting(n) % 100 as k, count(*) from numbers group by k";
         let shutdown = async {
-            while names.lock().unwrap().is_empty() {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
+            begun.acquire().await.unwrap().forget();
             cpu.shutdown_background();
         };
-        let (ended, ()) = tokio::join!(long, shutdown);
+        let (ended, ()) = tokio::join!(query(&mut cluster, sql), shutdown);
         let error = ended.unwrap_err();
         assert!(error.to_string().contains("ShutDown"), "{error}");
     });
+    drop(let_go);
+}
+
+#[track_caller]
+fn assert_refused(config: ExecutorProcessConfig, cpu: &CpuRuntime, why: &[&str]) {
+    let refused = on_lane(config, &cpu.handle()).err().unwrap();
+    assert!(
+        matches!(refused, BallistaError::Configuration(_)),
+        "{refused:?}"
+    );
+    let refused = refused.to_string();
+    assert!(why.iter().all(|why| refused.contains(why)), "{refused}");
 }
 
 #[test]
-fn what_cannot_work_is_refused_with_the_remedy() {
+fn a_rayon_lane_is_refused() {
     let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
-        let config = ExecutorProcessConfig {
-            client_ttl: match backend {
-                Backend::Runtime => 0,
-                _ => 30,
-            },
-            ..Default::default()
-        };
-        let refused = on_lane(config, &cpu.handle()).err().unwrap();
-        assert!(
-            matches!(refused, BallistaError::Configuration(_)),
-            "{refused:?}"
-        );
-        let remedy = match backend {
-            Backend::Runtime => "set it to 1 (second) or more",
-            _ => "backend(Backend::Runtime)",
-        };
-        assert!(refused.to_string().contains(remedy), "{refused}");
-    }
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
+    let remedy = "backend(Backend::Runtime)";
+    assert_refused(ExecutorProcessConfig::default(), &cpu, &[remedy]);
+}
+
+#[test]
+fn readers_without_a_pool_are_refused() {
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
+    let config = ExecutorProcessConfig {
+        client_ttl: 0,
+        ..Default::default()
+    };
+    let why = ["client_ttl is 0", "set it to 1 (second) or more"];
+    assert_refused(config, &cpu, &why);
+}
+
+/// Such as Ballista's own with another pool: its readers would panic, and rows be lost.
+#[test]
+fn an_engine_of_its_own_is_refused() {
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
+    let config = ExecutorProcessConfig {
+        override_execution_engine: Some(Arc::new(DefaultExecutionEngine::new())),
+        ..Default::default()
+    };
+    let why = ["override_execution_engine is set", "rows are lost"];
+    assert_refused(config, &cpu, &why);
+    // So is what went through it already.
+    let config = on_lane(ExecutorProcessConfig::default(), &cpu.handle()).unwrap();
+    assert_refused(config, &cpu, &why);
 }
