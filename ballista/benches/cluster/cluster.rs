@@ -53,6 +53,11 @@ pub struct Cluster {
 
 pub type Rows = Vec<String>;
 
+/// The batches' rows, to compare.
+pub fn rows(batches: &[RecordBatch]) -> Result<Rows, String> {
+    queries::rows(batches).map_err(|error| error.to_string())
+}
+
 impl Cluster {
     pub fn start(plan: &Plan) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
@@ -107,7 +112,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// An error if a process has ended.
+    /// An error if a process has ended or panicked.
     pub fn check(&mut self) -> Result<(), String> {
         self.scheduler.check()?;
         self.executors.iter_mut().try_for_each(Process::check)
@@ -133,26 +138,26 @@ impl Cluster {
             .spawn(async move { context.sql(sql).await?.collect().await })
     }
 
-    /// The rows of a query that ends within `limit`; else `None`.
+    /// The result of a query that ends within `limit`; else `None`.
     pub fn end(
         &self,
         query: JoinHandle<DataFusionResult<Vec<RecordBatch>>>,
         limit: Duration,
-    ) -> Option<DataFusionResult<Rows>> {
+    ) -> Option<DataFusionResult<Vec<RecordBatch>>> {
         let ended = async { tokio::time::timeout(limit, query).await };
         let batches = self.runtime.block_on(ended).ok()?;
         let lost = |error: tokio::task::JoinError| Err(DataFusionError::External(error.into()));
-        Some(
-            batches
-                .unwrap_or_else(lost)
-                .and_then(|batches| queries::rows(&batches)),
-        )
+        Some(batches.unwrap_or_else(lost))
     }
 
-    pub fn query(&mut self, sql: &'static str, limit: Duration) -> Result<Rows, String> {
-        let rows = self.end(self.begin(sql), limit);
-        let rows = rows.ok_or_else(|| self.error(&format!("no end after {limit:?}"), sql))?;
-        rows.map_err(|error| self.error(&error.to_string(), sql))
+    pub fn query(
+        &mut self,
+        sql: &'static str,
+        limit: Duration,
+    ) -> Result<Vec<RecordBatch>, String> {
+        let batches = self.end(self.begin(sql), limit);
+        let batches = batches.ok_or_else(|| self.error(&format!("no end after {limit:?}"), sql))?;
+        batches.map_err(|error| self.error(&error.to_string(), sql))
     }
 
     /// With what the processes say.

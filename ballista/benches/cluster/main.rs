@@ -19,8 +19,9 @@
 //!   runs on the two that are left. (Without Ballista's adaptive planner: see
 //!   [`Plan::is_adaptive`].)
 //!
-//! Each query's rows are compared with those of plain DataFusion, as text: all but the order of the
-//! rows has to be the same.
+//! The rows of each query, in each pass, are compared with those of plain DataFusion, as text: all
+//! but the order of the rows has to be the same. They are compared when the query's clock has
+//! stopped.
 //!
 //! # What it is not
 //!
@@ -42,7 +43,7 @@ mod proxy;
 mod scheduler;
 
 use std::cell::{LazyCell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use twolane_benches::findings::{Ratio, empty_histogram};
@@ -50,7 +51,7 @@ use twolane_benches::{Bench, Column, Contender, Contest, Findings, Form, Report,
 use twolane_tpch::tables::Store;
 use twolane_tpch::{geometric_mean, queries};
 
-use cluster::{Cluster, Plan, Rows, SHORT_TIMEOUT_SECONDS, TIMEOUT_SECONDS};
+use cluster::{Cluster, Plan, Rows, SHORT_TIMEOUT_SECONDS, TIMEOUT_SECONDS, rows};
 use process::{PATIENCE, Policy, Role};
 
 /// For one query.
@@ -86,8 +87,8 @@ fn main() {
             contenders.push(Contender::new(name.clone(), move || {
                 let plan = plan(tables, is_ours, false);
                 let measured = queries_on(&plan, &tables.queries, least_gaps);
-                let (sample, found) = measured.map_err(|error| told(&name, &error))?;
-                for (number, other) in tables.other_rows(&found) {
+                let (sample, others) = measured.map_err(|error| told(&name, &error))?;
+                for (number, other) in others {
                     println!("query {number}: {name} has other rows: {other}");
                     unequal.borrow_mut().insert(number);
                 }
@@ -213,42 +214,48 @@ impl Tables {
             queries: queries.collect(),
         }
     }
+}
 
-    /// The queries with other rows, and where they begin to differ.
-    fn other_rows(&self, found: &[Rows]) -> Vec<(usize, String)> {
-        let both = self.queries.iter().zip(found);
-        both.filter(|(query, found)| query.rows != **found)
-            .map(|(query, found)| {
-                let mut pairs = query.rows.iter().zip(found);
-                let first = pairs.find(|(expected, found)| expected != found);
-                let counts = (query.rows.len(), found.len());
-                (query.number, format!("{counts:?} rows, {first:?}"))
-            })
-            .collect()
+impl Query {
+    /// Where other rows begin to differ.
+    fn difference(&self, found: &Rows) -> Option<String> {
+        if self.rows == *found {
+            return None;
+        }
+        let mut pairs = self.rows.iter().zip(found);
+        let first = pairs.find(|(expected, found)| expected != found);
+        let counts = (self.rows.len(), found.len());
+        Some(format!("{counts:?} rows, {first:?}"))
     }
 }
 
-/// The queries one after the other, so often that each executor has so many gaps; and their rows.
+/// The queries one after the other, so often that each executor has so many gaps; and those that
+/// had other rows in a pass.
 fn queries_on(
     plan: &Plan,
     queries: &[Query],
     least_gaps: usize,
-) -> Result<(Sample, Vec<Rows>), String> {
+) -> Result<(Sample, BTreeMap<usize, String>), String> {
     let mut cluster = Cluster::start(plan)?;
+    let mut others = BTreeMap::new();
+    let mut pass = |cluster: &mut Cluster, seconds: &mut [f64]| {
+        for (query, seconds) in queries.iter().zip(seconds) {
+            let begin = Instant::now();
+            let batches = cluster.query(query.sql, LIMIT)?;
+            *seconds += begin.elapsed().as_secs_f64();
+            if let Some(other) = query.difference(&rows(&batches)?) {
+                others.insert(query.number, other);
+            }
+        }
+        Ok::<_, String>(())
+    };
     // Caches are warm afterwards.
-    let mut rows = Vec::new();
-    for query in queries {
-        rows.push(cluster.query(query.sql, LIMIT)?);
-    }
+    pass(&mut cluster, &mut vec![0.0; queries.len()])?;
     cluster.forget()?;
     let flight = flight::Clients::start(&cluster.flights);
     let (mut seconds, mut passes) = (vec![0.0; queries.len()], 0.0);
     let seen = loop {
-        for (query, seconds) in queries.iter().zip(&mut seconds) {
-            let begin = Instant::now();
-            cluster.query(query.sql, LIMIT)?;
-            *seconds += begin.elapsed().as_secs_f64();
-        }
+        pass(&mut cluster, &mut seconds)?;
         passes += 1.0;
         let seen = cluster.seen()?;
         if seen.gaps.values().all(|gaps| gaps.len() >= least_gaps) {
@@ -259,7 +266,10 @@ fn queries_on(
     let mut sample = Sample::default();
     sample.put_latencies("flight", flight.stop()?);
     let mut gaps = empty_histogram();
-    for gap in seen.gaps.values().flatten() {
+    // A gap that is open still counts as soon as it is too long.
+    let interval = Duration::from_secs(executor::INTERVAL_SECONDS).as_nanos() as u64;
+    let open = seen.silent.values().filter(|gap| **gap > interval);
+    for gap in seen.gaps.values().flatten().chain(open) {
         gaps.saturating_record(*gap);
     }
     let name = GAPS.iter().find(|(policy, _)| *policy == plan.policy);
@@ -270,7 +280,7 @@ fn queries_on(
     for (query, seconds) in queries.iter().zip(&seconds) {
         sample.put(format!("q{:02}", query.number), "s", *seconds);
     }
-    Ok((sample, rows))
+    Ok((sample, others))
 }
 
 fn ratios(found: &Findings, report: &mut Report<'_>) {

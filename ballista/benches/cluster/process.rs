@@ -128,9 +128,11 @@ impl Process {
         self.hear()
     }
 
-    /// An error if it has ended.
+    /// An error if it has ended, or a thread of it panicked: Ballista takes some tasks that panic
+    /// for tasks at their end.
     pub fn check(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
+            Ok(None) if self.said().contains("panicked at") => Err(self.error("it panicked")),
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(self.error(status)),
             Err(error) => Err(self.error(error)),

@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 pub struct Seen {
     /// The nanoseconds between heartbeats, or polls.
     pub gaps: BTreeMap<String, Vec<u64>>,
+    /// The nanoseconds since the last one: an executor that fell silent has no gap for that yet.
+    pub silent: BTreeMap<String, u64>,
     /// Those with tasks: an answer to a poll had some, or they reported on some.
     pub busy: BTreeSet<String>,
 }
@@ -65,7 +67,13 @@ impl Proxy {
     }
 
     pub fn seen(&self) -> Seen {
-        self.seen.lock().expect("no panic").0.clone()
+        let (seen, last) = &*self.seen.lock().expect("no panic");
+        let silent = |last: &Instant| last.elapsed().as_nanos() as u64;
+        let silent = last.iter().map(|(id, last)| (id.clone(), silent(last)));
+        Seen {
+            silent: silent.collect(),
+            ..seen.clone()
+        }
     }
 
     /// All but when the last request of each was.
