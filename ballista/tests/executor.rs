@@ -129,7 +129,9 @@ fn flight_on(listener: TcpListener) -> Arc<ArrowFlightServerProvider> {
             let served = Server::builder()
                 .add_service(service)
                 .serve_with_incoming_shutdown(TcpIncoming::from(listener), shutdown.recv());
-            Ok(served.await?)
+            // Ballista logs it, and the executor then ends without an error.
+            let served = served.await;
+            Ok(served.inspect_err(|error| eprintln!("Flight: {error:?}"))?)
         })
     })
 }
