@@ -11,8 +11,9 @@ use object_store::client::ReqwestConnector;
 use serde::{Deserialize, Serialize};
 use twolane::{Backend, CpuRuntime, IoConnector};
 use twolane_ballista::on_lane;
+use twolane_benches::child;
 
-use crate::process::{Common, end_with_parent, say};
+use crate::process::{Common, say};
 
 /// The interval between heartbeats.
 pub const INTERVAL_SECONDS: u64 = 1;
@@ -32,7 +33,7 @@ pub struct Role {
 }
 
 pub fn run(role: Role) -> ! {
-    end_with_parent();
+    child::end_with_parent();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let ended = runtime.block_on(serve(role));
     eprintln!("the executor ended: {ended:?}");

@@ -13,7 +13,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tokio::net::TcpListener;
 use twolane::Priority;
-use twolane_benches::cpu_time;
+use twolane_benches::{child, cpu_time};
 use twolane_tpch::queries;
 
 use crate::contender::Engine;
@@ -77,16 +77,12 @@ async fn serve(role: Role) -> Result<Answer> {
     })
 }
 
-/// Returns when the bench asks for `/health`. From then on this process ends with the bench, which
-/// closes its stdin.
+/// Returns when the bench asks for `/health`.
 fn wait_for_client() {
     if std::io::stdin().lines().next().is_none() {
         std::process::exit(0);
     }
-    std::thread::spawn(|| {
-        for _ in std::io::stdin().lines() {}
-        std::process::exit(0)
-    });
+    child::end_with_parent();
 }
 
 /// Of which query, and its batches.
