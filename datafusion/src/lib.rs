@@ -62,7 +62,7 @@
 //! |---|---|
 //! | the lane's queue is full | `ResourcesExhausted` |
 //! | the lane was shut down | `External`, with a [`twolane::JoinError`]; from [`stream_on`]: a [`twolane::BridgeError`] |
-//! | its I/O runtime is gone | `External`, with a `JoinError`; or the error of a store that needs it |
+//! | its I/O runtime is gone | `External`, with a `JoinError` |
 //! | the query panicked | the same as at a shutdown, if the panic was in the query itself; in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
 //!
 //! # What it does not do

@@ -179,8 +179,8 @@ pub fn stream_on(
     }
 }
 
-/// The batches of `query` up to its first error, where a reader would drop it; and whether the
-/// result counts.
+/// The batches of `query` up to its first error, where a reader would drop it. Its last item says
+/// so if the result does not count.
 fn checked(
     handle: &Handle,
     query: impl Stream<Item = Result<RecordBatch>> + Send + Unpin + 'static,
@@ -190,14 +190,13 @@ fn checked(
         let handle = handle.clone();
         async move {
             let mut query = query?;
-            match query.next().await {
-                Some(Ok(batch)) => Some((Ok(batch), Some(query))),
-                Some(Err(error)) => Some((Err(error), None)),
-                None => {
-                    let uncertain = until_certain(&handle).await.err()?;
-                    Some((Err(uncertain), None))
-                }
+            let last = query.next().await;
+            if let Some(Ok(batch)) = last {
+                return Some((Ok(batch), Some(query)));
             }
+            let uncertain = until_certain(&handle).await.err();
+            let error = uncertain.or_else(|| last?.err())?;
+            Some((Err(error), None))
         }
     })
 }
