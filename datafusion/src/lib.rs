@@ -32,7 +32,7 @@
 //! | the tasks of a query | Tokio tasks of the lane's runtime | jobs, by [`LaneTracer`] |
 //! | cost | that of a second runtime | for each task two wake-ups of an I/O thread, too: queries of some milliseconds take a tenth longer |
 //! | a store without `IoConnector` or [`IoStore`] | **fails**: *"IO is disabled"*; local files work | works, on the I/O lane, and its files' threads are niced |
-//! | the lane's counters | the query is a job | so is each task |
+//! | the lane's counters | the query is a job, `suspended` while its tasks compute; a stream that is dropped is `completed` | so is each task |
 //!
 //! Take `Backend::Runtime` for a lane that runs queries. On a rayon lane that you have for other
 //! work, they run as well.
@@ -67,8 +67,11 @@
 //!
 //! # What it does not do
 //!
-//! - DataFusion gives way once for each 128 batches that the query's tables have given. A join
-//!   that makes many rows out of few batches computes on after it was dropped, on any runtime.
+//! - **A query that was dropped may keep its threads.** DataFusion gives way once for each 128
+//!   batches that the query's tables have given. A join that makes many rows out of few batches
+//!   computes on after it was dropped, on any runtime, for minutes even. No counter shows it, and
+//!   its place in the queue is free. Run queries that you do not know at a
+//!   [`Priority`](twolane::Priority) of their own, whose threads you can spare.
 //! - The tracer of a rayon lane is the process's. Queries that run elsewhere are not touched, if
 //!   their thread has no current handle of `twolane` ([`LaneTracer`] says when).
 

@@ -107,7 +107,11 @@ where
 /// The query begins with the call, before the first poll, and ends with its first error. It runs
 /// ahead of the reader by at most `limit` bytes and one batch (besides what its operators hold).
 /// A batch counts as all the memory that it keeps alive, which for a part of a larger batch is that
-/// of the larger one.
+/// of the larger one. The query keeps its place in a limited queue until the stream ends or is
+/// dropped.
+///
+/// It returns when the query is planned. To parse SQL on the lane as well, make the frame by
+/// [`run_on`].
 ///
 /// # Errors
 ///

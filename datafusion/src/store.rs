@@ -26,9 +26,10 @@ const PIECE: u64 = 1 << 20;
 /// A store whose calls run on the I/O lane.
 ///
 /// For `LocalFileSystem`, which reads files on the blocking pool of the runtime that calls it.
-/// A job's call would start the pool's threads from a thread of the lane, whose niceness they
-/// would keep: then `spawn_blocking` of a request handler would wait for queries. Through an
-/// `IoStore` the I/O lane starts them.
+/// On a rayon lane a job's call would start the pool's threads from a thread of the lane, whose
+/// niceness they would keep: then `spawn_blocking` of a request handler would wait for queries.
+/// Through an `IoStore` the I/O lane starts them. On `Backend::Runtime` it is a choice: without it
+/// files are read on the lane's own blocking pool, whose threads are niced as the lane's are.
 ///
 /// A store that sends HTTP requests needs none: build it with
 /// [`IoConnector`](twolane::IoConnector), which moves the requests alone. What computes, to sign
@@ -56,6 +57,11 @@ const PIECE: u64 = 1 << 20;
 /// let ctx = SessionContext::new();
 /// let files = IoStore::new(LocalFileSystem::new(), &cpu.handle());
 /// ctx.register_object_store(&"file:///".parse()?, Arc::new(files));
+/// // From now on paths and `file://` URLs go through it.
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("t.csv").display().to_string();
+/// # std::fs::write(&path, "a,b\n1,2\n")?;
+/// ctx.register_csv("t", path, Default::default()).await?;
 /// # Ok(()) }
 /// ```
 pub struct IoStore<S> {
