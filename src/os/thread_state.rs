@@ -255,5 +255,6 @@ mod tests {
         while files.doing().is_some() {
             thread::yield_now();
         }
+        assert_eq!(files.doing(), None, "the thread has ended");
     }
 }

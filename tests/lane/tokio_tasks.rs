@@ -21,8 +21,7 @@ fn so_it_does_from_within_the_cpu_context() {
     gets_the_other_thread(|cpu, outer| cpu.spawn(in_cpu_context(outer)));
 }
 
-/// Not always: Tokio does not notify a worker that is just about to sleep, and other tests want
-/// the cores: 77 to 100 of 100. A job that its worker keeps for itself gets it in 33 to 45.
+/// Not always: Tokio does not notify a worker that is just about to sleep.
 fn gets_the_other_thread(spawn: fn(&Handle, BoxFuture<'static, bool>) -> Task<bool>) {
     let _limit = time_limit();
     let lanes = lanes(Backend::Runtime, 2);
@@ -46,7 +45,8 @@ fn gets_the_other_thread(spawn: fn(&Handle, BoxFuture<'static, bool>) -> Task<bo
             true
         };
         let outer = spawn(&lanes.cpu.handle(), outer.boxed());
-        for _ in 0..5_000 {
+        // So many that the other thread has had a core, whatever else runs.
+        for _ in 0..20_000 {
             if outer.is_finished() {
                 break;
             }
@@ -55,11 +55,8 @@ fn gets_the_other_thread(spawn: fn(&Handle, BoxFuture<'static, bool>) -> Task<bo
         give_up.store(true, SeqCst);
         outer.wait().unwrap()
     };
-    let gets_it = [(); 3].map(|()| (0..100).filter(|_| attempt()).count());
-    assert!(
-        gets_it.iter().any(|count| *count > 60),
-        "{gets_it:?} of 100"
-    );
+    let gets_it = (0..100).filter(|_| attempt()).count();
+    assert!(gets_it > 80, "{gets_it} of 100");
 }
 
 /// Tokio brings another thread for the only one, which gets jobs as well: a thread of the
