@@ -71,9 +71,11 @@
 //! # What holds
 //!
 //! - Dropping a [`Task`] cancels its job: a queued job never runs.
-//! - A queue with a [limit](Builder::queue_limit) bounds memory, whatever its callers
-//!   do. It serves waiters in FIFO order, and no job waits for a permit that it holds
-//!   itself.
+//! - A queue with a [limit](Builder::queue_limit) bounds the memory of the jobs that come
+//!   from outside, also if their callers give up. It does not bound the jobs that a job
+//!   submits; [their job can](guide::overload#jobs-that-submit-jobs). It serves waiters in
+//!   FIFO order, and no job waits for a permit that it holds itself. A stream needs none:
+//!   its window bounds it.
 //! - The [counters](Metrics) balance: each submitted job is there, or has ended in
 //!   one way.
 //! - Awaiting what is ready spends Tokio's [cooperative budget](tokio::task::coop), as

@@ -36,6 +36,27 @@ pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Optio
         .ok()
 }
 
+/// Calls `f`. If it panics, drops what `take` finds in `place` while the panic unwinds, as
+/// Tokio does: a destructor may ask [`panicking`](std::thread::panicking).
+pub(crate) fn or_drop<P, T, R>(
+    what: &'static str,
+    place: &mut P,
+    take: fn(&mut P) -> T,
+    f: impl FnOnce(&mut P) -> R,
+) -> R {
+    struct OnUnwind<'a, P, T>(&'static str, &'a mut P, fn(&mut P) -> T);
+    impl<P, T> Drop for OnUnwind<'_, P, T> {
+        fn drop(&mut self) {
+            // A second panic that leaves a destructor would abort the process.
+            run_hook(self.0, || drop((self.2)(self.1)));
+        }
+    }
+    let guard = OnUnwind(what, place, take);
+    let result = f(&mut *guard.1);
+    mem::forget(guard);
+    result
+}
+
 /// Logs a panic that no task carries to an awaiter.
 #[cfg(feature = "tracing")]
 pub(crate) fn report(what: &'static str, text: &str) {

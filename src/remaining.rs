@@ -25,6 +25,8 @@ pub struct Remaining {
     pub jobs: usize,
     /// How many threads of the lane have not ended, those that run these jobs included.
     ///
+    /// A thread has ended once the destructors of its thread-locals have run.
+    ///
     /// A thread that has nothing to do needs a moment to end. So after a limit of
     /// microseconds this also counts threads that are about to.
     pub threads: usize,

@@ -3,63 +3,112 @@
 //!
 //! A site is an index into one table of the process. So a job or a thread's record holds
 //! four bytes, and a table of counters can be a vector. The table never shrinks. It has
-//! room for [`MOST`] sites; what comes later is [`Site::OTHER`].
+//! room for [`MOST`] sites of at most [`LONGEST`] bytes; what comes later is [`Site::OTHER`].
+//!
+//! **No thread waits for another one.** An I/O thread looks a name up while a niced thread
+//! that has no core is in the middle of an insertion. So an insertion takes an index, puts a
+//! copy of the name there, and only then publishes the index by a compare-and-swap in a slot
+//! of a hash table with open addressing. Up to that no other thread knows the index. If two
+//! threads insert one name at the same moment, one of them finds the slot taken, and its own
+//! index stays unused.
 //!
 //! Each thread remembers the indices of the places that it has looked up lately, so a
-//! submission seldom takes the table's lock.
+//! submission seldom computes a hash.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
 use std::ptr;
-use std::sync::{Arc, LazyLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use Ordering::{Acquire, Relaxed, Release};
 
 /// Names by mistake, one for each request say, must not fill the memory.
 pub(crate) const MOST: usize = 4_096;
 
+/// In bytes. A longer name is cut.
+const LONGEST: usize = 256;
+const CUT: &str = "…";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Site(u32);
 
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Name {
-    Other,
+#[derive(Clone, Copy)]
+enum Name<'a> {
     Place(&'static Location<'static>),
-    Given(Arc<str>),
+    Given(&'a str),
 }
 
-struct Table {
-    names: Vec<Name>,
+/// By index. A name is set by the thread that has taken the index, so no `set` ever waits.
+static NAMES: [OnceLock<Name<'static>>; MOST] = [const { OnceLock::new() }; MOST];
+
+/// How many indices are taken. The first one is that of [`Site::OTHER`].
+static TAKEN: AtomicUsize = AtomicUsize::new(1);
+
+/// The index of a name, or 0: the first of these from the name's hash on.
+static SLOTS: [AtomicU32; 2 * MOST] = [const { AtomicU32::new(0) }; 2 * MOST];
+
+impl Name<'_> {
     /// By file and line, as they are shown: two calls on one line are one site.
-    places: HashMap<(&'static str, u32), u32>,
-    given: HashMap<Arc<str>, u32>,
-}
-
-static TABLE: LazyLock<RwLock<Table>> = LazyLock::new(|| {
-    RwLock::new(Table {
-        names: vec![Name::Other],
-        places: HashMap::new(),
-        given: HashMap::new(),
-    })
-});
-
-fn table() -> RwLockReadGuard<'static, Table> {
-    TABLE.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Table {
-    fn insert(&mut self, name: Name) -> u32 {
-        if self.names.len() == MOST {
-            return Site::OTHER.0;
+    fn key(&self) -> (&str, u32) {
+        match self {
+            Self::Place(place) => (place.file(), place.line()),
+            Self::Given(name) => (name, 0),
         }
-        let index = self.names.len() as u32;
-        match &name {
-            Name::Place(place) => self.places.insert((place.file(), place.line()), index),
-            Name::Given(given) => self.given.insert(given.clone(), index),
-            Name::Other => None,
+    }
+
+    fn first_slot(&self) -> usize {
+        let mut hasher = DefaultHasher::new();
+        // Addresses differ from process to process. So no client makes up names that share a
+        // slot.
+        ptr::from_ref(&SLOTS).hash(&mut hasher);
+        self.key().hash(&mut hasher);
+        hasher.finish() as usize % SLOTS.len()
+    }
+
+    /// Copies the name. `None` if the table is full.
+    fn take_index(self) -> Option<u32> {
+        // Relaxed: the numbers order nothing. The first look keeps them from wrapping around.
+        if TAKEN.load(Relaxed) >= MOST {
+            return None;
+        }
+        let index = TAKEN.fetch_add(1, Relaxed);
+        let kept = match self {
+            Self::Place(place) => Name::Place(place),
+            Self::Given(name) => Name::Given(Box::leak(name.into())),
         };
-        self.names.push(name);
-        index
+        NAMES.get(index)?.set(kept).ok()?;
+        Some(index as u32)
+    }
+
+    fn site(self) -> Site {
+        let mut slot = self.first_slot();
+        let mut own = None;
+        // Ends: half of the slots are free, at least.
+        loop {
+            // Acquire, with Release below: the name is there with its index.
+            let index = match SLOTS[slot].load(Acquire) {
+                0 => {
+                    own = own.or_else(|| self.take_index());
+                    let Some(index) = own else {
+                        return Site::OTHER;
+                    };
+                    let slot = &SLOTS[slot];
+                    match slot.compare_exchange(0, index, Release, Acquire) {
+                        Ok(_) => return Site(index),
+                        Err(other) => other,
+                    }
+                }
+                index => index,
+            };
+            let known = NAMES[index as usize].get();
+            if known.is_some_and(|known| known.key() == self.key()) {
+                return Site(index);
+            }
+            slot = (slot + 1) % SLOTS.len();
+        }
     }
 }
 
@@ -92,42 +141,20 @@ impl Site {
             if of == address {
                 return Self(index);
             }
-            let site = Self::look_up(place);
+            let site = Name::Place(place).site();
             lately[slot].set((address, site.0));
             site
         };
         LATELY.with(lookup)
     }
 
-    #[cold]
-    fn look_up(place: &'static Location<'static>) -> Self {
-        let line = (place.file(), place.line());
-        if let Some(&index) = table().places.get(&line) {
-            return Self(index);
-        }
-        let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
-        match table.places.get(&line) {
-            Some(&index) => Self(index),
-            None => Self(table.insert(Name::Place(place))),
-        }
-    }
-
     pub(crate) fn named(name: &str) -> Self {
-        {
-            let table = table();
-            if let Some(&index) = table.given.get(name) {
-                return Self(index);
-            }
-            // Names by mistake go on: they must not all wait for one another.
-            if table.names.len() == MOST {
-                return Self::OTHER;
-            }
+        if name.len() <= LONGEST {
+            return Name::Given(name).site();
         }
-        let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
-        match table.given.get(name) {
-            Some(&index) => Self(index),
-            None => Self(table.insert(Name::Given(name.into()))),
-        }
+        let mut ends = (0..=LONGEST - CUT.len()).rev();
+        let end = ends.find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+        Name::Given(&format!("{}{CUT}", &name[..end])).site()
     }
 
     pub(crate) fn index(self) -> u32 {
@@ -142,13 +169,25 @@ impl Site {
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = table().names[self.0 as usize].clone();
-        match name {
-            Name::Other => f.write_str("other"),
-            Name::Place(place) => write!(f, "{}:{}", place.file(), place.line()),
-            Name::Given(name) => f.write_str(&name),
+        match NAMES[self.0 as usize].get() {
+            None => f.write_str("other"),
+            Some(Name::Place(place)) => write!(f, "{}:{}", place.file(), place.line()),
+            Some(Name::Given(name)) => f.write_str(name),
         }
     }
+}
+
+/// A name as it is printed: without what would end a line, or move a terminal's cursor.
+pub(crate) fn printed(name: &str) -> String {
+    let mut printed = String::with_capacity(name.len());
+    for c in name.chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            printed.extend(c.escape_default());
+        } else {
+            printed.push(c);
+        }
+    }
+    printed
 }
 
 #[cfg(test)]
@@ -176,5 +215,40 @@ mod tests {
     fn other_threads_see_the_same_site() {
         let here = || Site::of(Location::caller());
         assert_eq!(here(), std::thread::spawn(here).join().unwrap());
+    }
+
+    /// No other thread sees how far a thread has got that stops in the middle of an insertion,
+    /// for want of a core, say. (Once, it held the table's lock.)
+    #[test]
+    fn an_insertion_that_stops_holds_up_no_other_one() {
+        let stopped = || Name::Given("stopped").take_index().unwrap();
+        let (one, two) = (stopped(), stopped());
+        let site = Site::named("stopped");
+        assert_eq!(Site::named("stopped"), site);
+        assert!(site.0 != one && site.0 != two);
+        assert_eq!(site.to_string(), "stopped");
+        assert_ne!(Site::named("another"), site);
+    }
+
+    #[test]
+    fn insertions_at_the_same_moment_agree() {
+        const THREADS: usize = 4;
+        const NAMES: usize = 100;
+        let barrier = std::sync::Barrier::new(THREADS);
+        let insert = || {
+            let name = |n| {
+                barrier.wait();
+                let name = format!("at the same moment, {n}");
+                let site = Site::named(&name);
+                assert_eq!(site.to_string(), name);
+                site
+            };
+            (0..NAMES).map(name).collect::<Vec<_>>()
+        };
+        std::thread::scope(|scope| {
+            let threads = [(); THREADS].map(|()| scope.spawn(insert));
+            let [first, rest @ ..] = threads.map(|thread| thread.join().unwrap());
+            assert!(rest.iter().all(|sites| *sites == first));
+        });
     }
 }

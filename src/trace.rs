@@ -72,6 +72,15 @@ pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &str) {
     );
 }
 
+/// The depth of a stack tells nothing here.
+pub(crate) fn warn_of_polling_workers() {
+    log!(
+        warn,
+        "the CPU lane's workers poll for jobs each millisecond: the addresses of locals do not \
+         follow the stack here (AddressSanitizer, Miri)"
+    );
+}
+
 /// The threads of a priority could not be started. Its queued jobs end with an error.
 pub(crate) fn error_no_threads(_priority: Priority, _error: &io::Error) {
     log!(error, priority = ?_priority, error = %_error, "no threads to be had for a priority");

@@ -17,7 +17,7 @@
 mod record;
 mod watching;
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -64,6 +64,8 @@ impl Own {
         }
         let runtime = Handle::try_current().ok().map(|handle| handle.id());
         if self.runtime.replace(runtime) != runtime {
+            // A forked child has a runtime of its own, and its thread another number.
+            self.record.set_id();
             self.record.set_runtime(runtime);
         }
     }
@@ -143,32 +145,27 @@ impl Drop for Own {
 }
 
 thread_local! {
-    static OWN: OnceCell<Own> = const { OnceCell::new() };
+    static OWN: Own = Own::new();
 }
 
 /// `None` while the thread ends.
 fn with_own<R>(f: impl FnOnce(&Own) -> R) -> Option<R> {
-    OWN.try_with(|own| f(own.get_or_init(Own::new))).ok()
+    OWN.try_with(f).ok()
 }
 
 /// This thread is inside of `site` until the guard is dropped.
 #[must_use]
 #[inline]
 pub(crate) fn enter(kind: Kind, site: Site) -> Option<Entered> {
-    enter_job(kind, site, Job::default())
-}
-
-/// The same, for a job of the CPU lane.
-#[must_use]
-#[inline]
-pub(crate) fn enter_job(kind: Kind, site: Site, job: Job) -> Option<Entered> {
     if !is_watched() {
         return None;
     }
-    enter_watched(kind, site, job)
+    enter_job(kind, site, Job::default())
 }
 
-fn enter_watched(kind: Kind, site: Site, job: Job) -> Option<Entered> {
+/// The same, for a job of the CPU lane. The caller asks whether a lane is [watched](is_watched).
+#[must_use]
+pub(crate) fn enter_job(kind: Kind, site: Site, job: Job) -> Option<Entered> {
     with_own(|own| {
         let before = own.record.inner();
         match kind {

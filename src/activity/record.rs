@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -25,8 +25,9 @@ static PROBES: AtomicU64 = AtomicU64::new(0);
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Never 0.
-fn nanos(deadline: Instant) -> u64 {
-    let nanos = deadline.saturating_duration_since(*EPOCH).as_nanos();
+#[cold]
+fn nanos(instant: Instant) -> u64 {
+    let nanos = instant.saturating_duration_since(*EPOCH).as_nanos();
     u64::try_from(nanos).unwrap_or(u64::MAX).max(1)
 }
 
@@ -75,7 +76,20 @@ impl Kind {
 pub(crate) struct Job {
     /// The address of the job's lane.
     pub(crate) lane: usize,
-    pub(crate) deadline: Option<Instant>,
+    /// Nanoseconds from `EPOCH` to the job's deadline, or 0.
+    deadline: u64,
+}
+
+impl Job {
+    #[inline]
+    pub(crate) fn new(lane: usize, deadline: Option<Instant>) -> Self {
+        let deadline = deadline.map_or(0, nanos);
+        Self { lane, deadline }
+    }
+
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        self.deadline > 0 && nanos(now) >= self.deadline
+    }
 }
 
 #[derive(Debug)]
@@ -86,13 +100,12 @@ pub(crate) struct Record {
     outer: AtomicU32,
     inner: AtomicU32,
     lane: AtomicUsize,
-    /// Nanoseconds from `EPOCH` to the job's deadline, or 0.
     deadline: AtomicU64,
     /// The number of the last probe of a watch that ran on this thread, or 0.
     probe: AtomicU64,
     pub(crate) thread: String,
-    /// The number of the operating system, where there is one.
-    pub(crate) id: Option<u32>,
+    /// The number of the operating system, or 0. In a forked child it is another one.
+    id: AtomicU32,
     /// The runtime in whose context the thread has last entered something that is no job.
     runtime: Mutex<Option<Id>>,
 }
@@ -121,9 +134,10 @@ impl Record {
             deadline: AtomicU64::new(0),
             probe: AtomicU64::new(0),
             thread: thread.name().unwrap_or("without a name").to_owned(),
-            id: thread_state::thread_id(),
+            id: AtomicU32::new(0),
             runtime: Mutex::new(None),
         });
+        record.set_id();
         lock().push(record.clone());
         VERSION.fetch_add(1, SeqCst);
         record
@@ -142,7 +156,7 @@ impl Record {
         self.kind.store(kind as u32, Release);
         self.outer.store(site.index(), Release);
         self.lane.store(job.lane, Release);
-        self.deadline.store(job.deadline.map_or(0, nanos), Release);
+        self.deadline.store(job.deadline, Release);
         self.set_inner(site);
         self.count_on();
     }
@@ -167,6 +181,15 @@ impl Record {
         *self.runtime.lock().unwrap_or_else(PoisonError::into_inner) = runtime;
     }
 
+    pub(super) fn set_id(&self) {
+        self.id
+            .store(thread_state::thread_id().unwrap_or(0), Relaxed);
+    }
+
+    pub(crate) fn id(&self) -> Option<u32> {
+        Some(self.id.load(Relaxed)).filter(|id| *id > 0)
+    }
+
     pub(super) fn set_probed(&self) {
         let number = PROBES.fetch_add(1, Relaxed) + 1;
         self.probe.store(number, Relaxed);
@@ -187,10 +210,7 @@ impl Record {
             inner: Site::from_index(self.inner.load(Acquire)),
             job: Job {
                 lane: self.lane.load(Acquire),
-                deadline: match self.deadline.load(Acquire) {
-                    0 => None,
-                    nanos => EPOCH.checked_add(Duration::from_nanos(nanos)),
-                },
+                deadline: self.deadline.load(Acquire),
             },
         };
         (count % 2 == 1 && self.count.load(Relaxed) == count).then_some(activity)

@@ -1,5 +1,6 @@
 //! [`Watching`]: what a watch does with all threads.
 
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
@@ -43,9 +44,8 @@ pub(super) fn wake() {
 #[cold]
 fn wake_all() {
     if IS_RESTING.swap(false, Relaxed) {
-        for watch in resting().drain(..) {
-            watch.unpark();
-        }
+        let watches = mem::take(&mut *resting());
+        watches.iter().for_each(Thread::unpark);
     }
 }
 

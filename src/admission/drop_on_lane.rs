@@ -16,7 +16,7 @@ pub(crate) struct DropOnLane<T: Send + 'static> {
     value: Option<T>,
 }
 
-const TAKEN: &str = "only `into_inner`, which consumes, and `drop` take the value";
+const TAKEN: &str = "only `drop` takes the value";
 
 impl<T: Send + 'static> DropOnLane<T> {
     pub(crate) fn new(level: &Level, value: T) -> Self {
@@ -24,10 +24,6 @@ impl<T: Send + 'static> DropOnLane<T> {
             level: level.clone(),
             value: Some(value),
         }
-    }
-
-    pub(crate) fn into_inner(mut self) -> T {
-        self.value.take().expect(TAKEN)
     }
 }
 
@@ -53,6 +49,6 @@ impl<T: Send + 'static> Drop for DropOnLane<T> {
         if !mem::needs_drop::<T>() || self.level.is_own_worker() {
             return panics::drop_quietly("a destructor on the CPU lane", value);
         }
-        super::take_on(&self.level, None, None, closure(move || drop(value))).detach();
+        super::take_on(&self.level, None, None, closure(move || drop(value))).detach_own();
     }
 }

@@ -50,6 +50,16 @@ pub(crate) fn try_submit<F, W: Work>(
     }
 }
 
+/// Submits work of a stream, which needs no permit: its window bounds what it holds. A job
+/// that reads the stream may hold the last permit.
+#[track_caller]
+pub(crate) fn submit_freely<W: Work>(level: &Level, work: W) -> Task<W::Output> {
+    match level.lane().close_reason() {
+        None => take_on(level, None, None, work),
+        Some(cause) => refuse(level, cause, work),
+    }
+}
+
 fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output> {
     level.count(Event::Rejected);
     // On this thread: a panic of the destructor reaches the caller, as with any value
@@ -87,8 +97,8 @@ fn take_on<W: Work>(
     #[cfg_attr(not(feature = "test-util"), allow(unused_mut))]
     let mut extras = Extras::new(permit, deadline);
     #[cfg(feature = "test-util")]
-    if W::IS_CLOSURE && level.lane().settings.holds_paused_clock {
-        extras.hold_clock(level.lane().io.handle());
+    if level.lane().settings.holds_paused_clock {
+        extras.hold_clock_of(level.lane().io.handle());
     }
     let job = Job::new(level.at_caller(), work, extras);
     job.submitted();

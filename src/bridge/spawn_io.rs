@@ -120,10 +120,6 @@ impl<T: Send + 'static> Join<T> for IoJob<T> {
         self.completion.drop_join_handle();
     }
 
-    fn detach(&self) {
-        self.completion.detach();
-    }
-
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
         self
     }
@@ -147,8 +143,11 @@ where
     F: Future<Output = (T, Tail)>,
 {
     fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(head) = &mut self.head {
-            let (output, tail) = ready!(head.as_mut().poll(cx));
+        let poll =
+            |head: &mut Option<Pin<Box<F>>>| head.as_mut().map(|head| head.as_mut().poll(cx));
+        let poll = panics::or_drop(DESTRUCTOR, &mut self.head, Option::take, poll);
+        if let Some(poll) = poll {
+            let (output, tail) = ready!(poll);
             // A panic of the destructor must not lose the output.
             panics::drop_quietly(DESTRUCTOR, self.head.take());
             self.job.completion.try_finish(Ok(output));
@@ -182,7 +181,8 @@ where
         match panics::catch(|| self.inside(|this| panics::catch(|| this.poll_both(cx)))) {
             Ok(Ok(polled)) => polled,
             Ok(Err(payload)) | Err(payload) => {
-                // Drop the future before its awaiter gets the error, as with a job.
+                // It is still there if the subscriber panicked. Drop it before its awaiter
+                // gets the error, as with a job.
                 panics::drop_quietly(DESTRUCTOR, self.head.take());
                 if self.job.completion.state.has_ended() {
                     // The panic came in the tail or after a cancel, so no awaiter gets

@@ -36,7 +36,7 @@ where
     let (writer, reader) = channel(level.held(), limit, "CPU", UNIT);
     let pump = Pump::new(stream, size, writer).on_cpu(level);
     match admission::try_submit(level, pump, FutureWork::new) {
-        Ok(task) => task.detach(),
+        Ok(task) => task.detach_own(),
         Err(rejected) => {
             let (pump, cause) = rejected.into_parts();
             pump.refuse(cause);
@@ -54,6 +54,6 @@ where
 {
     match level.lane().close_reason() {
         Some(cause) => pump.refuse(cause.into()),
-        None => spawn_io(level, Tailless { future: pump }).detach(),
+        None => spawn_io(level, Tailless { future: pump }).detach_own(),
     }
 }

@@ -89,9 +89,12 @@ impl Handle {
     ///
     /// Without it they go by the file and line of the call that submits them. Use it
     /// where one line submits the jobs of many callers. Keep the handle: the call looks
-    /// the name up in a table of the process, under a lock. That table has room for 4,096
-    /// sites and never shrinks, so name kinds of jobs, not single ones. Once it is full,
-    /// new names have no effect, and jobs of new lines are counted as `other`.
+    /// the name up in a table of the process. That table has room for 4,096 sites and never
+    /// shrinks, so name kinds of jobs, not single ones. Once it is full, new names have no
+    /// effect, and jobs of new lines are counted as `other`.
+    ///
+    /// A name longer than 256 bytes is cut between two characters and ends in `…`: two names
+    /// that are equal up to there are one. So all names of a process take 1 MiB at most.
     ///
     /// The name goes along with the priority: through
     /// [`with_priority`](Self::with_priority), and as the current handle where this one is

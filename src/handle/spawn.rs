@@ -2,12 +2,14 @@
 
 use std::future::Future;
 use std::sync::mpsc;
+use std::time::Instant;
 
 use super::Handle;
 use crate::admission::{self, Admit, Permit, Rejected};
 use crate::backend::Backend;
 use crate::error::{CloseReason, JoinError};
-use crate::lane::{control, thread};
+use crate::lane::control::{self, Message};
+use crate::lane::thread;
 use crate::panics;
 use crate::task::{FutureWork, JobContext, Schedule, Task, closure, closure_with};
 
@@ -284,8 +286,15 @@ impl Handle {
             // Not as a job: a job would wait for its turn, and a caller that is a worker of
             // another priority would run no other job meanwhile.
             let (reply, opened) = mpsc::channel();
-            control::start_workers(level, move |outcome| drop(reply.send(outcome)));
-            if !matches!(opened.recv(), Ok(Ok(()))) {
+            let start = {
+                let level = level.clone();
+                move |_| control::start_workers(&level, move |outcome| drop(reply.send(outcome)))
+            };
+            // On the control thread, whose CPU mask they inherit. If it has ended, so has
+            // the lane, and there are no workers below.
+            let message = Message::Call(Some(Instant::now()), Box::new(start));
+            let sent = level.lane().send_control(message).is_ok();
+            if sent && !matches!(opened.recv(), Ok(Ok(()))) {
                 return Err(CloseReason::NoThreads.into());
             }
         }

@@ -12,8 +12,11 @@
 //!      resolves their tasks. So no awaiter hangs, even if every worker is stuck in a
 //!      job. (A worker that pops a job first closes it itself.)
 //!   3. It shuts the workers down.
-//!   4. It starts a reaper thread that drops what the closed jobs had captured. A
-//!      destructor may block.
+//!   4. It has the *reaper* drop what the closed jobs had captured: a thread of its own,
+//!      since a destructor may block. One reaper, started for the first such job, serves
+//!      the lane to its end. It counts as a thread of the lane, and as one that is left
+//!      only while it has something to drop. Once all other threads have ended, the control
+//!      thread drops its channel, and it ends.
 //!   5. It waits until the last lane thread has ended, calls the callbacks that wait
 //!      for that, and ends.
 //! - **Deadlines** of `shutdown_timeout`. The control thread measures the time itself.
@@ -42,7 +45,7 @@
 use std::io;
 use std::mem;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Instant;
 
 use super::{Lane, Level, thread};
@@ -60,8 +63,11 @@ pub(crate) enum Message {
     Shutdown,
     /// A job was pushed after the lane was closed.
     CloseQueued,
-    /// A job of this priority was queued before its threads had started.
+    /// A job of this priority was queued before its threads had started. The next one
+    /// follows only after a start that failed.
     Start(Priority),
+    /// The reaper has dropped one batch of jobs.
+    Reaped,
     /// The result of starting the threads of this priority.
     Started(Priority, io::Result<()>),
     /// A lane thread has ended.
@@ -75,8 +81,9 @@ pub(crate) type Callback = Box<dyn FnOnce(Remaining) + Send>;
 
 struct Control {
     lane: Arc<Lane>,
-    /// The priorities whose threads are being started.
-    starting: [bool; Priority::ALL.len()],
+    reaper: Option<Sender<Vec<Arc<dyn Run>>>>,
+    /// Batches of jobs that the reaper has not dropped yet.
+    unreaped: usize,
     calls: Vec<(Option<Instant>, Callback)>,
 }
 
@@ -87,7 +94,8 @@ pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<
         as_lane_thread(&lane.clone(), || {
             let control = Control {
                 lane,
-                starting: Default::default(),
+                reaper: None,
+                unreaped: 0,
                 calls: Vec::new(),
             };
             control.run(receiver);
@@ -126,33 +134,27 @@ pub(crate) fn start_workers(level: &Level, done: impl FnOnce(io::Result<()>) + S
     });
 }
 
-/// Runs the destructors of closed jobs on a thread of its own.
-///
-/// A destructor may block, and the control thread has deadlines to keep. The new thread
-/// counts as a lane thread, so a shutdown waits for it.
-fn reap(lane: &Arc<Lane>, closed: Vec<Arc<dyn Run>>) {
-    if closed.is_empty() {
-        return;
-    }
-    lane.thread_started();
-    let name = format!("{}-reaper", lane.settings.name);
-    let lane = lane.clone();
-    starter::run(name, move |born| {
-        if born.is_ok() {
-            // A destructor runs at the nice value of a `Normal` job.
-            lane.set_thread_niceness(Priority::default());
-            as_lane_thread(&lane, || Lane::discard(closed));
-        } else {
-            // No reaper thread could be started: drop the jobs on this thread.
-            Lane::discard(closed);
-        }
-        lane.thread_ended();
-    });
+/// Starts the thread that drops the jobs which are sent to it.
+fn start_reaper(lane: &Arc<Lane>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
+    let (reaper, batches) = mpsc::channel();
+    let (name, lane) = (format!("{}-reaper", lane.settings.name), lane.clone());
+    starter::spawn(name, move || {
+        thread::begin(&lane);
+        // A destructor runs at the nice value of a `Normal` job.
+        lane.set_thread_niceness(Priority::default());
+        as_lane_thread(&lane, || {
+            for closed in batches {
+                Lane::discard(closed);
+                let _ = lane.send_control(Message::Reaped);
+            }
+        });
+    })?;
+    Ok(reaper)
 }
 
 impl Control {
     fn run(mut self, receiver: Receiver<Message>) {
-        while !self.lane.is_over() {
+        while !self.is_over() {
             if let Some(message) = self.next(&receiver) {
                 // A waker or a subscriber may panic. The control thread must survive
                 // that.
@@ -180,6 +182,38 @@ impl Control {
         Lane::discard(closed);
     }
 
+    fn is_over(&mut self) -> bool {
+        // After a start that failed, the lane goes on, and needs no reaper.
+        if !self.lane.is_closed() || self.lane.is_over_except(self.idle_reapers()) {
+            self.reaper = None;
+        }
+        // A reaper that has just been started is not counted yet.
+        self.unreaped == 0 && self.lane.is_over_except(0)
+    }
+
+    /// How many threads only wait for jobs to drop.
+    fn idle_reapers(&self) -> usize {
+        usize::from(self.reaper.is_some() && self.unreaped == 0)
+    }
+
+    /// Has the reaper drop what these jobs had captured, and logs the lost ones.
+    fn reap(&mut self, closed: Vec<Arc<dyn Run>>) {
+        if self.reaper.is_none() && !closed.is_empty() {
+            self.reaper = start_reaper(&self.lane).ok();
+        }
+        match &self.reaper {
+            _ if closed.is_empty() => {}
+            Some(reaper) => {
+                self.unreaped += 1;
+                // The reaper receives as long as there is a sender.
+                let _ = reaper.send(closed);
+            }
+            // No thread could be started: drop the jobs on this one.
+            None => Lane::discard(closed),
+        }
+        self.lane.report_lost();
+    }
+
     fn next(&self, receiver: &Receiver<Message>) -> Option<Message> {
         let received = match self.calls.iter().filter_map(|(at, _)| *at).min() {
             None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -201,47 +235,34 @@ impl Control {
                 let mut closed = self.lane.close_queued();
                 closed.extend(self.lane.close_registered());
                 self.lane.shutdown_workers();
-                reap(&self.lane, closed);
-                self.lane.report_lost();
+                self.reap(closed);
             }
             Message::CloseQueued => {
                 let closed = self.lane.close_queued();
-                reap(&self.lane, closed);
-                self.lane.report_lost();
+                self.reap(closed);
             }
             // The job is closed all the same: see `lane/mod.rs`. Workers that were shut
             // down would drop the job, and so run its destructors, on this thread.
             Message::Start(_) if self.lane.is_closed() => {}
             Message::Start(priority) => {
-                let level = self.level(priority);
-                if let Some(workers) = level.workers() {
-                    workers.notify_all(&level);
-                }
-                let is_there = level.workers().is_some() || !level.has_queued();
-                if !is_there && !mem::replace(&mut self.starting[priority.index()], true) {
-                    let lane = self.lane.clone();
-                    start_workers(&level, move |started| {
-                        // An error means that the control thread has ended. It has
-                        // closed all jobs.
-                        let _ = lane.send_control(Message::Started(priority, started));
-                    });
-                }
+                let lane = self.lane.clone();
+                let level = Level::new(lane.clone(), priority);
+                start_workers(&level, move |started| {
+                    // An error means that the control thread has ended. It has closed all
+                    // jobs.
+                    let _ = lane.send_control(Message::Started(priority, started));
+                });
             }
-            Message::Started(priority, started) => {
-                self.starting[priority.index()] = false;
-                if let Err(error) = started {
-                    trace::error_no_threads(priority, &error);
-                    reap(&self.lane, self.level(priority).close_unserved());
-                }
+            Message::Started(priority, Err(error)) => {
+                trace::error_no_threads(priority, &error);
+                let level = Level::new(self.lane.clone(), priority);
+                self.reap(level.close_unserved());
             }
+            Message::Reaped => self.unreaped -= 1,
             // `run` reads the number of threads after each message.
-            Message::ThreadEnded => {}
+            Message::Started(_, Ok(())) | Message::ThreadEnded => {}
             Message::Call(at, call) => self.calls.push((at, call)),
         }
-    }
-
-    fn level(&self, priority: Priority) -> Level {
-        Level::new(self.lane.clone(), priority)
     }
 
     fn run_due_callbacks(&mut self) {
@@ -253,7 +274,8 @@ impl Control {
         if due.is_empty() {
             return;
         }
-        let remaining = self.lane.remaining();
+        let mut remaining = self.lane.remaining();
+        remaining.threads -= self.idle_reapers();
         for (_, call) in due {
             panics::run_hook(CALLED, || call(remaining));
         }

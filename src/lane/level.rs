@@ -10,7 +10,8 @@
 //! **The threads start with the first job.** A submitter may be an I/O worker, so it
 //! must not wait for threads to start:
 //!
-//! 1. The submitter pushes the job, finds no workers, and sends [`Message::Start`].
+//! 1. The submitter pushes the job and finds no workers. The first submitter to do that
+//!    sets `start_requested` and sends [`Message::Start`].
 //! 2. The control thread has a launcher thread start the workers.
 //! 3. The launcher publishes the workers, and then notifies them for all that is
 //!    queued. If the threads could not be started, the control thread closes what is
@@ -18,9 +19,11 @@
 //!
 //! No job is lost. A submitter pushes and then looks for the workers. The launcher
 //! thread publishes the workers and then looks at the queue. Each has a `SeqCst` fence
-//! in between, so one of the two sees the other. After a failed start, a push that the
-//! control thread's close misses is followed by a `Start` message of its own. That
-//! message comes later in the channel, and starts the next attempt.
+//! in between, so one of the two sees the other. After a failed start, the control thread
+//! clears `start_requested` and then closes what is queued. A submitter sets it after its
+//! push. Either the close finds the job, or its submitter finds the flag cleared, and
+//! sends the message of the next attempt. (Each changes the flag by a swap, so the second
+//! one sees what the first one did before.)
 
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -44,7 +47,7 @@ use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
 use crate::site::Site;
-use crate::sync::{Ordering::SeqCst, fence};
+use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule};
 
 pub(super) struct LevelState {
@@ -54,6 +57,8 @@ pub(super) struct LevelState {
     queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
+    /// A `Start` message is on its way, or the workers are being started, or are there.
+    start_requested: AtomicBool,
     /// Held by the thread that starts the workers.
     starting: Mutex<()>,
     /// Not set before the threads have started.
@@ -68,6 +73,7 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(threads),
             sites: Sites::new(),
+            start_requested: AtomicBool::new(false),
             starting: Mutex::new(()),
             workers: OnceLock::new(),
         }
@@ -227,9 +233,8 @@ impl Level {
     /// No threads could be started: closes the queued jobs. The caller then drops their
     /// work ([`Lane::discard`]).
     pub(super) fn close_unserved(&self) -> Vec<Arc<dyn Run>> {
-        let jobs = self.state().close_queued(CloseReason::NoThreads);
-        self.lane.report_lost();
-        jobs
+        self.state().start_requested.swap(false, SeqCst);
+        self.state().close_queued(CloseReason::NoThreads)
     }
 }
 
@@ -246,6 +251,7 @@ impl Schedule for Level {
         fence(SeqCst);
         match self.workers() {
             Some(workers) => workers.notify(self),
+            None if self.state().start_requested.swap(true, SeqCst) => {}
             // An error means that the lane is closed, which is handled below.
             None => drop(self.lane.send_control(Message::Start(self.priority))),
         }
@@ -266,7 +272,7 @@ impl Schedule for Level {
 
     fn throttle(&self, is_over: impl Fn() -> bool) {
         if let Some(throttle) = &self.lane.throttle {
-            if !is_over() {
+            if throttle.is_due() && !is_over() {
                 throttle.pause(self.priority, is_over);
             }
         }
@@ -277,13 +283,16 @@ impl Schedule for Level {
     }
 
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
+        if !activity::is_watched() {
+            return None;
+        }
         let kind = match (is_closure, self.priority) {
             (false, _) => Kind::CpuFuture,
             (true, Priority::High) => Kind::HighClosure,
             (true, _) => Kind::CpuClosure,
         };
         let lane = Arc::as_ptr(&self.lane) as usize;
-        activity::enter_job(kind, self.site, Job { lane, deadline })
+        activity::enter_job(kind, self.site, Job::new(lane, deadline))
     }
 
     fn is_own_worker(&self) -> bool {

@@ -3,7 +3,7 @@
 //!
 //! **How a lane closes.** [`Lane::close`] sets `closed` and sends a message. The
 //! control thread (see `control.rs`) then closes every queued and suspended job, which
-//! notifies their awaiters, and has a new thread, the reaper, drop what they have
+//! notifies their awaiters, and has another thread, the reaper, drop what they have
 //! captured. A worker that pops a job first closes and drops it itself. No job is
 //! missed:
 //!
@@ -76,7 +76,7 @@ pub(crate) struct Lane {
     lost: AtomicUsize,
     /// The error of the first thread that could not set its nice value.
     nice_refused: OnceLock<io::Error>,
-    /// Set if the lane keeps a CPU quota.
+    /// Set if the lane keeps a CPU quota where there is one.
     throttle: Option<Throttle>,
     control: Sender<Message>,
     pub(crate) io: IoLane,
@@ -268,9 +268,12 @@ impl Lane {
         self.report_lost();
     }
 
-    /// Shuts the workers down. May block for a moment, so only the control thread calls
+    /// Shuts the workers down, and the watch. May block for a moment, so only the control thread calls
     /// it.
     fn shutdown_workers(&self) {
+        if let Some(watch) = self.io_watch.thread.get() {
+            watch.unpark();
+        }
         for level in &self.levels {
             if let Some(workers) = level.workers.get() {
                 workers.shutdown();
@@ -278,7 +281,8 @@ impl Lane {
         }
     }
 
-    /// Called before the thread is spawned, so that a shutdown waits for it.
+    /// Called before the thread is spawned, so that a shutdown waits for it. A thread that
+    /// its launcher waits for calls it itself ([`thread::begin`]).
     pub(crate) fn thread_started(&self) {
         self.alive.fetch_add(1, SeqCst);
     }
@@ -289,11 +293,11 @@ impl Lane {
         let _ = self.send_control(Message::ThreadEnded);
     }
 
-    /// Whether the lane is closed and its last thread has ended.
-    fn is_over(&self) -> bool {
+    /// Whether the lane is closed and all threads but so many have ended.
+    fn is_over_except(&self, n: usize) -> bool {
         let is_shut_down =
             |level: &level::LevelState| level.workers.get().is_none_or(|w| w.is_shut_down());
-        self.is_closed() && self.levels.iter().all(is_shut_down) && self.alive.load(SeqCst) == 0
+        self.is_closed() && self.levels.iter().all(is_shut_down) && self.alive.load(SeqCst) == n
     }
 
     /// Gives this thread the niceness of `priority`.
@@ -316,7 +320,7 @@ impl Lane {
 
     /// The CPU quota that the lane keeps, in cores, if it keeps one.
     pub(crate) fn throttled_to_cores(&self) -> Option<f64> {
-        self.throttle.as_ref().map(|throttle| throttle.quota.cores)
+        self.throttle.as_ref()?.cores()
     }
 
     pub(crate) fn nice_refused(&self) -> Option<&io::Error> {

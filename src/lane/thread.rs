@@ -8,6 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{Lane, Level};
 use crate::guard::on_drop;
+use crate::panics;
 use crate::priority::Priority;
 use crate::task::{QueuePermit, slice};
 
@@ -28,6 +29,8 @@ pub(crate) enum Inherited {
 }
 
 struct Thread {
+    /// The lane that counts this thread among its own: see [`begin`].
+    counted_by: Cell<Option<Arc<Lane>>>,
     /// The level that this thread belongs to.
     own: RefCell<Option<Level>>,
     /// Its index among that level's workers.
@@ -40,12 +43,33 @@ struct Thread {
 thread_local! {
     static THREAD: Thread = const {
         Thread {
+            counted_by: Cell::new(None),
             own: RefCell::new(None),
             worker: Cell::new(None),
             entered: RefCell::new(Vec::new()),
             inherited: RefCell::new(Inherited::No),
         }
     };
+}
+
+/// Call first on a thread of the lane: counts it, until the destructors of its
+/// thread-locals have run.
+///
+/// A destructor is user code that may block. A thread runs those of its thread-locals in
+/// the reverse order of their first use, so [`THREAD`] goes last. (The order is that of the
+/// platforms, not a promise of Rust; `tests/shutdown/thread_locals.rs` pins it.)
+pub(crate) fn begin(lane: &Arc<Lane>) {
+    lane.thread_started();
+    THREAD.with(|thread| thread.counted_by.set(Some(lane.clone())));
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if let Some(lane) = self.counted_by.take() {
+            // This may be the last reference, with the hooks of the user.
+            panics::run_hook("the end of a thread", move || lane.thread_ended());
+        }
+    }
 }
 
 static PROCESS_DEFAULT: RwLock<Option<Level>> = RwLock::new(None);

@@ -1,7 +1,8 @@
 //! What the watch of an I/O lane counts.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
 #[cfg(feature = "metrics")]
@@ -15,6 +16,9 @@ use crate::site::Site;
 
 pub(crate) struct IoWatch {
     is_on: AtomicBool,
+    /// The watch's own. It sets this, and looks whether the lane is closed after a `SeqCst`
+    /// fence. So either it sees that, or the thread that closes the lane unparks it.
+    pub(crate) thread: OnceLock<Thread>,
     stalls: AtomicU64,
     /// Jobs that held up the CPU lane.
     cpu_stalls: AtomicU64,
@@ -30,6 +34,7 @@ impl IoWatch {
     pub(crate) fn new() -> Self {
         Self {
             is_on: AtomicBool::new(false),
+            thread: OnceLock::new(),
             stalls: AtomicU64::new(0),
             cpu_stalls: AtomicU64::new(0),
             by_culprit: Mutex::default(),
@@ -43,6 +48,12 @@ impl IoWatch {
     /// The watch begins. Called before the lane has a handle.
     pub(crate) fn begin(&self) {
         self.is_on.store(true, Relaxed);
+    }
+
+    /// Whether this is the watch's thread: a hook of the user may be running.
+    pub(crate) fn is_this_thread(&self) -> bool {
+        let watch = self.thread.get();
+        watch.is_some_and(|watch| watch.id() == thread::current().id())
     }
 
     pub(crate) fn is_on(&self) -> bool {

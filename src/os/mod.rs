@@ -1,7 +1,8 @@
 //! What the crate needs from the operating system: nice values, threads and what they do,
-//! quotas, CPU clocks.
+//! the cores that they may use, quotas, CPU clocks.
 
 pub(crate) mod cpu_clock;
+mod cpu_mask;
 pub(crate) mod nice;
 pub(crate) mod quota;
 pub(crate) mod sizing;

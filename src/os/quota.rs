@@ -84,11 +84,12 @@ impl Quota {
     }
 }
 
-/// How many cores this process may run on, whatever its quota.
+/// How many cores this process may run on, whatever its quota: this thread or the main
+/// thread, since either may be bound to fewer.
 #[cfg(target_os = "linux")]
 fn cores() -> Option<u32> {
-    let cores = rustix::thread::sched_getaffinity(None).ok()?;
-    Some(cores.count())
+    let of = |thread| Some(rustix::thread::sched_getaffinity(thread).ok()?.count());
+    of(None).max(of(Some(rustix::process::getpid())))
 }
 
 #[cfg(not(target_os = "linux"))]

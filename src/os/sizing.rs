@@ -17,13 +17,15 @@ const RESERVE: f64 = 0.25;
 ///
 /// 1. The environment variable `TWOLANE_CPU_THREADS`, if it is set: a positive number.
 ///    Spaces around it are ignored. An empty value is an error.
-/// 2. Otherwise [`std::thread::available_parallelism`]: the cores that this process may
-///    run on (its cpuset), or the CPU quota of its cgroup, rounded down, if that is
-///    less.
+/// 2. Otherwise [`std::thread::available_parallelism`]: the cores that the calling thread
+///    may use (its CPU mask, within the cpuset of its cgroup), or the CPU quota of its
+///    cgroup, rounded down, if that is less.
 /// 3. If the quota is less than the number of cores, a quarter of a core is subtracted
 ///    from it before rounding down, and left to the I/O lane. A quota of 4 cores gives
 ///    3 threads; 2.5 cores give 2; 2 cores give 1.
 /// 4. At least 1. Everything works with one thread.
+///
+/// A lane keeps the number that it was built with, also if the quota changes.
 ///
 /// So with a quota of 2 cores, one priority alone can use half of the quota. Set the
 /// number yourself if the I/O lane needs little and the CPU lane should have more.

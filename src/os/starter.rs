@@ -5,13 +5,18 @@
 //! another lane, and a niced thread may be the first to use a priority. So one thread
 //! per process, started with the first lane, spawns the others. Whatever it spawns
 //! starts with the nice value of the thread that built the first lane.
+//!
+//! A thread also inherits its CPU mask, and can change that at will. A thread that is
+//! spawned here takes the mask of the thread that requested it, as if that one had spawned
+//! it. So a lane runs on the cores of the thread that built it: that thread requests the
+//! control thread, which requests the launchers, which spawn the workers.
 
 use std::io;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::nice;
+use super::{cpu_mask, nice};
 
 struct SpawnRequest {
     name: String,
@@ -28,12 +33,12 @@ struct Starter {
 
 static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 
-/// Spawns a thread from the starter thread.
+/// Spawns a thread from the starter thread. It has the CPU mask of the calling thread.
 pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (reply, outcome) = mpsc::channel();
     let request = SpawnRequest {
         name,
-        main: Box::new(main),
+        main: Box::new(cpu_mask::hand_down(main)),
         reply,
     };
     with_starter(|starter| starter.requests.send(request).is_ok())?;

@@ -32,6 +32,11 @@
 //! quota lasts, the kernel stops it, and all other threads with it. A future that calls
 //! [`yield_if_due`](crate::yield_if_due) can pause at each of its turns.
 //!
+//! **A quota that changes.** A container may be resized while it runs. One look in
+//! [`READ_AGAIN`] reads the quota anew, on a thread of the lane. If it has changed, full
+//! buckets take the place of the old ones. Without a quota a thread only looks for one,
+//! and only each [`CALLS_TO_A_LOOK`]th call reads a clock for that.
+//!
 //! **The lock.** Only threads of the CPU lane use the buckets, and none of them waits
 //! for the lock: a thread of `Low` may hold it while the kernel runs other threads. A
 //! thread that finds the lock taken goes on without a pause. All clocks count up, so
@@ -39,7 +44,7 @@
 
 use std::cell::Cell;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,8 +68,16 @@ const NAP: Duration = Duration::from_millis(5);
 /// which are expensive beside small jobs.
 const LOOK_AGAIN: Duration = Duration::from_micros(250);
 
+/// The quota is read at most this often: some ten small files.
+const READ_AGAIN: Duration = Duration::from_secs(2);
+
+/// Without a quota, how many calls a thread makes until it looks.
+const CALLS_TO_A_LOOK: u32 = 16;
+
 pub(crate) struct Throttle {
-    pub(crate) quota: Quota,
+    /// The quota in cores, as the bits of an `f64`, and 0 without a quota. `Relaxed`: it
+    /// orders nothing else.
+    cores: AtomicU64,
     buckets: Mutex<Buckets>,
     /// The number of threads in a pause. `Relaxed`: it orders nothing else, and an old
     /// value only makes a pause a little longer or shorter.
@@ -73,6 +86,9 @@ pub(crate) struct Throttle {
 
 /// Credits are in seconds of CPU time. A negative credit is a debt.
 struct Buckets {
+    /// What the kernel said at `read`.
+    quota: Option<Quota>,
+    read: Instant,
     all: f64,
     high: f64,
     /// Both credits include the income until `at`, and the payment for the CPU time of
@@ -86,16 +102,17 @@ struct Shortage {
     now: Instant,
     /// The time until there is credit, if nothing is spent meanwhile.
     wait: Duration,
-    /// The CPU time of this thread since its last look.
-    computed: Duration,
+    /// The longest pause that the floor allows, if no other thread pauses.
+    longest: Duration,
 }
 
 thread_local! {
     /// When this thread last looked, and its CPU time then.
     static LAST_LOOK: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
+    static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The clocks. A test has its own.
+/// The clocks and the quota. A test has its own.
 trait Clocks {
     fn now(&self) -> Instant {
         Instant::now()
@@ -106,6 +123,9 @@ trait Clocks {
     fn of_thread(&self) -> Option<Duration> {
         cpu_clock::of_thread()
     }
+    fn quota(&self) -> Option<Quota> {
+        Quota::below_cores()
+    }
     fn sleep(&self, time: Duration) {
         thread::sleep(time);
     }
@@ -115,25 +135,50 @@ struct RealClocks;
 
 impl Clocks for RealClocks {}
 
-impl Throttle {
-    /// Returns `None` if there is no quota to keep, or no CPU clock.
-    pub(crate) fn for_this_process() -> Option<Self> {
-        let process = cpu_clock::of_process()?;
-        Some(Self::new(Quota::below_cores()?, Instant::now(), process))
+impl Buckets {
+    fn full(clocks: &impl Clocks) -> Option<Self> {
+        let (quota, now) = (clocks.quota(), clocks.now());
+        let full = quota.map_or(0.0, Quota::of_a_period) * (1.0 - SHARE);
+        Some(Self {
+            quota,
+            read: now,
+            all: full,
+            high: full,
+            at: now,
+            process: clocks.of_process()?,
+        })
     }
 
-    fn new(quota: Quota, at: Instant, process: Duration) -> Self {
-        let full = quota.of_a_period() * (1.0 - SHARE);
-        Self {
-            quota,
-            buckets: Mutex::new(Buckets {
-                all: full,
-                high: full,
-                at,
-                process,
-            }),
+    fn cores_as_bits(&self) -> u64 {
+        self.quota.map_or(0.0, |quota| quota.cores).to_bits()
+    }
+}
+
+impl Throttle {
+    /// Returns `None` if there is no CPU clock.
+    pub(crate) fn for_this_process() -> Option<Self> {
+        Self::by(&RealClocks)
+    }
+
+    fn by(clocks: &impl Clocks) -> Option<Self> {
+        let buckets = Buckets::full(clocks)?;
+        Some(Self {
+            cores: AtomicU64::new(buckets.cores_as_bits()),
+            buckets: Mutex::new(buckets),
             pausing: AtomicUsize::new(0),
-        }
+        })
+    }
+
+    /// The quota, in cores.
+    pub(crate) fn cores(&self) -> Option<f64> {
+        let cores = f64::from_bits(self.cores.load(Ordering::Relaxed));
+        (cores > 0.0).then_some(cores)
+    }
+
+    /// Whether to call [`pause`](Self::pause) before this job.
+    pub(crate) fn is_due(&self) -> bool {
+        let calls = CALLS.replace(CALLS.get().wrapping_add(1));
+        calls % CALLS_TO_A_LOOK == 0 || self.cores().is_some()
     }
 
     /// Sleeps until a job of this priority may run, or until `is_over` returns true.
@@ -143,11 +188,11 @@ impl Throttle {
 
     fn pause_by(&self, clocks: &impl Clocks, priority: Priority, is_over: impl Fn() -> bool) {
         let mut shortage = self.look(clocks, priority);
-        let Some(Shortage { now, computed, .. }) = shortage else {
+        let Some(Shortage { now, longest, .. }) = shortage else {
             return;
         };
         let pausing = self.pausing.fetch_add(1, Ordering::Relaxed) + 1;
-        let end = now + self.longest_pause(computed, pausing);
+        let end = now + longest.mul_f64(pausing as f64);
         while let Some(Shortage { now, wait, .. }) = shortage {
             let left = end.saturating_duration_since(now);
             if left.is_zero() || is_over() {
@@ -159,20 +204,13 @@ impl Throttle {
         self.pausing.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The longest pause that the floor allows. Of a job that ran for several periods,
-    /// only one period counts.
-    fn longest_pause(&self, computed: Duration, pausing: usize) -> Duration {
-        let threads_per_core = pausing as f64 / self.quota.cores;
-        let times = (1.0 - FLOOR) / FLOOR * threads_per_core;
-        computed.min(self.quota.period).mul_f64(times)
-    }
-
     /// Returns `None` if the thread may go on: there is credit, or it is too early to
     /// look, or another thread holds the lock.
     fn look(&self, clocks: &impl Clocks, priority: Priority) -> Option<Shortage> {
         let now = clocks.now();
         let last = LAST_LOOK.get();
-        if last.is_some_and(|(at, _)| now.saturating_duration_since(at) < LOOK_AGAIN) {
+        let again = self.cores().map_or(READ_AGAIN, |_| LOOK_AGAIN);
+        if last.is_some_and(|(at, _)| now.saturating_duration_since(at) < again) {
             return None;
         }
         let mut buckets = self.buckets.try_lock().ok()?;
@@ -180,10 +218,20 @@ impl Throttle {
         LAST_LOOK.set(Some((now, thread)));
         let computed = last.map_or(Duration::ZERO, |(_, before)| thread.saturating_sub(before));
 
+        if now.saturating_duration_since(buckets.read) >= READ_AGAIN {
+            buckets.read = now;
+            let full = Buckets::full(clocks)?;
+            if full.quota != buckets.quota {
+                self.cores.store(full.cores_as_bits(), Ordering::Relaxed);
+                *buckets = full;
+            }
+        }
+        let quota = buckets.quota?;
+
         let is_high = priority == Priority::High;
-        let of_a_period = self.quota.of_a_period();
+        let of_a_period = quota.of_a_period();
         let full = of_a_period * (1.0 - SHARE);
-        let income = self.quota.cores * SHARE;
+        let income = quota.cores * SHARE;
         let received = now.saturating_duration_since(buckets.at).as_secs_f64() * income;
         let charge = |credit: f64, spent: Duration| {
             (credit + received - spent.as_secs_f64()).clamp(-of_a_period, full)
@@ -204,7 +252,10 @@ impl Throttle {
         (missing > 0.0).then(|| Shortage {
             now,
             wait: Duration::from_secs_f64(missing / income),
-            computed,
+            // Of a job that ran for several periods, only one period counts.
+            longest: computed
+                .min(quota.period)
+                .mul_f64((1.0 - FLOOR) / FLOOR / quota.cores),
         })
     }
 }

@@ -25,15 +25,20 @@
 //! turn comes after a slice of 5 to 10 ms (`slice.rs`).
 //!
 //! If jobs follow each other closely, a worker that finds the queue empty spins for
-//! [`SPIN`] before it parks, since a wake-up costs more than that. Only one worker of
-//! the lane spins at a time, and only if its own last park was shorter than [`SPIN`].
-//! So a lane with occasional jobs does not waste CPU time.
+//! [`SPIN`] before it parks, since a wake-up costs about as much. Only one worker of
+//! the lane spins at a time, and only if its own last park was shorter than [`SPIN`]. A lane
+//! with occasional jobs spends no CPU time on it, and any other at most [`SPIN`] a job. The
+//! spinning worker does not yield its core: the kernel gives an awaiter that needs the core
+//! precedence, by its nice value, and takes a yield of a niced thread for much more. On a
+//! single core no worker spins.
 
 use std::cell::Cell;
 use std::hint;
 use std::mem;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
+use std::task::Poll;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -42,10 +47,10 @@ use rayon_core::Yield;
 use super::idle::{Idle, Wakeup};
 use crate::guard::on_drop;
 use crate::lane::Level;
-use crate::task::{Run, StepEnd, slice};
+use crate::task::{Run, StepEnd, budget, slice};
 
 /// About twice a round trip to an awaiter that was asleep.
-const SPIN: Duration = Duration::from_micros(20);
+const SPIN: Duration = Duration::from_micros(40);
 /// How many jobs a worker runs at most between two turns of rayon.
 const MOST_JOBS: usize = 64;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
@@ -67,6 +72,8 @@ pub(super) struct ActiveWorkers {
     threads: Box<[Thread]>,
     /// How many callers need all workers in rayon.
     parking_off: AtomicUsize,
+    /// How long a worker spins.
+    spin: Duration,
 }
 
 impl ActiveWorkers {
@@ -75,6 +82,10 @@ impl ActiveWorkers {
             idle: Idle::new(threads.len()),
             threads,
             parking_off: AtomicUsize::new(0),
+            spin: match thread::available_parallelism() {
+                Ok(NonZeroUsize::MIN) => Duration::ZERO,
+                _ => SPIN,
+            },
         }
     }
 
@@ -130,7 +141,10 @@ impl ActiveWorkers {
             jobs: 0,
         };
         IS_DRAINING.set(true);
-        turn.drain();
+        let _ = budget::without(|| {
+            budget::refill();
+            turn.drain();
+        });
         IS_DRAINING.set(false);
     }
 }
@@ -164,7 +178,7 @@ impl<S: Fn()> Turn<'_, S> {
             }
             if self.spins {
                 self.searching = self.searching || idle.try_search();
-                if self.searching && spin(self.level) {
+                if self.searching && spin(self.level, self.active.spin) {
                     continue;
                 }
             }
@@ -240,17 +254,17 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     /// Ends the search first: submitters rely on a search to be short.
-    fn give_rayon_its_turn(&mut self) -> Option<Yield> {
+    fn give_rayon_its_turn(&mut self) -> bool {
         self.end_search();
         self.rayon_had_its = slice::ticks();
         self.jobs = 0;
-        rayon_core::yield_now()
+        run_rayons_work()
     }
 
     /// Whether there is work to do before this worker parks.
     fn finds_work(&mut self) -> bool {
         self.end_search();
-        self.level.has_queued() || self.give_rayon_its_turn() == Some(Yield::Executed)
+        self.level.has_queued() || self.give_rayon_its_turn()
     }
 
     fn end_search(&mut self) {
@@ -280,7 +294,7 @@ impl<S: Fn()> Turn<'_, S> {
             }
             if !idle.is_parked() {
                 return Parked::Woken {
-                    soon: elapsed < SPIN,
+                    soon: elapsed < self.active.spin,
                 };
             }
             // A stray unpark token only costs one more round.
@@ -299,20 +313,19 @@ enum Parked {
     Stays,
 }
 
-/// Looks for a job for a while and yields the core to other threads; true if there is
-/// one.
-fn spin(level: &Level) -> bool {
-    const LOOKS: usize = 8;
+/// Runs a job of rayon's own, if there is one.
+pub(super) fn run_rayons_work() -> bool {
+    budget::without(rayon_core::yield_now) == Poll::Ready(Some(Yield::Executed))
+}
+
+/// Looks for a job for so long; true if there is one.
+fn spin(level: &Level, time: Duration) -> bool {
     let start = Instant::now();
-    while start.elapsed() < SPIN {
-        // Yield first: the awaiter may have been woken on this core.
-        thread::yield_now();
-        for _ in 0..LOOKS {
-            if level.has_queued() {
-                return true;
-            }
-            hint::spin_loop();
+    while start.elapsed() < time {
+        if level.has_queued() {
+            return true;
         }
+        hint::spin_loop();
     }
     false
 }

@@ -8,6 +8,7 @@
 mod drain;
 pub(crate) mod drain_tasks;
 mod idle;
+mod polling;
 pub(crate) mod rayon;
 mod stack;
 pub(crate) mod tokio;

@@ -21,6 +21,10 @@
 //!   bottom. A worker that waits inside rayon's own work (a stolen child) uses up its
 //!   copy, and has none when it becomes idle. For this case the control thread
 //!   broadcasts again after a pause.
+//!
+//! All of this rests on the depth of a worker's stack. Where that tells nothing (under
+//! AddressSanitizer, for one), each worker stays in one rayon job and polls the queue
+//! instead (`polling.rs`).
 
 use std::io;
 use std::mem;
@@ -33,11 +37,12 @@ use std::time::{Duration, Instant};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::drain::{ActiveWorkers, is_draining};
-use super::stack;
+use super::{polling, stack};
 use crate::lane::control::Message;
 use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::panics;
 use crate::task::budget;
+use crate::trace::warn_of_polling_workers;
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -50,10 +55,14 @@ pub(crate) struct Pool {
     owner: Mutex<Option<Arc<ThreadPool>>>,
     pool: Weak<ThreadPool>,
     active: ActiveWorkers,
-    /// The depth of a worker's stack, from rayon's main loop, at which it runs a drain
-    /// job, and a broadcast one.
-    drain_depth: usize,
-    broadcast_depth: usize,
+    /// `None` if the workers poll the queue.
+    depths: Option<Depths>,
+}
+
+/// How deep on its stack, from rayon's main loop, a worker runs a drain job.
+struct Depths {
+    spawned: usize,
+    broadcast: usize,
 }
 
 impl Pool {
@@ -70,41 +79,31 @@ impl Pool {
             })
             .spawn_handler(|worker| {
                 let level = level.clone();
-                let lane = level.lane().clone();
-                let prefix = lane.settings.thread_prefix(level.priority());
+                let prefix = level.lane().settings.thread_prefix(level.priority());
                 let name = format!("{prefix}-{}", worker.index());
-                let mut thread = thread::Builder::new().name(name);
-                if let Some(bytes) = worker.stack_size() {
-                    thread = thread.stack_size(bytes);
-                }
-                lane.thread_started();
-                let started = thread.spawn(move || worker_main(&level, worker));
-                let started = started.inspect_err(|_| lane.thread_ended())?;
+                let thread = thread::Builder::new().name(name);
+                let started = thread.spawn(move || worker_main(&level, worker))?;
                 workers.push(started.thread().clone());
                 Ok(())
             })
             .build()
             .map_err(io::Error::other)?;
         let pool = Arc::new(pool);
-        let (tell, depths) = mpsc::channel();
-        let measure = tell.clone();
-        let send = move |depth| {
-            let _ = measure.send(depth);
-        };
-        broadcast_drain(&pool, Box::new(send));
-        // One message from each worker, so all workers have run their start hooks.
-        let broadcast_depths = depths.iter().take(threads);
-        let broadcast_depth = broadcast_depths.max().expect("a pool has a worker");
-        spawn_drain(&pool, DrainJob::Measure(tell));
-        let drain_depth = depths.recv().map_err(io::Error::other)?;
-        Ok(Arc::new_cyclic(|this| Self {
+        let depths = measure_depths(&pool, threads);
+        let workers = Arc::new_cyclic(|this| Self {
             this: this.clone(),
             pool: Arc::downgrade(&pool),
-            owner: Mutex::new(Some(pool)),
+            owner: Mutex::new(Some(pool.clone())),
             active: ActiveWorkers::new(workers.into()),
-            drain_depth,
-            broadcast_depth,
-        }))
+            depths,
+        });
+        if workers.depths.is_none() {
+            panics::run_hook("the log", warn_of_polling_workers);
+            let (workers, level) = (workers.clone(), level.clone());
+            let serve = move |_| polling::serve(&level, || workers.is_shut_down());
+            broadcast_drain(&pool, Box::new(serve));
+        }
+        Ok(workers)
     }
 
     /// `None` after a shutdown; the control thread then closes the queued jobs.
@@ -150,7 +149,9 @@ impl Workers for Pool {
     /// Wakes one worker, unless one is searching or all are active. A worker that finds a
     /// job wakes the next one.
     fn notify(&self, level: &Level) {
-        self.active.notify(|| self.spawn_drain(level));
+        if self.depths.is_some() {
+            self.active.notify(|| self.spawn_drain(level));
+        }
     }
 
     fn install(&self, f: &mut (dyn FnMut() + Send)) -> bool {
@@ -177,6 +178,7 @@ impl Workers for Pool {
 
 fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     let lane = level.lane();
+    lane_thread::begin(lane);
     lane.set_thread_niceness(level.priority());
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
@@ -189,12 +191,35 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     worker.run();
     lane.settings.hooks.stopping();
     drop(lane_thread::leave_level());
-    lane.thread_ended();
+}
+
+/// Waits until each worker has run its start hook. `None` if the depth of the same job
+/// differs from one time to the next.
+fn measure_depths(pool: &ThreadPool, threads: usize) -> Option<Depths> {
+    let of_two = |copies: usize, spawn: &dyn Fn(Sender<usize>)| {
+        let (tell, depths) = mpsc::channel();
+        spawn(tell.clone());
+        spawn(tell);
+        let depths: Vec<_> = depths.iter().take(2 * copies).collect();
+        let first = *depths.first()?;
+        depths.iter().all(|depth| *depth == first).then_some(first)
+    };
+    let broadcast = of_two(threads, &|tell| {
+        let send = move |depth| {
+            let _ = tell.send(depth);
+        };
+        broadcast_drain(pool, Box::new(send));
+    });
+    let spawned = of_two(1, &|tell| spawn_drain(pool, DrainJob::Measure(tell)));
+    Some(Depths {
+        spawned: spawned?,
+        broadcast: broadcast?,
+    })
 }
 
 enum DrainJob {
     Drain(Arc<Pool>, Level),
-    /// The first drain job: it sends the depth at which it runs.
+    /// It sends the depth at which it runs.
     Measure(Sender<usize>),
 }
 
@@ -223,7 +248,7 @@ fn run_drain(job: DrainJob) {
     match job {
         DrainJob::Measure(tell) => drop(tell.send(depth)),
         DrainJob::Drain(pool, level) => {
-            if depth == pool.drain_depth {
+            if pool.depths.as_ref().is_some_and(|at| depth == at.spawned) {
                 pool.drain(&level);
             } else {
                 pool.cannot_drain(&level, FIRST_PAUSE);
@@ -247,7 +272,7 @@ fn run_broadcast(arrive: &dyn Fn(usize)) {
 impl Broadcast {
     fn arrive(self: &Arc<Self>, depth: usize) {
         let Self { pool, level, .. } = &**self;
-        if depth == pool.broadcast_depth {
+        if pool.depths.as_ref().is_some_and(|at| depth == at.broadcast) {
             if self.take() {
                 pool.drain(level);
             }

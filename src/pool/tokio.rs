@@ -80,7 +80,7 @@ impl CpuTokio {
         // The threads of Tokio's blocking pool run this hook as well.
         let on_start = move || {
             if let Some(lane) = weak_lane.upgrade() {
-                lane.thread_started();
+                lane_thread::begin(&lane);
                 // Tokio starts more threads wherever `spawn_blocking` is called: each
                 // sets its own nice value.
                 lane.set_thread_niceness(priority);
@@ -96,9 +96,7 @@ impl CpuTokio {
         };
         let on_stop = move || {
             in_io_context(|| stop_hooks.stopping());
-            if let Some(level) = lane_thread::leave_level() {
-                level.lane().thread_ended();
-            }
+            drop(lane_thread::leave_level());
         };
         let moved = Arc::new(Once::new());
         let on_park = {
@@ -176,7 +174,9 @@ impl Workers for CpuTokio {
     }
 
     fn notify_all(&self, level: &Level) {
-        for _ in 0..level.queued() {
+        // As many drain tasks as there may be.
+        let most = level.lane().settings.threads + SPARE_DRAIN_TASKS;
+        for _ in 0..level.queued().min(most) {
             self.notify(level);
         }
     }

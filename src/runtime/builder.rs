@@ -142,10 +142,12 @@ impl Builder {
 
     /// Sets whether the lane's threads pause to keep the process within its CPU quota.
     ///
-    /// Default: yes, if the process's cgroup has a quota below the number of cores that
-    /// the process may run on. [`build`](Self::build) reads the quota, once. It looks
-    /// below `/sys/fs/cgroup`, where systemd and container runtimes mount the cgroups.
-    /// `Debug` of a handle shows the quota.
+    /// Default: yes, while the process's cgroup has a quota below the number of cores that
+    /// the process may run on. [`build`](Self::build) reads the quota, and the lane's
+    /// threads read it again every two seconds while they run jobs. So a lane follows a
+    /// container that is resized in place; its number of threads stays as it was built.
+    /// The quota is read below `/sys/fs/cgroup`, where systemd and container runtimes mount
+    /// the cgroups. `Debug` of a handle shows it.
     ///
     /// When a process has used up its quota, the kernel stops all of its threads until the
     /// next period (100 ms, mostly): the I/O lane too. With this setting the lane's threads
@@ -165,7 +167,8 @@ impl Builder {
     ///   wait too.
     ///
     /// The cost: each job reads a clock. At most every 250 µs its thread reads two more,
-    /// under a lock that no thread waits for. Without such a quota there is no cost.
+    /// under a lock that no thread waits for. Without such a quota, each sixteenth job of a
+    /// thread reads a clock.
     ///
     /// # Examples
     ///
@@ -177,18 +180,20 @@ impl Builder {
         self
     }
 
-    /// Stops Tokio's paused clock while closures are queued or run; for tests.
+    /// Stops Tokio's paused clock while jobs are queued or run; for tests.
     ///
     /// For tests with `tokio::time::pause` (`#[tokio::test(start_paused = true)]`). The
     /// clock stands still as it does for Tokio's own `spawn_blocking`. Without this
-    /// setting the runtime does not know of the closures and takes itself for idle. It
-    /// then advances the clock, and a timeout around a task fires at once.
+    /// setting the runtime does not know of the jobs and takes itself for idle. It
+    /// then advances the clock, and a timeout around a task fires at once, as does one around
+    /// `next` of a stream whose stages run.
     ///
-    /// The clock is that of the I/O lane or of the runtime in which a job is submitted: the
-    /// first of the two that is a `current_thread` runtime. Each closure takes a thread of
-    /// that runtime's blocking pool, even if the clock is not paused. So use the setting in
-    /// tests only. Futures and `spawn_io` do not stop the clock, since they may wait for
-    /// it. Deadlines and `shutdown_timeout` use real time.
+    /// The clock is that of the I/O lane or of the runtime in which a job is submitted or
+    /// woken: the first of the two that is a `current_thread` runtime. Each job that is queued
+    /// or runs takes a thread of that runtime's blocking pool, even if the clock is not
+    /// paused. So use the setting in tests only. A future that waits lets the clock go, since
+    /// it may wait for it, and so does `spawn_io`. Deadlines and `shutdown_timeout` use real
+    /// time.
     ///
     /// # Examples
     ///
@@ -210,8 +215,8 @@ impl Builder {
     /// Watches the I/O lane: a poll that takes too long there is reported while it lasts, with
     /// the name of what is polled, whether it computes or blocks, and what to do about it.
     ///
-    /// It costs a thread: 0.1 % of a core on a quiet lane, 0.2 % on one in use. Default:
-    /// off. The guide has [all costs and limits](crate::guide::blockers).
+    /// It costs a thread, which takes 0.1 to 0.3 % of a core, and some 95 instructions for each
+    /// step of a job. Default: off. The guide has [all costs and limits](crate::guide::blockers).
     ///
     /// # Examples
     ///
@@ -256,6 +261,16 @@ impl Builder {
     /// Starts the threads of [`Priority::Normal`], and returns when they are ready.
     ///
     /// It blocks until every thread has run its start hooks.
+    ///
+    /// # Cores
+    ///
+    /// On Linux the lane's threads may use the cores that the calling thread may use (its
+    /// CPU mask), also those that start later. So a lane for each NUMA node is one built on
+    /// a thread that is bound to that node; and build no lane on a thread that is bound to
+    /// one core, unless that is what the lane should have. The default number of threads
+    /// counts the same cores. [`on_thread_start`](Self::on_thread_start) can bind each
+    /// thread further. Threads of Tokio's blocking pools have the cores of the thread that
+    /// needs them first, and `twolane-ticker` those of the thread that built the first lane.
     ///
     /// # Errors
     ///

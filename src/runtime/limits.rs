@@ -37,10 +37,21 @@ impl Builder {
     ///
     /// **The limit bounds memory.** If a queued job is cancelled, its task fails at once.
     /// The permit is released later: when the job's turn comes and its captures are
-    /// dropped. So callers that give up and try again cannot pile up captures.
+    /// dropped. So callers that give up and try again cannot pile up captures. It does not
+    /// bound what a job submits by its own permit:
+    /// [jobs that submit jobs](crate::guide::overload#jobs-that-submit-jobs) have a window,
+    /// or a task that waits for permits.
     ///
     /// A [`stream_from_cpu`](crate::Handle::stream_from_cpu) is a job. A full queue refuses
     /// it, and its reader gets the error.
+    ///
+    /// **A stream needs no permit.** The workers of
+    /// [`on_cpu`](crate::CpuStreamExt::on_cpu), and the job that calls an iterator, are jobs
+    /// of this priority that the limit does not count: at most one worker for each thread,
+    /// and the stream's window bounds what they hold. So a full queue neither refuses nor
+    /// delays a stream, and what its stages submit needs no permit either. To limit the
+    /// number of streams, keep a permit beside each ([`admit`](crate::Handle::admit)), or
+    /// read it in a job, which has one.
     ///
     /// **The limit applies to this priority alone.** The other priorities stay unlimited,
     /// and there [`try_admit`](crate::Handle::try_admit) succeeds until the lane closes.

@@ -76,6 +76,8 @@ pub use builder::Builder;
 /// - A stream that the lane reads (`stream_from_cpu`, `on_cpu`) breaks off with an error at
 ///   the call of the shutdown. It may read from a job that the lane drops, whose channel then
 ///   ends like a complete one.
+/// - A hook of the lane's watch ([`Watch::on_stall`](crate::Watch::on_stall)) that runs keeps
+///   its thread, as a closure does. None is called after `shutdown` has resolved.
 /// - Destructors of queued and suspended jobs run on a thread of the CPU lane, not on
 ///   the thread that shuts down. If a job is submitted at the very moment of the
 ///   shutdown, its submitter may drop it.
@@ -159,7 +161,8 @@ impl CpuRuntime {
     /// Stops admission at once, and returns a future that waits for the end of the lane.
     ///
     /// The future resolves when the last running job and every thread of the lane have
-    /// ended. See [Shutdown](Self#shutdown).
+    /// ended, the destructors of its thread-locals included. See
+    /// [Shutdown](Self#shutdown).
     ///
     /// # Cancel safety
     ///
@@ -286,7 +289,8 @@ impl fmt::Debug for CpuRuntime {
 ///
 /// # Panics
 ///
-/// Polling it again after it is ready panics.
+/// Polling it again after it is ready panics. So does polling it in a hook of the lane's watch
+/// ([`Watch::on_stall`](crate::Watch::on_stall)): the shutdown waits for that hook.
 ///
 /// # Cancel safety
 ///
@@ -330,6 +334,11 @@ impl Future for Shutdown {
     type Output = Remaining;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Remaining> {
+        assert!(
+            !self.lane.io_watch.is_this_thread(),
+            "a hook of `Watch::on_stall` waits for its lane's shutdown, which waits for the hook. \
+             Call `shutdown_background` there, or wait on another thread"
+        );
         match Pin::new(&mut self.left).poll(cx) {
             Poll::Ready(left) => Poll::Ready(left.unwrap_or_default()),
             Poll::Pending => Poll::Pending,

@@ -82,8 +82,9 @@ impl Builder {
     ///   are submitted, woken and awaited, except for two: that of a limited queue's semaphore,
     ///   which is locked for a few instructions, and of the registry that holds a job whose
     ///   task has moved from a lane thread to an I/O thread. It takes such locks when a lane
-    ///   is built or has shut down, and when the process's default handle is set. Tokio and rayon
-    ///   have such locks too.
+    ///   is built or has shut down, when the process's default handle is set, and, where a lane is
+    ///   watched, at the first and the last thing that a thread does which the watch sees. Tokio
+    ///   and rayon have such locks too.
     ///
     /// # Examples
     ///

@@ -16,7 +16,7 @@ use tokio::task::coop;
 use super::budget::Budget;
 use super::shared::{Limits, Message, Piece, Shared};
 use crate::admission::DropOnLane;
-use crate::error::{CloseReason, JoinError};
+use crate::error::JoinError;
 use crate::lane::Level;
 use crate::panics;
 use crate::task::Task;
@@ -30,10 +30,10 @@ use crate::task::Task;
 /// [`Handle::spawn`](crate::Handle::spawn).) The I/O runtime has to be driven, as for
 /// [`Handle::spawn_io`](crate::Handle::spawn_io).
 ///
-/// Dropping it cancels what is queued, drops the source on its own lane and gives the
-/// permits of the queue back. An item that runs at that moment runs to the end of its
-/// stages, or to its next output. Inputs and states are dropped on the CPU lane, outputs
-/// where the stream is dropped.
+/// Dropping it cancels what is queued and drops the source on its own lane. An item that
+/// runs at that moment runs to the end of its stages, or to its next output. Inputs and
+/// states are dropped on the CPU lane, outputs where the stream is dropped. A worker that is
+/// queued at that moment ends when its turn comes; the stages are dropped with the last one.
 ///
 /// # Errors
 ///
@@ -46,6 +46,11 @@ use crate::task::Task;
 /// - [`JoinError::is_io_runtime_gone`]: the I/O runtime was shut down.
 ///
 /// A stream that ends without an error is complete.
+///
+/// # Size
+///
+/// `size_hint` is `(0, None)`, whatever the source says: a stage may make any number of
+/// outputs of an item, and an error may end the stream before the source ends.
 ///
 /// # Cancel safety
 ///
@@ -263,24 +268,17 @@ impl<O> Stream for Buffered<O> {
             }
             // Unconstrained: this stream counts the items that it returns.
             let receive = poll_fn(|cx| this.messages.poll_recv(cx));
-            match pin!(coop::unconstrained(receive)).poll(cx) {
-                Poll::Ready(Some(message)) => {
-                    this.receive(message);
-                    // It may hold no output at all, and the next one is there.
-                    this.budget.spend(unit, cx);
-                }
-                none => match this.lost.take() {
-                    Some(error) => this.failure = Some(error),
-                    // Pump and workers tell their end, so this is not reached.
-                    None if none.is_ready() => {
-                        this.failure = Some(CloseReason::ShutDown.into());
-                    }
-                    None => {
-                        this.give_back();
-                        this.budget = Budget::default();
-                        return Poll::Pending;
-                    }
-                },
+            // It never ends: this end of the stream holds a sender, too.
+            if let Poll::Ready(Some(message)) = pin!(coop::unconstrained(receive)).poll(cx) {
+                this.receive(message);
+                // It may hold no output at all, and the next one is there.
+                this.budget.spend(unit, cx);
+            } else if let Some(error) = this.lost.take() {
+                this.failure = Some(error);
+            } else {
+                this.give_back();
+                this.budget = Budget::default();
+                return Poll::Pending;
             }
         }
     }

@@ -12,9 +12,11 @@
 //!
 //! - **Pump** (`pump.rs`). It reads the source while the window (`window.rs`) has room,
 //!   cuts what it has read into chunks, and spawns workers: at most as many as the lane
-//!   has threads.
+//!   has threads. The jobs of a stream need no permit of a limited queue, since the window
+//!   bounds what they hold. A job that reads the stream may hold the last permit.
 //! - **Workers** (`worker.rs`). Each takes chunks until its batch is over, sends all outputs
-//!   in one message, and ends when no chunk is left. Their number follows the
+//!   in one message, and ends when no chunk is left. If an input takes long, the process's
+//!   ticker sends the outputs before it (`batch.rs`). The number of workers follows the
 //!   protocol of `pool/drain_tasks.rs`: no chunk is left without a worker.
 //! - **Consumer** (`buffered.rs`). It puts the pieces in order by the index of their first
 //!   input, and gives room back to the window as it hands outputs out.
@@ -27,6 +29,7 @@
 //! a worker drops a guard that tells the consumer. So a stream that is short ends with an
 //! error.
 
+mod batch;
 mod budget;
 mod buffered;
 mod on_cpu;
@@ -36,7 +39,6 @@ mod shared;
 mod stage;
 mod start;
 mod try_buffered;
-mod turns;
 pub(crate) mod window;
 mod worker;
 
@@ -93,10 +95,11 @@ pub trait CpuStreamExt: Stream + Sized {
     /// the returned [`OnCpu`].
     ///
     /// The stream itself is polled, and dropped, by a task of the I/O lane, so it must not
-    /// block or compute (see [`OnCpu::source_on_cpu`]). The priority of the handle, its
-    /// queue limit and the current span are those of all stages. A worker is one job of the
-    /// lane: the queue's limit and the counters of [`Metrics`](crate::Metrics) count it
-    /// once, whatever it runs. It keeps its permit while there are inputs.
+    /// block or compute (see [`OnCpu::source_on_cpu`]). The priority of the handle and the
+    /// current span are those of all stages. A worker is one job of the lane: the counters
+    /// of [`Metrics`](crate::Metrics) count it once, whatever it runs. There are at most as
+    /// many workers as the lane has threads, and as many inputs as the window allows. They
+    /// need no permit of a [limited queue](crate::Builder::queue_limit).
     ///
     /// # Errors
     ///
@@ -136,10 +139,9 @@ pub trait CpuIteratorExt: Iterator + Sized {
     /// the returned [`OnCpu`].
     ///
     /// A job of the CPU lane calls the iterator: one at a time. So let the iterator give
-    /// keys or blocks, and compute in a stage, which runs on all threads. If the lane has a
-    /// queue with a limit, that job ends when the window is full: it holds no permit while
-    /// it waits. An iterator that blocks belongs in `spawn_blocking`, with a channel as the
-    /// source.
+    /// keys or blocks, and compute in a stage, which runs on all threads. The job needs no
+    /// permit of a limited queue. An iterator that blocks belongs in `spawn_blocking`, with
+    /// a channel as the source.
     ///
     /// # Errors
     ///

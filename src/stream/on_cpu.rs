@@ -281,9 +281,8 @@ impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
     /// Polls the source on the CPU lane, too. (An iterator is called there anyway.)
     ///
     /// For a stream that computes: a decoder over an `AsyncRead`, say. It is one job of the
-    /// lane at a time, and none while it waits if a queue of the lane has a limit: it holds no
-    /// permit then. What it reads should come from the I/O lane, by
-    /// [`stream_from_io`](crate::Handle::stream_from_io) or an adapter.
+    /// lane, without a permit of a limited queue. What it reads should come from the I/O
+    /// lane, by [`stream_from_io`](crate::Handle::stream_from_io) or an adapter.
     ///
     /// # Examples
     ///
@@ -313,9 +312,16 @@ impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
     /// here, and at most for its slice of 5 to 10 ms.
     ///
     /// A longer time costs fewer wake-ups; a shorter one lets the first outputs come
-    /// earlier. A worker that finds no further input hands over what it has, so nothing
-    /// waits for a batch to fill. An item that takes longer than this is a batch of its
-    /// own; with zero, each item is.
+    /// earlier. With zero, each item is a batch of its own. A worker that finds no further
+    /// input hands over what it has, so nothing waits for a batch to fill. It also does so
+    /// before the batch would take longer than this with one more item, as far as it can tell
+    /// from the items before.
+    ///
+    /// **No output waits for a slow item behind it.** If an item takes longer after all, the
+    /// outputs before it are handed over while it runs, 5 to 10 ms after the batch began.
+    /// There is one exception: of items that take less than a microsecond, up to 16 run in one
+    /// go, and a slow one among these holds back those before it. (With `buffered`, its own
+    /// output comes before those behind it, as ever.)
     ///
     /// # Examples
     ///

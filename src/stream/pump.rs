@@ -8,16 +8,14 @@ use std::future::Future;
 use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use pin_project_lite::pin_project;
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Shared, Size};
 use super::worker::Worker;
-use crate::admission::Admit;
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
 use crate::panics;
@@ -58,7 +56,6 @@ impl SourceLane {
 pub(super) struct Feed<I, O> {
     pub(super) level: Level,
     pub(super) shared: Arc<Shared<I, O>>,
-    pub(super) messages: UnboundedSender<Message<O>>,
     pub(super) input_size: Option<Size<I>>,
     pub(super) lane: SourceLane,
     /// Ready when the CPU lane closes.
@@ -75,12 +72,12 @@ pub(super) struct State<I> {
     read_bytes: usize,
     /// Read last, and to be weighed: it may have to wait for room.
     waiting: Option<(I, usize)>,
-    /// Workers that are counted, and wait for a permit of the queue.
+    /// Workers that are counted, and not yet spawned.
     unspawned: usize,
-    admit: Option<Admit>,
+    /// The end of the CPU lane wakes the pump.
+    is_registered: bool,
     /// How many inputs are read from one look at the clock to the next.
     inputs_per_look: usize,
-    source_ended: bool,
     /// The consumer gets all that it waits for, or an error, without the pump.
     finished: bool,
 }
@@ -93,9 +90,8 @@ impl<I> State<I> {
             read_bytes: 0,
             waiting: None,
             unspawned: 0,
-            admit: None,
+            is_registered: false,
             inputs_per_look: 1,
-            source_ended: false,
             finished: false,
         }
     }
@@ -118,8 +114,7 @@ impl<I, O> Drop for Feed<I, O> {
                 // A lane that is open drops a job only if its threads do not start.
                 SourceLane::Cpu => CloseReason::NoThreads,
             });
-            // An error means that the consumer is gone.
-            let _ = self.messages.send(Message::Lost(reason.into()));
+            self.shared.send(Message::Lost(reason.into()));
         }
     }
 }
@@ -185,9 +180,6 @@ where
                 // A chunk gets no more inputs than this look finds right.
                 let rest_of_chunk = chunk_size.saturating_sub(state.read.len()).max(1);
                 room = room_now.min(state.inputs_per_look).min(rest_of_chunk);
-                if state.read.is_empty() {
-                    state.read.reserve(room_now.min(chunk_size));
-                }
             }
             match source.as_mut().poll_next(cx) {
                 Poll::Pending => return Read::Waits,
@@ -209,26 +201,9 @@ where
         }
     }
 
-    fn poll_spawn(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), JoinError>> {
-        while self.state.unspawned > 0 {
-            let level = &self.level;
-            let admit = self
-                .state
-                .admit
-                .get_or_insert_with(|| Admit::new(level.clone()));
-            let permit = ready!(Pin::new(admit).poll(cx));
-            self.state.admit = None;
-            Worker::new(level, &self.shared, &self.messages).spawn(permit?);
-            self.state.unspawned -= 1;
-        }
-        Poll::Ready(Ok(()))
-    }
-
-    fn send(&mut self, last: Message<O>) {
-        self.state.source_ended = true;
-        if let Err(unsent) = self.messages.send(last) {
-            unsent.0.discard();
-        }
+    fn end(&mut self, last: Message<O>) {
+        self.state.finished = true;
+        self.shared.send(last);
     }
 }
 
@@ -265,37 +240,38 @@ where
             feed.state.finished = true;
             return Poll::Ready(());
         }
-        if feed.closing.as_mut().poll(cx).is_ready() {
-            // The drop of the feed tells the consumer.
-            return Poll::Ready(());
+        // A pump of the CPU lane is a job, which ends with its lane. One of the I/O lane
+        // registers once, as a task keeps its waker: that takes a lock, for which all pumps
+        // of the lane wait.
+        if feed.lane == SourceLane::Io {
+            if !mem::replace(&mut feed.state.is_registered, true) {
+                let _ = feed.closing.as_mut().poll(cx);
+            }
+            if feed.level.lane().is_closed() {
+                // The drop of the feed tells the consumer.
+                return Poll::Ready(());
+            }
         }
+        let read = panics::catch(|| feed.read(this.source.as_mut(), cx));
+        give(&feed.shared, &mut feed.state);
+        for _ in 0..mem::take(&mut feed.state.unspawned) {
+            Worker::spawn(&feed.level, &feed.shared);
+        }
+        let total = feed.state.next;
         let mut again = false;
-        if !feed.state.source_ended {
-            let read = panics::catch(|| feed.read(this.source.as_mut(), cx));
-            give(&feed.shared, &mut feed.state);
-            let total = feed.state.next;
-            match read {
-                Ok(Read::Waits) => {}
-                Ok(Read::TurnIsOver) => again = true,
-                Ok(Read::SourceEnded) => feed.send(Message::End(total)),
-                Err(_) if feed.level.lane().is_closed() => {}
-                Err(payload) => {
-                    let failed = Piece::failed(total, JoinError::of_unwinding(payload));
-                    feed.send(Message::Pieces(vec![failed]));
-                }
-            }
-        }
-        match feed.poll_spawn(cx) {
-            Poll::Ready(Ok(())) if feed.state.source_ended => {
-                feed.state.finished = true;
+        match read {
+            Ok(Read::Waits) => {}
+            Ok(Read::TurnIsOver) => again = true,
+            Ok(Read::SourceEnded) => {
+                feed.end(Message::End(total));
                 return Poll::Ready(());
             }
-            Poll::Ready(Err(error)) => {
-                feed.send(Message::Lost(error));
-                feed.state.finished = true;
+            Err(_) if feed.level.lane().is_closed() => {}
+            Err(payload) => {
+                let failed = Piece::failed(total, JoinError::of_unwinding(payload));
+                feed.end(Message::Pieces(vec![failed]));
                 return Poll::Ready(());
             }
-            _ => {}
         }
         if !feed.shared.stop.wants(feed.state.next) {
             // A stage has failed since, and may have woken this task before it had

@@ -1,13 +1,14 @@
 //! The loop in which a worker runs the inputs of a chunk.
 
+use std::iter::Take;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec;
 
+use super::shared::Piece;
 use super::stage::{Flow, Stage};
 use crate::admission::DropOnLane;
 use crate::lane::Level;
-use crate::task::slice::is_slice_over;
 
 /// From which input on nothing is wanted any more.
 pub(super) struct Stop {
@@ -41,18 +42,6 @@ impl Stop {
     }
 }
 
-/// What has been run of a chunk. It is valid after a panic, too.
-pub(super) struct Ran<'a, O> {
-    pub(super) inputs: usize,
-    pub(super) outputs: &'a mut Vec<O>,
-    /// How many outputs there were before.
-    pub(super) before: usize,
-    /// Each input has made one output.
-    pub(super) is_one_for_one: bool,
-    /// The last output is an error.
-    pub(super) is_error: bool,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Whole,
@@ -62,18 +51,13 @@ pub(super) enum End {
     Panicked,
 }
 
+pub(super) type Inputs<'a, I> = Take<&'a mut vec::IntoIter<I>>;
+
 /// The stages with the state of one worker. The trait hides their types.
 pub(super) trait Run<I, O>: Send {
-    /// Runs inputs, the first of which has the index `first`, in a slice that began at the
-    /// tick `slice`.
-    fn run(
-        &mut self,
-        inputs: &mut vec::IntoIter<I>,
-        first: u64,
-        stop: &Stop,
-        slice: u32,
-        ran: &mut Ran<'_, O>,
-    ) -> End;
+    /// Runs inputs, and adds them and their outputs to `made`, which is valid after a panic,
+    /// too.
+    fn run(&mut self, inputs: &mut Inputs<'_, I>, stop: &Stop, made: &mut Piece<O>) -> End;
 }
 
 pub(super) struct Runner<G: Send + 'static, T: Send + 'static, E> {
@@ -100,38 +84,28 @@ where
     G: Stage<I>,
     E: Fn(&G::Output) -> bool + Send,
 {
-    fn run(
-        &mut self,
-        inputs: &mut vec::IntoIter<I>,
-        first: u64,
-        stop: &Stop,
-        slice: u32,
-        ran: &mut Ran<'_, G::Output>,
-    ) -> End {
-        while let Some(input) = inputs.next() {
-            let index = first + ran.inputs as u64;
+    fn run(&mut self, inputs: &mut Inputs<'_, I>, stop: &Stop, made: &mut Piece<G::Output>) -> End {
+        for input in inputs {
+            let index = made.end();
             if !stop.wants(index) {
                 return End::Stopped;
             }
-            ran.inputs += 1;
+            made.inputs += 1;
             let flow = self.stages.run(&mut self.state, input, &mut |output| {
                 if !stop.wants(index) {
                     return Flow::Break(());
                 }
-                ran.is_error = (self.is_error)(&output);
-                ran.outputs.push(output);
-                if ran.is_error {
+                made.is_last = (self.is_error)(&output);
+                made.outputs.push(output);
+                if made.is_last {
                     Flow::Break(())
                 } else {
                     Flow::Continue(())
                 }
             });
-            ran.is_one_for_one &= ran.outputs.len() - ran.before == ran.inputs;
+            made.is_one_for_one &= made.outputs.len() == made.inputs;
             if flow.is_break() {
                 return End::Stopped;
-            }
-            if is_slice_over(slice) && inputs.len() > 0 {
-                return End::SliceOver;
             }
         }
         End::Whole

@@ -2,19 +2,20 @@
 
 use std::iter;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::vec;
 
 use crossbeam_queue::SegQueue;
+use tokio::sync::mpsc::UnboundedSender;
 
+use super::batch::Batch;
 use super::runner::{Run, Stop};
 use super::window::Window;
 use crate::error::JoinError;
 use crate::panics;
 use crate::pool::drain_tasks::DrainTasks;
-use crate::task::Task;
 
 /// Makes the state of a worker.
 pub(super) type Make<I, O> = Box<dyn Fn() -> Box<dyn Run<I, O>> + Send + Sync>;
@@ -54,8 +55,13 @@ pub(super) struct Piece<O> {
     pub(super) failure: Option<JoinError>,
 }
 
+/// A piece reserves memory for so many bytes of outputs at most: stages may make fewer outputs
+/// than there are inputs.
+const RESERVED: usize = 1 << 16;
+
 impl<O> Piece<O> {
     pub(super) fn new(first: u64, room: usize) -> Self {
+        let room = room.min(RESERVED / size_of::<O>().max(1));
         Self {
             first,
             inputs: 0,
@@ -72,6 +78,16 @@ impl<O> Piece<O> {
             failure: Some(failure),
             ..Self::new(first, 0)
         }
+    }
+
+    /// Adds the outputs of the next inputs, and leaves an empty piece.
+    pub(super) fn join(&mut self, next: &mut Self) {
+        self.is_one_for_one &= next.is_one_for_one;
+        self.inputs += mem::take(&mut next.inputs);
+        self.outputs.append(&mut next.outputs);
+        self.bytes = self.bytes.saturating_add(mem::take(&mut next.bytes));
+        self.is_last = next.is_last;
+        self.failure = next.failure.take();
     }
 
     pub(super) fn end(&self) -> u64 {
@@ -109,6 +125,10 @@ impl<O> Message<O> {
 /// With many workers a batch takes no longer than this, unless the user has set it so.
 const LONGEST_BATCH: Duration = Duration::from_millis(4);
 
+/// In nanoseconds: see [`Shared::inputs_at_once`].
+const TIME_AT_ONCE: u64 = 1_000;
+const MOST_AT_ONCE: u64 = 16;
+
 pub(super) struct Shared<I, O> {
     /// Inputs in the order of the source.
     chunks: SegQueue<Chunk<I>>,
@@ -124,14 +144,14 @@ pub(super) struct Shared<I, O> {
     pub(super) most_in_batch: usize,
     make: Make<I, O>,
     pub(super) output_size: Option<Size<O>>,
-    /// `None` once the consumer is gone.
-    kept: Mutex<Option<Kept<I, O>>>,
+    idle_seats: SegQueue<Seat<I, O>>,
+    messages: UnboundedSender<Message<O>>,
 }
 
-struct Kept<I, O> {
-    /// Dropping a task cancels its job.
-    jobs: Vec<Task<()>>,
-    idle_runners: Vec<Box<dyn Run<I, O>>>,
+/// What a worker needs for a batch, and leaves to the next one.
+pub(super) struct Seat<I, O> {
+    pub(super) runner: Box<dyn Run<I, O>>,
+    pub(super) batch: Arc<Batch<O>>,
 }
 
 /// The limits of a stream, as its pump and its workers see them.
@@ -144,7 +164,12 @@ pub(super) struct Limits {
 }
 
 impl<I, O> Shared<I, O> {
-    pub(super) fn new(limits: &Limits, make: Make<I, O>, output_size: Option<Size<O>>) -> Self {
+    pub(super) fn new(
+        limits: &Limits,
+        make: Make<I, O>,
+        output_size: Option<Size<O>>,
+        messages: UnboundedSender<Message<O>>,
+    ) -> Self {
         let workers = limits.workers.min(limits.items);
         Self {
             chunks: SegQueue::new(),
@@ -159,10 +184,8 @@ impl<I, O> Shared<I, O> {
             most_in_batch: (limits.items / (2 * workers)).max(1),
             make,
             output_size,
-            kept: Mutex::new(Some(Kept {
-                jobs: Vec::new(),
-                idle_runners: Vec::with_capacity(workers),
-            })),
+            idle_seats: SegQueue::new(),
+            messages,
         }
     }
 
@@ -210,6 +233,20 @@ impl<I, O> Shared<I, O> {
         all.min(LONGEST_BATCH).max(self.batch)
     }
 
+    /// How long an input takes, as measured lately.
+    pub(super) fn cost(&self) -> Duration {
+        Duration::from_nanos(self.cost.load(Relaxed))
+    }
+
+    /// The outputs of so many inputs go into a batch together: a lock for each input would
+    /// cost more than a tiny one does.
+    pub(super) fn inputs_at_once(&self) -> usize {
+        match self.cost.load(Relaxed) {
+            0 => 1,
+            cost => (TIME_AT_ONCE / cost).clamp(1, MOST_AT_ONCE) as usize,
+        }
+    }
+
     /// How many inputs a chunk has: a quarter of a batch, so that the workers share out
     /// what there is.
     pub(super) fn chunk_size(&self) -> usize {
@@ -237,40 +274,41 @@ impl<I, O> Shared<I, O> {
         self.cost.store(cost, Relaxed);
     }
 
-    /// `None` if the consumer is gone.
-    pub(super) fn runner(&self) -> Option<Box<dyn Run<I, O>>> {
-        let idle = self.kept().as_mut()?.idle_runners.pop();
-        Some(idle.unwrap_or_else(|| (self.make)()))
+    pub(super) fn seat(&self) -> Seat<I, O>
+    where
+        O: Send + 'static,
+    {
+        self.idle_seats.pop().unwrap_or_else(|| Seat {
+            runner: (self.make)(),
+            batch: Batch::new(&self.messages),
+        })
     }
 
-    pub(super) fn keep_runner(&self, runner: Box<dyn Run<I, O>>) {
-        if let Some(kept) = &mut *self.kept() {
-            return kept.idle_runners.push(runner);
+    pub(super) fn keep_seat(&self, seat: Seat<I, O>) {
+        self.idle_seats.push(seat);
+        // Pairs with the fence in `cancel`: one of the two finds the seat.
+        fence(SeqCst);
+        if !self.stop.wants(0) {
+            self.drop_seats();
         }
-        // Otherwise the consumer is gone.
-        drop(runner);
     }
 
-    pub(super) fn spawned(&self, job: Task<()>) {
-        let mut ended = Vec::new();
-        if let Some(kept) = &mut *self.kept() {
-            let jobs = mem::take(&mut kept.jobs);
-            (ended, kept.jobs) = jobs.into_iter().partition(Task::is_finished);
-            kept.jobs.push(job);
+    fn drop_seats(&self) {
+        while self.idle_seats.pop().is_some() {}
+    }
+
+    /// Sends to the consumer. If it is gone, the caller's thread drops the message.
+    pub(super) fn send(&self, message: Message<O>) {
+        if let Err(unsent) = self.messages.send(message) {
+            panics::run_hook("the report of a panic", || unsent.0.discard());
         }
-        // Otherwise the consumer went while the job was spawned: cancel it.
-        drop(ended);
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Option<Kept<I, O>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The consumer is gone. Returns the inputs that no worker takes any more.
     pub(super) fn cancel(&self) -> Vec<Chunk<I>> {
         self.stop.all();
-        let kept = self.kept().take();
-        drop(kept);
+        fence(SeqCst);
+        self.drop_seats();
         iter::from_fn(|| self.pop()).collect()
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_core::Stream;
 use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::coop;
 
 use super::buffered::{Buffered, Ends};
 use super::on_cpu::OnCpu;
@@ -13,7 +14,6 @@ use super::runner::{Run, Runner};
 use super::shared::{Limits, Shared};
 use super::stage::Stage;
 use super::try_buffered::TryBuffered;
-use super::turns::in_turns;
 use crate::admission::{self, DropOnLane};
 use crate::bridge::spawn_io::{Tailless, spawn_io};
 use crate::error::JoinError;
@@ -121,27 +121,21 @@ where
         let of_states = level.clone();
         let make =
             move || Box::new(Runner::new(&of_states, &stages, is_error)) as Box<dyn Run<_, _>>;
-        let shared = Arc::new(Shared::new(&limits, Box::new(make), output_size));
         let (messages, receiver) = unbounded_channel();
-        let lost = messages.clone();
+        let shared = Shared::new(&limits, Box::new(make), output_size, messages);
+        let shared = Arc::new(shared);
         let feed = Feed {
             level: level.clone(),
             shared: shared.clone(),
-            messages,
             input_size,
             lane: self.source_lane,
-            closing: Box::pin(level.lane().closing()),
+            closing: Box::pin(coop::unconstrained(level.lane().closing())),
             state: State::new(),
         };
         let pump = Pump::new(self.source, feed);
         let pump = match self.source_lane {
             SourceLane::Io => spawn_io(&level, Tailless { future: pump }),
-            // It would keep a permit, its own or that of the job that starts the stream.
-            SourceLane::Cpu if level.lane().has_limits() => {
-                let future = in_turns(level.clone(), pump, lost);
-                spawn_io(&level, Tailless { future })
-            }
-            SourceLane::Cpu => admission::submit(&level, FutureWork::new(pump)),
+            SourceLane::Cpu => admission::submit_freely(&level, FutureWork::new(pump)),
         };
         let ends = Ends {
             level,
@@ -193,7 +187,7 @@ where
     /// ```
     #[track_caller]
     pub fn try_buffered(self, window: NonZeroUsize) -> TryBuffered<T, E> {
-        TryBuffered::new(self.start(window, true, Result::is_err))
+        TryBuffered(self.start(window, true, Result::is_err))
     }
 
     /// Starts a stream whose last stage can fail. Its outputs come as they are finished,
@@ -221,6 +215,6 @@ where
     /// ```
     #[track_caller]
     pub fn try_buffer_unordered(self, window: NonZeroUsize) -> TryBuffered<T, E> {
-        TryBuffered::new(self.start(window, false, Result::is_err))
+        TryBuffered(self.start(window, false, Result::is_err))
     }
 }

@@ -34,13 +34,7 @@ use crate::error::JoinError;
 /// # }
 /// ```
 #[must_use = "dropping the stream cancels it: read its items"]
-pub struct TryBuffered<T, E>(Buffered<Result<T, E>>);
-
-impl<T, E> TryBuffered<T, E> {
-    pub(super) fn new(results: Buffered<Result<T, E>>) -> Self {
-        Self(results)
-    }
-}
+pub struct TryBuffered<T, E>(pub(super) Buffered<Result<T, E>>);
 
 impl<T, E: From<JoinError>> Stream for TryBuffered<T, E> {
     type Item = Result<T, E>;

@@ -3,12 +3,16 @@
 //! Tokio starts a budget for each poll of its own tasks and of a `block_on`, and has no
 //! public function for it. But a [`RestoreOnPending`] restores the budget of its thread to
 //! what it was before [`poll_proceed`](coop::poll_proceed), whenever it is dropped. So a
-//! worker takes one inside a `block_on`, once, and keeps it. To start a budget, it drops
+//! worker takes one inside a `block_on`, once, and keeps it. To refill the budget, it drops
 //! that one and takes the next, at the cost of one of the 128 units.
 //!
 //! A poll inside a `block_on` of its own would do the same, but it locks a mutex of the
-//! runtime, and no `block_on` works inside it. The `unconstrained` around a poll takes the budget
-//! away after it: rayon's own work on the thread has none.
+//! runtime, and no `block_on` works inside it.
+//!
+//! A worker refills the budget after each poll, so that the next poll and the destructors
+//! in between find it full. Rayon's own work has none: the worker [lifts](without) it around
+//! that work, and around all that it does while it serves the lane, which ends the last
+//! budget.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -40,29 +44,32 @@ fn take_full() {
     }
 }
 
-/// Polls the future with a budget. True if it is pending and has used that up.
+/// Calls `f` without a budget, and leaves the budget as it was before. The result is ready: a
+/// `Poll` is what Tokio returns it in, and it may be too large to move once more.
+pub(crate) fn without<R>(f: impl FnOnce() -> R) -> Poll<R> {
+    let mut f = Some(f);
+    let call = poll_fn(|_| match f.take() {
+        Some(f) => Poll::Ready(f()),
+        None => Poll::Pending,
+    });
+    pin!(coop::unconstrained(call)).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+/// Gives this thread a full budget, if it is [enabled](enable).
+pub(crate) fn refill() {
+    if let Some(full) = FULL.take() {
+        drop(ManuallyDrop::into_inner(full));
+        take_full();
+    }
+}
+
+/// Polls the future. True if it is pending and has used up its budget.
 pub(super) fn poll<F: Future>(
     future: Pin<&mut F>,
     cx: &mut Context<'_>,
 ) -> (Poll<F::Output>, bool) {
-    let Some(full) = FULL.take() else {
-        return poll_here(future, cx);
-    };
-    let mut all = Some((full, future));
-    let poll = poll_fn(|cx| {
-        let (full, future) = all.take().expect("it is ready at the first poll");
-        drop(ManuallyDrop::into_inner(full));
-        take_full();
-        Poll::Ready(poll_here(future, cx))
-    });
-    match pin!(coop::unconstrained(poll)).poll(cx) {
-        Poll::Ready(polled) => polled,
-        Poll::Pending => unreachable!("it is ready at the first poll"),
-    }
-}
-
-fn poll_here<F: Future>(future: Pin<&mut F>, cx: &mut Context<'_>) -> (Poll<F::Output>, bool) {
     let polled = future.poll(cx);
     let is_used_up = polled.is_pending() && !coop::has_budget_remaining();
+    refill();
     (polled, is_used_up)
 }

@@ -1,11 +1,11 @@
-//! Keeps Tokio's paused clock from advancing while a closure runs on the lane.
+//! Keeps Tokio's paused clock from advancing while a job is queued or runs on the lane.
 //!
 //! After `tokio::time::pause`, an idle runtime advances its clock to the next timer.
 //! The runtime does not see a job that runs elsewhere, so a timeout around the job's
 //! task would fire at once. But the runtime sees `spawn_blocking`: it does not advance
 //! the clock while such a closure runs. So one closure of that kind waits from the
-//! submission of a job until its awaiter has been woken. It waits on the blocking pool
-//! of the runtime whose clock may be paused.
+//! submission of a job, or its wake-up, until its awaiter has been woken, or the job waits.
+//! It waits on the blocking pool of the runtime whose clock may be paused.
 
 use std::sync::mpsc::{self, Sender};
 

@@ -3,6 +3,8 @@
 //! They are in a box of their own: most jobs of most programs have none of them, and a
 //! queued job should be small.
 
+#[cfg(feature = "test-util")]
+use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -29,6 +31,8 @@ struct Inner {
     permit: Mutex<Option<QueuePermit>>,
     #[cfg(feature = "test-util")]
     clock: Mutex<Option<ClockHold>>,
+    #[cfg(feature = "test-util")]
+    clock_of: Option<tokio::runtime::Handle>,
 }
 
 impl Extras {
@@ -41,8 +45,7 @@ impl Extras {
                 origin,
                 deadline,
                 permit: Mutex::new(permit),
-                #[cfg(feature = "test-util")]
-                clock: Mutex::default(),
+                ..Inner::default()
             })
         }))
     }
@@ -75,10 +78,17 @@ impl Extras {
     }
 
     #[cfg(feature = "test-util")]
-    pub(crate) fn hold_clock(&mut self, io: &tokio::runtime::Handle) {
-        if let Some(hold) = ClockHold::new(io) {
-            self.0.get_or_insert_default().clock = Mutex::new(Some(hold));
-        }
+    pub(crate) fn hold_clock_of(&mut self, io: &tokio::runtime::Handle) {
+        self.0.get_or_insert_default().clock_of = Some(io.clone());
+        self.hold_clock();
+    }
+
+    /// Call whenever the job is queued.
+    #[cfg(feature = "test-util")]
+    pub(crate) fn hold_clock(&self) {
+        let io = self.0.as_ref().and_then(|inner| inner.clock_of.as_ref());
+        let hold = io.and_then(ClockHold::new);
+        self.lock(|inner| &inner.clock, |clock| mem::replace(clock, hold));
     }
 
     #[cfg(feature = "test-util")]

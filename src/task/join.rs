@@ -49,7 +49,13 @@ use crate::trace::warn_of_lost_jobs;
 /// handles. Await the tasks in a loop instead, or wrap the `join_all` in
 /// `tokio::task::coop::unconstrained`.
 ///
-/// A panic in a job affects its own task only. Dropping a task does not wait: a closure
+/// A panic in a job affects its own task only. As with Tokio's tasks, the work of a job that
+/// panics is dropped while the panic unwinds. A destructor that panics then, too, is logged.
+/// So is one that panics while the work of a cancelled job is dropped: the task of that job
+/// ends as [cancelled](JoinError::is_cancelled), where Tokio's would end as a panic, since
+/// an awaiter does not wait for the drop.
+///
+/// Dropping a task does not wait: a closure
 /// that still runs sees the cancellation by
 /// [`JobContext::checkpoint`](crate::JobContext::checkpoint). To wait for its end, call
 /// [`cancel`](Self::cancel) and then await the task.
@@ -155,6 +161,14 @@ impl<T> Task<T> {
             Inner::Job(job) => job.detach(),
             Inner::Refused(cause) if !cause.is_requested() => warn_of_lost_jobs(1),
             _ => {}
+        }
+    }
+
+    /// As [`detach`](Self::detach), for a job of the crate itself. The log has no warning
+    /// if a shutdown drops it: the user has detached nothing.
+    pub(crate) fn detach_own(mut self) {
+        if let Inner::Job(job) = self.take_job() {
+            job.drop_join_handle();
         }
     }
 

@@ -67,8 +67,10 @@ pub(crate) trait Join<T>: Cancel {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
     /// The task was dropped: no awaiter will take the output.
     fn drop_join_handle(&self);
-    /// The task was detached: no awaiter will take the output, but the job still runs.
-    fn detach(&self);
+    /// The task was detached: the same, and a job of the lane logs its loss.
+    fn detach(&self) {
+        self.drop_join_handle();
+    }
     /// Whether the current thread is a worker of the lane on which the job runs. Always
     /// false for work that runs elsewhere (`spawn_io`).
     fn is_own_worker(&self) -> bool {
@@ -226,6 +228,8 @@ where
     fn wake_by_ref(job: &Arc<Self>) {
         if job.state().wake() {
             job.scheduler.count(Event::Woken);
+            #[cfg(feature = "test-util")]
+            job.extras.hold_clock();
             job.time_queued(job.scheduler.woken());
             job.scheduler.enqueue(job.clone());
         }

@@ -21,6 +21,8 @@ use std::task::{Context, Poll};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use crossbeam_queue::SegQueue;
+
 use crate::guard::on_drop;
 use crate::os::starter;
 
@@ -126,6 +128,20 @@ pub(crate) fn is_slice_over(began: u32) -> bool {
     clock.wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
 }
 
+/// The same, for the ticker itself: this asks for no ticks.
+pub(crate) fn has_passed(began: u32) -> bool {
+    ticks().wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
+}
+
+/// What the ticker calls.
+static AT_TICKS: SegQueue<Box<dyn Fn() -> bool + Send>> = SegQueue::new();
+
+/// Has the ticker call it at each tick until it returns false. The caller asks for ticks, by
+/// [`is_slice_over`].
+pub(crate) fn at_each_tick(what: impl Fn() -> bool + Send + 'static) {
+    AT_TICKS.push(Box::new(what));
+}
+
 /// Sets the demand and returns the one before. `SeqCst`: a ticker that parks and a call
 /// that asks both change the word, and the later one must see the earlier one.
 fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Result<u32, u32> {
@@ -190,6 +206,11 @@ fn tick() {
         }
         thread::sleep(TICK);
         CLOCK.fetch_add(ONE_TICK, Relaxed);
+        for call in (0..AT_TICKS.len()).map_while(|_| AT_TICKS.pop()) {
+            if call() {
+                AT_TICKS.push(call);
+            }
+        }
     }
 }
 

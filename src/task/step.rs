@@ -7,10 +7,10 @@ use std::task::{Context, Poll, Waker};
 use super::completion::{Slot, wake};
 use super::state::{ToIdle, ToRunning};
 use super::work::{AsLink, Work};
-use super::{Cancel, Event, Job, RegistryKey, Run, Schedule, slice};
+use super::{Cancel, Event, JOB_DESTRUCTOR, Job, RegistryKey, Run, Schedule, slice};
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::Stamp;
-use crate::panics::{catch, drop_quietly, run_hook};
+use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
 impl<W: Work, S: Schedule> Job<W, S> {
@@ -55,7 +55,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
             let _step = slice::begin_step(self.was_in_cpu_context());
             let deadline = self.extras.deadline();
             let _entered = self.scheduler.enter_step(W::IS_CLOSURE, deadline);
-            catch(|| self.extras.in_scope(|| W::step(self, slot, &mut cx)))
+            let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
+            let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
+            catch(|| self.extras.in_scope(step))
         };
         if let Some(sample) = sample {
             self.scheduler.end_sample(&sample);
@@ -174,7 +176,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             self.discard();
             return None;
         }
-        // Held until the awaiter has been woken.
+        // Held until the awaiter has been woken, or the job waits.
         #[cfg(feature = "test-util")]
         let _clock = self.extras.take_clock();
         let own = W::waker(self);
@@ -192,6 +194,10 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 let paused = self.suspend();
                 if let ToIdle::Discard { .. } = paused {
                     self.discard();
+                }
+                #[cfg(feature = "test-util")]
+                if let ToIdle::Requeue = paused {
+                    self.extras.hold_clock();
                 }
                 Some(paused)
             }

@@ -1,12 +1,11 @@
 //! The work of a job, a closure or a future, and what each needs in addition.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_task::{WakerRef, waker_ref};
-use tokio::task::coop;
 
 use super::completion::Slot;
 use super::{Job, JobContext, Schedule, budget, slice};
@@ -63,17 +62,12 @@ where
     fn step<S: Schedule>(
         job: &Arc<Job<Self, S>>,
         slot: &mut Slot<T, Self>,
-        cx: &mut Context<'_>,
+        _: &mut Context<'_>,
     ) -> Poll<T> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
         // A closure cannot yield. If it has used up Tokio's budget of this poll and then
-        // blocks on a Tokio resource, it would never get it: hence `unconstrained`.
-        let mut closure = Some(closure);
-        let run = poll_fn(|_| {
-            let closure = closure.take().expect("it is ready at the first poll");
-            Poll::Ready(closure(&|| JobContext::new(job.clone())))
-        });
-        pin!(coop::unconstrained(run)).poll(cx)
+        // blocks on a Tokio resource, it would never get it.
+        budget::without(|| closure(&|| JobContext::new(job.clone())))
     }
 }
 

@@ -45,7 +45,7 @@ type Name<R> = dyn Fn(&R) -> Cow<'static, str> + Send + Sync;
 
 impl<R> WatchLayer<R> {
     /// `name` is called for each request. It returns one of a limited number of names: the
-    /// route, not the path.
+    /// route, not the path. A name longer than 256 bytes is cut, and ends in `…`.
     pub fn new(name: impl Fn(&R) -> Cow<'static, str> + Send + Sync + 'static) -> Self {
         Self {
             name: Arc::new(name),

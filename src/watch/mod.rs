@@ -27,6 +27,14 @@ mod layer;
 mod limiter;
 #[cfg(feature = "tracing-layer")]
 mod spans;
+#[cfg_attr(
+    not(all(
+        feature = "stall-stacks",
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    path = "no_stacks.rs"
+)]
 mod stacks;
 mod stall;
 mod thread;
@@ -125,8 +133,20 @@ impl Watch {
     /// runs, the watch does not look: send what takes long to another thread. A panic of the
     /// hook is logged.
     ///
-    /// With the feature `stall-stacks`, a thread of its own calls it for a stall that has a
-    /// [stack](Stall::stack), up to a second later. So two calls may overlap.
+    /// With the feature `stall-stacks`, it is called later for a stall that has a
+    /// [stack](Stall::stack): by up to a second, or by two on a full machine.
+    ///
+    /// # Shutdown
+    ///
+    /// The thread is one of the lane's. A [`shutdown`] resolves after the last call has
+    /// returned, and no call follows. [`shutdown_timeout`] resolves at its limit, and counts
+    /// the thread if it is in a call; [`shutdown_background`] and a drop wait for nothing. A
+    /// hook may call each of these. If it also waits for the end, which waits for the hook,
+    /// that panics.
+    ///
+    /// [`shutdown`]: crate::CpuRuntime::shutdown
+    /// [`shutdown_timeout`]: crate::CpuRuntime::shutdown_timeout
+    /// [`shutdown_background`]: crate::CpuRuntime::shutdown_background
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.on_stall = Some(Arc::new(hook));
         self

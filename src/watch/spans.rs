@@ -16,7 +16,8 @@ use crate::site::Site;
 ///
 /// So a poll that stalls inside of a span (`#[tracing::instrument]`, tower-http's
 /// `TraceLayer`) is named by that span, without [`watch`](crate::watch) around it. The name
-/// is that of the span with its place in the source; its fields are not read.
+/// is that of the span with its place in the source; its fields are not read. If that is longer
+/// than 256 bytes, it is cut, and ends in `…`.
 ///
 /// # Examples
 ///

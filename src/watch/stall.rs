@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::activity::Kind;
+use crate::site::printed;
 
 /// What a thread does that is stuck.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,8 +35,8 @@ const HAVE_ITS_NAME: &str = "To have its name: `WatchLayer` around the service, 
 
 /// A poll that keeps a thread from its other tasks for longer than the threshold.
 ///
-/// It is reported while it lasts. Its [`Display`](fmt::Display) is one line with all of it, and
-/// the stack below that, if there is one.
+/// It is reported while it lasts. Its [`Display`](fmt::Display) is one line with all of it
+/// (control characters in names are escaped), and the stack below that, if there is one.
 #[derive(Clone, Debug)]
 pub struct Stall {
     pub(super) culprit: Option<String>,
@@ -92,7 +93,8 @@ impl Stall {
     /// Returns the functions that the thread was in, innermost first, a line each.
     ///
     /// `None` without the feature `stall-stacks`, where the kernel forbids it, for a thread
-    /// that blocks, and for a stall that is not logged because there were too many.
+    /// that blocks, for a stall that is not logged because there were too many, and if the names
+    /// took longer than two seconds.
     pub fn stack(&self) -> Option<&str> {
         self.stack.as_deref()
     }
@@ -168,9 +170,9 @@ impl fmt::Display for Stall {
             .culprit
             .as_deref()
             .unwrap_or("code that is not watched");
-        write!(f, "{culprit}")?;
+        f.write_str(&printed(culprit))?;
         if let Some(span) = &self.span {
-            write!(f, ", in {span},")?;
+            write!(f, ", in {},", printed(span))?;
         }
         let what = match self.kind {
             _ if !self.is_certain && matches!(self.cause, Cause::Blocks(_)) => {
@@ -191,7 +193,7 @@ impl fmt::Display for Stall {
             " {} for {} ms now on thread {}: {what}. {}",
             self.cause,
             self.lasted.as_millis(),
-            self.thread,
+            printed(&self.thread),
             self.remedy()
         )?;
         if self.culprit.is_none() && self.is_certain {

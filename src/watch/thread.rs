@@ -187,7 +187,7 @@ impl Thread {
         let threshold = activity.and_then(|activity| Self::threshold(view, &activity, is_worker));
         let poll = activity.filter(|_| threshold.is_some());
         if self.files.is_none() && (is_worker || poll.is_some()) {
-            self.files = self.record.id.and_then(|id| ThreadFiles::open(id).ok());
+            self.files = self.record.id().and_then(|id| ThreadFiles::open(id).ok());
         }
         let found = self.detector.look(
             view.now,
@@ -210,14 +210,7 @@ impl Thread {
             Kind::HighClosure => Some(HIGH_CLOSURE.max(threshold)),
             // That is what closures are for, unless nothing waits for it any more. The look
             // that finds it late is its first, so the threshold counts from there.
-            Kind::CpuClosure => {
-                let is_late = |deadline| view.now >= deadline;
-                activity
-                    .job
-                    .deadline
-                    .is_some_and(is_late)
-                    .then_some(threshold)
-            }
+            Kind::CpuClosure => activity.job.is_late(view.now).then_some(threshold),
         }
     }
 
@@ -309,7 +302,7 @@ impl Thread {
         };
         Found {
             culprit: activity.map(|activity| activity.outer),
-            thread: self.record.id,
+            thread: self.record.id(),
             stall,
         }
     }

@@ -12,7 +12,7 @@ use crate::site::Site;
 /// Lets the watch of the I/O lane see the polls of `future`.
 ///
 /// If one takes longer than [`Watch::threshold`](crate::Watch::threshold), the report names
-/// the place of this call, or the name that [`Watched::named`] gives.
+/// the place of this call (file and line), or the name that [`Watched::named`] gives.
 ///
 /// A poll that calls `tokio::task::block_in_place` is reported as well, although it keeps no
 /// worker meanwhile: the watch does not see that. Use `spawn_blocking`, or leave out
@@ -57,7 +57,8 @@ impl<F> Watched<F> {
     }
 
     /// Sets the name in reports: a route, a job's kind. At most some thousands of names are
-    /// told apart in one process, so it holds no number of a request.
+    /// told apart in one process, so it holds no number of a request. One that is longer than
+    /// 256 bytes is cut, and ends in `…`.
     pub fn named(mut self, name: &str) -> Self {
         self.site = Site::named(name);
         self

@@ -5,12 +5,21 @@
 //! together only while a thread is seen in one and the same poll. And they are rare on a
 //! quiet lane, one whose threads have seldom woken for a second. The next poll that has a
 //! name wakes the watch.
+//!
+//! The functions of a stack are looked up on a thread of their own, which computes for
+//! milliseconds to a second: at the nice value of `Low`, so that it does not compete with the
+//! lane in trouble. It calls nothing of the user's. The watch collects what it has found, and
+//! does not wait for it for longer than [`NAMES`].
+//!
+//! The watch's thread counts as a thread of the lane. So a shutdown resolves when the last call
+//! of a hook has returned, and no call follows.
 
 use std::collections::HashMap;
 use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst, fence};
+use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,10 +33,11 @@ use super::stall::{Cause, Stall};
 use super::thread::{Found, Thread, View};
 use super::{OnStall, Watch};
 use crate::activity::{self, Watching};
-use crate::lane::Lane;
+use crate::lane::{Lane, thread as lane_thread};
 use crate::metrics::io_watch::IoWatch;
 use crate::os::starter;
 use crate::panics;
+use crate::priority::Priority;
 use crate::site::Site;
 use crate::trace::{self, Origin};
 
@@ -47,21 +57,25 @@ const QUIET_PACE: Duration = Duration::from_millis(100);
 /// From one look at the system calls of threads in code that is not watched to the next.
 const CALLS: Duration = Duration::from_millis(50);
 
+/// So long a stall waits for the names in its stack, and is then reported without: a full
+/// machine leaves `Low` little time.
+const NAMES: Duration = Duration::from_secs(2);
+
 /// Starts the watch of this lane's I/O runtime. The thread ends with the lane.
 pub(crate) fn start(lane: &Arc<Lane>, watch: Watch) -> io::Result<()> {
     let watcher = Watcher {
-        lane: Arc::downgrade(lane),
+        lane: lane.clone(),
         counts: lane.io_watch.clone(),
         io: lane.io.handle().clone(),
         threshold: watch.threshold,
         on_stall: watch.on_stall,
-        origin: Origin::capture_subscriber().map(Arc::new),
+        origin: Origin::capture_subscriber(),
         watching: Watching::begin(),
         version: usize::MAX,
         threads: HashMap::new(),
         limiter: Limiter::default(),
         stacks: Stacks::new(),
-        name: lane.settings.name.clone(),
+        unresolved: Vec::new(),
         probe: None,
         probes: 0,
         probed: None,
@@ -69,26 +83,31 @@ pub(crate) fn start(lane: &Arc<Lane>, watch: Watch) -> io::Result<()> {
         looked_at_calls: None,
         used: Instant::now(),
     };
-    starter::spawn(format!("{}-watch", lane.settings.name), || watcher.run())?;
+    let (own, name) = (lane.clone(), format!("{}-watch", lane.settings.name));
+    // If the lane closes before that thread begins, it looks at nothing.
+    starter::spawn(name, move || {
+        lane_thread::begin(&own);
+        watcher.run();
+    })?;
     lane.io_watch.begin();
     Ok(())
 }
 
 struct Watcher {
-    lane: Weak<Lane>,
+    lane: Arc<Lane>,
     counts: Arc<IoWatch>,
     io: tokio::runtime::Handle,
     threshold: Duration,
     on_stall: Option<OnStall>,
     /// So that the events reach the subscriber of the thread that built the lane.
-    origin: Option<Arc<Origin>>,
+    origin: Option<Origin>,
     watching: Watching,
     version: usize,
     /// By the address of the record.
     threads: HashMap<usize, Thread>,
     limiter: Limiter,
     stacks: Stacks,
-    name: String,
+    unresolved: Vec<Unresolved>,
     /// The last one.
     probe: Option<Probe>,
     probes: u64,
@@ -120,24 +139,26 @@ impl Probe {
 
 impl Watcher {
     fn run(mut self) {
-        while self.lane.upgrade().is_some_and(|lane| !lane.is_closed())
-            && !self.probe.as_ref().is_some_and(Probe::is_lost)
-        {
+        let _ = self.counts.thread.set(thread::current());
+        fence(SeqCst);
+        while !self.lane.is_closed() && !self.probe.as_ref().is_some_and(Probe::is_lost) {
             self.watching.begin_look();
             self.find_threads();
             let stalls = self.look(Instant::now());
             for found in stalls {
                 self.report(found);
             }
+            self.tell_resolved(Instant::now());
             self.rest();
         }
+        self.tell_resolved(Instant::now() + NAMES);
     }
 
     fn rest(&self) {
         if self.threads.values().any(Thread::is_suspect) {
-            thread::sleep(CLOSE_PACE);
+            thread::park_timeout(CLOSE_PACE);
         } else if !self.is_quiet() || self.watching.rest(QUIET_PACE) {
-            thread::sleep(PACE);
+            thread::park_timeout(PACE);
         }
     }
 
@@ -164,6 +185,7 @@ impl Watcher {
         let mut stalls = Vec::new();
         let oldest = self.oldest_probe_of_a_worker();
         let is_due = |then: Option<Instant>, every| then.is_none_or(|then| now - then >= every);
+        let parks = self.parks();
         let view = View {
             now,
             threshold: self.threshold,
@@ -172,8 +194,8 @@ impl Watcher {
             is_only_worker: self.is_only_worker(),
             is_current_thread: self.io.runtime_flavor() == RuntimeFlavor::CurrentThread,
             runtime: self.io.id(),
-            lane: self.lane.as_ptr() as usize,
-            parks: self.parks(),
+            lane: Arc::as_ptr(&self.lane) as usize,
+            parks,
             in_polls: self.threads_in_polls(oldest),
         };
         if view.is_call_due {
@@ -265,52 +287,69 @@ impl Watcher {
         };
         let suppressed = self.limiter.admit(key, Instant::now());
         let is_to_be_sampled = suppressed.is_some() && *stall.cause() == Cause::Computes;
-        let report = Report {
-            stall,
-            suppressed,
-            on_stall: self.on_stall.clone(),
-            origin: self.origin.clone(),
-        };
-        match is_to_be_sampled
-            .then(|| self.stacks.sample(thread))
-            .flatten()
-        {
-            None => report.send(),
-            // On a thread of its own, since it may take a second.
-            Some(sampled) => starter::run(format!("{}-stall", self.name), move |_| {
-                report.send_with(sampled);
+        let sampled = is_to_be_sampled.then(|| self.stacks.sample(thread));
+        match sampled.flatten() {
+            None => self.tell(&stall, suppressed),
+            Some(sampled) => self.unresolved.push(Unresolved {
+                stall,
+                suppressed,
+                stack: self.resolve(sampled),
+                until: Instant::now() + NAMES,
             }),
         }
     }
-}
 
-struct Report {
-    stall: Stall,
-    /// `None` if the stall itself is not logged.
-    suppressed: Option<u64>,
-    on_stall: Option<OnStall>,
-    origin: Option<Arc<Origin>>,
-}
-
-impl Report {
-    fn send_with(mut self, sampled: Sampled) {
-        self.stall.stack =
-            panics::call_logged("the stack of a stall", || sampled.resolve()).flatten();
-        self.send();
+    fn resolve(&self, sampled: Sampled) -> Receiver<Option<String>> {
+        let (found, stack) = mpsc::channel();
+        let (name, lane) = (
+            format!("{}-stall", self.lane.settings.name),
+            self.lane.clone(),
+        );
+        // An error drops `found`.
+        let _ = starter::spawn(name, move || {
+            lane.set_thread_niceness(Priority::Low);
+            drop(lane);
+            let stack = panics::call_logged("the stack of a stall", || sampled.resolve());
+            let _ = found.send(stack.flatten());
+        });
+        stack
     }
 
-    fn send(self) {
-        let stall = &self.stall;
+    /// Tells of the stalls whose stack is there now, or late.
+    fn tell_resolved(&mut self, now: Instant) {
+        for mut unresolved in mem::take(&mut self.unresolved) {
+            match unresolved.stack.try_recv() {
+                Err(TryRecvError::Empty) if now < unresolved.until => {
+                    self.unresolved.push(unresolved);
+                }
+                stack => {
+                    unresolved.stall.stack = stack.ok().flatten();
+                    self.tell(&unresolved.stall, unresolved.suppressed);
+                }
+            }
+        }
+    }
+
+    fn tell(&self, stall: &Stall, suppressed: Option<u64>) {
         if let Some(on_stall) = &self.on_stall {
             panics::run_hook("a hook of `Watch::on_stall`", || on_stall(stall));
         }
-        if let Some(suppressed) = self.suppressed {
+        if let Some(suppressed) = suppressed {
             // The subscriber is user code, and must not end the watch.
             panics::run_hook("the subscriber that a stall was logged to", || {
-                trace::in_scope(self.origin.as_deref(), || {
+                trace::in_scope(self.origin.as_ref(), || {
                     trace::warn_of_stall(stall, suppressed);
                 });
             });
         }
     }
+}
+
+/// A stall whose stack is being resolved.
+struct Unresolved {
+    stall: Stall,
+    /// `None` if the stall itself is not logged.
+    suppressed: Option<u64>,
+    stack: Receiver<Option<String>>,
+    until: Instant,
 }

@@ -9,6 +9,7 @@ mod io_lane;
 mod on_io;
 mod on_io_ends;
 mod on_io_pool;
+mod probes;
 mod requests;
 mod routing;
 mod send_io;

@@ -293,3 +293,32 @@ fn a_future_on_rayon_may_block_by_tokios_means() {
     };
     assert!(lanes.cpu.spawn(future).wait().unwrap());
 }
+
+/// Inside `block_in_place`, `futures::executor::block_on(receiver.recv())` waited for ever on
+/// rayon, once the poll had used up its budget: to Tokio, that thread is none of its own, and
+/// keeps the budget. What docs/backends.md names instead works on both.
+#[test]
+fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
+    const ITEMS: usize = 300;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        let io = lanes.io.handle().clone();
+        let future = async move {
+            while coop::has_budget_remaining() {
+                coop::consume_budget().await;
+            }
+            tokio::task::block_in_place(|| {
+                let read = |items| async move {
+                    let mut receiver = full(items);
+                    while receiver.recv().await.is_some() {}
+                };
+                futures::executor::block_on(coop::unconstrained(read(ITEMS)));
+                io.block_on(read(ITEMS));
+                let mut receiver = full(ITEMS);
+                while receiver.blocking_recv().is_some() {}
+            });
+        };
+        lanes.cpu.spawn(future).wait().unwrap();
+    }
+}

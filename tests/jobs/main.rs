@@ -7,6 +7,7 @@ mod cancel_after_the_end;
 mod contexts;
 mod coop_budget;
 mod deadlines;
+mod destructors;
 mod giving_way;
 mod in_flight;
 mod joining;

@@ -1,11 +1,13 @@
 //! Does a paused clock of Tokio's wait for the CPU lane?
 
+use std::num::NonZeroUsize;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::support::{BOTH, time_limit};
+use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout};
-use twolane::{Backend, CpuRuntime};
+use twolane::{Backend, Buffered, CpuIteratorExt, CpuRuntime, CpuStreamExt};
 
 fn lane(backend: Backend) -> CpuRuntime {
     let settings = CpuRuntime::builder().backend(backend).threads(1);
@@ -47,7 +49,7 @@ async fn without_it_the_clock_runs_ahead() {
     drop(let_go);
 }
 
-/// A future that waits for the clock would wait for itself: it holds nothing.
+/// A future that waits for the clock would wait for itself: it holds nothing meanwhile.
 #[tokio::test(start_paused = true)]
 async fn a_future_lets_the_clock_go() {
     let _limit = time_limit();
@@ -130,5 +132,84 @@ async fn so_does_a_job_that_was_cancelled() {
         let panicked = cpu.spawn_cpu(|| panic!("planned")).await;
         assert!(panicked.unwrap_err().is_panic());
         sleep(SECOND).await;
+    }
+}
+
+/// The ways in which a source is read, with stages that compute.
+fn streams(cpu: &CpuRuntime, window: usize) -> [Buffered<u32>; 3] {
+    let window = NonZeroUsize::new(window).unwrap();
+    let stage = |n| {
+        compute();
+        n
+    };
+    let source = || CpuStreamExt::on_cpu(stream::iter(0..10), cpu).map(stage);
+    let iterator = (0..10).inspect(|_| compute()).on_cpu(cpu).map(stage);
+    [
+        source().buffered(window),
+        source().source_on_cpu().buffered(window),
+        iterator.buffered(window),
+    ]
+}
+
+/// The jobs of a stream are futures, which held nothing: a timeout around `next` fired at
+/// once.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_does_not_fire_while_a_stage_runs() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for window in [1, 4, 64] {
+            let cpu = lane(backend);
+            let start = Instant::now();
+            for mut numbers in streams(&cpu, window) {
+                for n in 0..10 {
+                    let next = timeout(SECOND, numbers.next()).await;
+                    assert_eq!(next.expect("the clock stands").unwrap().unwrap(), n);
+                }
+                assert!(timeout(SECOND, numbers.next()).await.unwrap().is_none());
+            }
+            assert_eq!(start.elapsed(), Duration::ZERO);
+        }
+    }
+}
+
+/// What waits does not hold it: a stream whose source is pending, one whose window is full.
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_waits_lets_the_clock_go() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let cpu = lane(backend);
+        let _full = streams(&cpu, 4);
+        let window = NonZeroUsize::MIN;
+        let silent = || CpuStreamExt::on_cpu(stream::pending::<()>(), &cpu);
+        let silent = [
+            silent().buffered(window),
+            silent().source_on_cpu().buffered(window),
+        ];
+        for mut silent in silent {
+            assert!(timeout(SECOND, silent.next()).await.is_err());
+        }
+    }
+}
+
+/// A future holds the clock while it computes, as a closure does.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_does_not_fire_while_a_future_computes() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let cpu = lane(backend);
+        let start = Instant::now();
+        let futures = [(); 2].map(|()| {
+            let future = cpu.spawn(async {
+                for _ in 0..4 {
+                    compute();
+                    twolane::yield_now().await;
+                }
+            });
+            timeout(SECOND, future)
+        });
+        for future in futures {
+            future.await.expect("the clock stands").unwrap();
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
     }
 }

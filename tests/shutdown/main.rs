@@ -6,6 +6,8 @@ mod forms;
 mod left_behind;
 mod parts;
 mod races;
+mod reaper;
+mod thread_locals;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -60,7 +60,9 @@ fn inputs_are_dropped_on_the_lane() {
                         source.map(stage).buffered(window(64))
                     }
                 };
-                pulls.iter().take(INPUTS).for_each(drop);
+                // A pump that is a job may have yielded, and both threads run a stage.
+                let least = if is_iterator { 2 } else { INPUTS };
+                let mut inputs = pulls.iter().take(least).count();
                 let let_first_go = (!panics).then_some(let_first_go);
                 if panics {
                     let first = lanes.io.block_on(outputs.next()).unwrap();
@@ -69,7 +71,8 @@ fn inputs_are_dropped_on_the_lane() {
                 drop(outputs);
                 drop((let_first_go, let_go));
                 let drops: Vec<_> = drops.iter().collect();
-                assert_eq!(drops.len(), INPUTS);
+                inputs += pulls.iter().count();
+                assert_eq!(drops.len(), inputs);
                 let are_on_lane = drops.iter().all(|thread| thread.starts_with("cpu-"));
                 assert!(are_on_lane, "{drops:?}");
             }
@@ -247,6 +250,9 @@ fn the_destructors_of_inputs_panic() {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let (sender, source) = channel();
+        // Those that are not read when the stage panics are no bombs yet: two in the drop of
+        // one channel abort the process.
+        let source = source.map(|is_bomb: bool| is_bomb.then(|| Bomb));
         let stage = |input: Option<Bomb>| {
             if input.is_some() {
                 // Its own input would panic while the stage does.
@@ -258,13 +264,13 @@ fn the_destructors_of_inputs_panic() {
         io.block_on(async {
             for _ in 0..20 {
                 // One poll of the pump reads all of them, so they come in chunks.
-                (0..200).for_each(|_| sender.send(None).unwrap());
+                (0..200).for_each(|_| sender.send(false).unwrap());
                 for _ in 0..200 {
                     stream.next().await.unwrap().unwrap();
                 }
             }
-            (0..8).for_each(|_| sender.send(None).unwrap());
-            (0..100).for_each(|_| sender.send(Some(Bomb)).unwrap());
+            (0..8).for_each(|_| sender.send(false).unwrap());
+            (0..100).for_each(|_| sender.send(true).unwrap());
             for _ in 0..8 {
                 stream.next().await.unwrap().unwrap();
             }

@@ -4,11 +4,11 @@ use std::panic::panic_any;
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use crate::support::{BOTH, Dropped, Lanes, lanes, lanes_with, time_limit};
+use crate::support::{BOTH, Dropped, Lanes, lanes, time_limit};
 use crate::{channel, window};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, JoinError, Priority, TryBuffered};
+use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, JoinError, TryBuffered};
 
 fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinError>> {
     lanes.io.block_on(stream.next())
@@ -30,28 +30,6 @@ fn the_source_is_dropped_on_its_lane() {
         let source = (0..100).inspect(move |_| _ = &sentinel);
         let numbers = source.on_cpu(&cpu).map(report.clone()).buffered(window(4));
         runs.iter().take(4).for_each(drop);
-        drop(numbers);
-        assert_eq!(drops.recv().unwrap(), "cpu-0");
-
-        // Between two turns no job holds the iterator.
-        let limited = lanes_with(backend, 1, |builder| {
-            builder.queue_limit(Priority::Normal, 1)
-        });
-        let sentinel = Dropped(dropped.clone());
-        let source = (0..100).inspect(move |_| _ = &sentinel);
-        let numbers = source
-            .on_cpu(&limited.cpu)
-            .map(report.clone())
-            .buffered(window(4));
-        runs.iter().take(4).for_each(drop);
-        limited
-            .cpu
-            .admit()
-            .wait()
-            .unwrap()
-            .spawn_cpu(|| ())
-            .wait()
-            .unwrap();
         drop(numbers);
         assert_eq!(drops.recv().unwrap(), "cpu-0");
 

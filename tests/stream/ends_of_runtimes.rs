@@ -1,17 +1,15 @@
 //! How does a stream end if its I/O runtime goes, or is not driven? And what is left of a
 //! stream that was dropped while it was queued?
 
-use std::future::pending;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use crate::support::turns::current_thread;
-use crate::support::{BOTH, Dropped, Lanes, Stuck, cpu_lane, lanes_with, time_limit};
+use crate::support::{BOTH, Dropped, Lanes, Stuck, cpu_lane, lanes, time_limit};
 use crate::window;
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
-use twolane::{Buffered, CpuIteratorExt, CpuRuntime, CpuStreamExt, Handle, JoinError, Priority};
+use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, Handle, JoinError};
 
 const INPUTS: u32 = 9;
 
@@ -42,13 +40,6 @@ fn numbers(
     }
 }
 
-fn limited_lanes(backend: twolane::Backend, threads: usize, permits: Option<usize>) -> Lanes {
-    lanes_with(backend, threads, |builder| match permits {
-        Some(permits) => builder.queue_limit(Priority::Normal, permits),
-        None => builder,
-    })
-}
-
 /// Either all came, or the last item says that the I/O runtime is gone.
 #[track_caller]
 fn is_complete(items: Vec<Result<u32, JoinError>>) -> bool {
@@ -72,115 +63,52 @@ fn is_complete(items: Vec<Result<u32, JoinError>>) -> bool {
 fn the_io_runtime_goes_in_other_phases() {
     let _limit = time_limit();
     for backend in BOTH {
-        for permits in [None, Some(1)] {
-            for source in SOURCES {
-                let needs_io = source == Source::OnIo || permits.is_some();
-                for phase in ["before", "running", "after"] {
-                    let case = format!("{backend:?} {permits:?} {source:?} {phase}");
-                    let Lanes { cpu, io } = limited_lanes(backend, 1, permits);
-                    let handle = cpu.handle();
-                    if phase == "before" {
-                        drop(io);
-                        let stream = numbers(&handle, source, 4, None, |n| n);
-                        let complete = is_complete(block_on(stream.collect()));
-                        assert!(!(complete && needs_io), "{case}");
-                        continue;
-                    }
-                    let (dropped, source_dropped) = mpsc::channel();
-                    let sentinel = Some(Dropped(dropped));
-                    if phase == "after" {
-                        let items = INPUTS as usize;
-                        let stream = numbers(&handle, source, items + 1, sentinel, |n| n);
-                        source_dropped.recv().unwrap();
-                        while cpu.metrics().completed == 0
-                            || cpu.metrics().queued + cpu.metrics().running > 0
-                        {
-                            thread::yield_now();
-                        }
-                        drop(io);
-                        assert!(is_complete(block_on(stream.collect())), "{case}");
-                        continue;
-                    }
-                    let (ran, runs) = mpsc::channel();
-                    let (let_go, wait) = mpsc::channel();
-                    let wait = Mutex::new(wait);
-                    let stage = move |n| {
-                        if n == 2 {
-                            ran.send(()).unwrap();
-                            wait.lock().unwrap().recv().unwrap();
-                        }
-                        n
-                    };
-                    let stream = numbers(&handle, source, 4, sentinel, stage);
-                    runs.recv().unwrap();
+        for source in SOURCES {
+            let needs_io = source == Source::OnIo;
+            for phase in ["before", "running", "after"] {
+                let case = format!("{backend:?} {source:?} {phase}");
+                let Lanes { cpu, io } = lanes(backend, 1);
+                let handle = cpu.handle();
+                if phase == "before" {
                     drop(io);
-                    let_go.send(()).unwrap();
+                    let stream = numbers(&handle, source, 4, None, |n| n);
                     let complete = is_complete(block_on(stream.collect()));
                     assert!(!(complete && needs_io), "{case}");
+                    continue;
                 }
+                let (dropped, source_dropped) = mpsc::channel();
+                let sentinel = Some(Dropped(dropped));
+                if phase == "after" {
+                    let items = INPUTS as usize;
+                    let stream = numbers(&handle, source, items + 1, sentinel, |n| n);
+                    source_dropped.recv().unwrap();
+                    while cpu.metrics().completed == 0
+                        || cpu.metrics().queued + cpu.metrics().running > 0
+                    {
+                        thread::yield_now();
+                    }
+                    drop(io);
+                    assert!(is_complete(block_on(stream.collect())), "{case}");
+                    continue;
+                }
+                let (ran, runs) = mpsc::channel();
+                let (let_go, wait) = mpsc::channel();
+                let wait = Mutex::new(wait);
+                let stage = move |n| {
+                    if n == 2 {
+                        ran.send(()).unwrap();
+                        wait.lock().unwrap().recv().unwrap();
+                    }
+                    n
+                };
+                let stream = numbers(&handle, source, 4, sentinel, stage);
+                runs.recv().unwrap();
+                drop(io);
+                let_go.send(()).unwrap();
+                let complete = is_complete(block_on(stream.collect()));
+                assert!(!(complete && needs_io), "{case}");
             }
         }
-    }
-}
-
-/// The pump of a limited queue was dropped by its runtime, on the CPU lane, which had not
-/// heard of the end: "the operating system gave no threads".
-#[test]
-fn the_reason_is_the_io_runtime() {
-    /// Its destructor waits for the reader, once the runtime has dropped the pump.
-    struct Waits(Arc<dyn Fn() + Send + Sync>);
-    impl Drop for Waits {
-        fn drop(&mut self) {
-            (self.0)();
-        }
-    }
-    let _limit = time_limit();
-    // In which order Tokio drops its tasks depends on their ids.
-    let orders = (0..4).flat_map(|a| (0..4).map(move |b| (a, b)));
-    for (before, between) in orders {
-        let backend = BOTH[between % 2];
-        let io = current_thread();
-        (0..before).for_each(|_| drop(io.spawn(pending::<()>())));
-        let cpu = CpuRuntime::builder()
-            .backend(backend)
-            .threads(1)
-            .io_handle(io.handle().clone())
-            .queue_limit(Priority::Normal, 1)
-            .build()
-            .unwrap();
-        (0..between).for_each(|_| drop(io.spawn(pending::<()>())));
-        let mut numbers = (0..INPUTS).on_cpu(&cpu).map(|n| n).buffered(window(4));
-        let (read, reads) = mpsc::channel::<()>();
-        let reads = Mutex::new(reads);
-        let handle = cpu.handle();
-        let jobs = Arc::new(AtomicU64::new(u64::MAX));
-        let before_drop = jobs.clone();
-        let waits: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
-            // One more job: it drops the pump.
-            if handle.metrics().submitted > before_drop.load(SeqCst) {
-                let _ = reads.lock().unwrap().recv();
-            }
-        });
-        for _ in 0..4 {
-            let waits = Waits(waits.clone());
-            io.spawn(async move {
-                let _waits = waits;
-                pending::<()>().await;
-            });
-        }
-        io.block_on(numbers.next()).unwrap().unwrap();
-        while cpu.metrics().queued + cpu.metrics().running > 0 {
-            thread::yield_now();
-        }
-        jobs.store(cpu.metrics().submitted, SeqCst);
-        let reader = thread::spawn(move || {
-            let last = block_on(numbers.collect::<Vec<_>>()).pop().unwrap();
-            drop(read);
-            last.unwrap_err()
-        });
-        drop(io);
-        let error = reader.join().unwrap();
-        assert!(error.is_io_runtime_gone(), "{before} {between}: {error}");
     }
 }
 
@@ -220,24 +148,22 @@ fn a_current_thread_runtime_that_is_not_driven() {
 fn a_plain_thread_reads_a_stream() {
     let _limit = time_limit();
     for backend in BOTH {
-        for permits in [None, Some(1)] {
-            let lanes = limited_lanes(backend, 2, permits);
-            for source in SOURCES {
-                let stream = numbers(&lanes.cpu, source, 4, None, |n| n);
-                assert!(is_complete(block_on(stream.collect())));
-            }
+        let lanes = lanes(backend, 2);
+        for source in SOURCES {
+            let stream = numbers(&lanes.cpu, source, 4, None, |n| n);
+            assert!(is_complete(block_on(stream.collect())));
         }
     }
 }
 
-/// A worker or a pump that waits for its thread does not run any more, and what it would
-/// have read is dropped.
+/// A worker or a pump that waits for its thread finds nothing to do, and what it would have
+/// read is dropped.
 #[test]
 fn a_drop_cancels_what_is_queued() {
     let _limit = time_limit();
     for backend in BOTH {
         for source in SOURCES {
-            let lanes = limited_lanes(backend, 1, Some(2));
+            let lanes = lanes(backend, 1);
             let cpu = lanes.cpu.handle();
             let (stuck, let_go) = Stuck::start(&cpu).split();
             let (dropped, drops) = mpsc::channel();
@@ -246,20 +172,14 @@ fn a_drop_cancels_what_is_queued() {
             while cpu.metrics().queued == 0 {
                 thread::yield_now();
             }
-            assert!(cpu.try_admit().is_err());
             drop(stream);
-            while cpu.metrics().cancelled == 0 {
-                thread::yield_now();
-            }
             let_go.send(()).unwrap();
             stuck.wait().unwrap();
             drops.recv().unwrap();
-            // Both permits are back.
-            let both = [(); 2].map(|()| cpu.admit().wait().unwrap());
-            drop(both);
-            let now = cpu.metrics();
-            assert_eq!((now.queued, now.running, now.suspended), (0, 0, 0));
-            assert_eq!(now.panicked, 0);
+            while cpu.metrics().queued + cpu.metrics().running + cpu.metrics().suspended > 0 {
+                thread::yield_now();
+            }
+            assert_eq!(cpu.metrics().panicked, 0);
         }
     }
 }

@@ -1,59 +1,146 @@
-//! How do streams share a queue with a limit?
+//! How do streams get on with a queue that has a limit?
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc;
+use std::thread;
 
 use crate::progress::{all, each_source};
 use crate::support::{BOTH, Lanes, lanes_with, time_limit};
 use crate::{channel, window};
-use futures::StreamExt;
+use futures::{StreamExt, stream};
+use tokio::sync::oneshot;
 use twolane::{Backend, CpuIteratorExt, CpuStreamExt, Handle, Priority};
 
-fn one_permit(backend: Backend, threads: usize) -> Lanes {
+fn permits(backend: Backend, threads: usize, permits: usize) -> Lanes {
     lanes_with(backend, threads, |builder| {
-        builder.queue_limit(Priority::Normal, 1)
+        builder.queue_limit(Priority::Normal, permits)
     })
 }
 
-/// An iterator is read by jobs, which wait for a permit as workers do.
+fn one_permit(backend: Backend, threads: usize) -> Lanes {
+    permits(backend, threads, 1)
+}
+
+/// Workers took permits, which the jobs held that read the streams: the pump waited for a
+/// job, and the job for an item.
 #[test]
-fn an_iterator_waits_for_a_permit() {
+fn jobs_with_all_permits_read_streams_that_were_started_outside() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for (threads, limit) in [(1, 1), (2, 1), (2, 3)] {
+            for on_cpu in [false, true] {
+                let lanes = permits(backend, threads, limit);
+                let cpu = lanes.cpu.handle();
+                let mut readers = Vec::new();
+                for _ in 0..limit {
+                    let (sender, source) = channel();
+                    let mut stages = source.on_cpu(&cpu).map(|n: u32| n);
+                    if on_cpu {
+                        stages = stages.source_on_cpu();
+                    }
+                    let numbers = stages.buffered(window(4));
+                    let (started, starts) = oneshot::channel();
+                    let reader = cpu.spawn(async move {
+                        started.send(()).unwrap();
+                        all(numbers).await
+                    });
+                    lanes.io.block_on(starts).unwrap();
+                    readers.push((reader, sender));
+                }
+                assert!(cpu.try_admit().is_err(), "the readers hold all permits");
+                for (reader, sender) in readers {
+                    (0..10).for_each(|n| sender.send(n).unwrap());
+                    drop(sender);
+                    assert_eq!(reader.wait().unwrap(), Vec::from_iter(0..10));
+                }
+            }
+        }
+    }
+}
+
+/// Neither its workers nor the job that calls an iterator.
+#[test]
+fn a_stream_goes_on_in_a_queue_that_is_full() {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
         let permit = cpu.try_admit().unwrap();
-        let mut numbers = (0..10).on_cpu(&cpu).map(|n| n).buffered(window(4));
-        lanes.io.block_on(async {
-            assert!(futures::poll!(numbers.next()).is_pending());
-            drop(permit);
-            for n in 0..10 {
-                assert_eq!(numbers.next().await.unwrap().unwrap(), n);
-            }
-            assert!(numbers.next().await.is_none());
-            // The permit is back.
-            drop(cpu.admit().await.unwrap());
-        });
+        for numbers in each_source(&cpu, 100) {
+            let all = lanes.io.block_on(all(numbers));
+            assert_eq!(all, Vec::from_iter(0..100));
+        }
+        assert_eq!(cpu.metrics().permits_in_use, 1);
+        drop(permit);
     }
 }
 
-/// The job of an iterator kept its permit while its window was full, so nothing else came
-/// into the queue, and of two streams in a queue of one the second never began.
+/// While its stages run, while its source is pending, and while its window is full.
 #[test]
-fn a_full_window_keeps_no_permit() {
+fn an_open_stream_leaves_the_permits_to_others() {
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = one_permit(backend, 1);
+        let lanes = one_permit(backend, 2);
         let cpu = lanes.cpu.handle();
-        let evens = (0..100).on_cpu(&cpu).map(|n| 2 * n).buffered(window(4));
-        let odds = (0..100).on_cpu(&cpu).map(|n| 2 * n + 1).buffered(window(4));
-        let both = odds.zip(evens);
-        let ones = both.map(|(odd, even)| odd.unwrap() - even.unwrap());
-        assert_eq!(lanes.io.block_on(ones.collect::<Vec<_>>()), [1; 100]);
-        let next = cpu.admit().wait().unwrap().spawn_cpu(|| 1);
+        let (sender, source) = channel();
+        let silent = source.on_cpu(&cpu).map(|n: u32| n).buffered(window(4));
+        let full = each_source(&cpu, 100);
+        let (let_go, wait) = mpsc::channel::<()>();
+        let (began, begins) = mpsc::channel();
+        let wait = std::sync::Mutex::new(wait);
+        let busy = (0..1).on_cpu(&cpu).map(move |n| {
+            began.send(()).unwrap();
+            let _ = wait.lock().unwrap().recv();
+            n
+        });
+        let busy = busy.buffered(window(4));
+        begins.recv().unwrap();
+        assert_eq!(cpu.metrics().permits_in_use, 0);
+        let next = cpu.try_admit().unwrap().spawn_cpu(|| 1);
         assert_eq!(next.wait().unwrap(), 1);
+        drop((sender, let_go));
+        for numbers in full {
+            let all = lanes.io.block_on(all(numbers));
+            assert_eq!(all, Vec::from_iter(0..100));
+        }
+        let few = lanes.io.block_on(silent.chain(busy).count());
+        assert_eq!(few, 1);
+    }
+}
+
+/// What bounds a stream is its window and the number of threads, in a queue with a limit
+/// as in one without. A lane that is stuck holds no more of it.
+#[test]
+fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
+    const WINDOW: usize = 8;
+    let _limit = time_limit();
+    for backend in BOTH {
+        for threads in [1, 2] {
+            let lanes = one_permit(backend, threads);
+            let cpu = lanes.cpu.handle();
+            let (let_go, wait) = mpsc::channel::<()>();
+            let wait = Arc::new(std::sync::Mutex::new(wait));
+            let pulled = Arc::new(AtomicUsize::new(0));
+            let count = pulled.clone();
+            let source = stream::repeat_with(move || count.fetch_add(1, SeqCst));
+            let numbers = CpuStreamExt::on_cpu(source, &cpu);
+            let numbers = numbers.map(move |_| _ = wait.lock().unwrap().recv());
+            let numbers = numbers.buffered(window(WINDOW));
+            while pulled.load(SeqCst) < WINDOW {
+                thread::yield_now();
+            }
+            let now = cpu.metrics();
+            assert!(now.queued + now.running <= threads as u64, "{now:?}");
+            assert_eq!(now.permits_in_use, 0);
+            drop(let_go);
+            lanes.io.block_on(numbers.take(100).count());
+        }
     }
 }
 
 /// A job that waits for the stream that it has made must not wait for a permit that it
-/// holds itself.
+/// holds itself. Nor does the stream keep that permit.
 #[test]
 fn a_stream_inside_the_job_with_the_only_permit() {
     let _limit = time_limit();
@@ -67,16 +154,16 @@ fn a_stream_inside_the_job_with_the_only_permit() {
                 }
             });
             inside.wait().unwrap();
-            // The job makes them, and others read them. Their readers need permits of
-            // their own, one after the other.
+            // The job makes them, and others read them.
             let made = cpu.admit().wait().unwrap();
             let made = made.spawn_cpu(|| each_source(&Handle::current(), 100));
-            for numbers in made.wait().unwrap() {
+            let streams = made.wait().unwrap();
+            // Their windows are full, and the permit is back.
+            drop(cpu.admit().wait().unwrap());
+            for numbers in streams {
                 let all = lanes.io.block_on(all(numbers));
                 assert_eq!(all, Vec::from_iter(0..100));
             }
-            // The permit is back.
-            drop(cpu.admit().wait().unwrap());
         }
     }
 }
@@ -105,57 +192,28 @@ fn a_stream_at_an_unlimited_priority_keeps_no_inherited_permit() {
     }
 }
 
-/// Of several streams in a queue of one each gets on while the others have a full window,
-/// or wait for their source.
+/// Each gets on while the others have a full window, or wait for their source, for which a
+/// job of the same queue may be needed.
 #[test]
 fn streams_share_a_queue_of_one() {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
-        let mut streams = each_source(&cpu, 100);
-        lanes.io.block_on(async {
-            for n in 0..100 {
-                for numbers in &mut streams {
-                    assert_eq!(numbers.next().await.unwrap().unwrap(), n);
-                }
-            }
+        let mut streams = Vec::from(each_source(&cpu, 100));
+        let (sender, source) = channel();
+        let fed = source.on_cpu(&cpu).source_on_cpu().map(|n: u32| n);
+        streams.push(fed.buffered(window(4)));
+        for n in 0..100 {
+            let (permit, sender) = (cpu.admit().wait().unwrap(), sender.clone());
+            let feed = permit.spawn_cpu(move || sender.send(n).unwrap());
+            feed.wait().unwrap();
             for numbers in &mut streams {
-                assert!(numbers.next().await.is_none());
-            }
-        });
-        drop(cpu.admit().wait().unwrap());
-    }
-}
-
-/// The job that reads a stream kept its permit while the source was pending: another
-/// stream, or what the source waited for, never came into a queue of one.
-#[test]
-fn a_source_that_is_pending_keeps_no_permit() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = one_permit(backend, 1);
-        let cpu = lanes.cpu.handle();
-        let (senders, mut streams): (Vec<_>, Vec<_>) = (0..2)
-            .map(|_| {
-                let (sender, source) = channel();
-                let source = source.on_cpu(&cpu).source_on_cpu();
-                (sender, source.map(|n: u32| n).buffered(window(4)))
-            })
-            .unzip();
-        for n in 0..10 {
-            for (sender, numbers) in senders.iter().zip(&mut streams) {
-                // A job of the same queue sends what the source waits for.
-                let (permit, sender) = (cpu.admit().wait().unwrap(), sender.clone());
-                permit
-                    .spawn_cpu(move || sender.send(n).unwrap())
-                    .wait()
-                    .unwrap();
                 let next = lanes.io.block_on(numbers.next());
                 assert_eq!(next.unwrap().unwrap(), n);
             }
         }
-        drop(senders);
+        drop(sender);
         for numbers in &mut streams {
             assert!(lanes.io.block_on(numbers.next()).is_none());
         }

@@ -1,5 +1,6 @@
 //! Streams that compute: what comes out, how far ahead they read, and how they end.
 
+mod capacity;
 mod context;
 mod coop;
 mod destructors;
@@ -9,6 +10,7 @@ mod fairness;
 mod limits;
 mod progress;
 mod properties;
+mod slow_items;
 #[cfg(feature = "tracing")]
 mod spans;
 mod window;
@@ -19,9 +21,14 @@ mod support;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use alloc_tracker::Allocator;
 use futures::Stream;
 use futures::stream;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+/// Counts what a test's own thread allocates.
+#[global_allocator]
+static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
 
 const fn window(items: usize) -> NonZeroUsize {
     NonZeroUsize::new(items).unwrap()

@@ -10,6 +10,7 @@ pub mod cgroup;
 pub mod child;
 pub mod turns;
 
+use std::io::Write;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ pub fn time_limit() -> TimeLimit {
     std::thread::spawn(move || {
         // The test drops its end, in whatever way it ends.
         if watch.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
-            eprintln!("the test {test} hangs: aborting");
+            // Not by `eprintln!`, which the harness would capture.
+            let _ = writeln!(std::io::stderr(), "the test {test} hangs: aborting");
             std::process::abort();
         }
     });

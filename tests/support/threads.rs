@@ -31,6 +31,11 @@ fn of_threads(prefix: &str, key: &str) -> BTreeMap<(u32, String), String> {
     all.collect()
 }
 
+/// The cores that each of these threads may run on, as in "0-3,8".
+pub(crate) fn cores(prefix: &str) -> BTreeMap<(u32, String), String> {
+    of_threads(prefix, "Cpus_allowed_list")
+}
+
 /// How often each of these threads went to sleep so far.
 pub(crate) fn sleeps(prefix: &str) -> BTreeMap<(u32, String), u64> {
     let read = of_threads(prefix, "voluntary_ctxt_switches");

@@ -1,6 +1,8 @@
 //! What the operating system gives and allows: cores, quotas, nice values, threads.
 
 #[cfg(target_os = "linux")]
+mod cpu_mask;
+#[cfg(target_os = "linux")]
 mod out_of_threads;
 mod sizing;
 #[cfg(target_os = "linux")]
@@ -8,3 +10,6 @@ mod weights;
 
 #[path = "../support/mod.rs"]
 mod support;
+#[cfg(target_os = "linux")]
+#[path = "../support/threads.rs"]
+mod threads;

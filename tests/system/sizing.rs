@@ -4,7 +4,7 @@ use crate::support;
 use std::process::Command;
 
 use crate::support::cgroup::Group;
-use crate::support::time_limit;
+use crate::support::{BOTH, cpu_lane, time_limit};
 use twolane::{BuildError, CpuRuntime};
 
 fn throttled_to(cpu: &CpuRuntime) -> String {
@@ -118,4 +118,55 @@ fn a_quota_is_seen() {
     // One of as many cores as there are can't be used up.
     group.set("cpu.cfs_quota_us", cores * 100_000);
     assert_eq!(throttled(&group), "None");
+}
+
+/// Not a test by itself: in a process whose group's quota it changes.
+#[test]
+fn child_that_is_resized() {
+    let _limit = time_limit();
+    if !support::child::is_child() {
+        return;
+    }
+    let group = Group::at(std::env::var_os("TWOLANE_TEST_GROUP").unwrap());
+    let cores = std::thread::available_parallelism().unwrap().get() as f64;
+    let io = tokio::runtime::Runtime::new().unwrap();
+    // On a thread that is bound to one core: the I/O lane, which is not, has the quota too.
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+        let mine = sched_getaffinity(None).unwrap();
+        let mut one = CpuSet::new();
+        one.set((0..).find(|core| mine.is_set(*core)).unwrap());
+        sched_setaffinity(None, &one).unwrap();
+    }
+    let lanes = BOTH.map(|backend| cpu_lane(backend, 1, io.handle()));
+    for quota in [None, Some(cores - 0.5), Some(cores - 0.75), None] {
+        let micros = quota.map_or(-1, |cores| (cores * 1e5) as i64);
+        group.set("cpu.cfs_quota_us", micros);
+        for lane in &lanes {
+            // It looks where jobs begin, once in two seconds.
+            while throttled_to(lane) != format!("{quota:?}") {
+                lane.spawn_cpu(|| ()).wait().unwrap();
+            }
+            assert_eq!(lane.handle().threads(), 1);
+        }
+    }
+    support::child::found("each of them");
+}
+
+/// A container's limits change in place. A lane kept the quota that it was built with: one that
+/// had grown was not used (393 jobs/s where a new lane did 1,033), one that had shrunk was used
+/// up, and the kernel stopped the I/O lane.
+#[test]
+fn a_quota_that_changes_is_seen() {
+    let _limit = time_limit();
+    let Some(group) = Group::new("cpu") else {
+        return;
+    };
+    group.set("cpu.cfs_period_us", 100_000);
+    let set = |child: &mut Command| {
+        child.env("TWOLANE_TEST_GROUP", group.path());
+    };
+    let found = support::child::run("sizing::child_that_is_resized", set, |id| group.add(id));
+    assert_eq!(found, "each of them");
 }

@@ -5,6 +5,8 @@ mod support;
 
 mod cpu_lane;
 mod ends;
+#[cfg(target_os = "linux")]
+mod forked;
 mod innocent;
 mod layers;
 mod named;

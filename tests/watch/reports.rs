@@ -64,6 +64,31 @@ fn five_events_are_logged_in_a_minute() {
     assert_eq!(cpu.handle().io_stalls().len(), 9);
 }
 
+/// Once, a newline in a name forged a line of the log.
+#[test]
+fn a_name_forges_no_line_of_the_log() {
+    const FORGED: &str = "GET /\nERROR all is lost\u{1b}[2J";
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let (send, events) = mpsc::channel();
+    let log = tracing_subscriber::registry().with(Events(Mutex::new(send)));
+    let (send, stalls) = mpsc::channel();
+    let watched = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    let _cpu = subscriber::with_default(log, || lane(Backend::Rayon, &io, watched));
+    // It blocks, so there is no stack.
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let reads = async move { reader.read_exact(&mut [0]).unwrap() };
+    let task = io.spawn(watch(reads).named(FORGED));
+    let stall = stalls.recv().unwrap();
+    writer.write_all(&[1]).unwrap();
+    io.block_on(task).unwrap();
+    assert_eq!(stall.culprit(), Some(FORGED), "the name is what was given");
+    for text in [stall.to_string(), events.recv().unwrap()] {
+        assert!(text.contains(r"GET /\nERROR"), "{text}");
+        assert!(!text.contains(char::is_control), "{text}");
+    }
+}
+
 #[test]
 fn a_hook_that_panics_is_called_again() {
     let _limit = time_limit();

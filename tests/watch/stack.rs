@@ -1,11 +1,15 @@
 //! The stack of a thread that computes, where the kernel lets us have it.
 
+use std::fs;
 use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{self, TryRecvError};
 
-use crate::setting::watched;
-use crate::support::time_limit;
-use twolane::{Backend, watch};
+use crate::setting::{runtime, watched};
+use crate::support::{BOTH, time_limit};
+use twolane::{Backend, CpuRuntime, Watch, watch};
 
 #[inline(never)]
 fn parse_all_of_it(told: &AtomicBool) {
@@ -27,5 +31,65 @@ fn a_stall_has_the_stack_of_its_thread() {
             assert!(stall.to_string().ends_with(stack), "{stall}");
         }
         None => eprintln!("NOT TESTED: the kernel gives no stack"),
+    }
+}
+
+/// The nice value of a thread: the 17th field of its `stat` after its name.
+fn nice(thread: &Path) -> Option<i32> {
+    let stat = fs::read_to_string(thread.join("stat")).ok()?;
+    let after_name = stat.rsplit_once(')')?.1;
+    after_name.split_whitespace().nth(16)?.parse().ok()
+}
+
+/// Of the threads with this name.
+fn nice_of(name: &str) -> Option<i32> {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    // An error: it has ended meanwhile.
+    let mut paths = tasks.filter_map(|task| Some(task.ok()?.path()));
+    let is_named = |path: &Path| {
+        let found = fs::read_to_string(path.join("comm"));
+        found.is_ok_and(|found| found.trim_end() == name)
+    };
+    let thread = paths.find(|path| is_named(path))?;
+    nice(&thread)
+}
+
+/// It computes for up to a second. Once, it did that at the nice value of the I/O lane, beside
+/// the lane in trouble. The hook is called by the watch's own thread, which has to keep its pace.
+#[test]
+fn the_thread_that_resolves_a_stack_has_the_nice_value_of_low() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = runtime(Some(1));
+        let (send, stalls) = mpsc::channel();
+        let watched = Watch::new().on_stall(move |stall| {
+            let own = nice(Path::new("/proc/thread-self")).unwrap();
+            let _ = send.send((own, stall.stack().is_some()));
+        });
+        let lane = CpuRuntime::builder().backend(backend).thread_name("low");
+        let lane = lane.io_handle(io.handle().clone()).watch_io(watched);
+        let _cpu = lane.build().unwrap();
+        let over = Arc::new(());
+        let is_over = Arc::downgrade(&over);
+        let task = io.spawn(watch(async move { while is_over.strong_count() > 0 {} }));
+        // It has another one for some moments, before it sets its own.
+        let mut resolved_at = None;
+        let (own, has_stack) = loop {
+            match stalls.try_recv() {
+                Err(TryRecvError::Empty) => resolved_at = resolved_at.max(nice_of("low-stall")),
+                told => break told.unwrap(),
+            }
+        };
+        let base = nice(Path::new("/proc/thread-self")).unwrap();
+        assert_eq!(own, base);
+        match resolved_at {
+            Some(nice) => assert_eq!(nice, (base + 19).min(19)),
+            None => assert!(
+                !has_stack,
+                "NOT TESTED otherwise: the kernel gives no stack"
+            ),
+        }
+        drop(over);
+        io.block_on(task).unwrap();
     }
 }

@@ -302,7 +302,7 @@ impl<T: Send + 'static> OnIo<T> {
                 Err(payload) => writer.lose(LostReason::of_unwinding(payload)),
             }
         };
-        self.spawn(run).detach();
+        self.spawn(run).detach_own();
         reader
     }
 
@@ -323,7 +323,7 @@ impl<T: Send + 'static> Drop for OnIo<T> {
         }
         let lock = lock(&self.slot);
         let run = async move { lock.await.drop_value() };
-        self.spawn(run).detach();
+        self.spawn(run).detach_own();
     }
 }
 

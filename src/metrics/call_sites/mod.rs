@@ -11,6 +11,7 @@ use std::time::Duration;
 use std::vec;
 
 use crate::priority::Priority;
+use crate::site::printed;
 pub use advice::Advice;
 pub(crate) use table::{Sample, Sites, Stamp};
 
@@ -46,7 +47,7 @@ pub(crate) use table::{Sample, Sites, Stamp};
 #[non_exhaustive]
 pub struct CallSite {
     /// Where the jobs were submitted, as `src/main.rs:42`, or the
-    /// [name](crate::Handle::with_name) of the handle.
+    /// [name](crate::Handle::with_name) of the handle (of which 256 bytes are kept).
     pub site: String,
     /// The priority of the jobs. The same site may be there at another one too.
     pub priority: Priority,
@@ -126,16 +127,18 @@ impl<'a> IntoIterator for &'a CallSites {
     }
 }
 
-/// A table: a line for each site, after one with the names of the columns.
+/// A table: a line for each site, after one with the names of the columns. Control characters
+/// in names are escaped.
 impl fmt::Display for CallSites {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.0.iter().map(|site| site.site.chars().count());
-        let width = names.chain([4]).max().unwrap_or_default();
+        let names: Vec<_> = self.0.iter().map(|site| printed(&site.site)).collect();
+        let widths = names.iter().map(|name| name.chars().count());
+        let width = widths.chain([4]).max().unwrap_or_default();
         write!(f, "{:width$}  priority       jobs    run in all", "site")?;
         writeln!(f, "   run p50   run p99  wait p50  wait p99  advice")?;
         let short = |time: Option<Duration>| time.map_or("-".to_owned(), |t| format!("{t:.1?}"));
-        for site in &self.0 {
-            write!(f, "{:width$}  ", site.site)?;
+        for (site, name) in self.0.iter().zip(names) {
+            write!(f, "{name:width$}  ")?;
             write!(f, "{:8} {:>10} ", format!("{:?}", site.priority), site.jobs)?;
             write!(f, "{:>13}", format!("~{:.1?}", site.total_run))?;
             for time in [site.run_p50, site.run_p99, site.wait_p50, site.wait_p99] {

@@ -17,6 +17,7 @@ struct Machine {
     /// How many cores other threads use.
     others: f64,
     slept: Cell<Duration>,
+    quota: Cell<Option<Quota>>,
 }
 
 impl Clocks for Machine {
@@ -28,6 +29,9 @@ impl Clocks for Machine {
     }
     fn of_thread(&self) -> Option<Duration> {
         Some(self.clocks.get()[2])
+    }
+    fn quota(&self) -> Option<Quota> {
+        self.quota.get()
     }
     fn sleep(&self, time: Duration) {
         self.pass(time, Duration::ZERO);
@@ -41,19 +45,22 @@ impl Machine {
     }
 
     fn beside(others: f64) -> Self {
+        Self::with(quota(1.0), others)
+    }
+
+    fn with(quota: Option<Quota>, others: f64) -> Self {
         LAST_LOOK.take();
-        let quota = Quota {
-            cores: 1.0,
-            period: ms(100.0),
-        };
-        let start = Instant::now();
-        Self {
-            throttle: Throttle::new(quota, start, Duration::ZERO),
-            start,
+        let mut machine = Self {
+            // For a moment.
+            throttle: Throttle::for_this_process().unwrap(),
+            start: Instant::now(),
             clocks: Cell::new([Duration::ZERO; 3]),
             others,
             slept: Cell::default(),
-        }
+            quota: Cell::new(quota),
+        };
+        machine.throttle = Throttle::by(&machine).unwrap();
+        machine
     }
 
     fn pass(&self, wall: Duration, thread: Duration) {
@@ -85,6 +92,11 @@ impl Machine {
         let [now, _, used_now] = self.clocks.get();
         (used_now - used).as_secs_f64() / (now - start).as_secs_f64()
     }
+}
+
+fn quota(cores: f64) -> Option<Quota> {
+    let period = ms(100.0);
+    Some(Quota { cores, period })
 }
 
 fn is_about(found: f64, expected: f64) {
@@ -203,4 +215,77 @@ fn a_taken_lock_is_not_waited_for_and_nothing_is_lost() {
     drop(taken);
     // 10 ms of credit and 99 ms of income, for 110 ms of CPU time.
     is_about(machine.job(High, 0.0), 1.0 / 0.9);
+}
+
+/// The first ten seconds have at most two of the old quota.
+#[test]
+fn a_quota_that_changes_is_kept() {
+    for priority in Priority::ALL {
+        for (before, after) in [(1.0, 0.5), (0.5, 1.0)] {
+            let machine = Machine::with(quota(before), 0.0);
+            is_about(machine.share_of_jobs(priority, 5.0), before * 0.9);
+            machine.quota.set(quota(after));
+            machine.share_of_jobs(priority, 5.0);
+            is_about(machine.share_of_jobs(priority, 5.0), after * 0.9);
+        }
+    }
+}
+
+#[test]
+fn a_quota_that_comes_is_kept_and_one_that_goes_is_not() {
+    for priority in Priority::ALL {
+        let machine = Machine::with(None, 0.0);
+        assert_eq!(machine.throttle.cores(), None);
+        is_about(machine.share_of_jobs(priority, 5.0), 1.0);
+        for _ in 0..2 {
+            machine.quota.set(quota(0.5));
+            machine.share_of_jobs(priority, 5.0);
+            assert_eq!(machine.throttle.cores(), Some(0.5));
+            is_about(machine.share_of_jobs(priority, 5.0), 0.45);
+            machine.quota.set(None);
+            machine.share_of_jobs(priority, 5.0);
+            assert_eq!(machine.throttle.cores(), None);
+            is_about(machine.share_of_jobs(priority, 5.0), 1.0);
+        }
+    }
+}
+
+/// Reading it costs more than some jobs do.
+#[test]
+fn the_quota_is_read_every_two_seconds() {
+    struct Counted<'a>(&'a Machine, Cell<u32>);
+    impl Clocks for Counted<'_> {
+        fn now(&self) -> Instant {
+            self.0.now()
+        }
+        fn of_process(&self) -> Option<Duration> {
+            self.0.of_process()
+        }
+        fn of_thread(&self) -> Option<Duration> {
+            self.0.of_thread()
+        }
+        fn quota(&self) -> Option<Quota> {
+            self.1.set(self.1.get() + 1);
+            self.0.quota()
+        }
+        fn sleep(&self, time: Duration) {
+            self.0.sleep(time);
+        }
+    }
+    for quota in [None, quota(1.0)] {
+        let machine = Machine::with(quota, 0.0);
+        let counted = Counted(&machine, Cell::new(0));
+        while machine.clocks.get()[0] < ms(20_500.0) {
+            machine.throttle.pause_by(&counted, Normal, || false);
+            machine.pass(ms(0.5), ms(0.5));
+        }
+        assert_eq!(counted.1.get(), 10);
+    }
+}
+
+#[test]
+fn without_a_quota_few_calls_look() {
+    let due = |machine: &Machine| (0..160).filter(|_| machine.throttle.is_due()).count();
+    assert_eq!(due(&Machine::with(None, 0.0)), 10);
+    assert_eq!(due(&Machine::new()), 160);
 }

@@ -1,0 +1,102 @@
+//! The outputs of a worker's batch, while it is under way.
+//!
+//! A worker puts the outputs of each input here before it begins the next one (of inputs that
+//! are cheaper than the lock, those of some inputs together), and sends all of them when the
+//! batch is over. An input may take longer than any batch, and a closure can't be interrupted:
+//! once the worker's slice is over, the ticker sends what is here. The outputs of quick inputs
+//! do not wait for a slow one behind them.
+//!
+//! The ticker takes the lock only if it is free. A worker that holds it is not inside an
+//! input, and sends the outputs itself.
+//!
+//! **Ticks.** A worker opens its batch and then looks whether the ticker has it. The ticker
+//! gives back a batch that is closed, and then looks at it once more. All of these accesses
+//! are `SeqCst`, so one of the two sees the other, and no open batch is without a ticker.
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::error::SendError;
+
+use super::shared::{Message, Piece};
+use crate::panics;
+use crate::task::slice;
+
+pub(super) struct Batch<O> {
+    pieces: Mutex<Vec<Piece<O>>>,
+    messages: UnboundedSender<Message<O>>,
+    /// The tick at which it was opened, or [`CLOSED`].
+    began: AtomicU32,
+    /// The ticker has it.
+    is_watched: AtomicBool,
+}
+
+/// No tick has this number.
+const CLOSED: u32 = u32::MAX;
+
+impl<O: Send + 'static> Batch<O> {
+    pub(super) fn new(messages: &UnboundedSender<Message<O>>) -> Arc<Self> {
+        Arc::new(Self {
+            pieces: Mutex::default(),
+            messages: messages.clone(),
+            began: AtomicU32::new(CLOSED),
+            is_watched: AtomicBool::new(false),
+        })
+    }
+
+    /// Returns the tick at which its worker's slice begins.
+    pub(super) fn open(self: &Arc<Self>) -> u32 {
+        let began = slice::ticks();
+        self.began.store(began, SeqCst);
+        if !self.is_watched.swap(true, SeqCst) {
+            let batch = self.clone();
+            slice::at_each_tick(move || batch.at_tick());
+        }
+        began
+    }
+
+    /// Adds the outputs of the next inputs. `room` is how many inputs their chunk had left.
+    pub(super) fn put(&self, made: &mut Piece<O>, room: usize) {
+        let mut pieces = self.pieces();
+        if pieces.last().is_none_or(|last| last.end() != made.first) {
+            pieces.push(Piece::new(made.first, room));
+        }
+        let piece = pieces.last_mut().expect("it was pushed if there was none");
+        piece.join(made);
+    }
+
+    /// Returns what the ticker has not sent.
+    pub(super) fn close(&self) -> Vec<Piece<O>> {
+        self.began.store(CLOSED, SeqCst);
+        mem::take(&mut self.pieces())
+    }
+
+    fn pieces(&self) -> MutexGuard<'_, Vec<Piece<O>>> {
+        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// False if the ticker may drop it.
+    fn at_tick(&self) -> bool {
+        let began = self.began.load(SeqCst);
+        if began == CLOSED {
+            self.is_watched.store(false, SeqCst);
+            let is_open = self.began.load(SeqCst) != CLOSED;
+            return is_open && !self.is_watched.swap(true, SeqCst);
+        }
+        match self.pieces.try_lock() {
+            Ok(mut pieces) if !pieces.is_empty() && slice::has_passed(began) => {
+                let late = Message::Pieces(mem::take(&mut *pieces));
+                panics::run_hook("the waker of a stream's reader", || {
+                    if let Err(SendError(Message::Pieces(unsent))) = self.messages.send(late) {
+                        // The reader is gone: the worker drops them, on its lane.
+                        *pieces = unsent;
+                    }
+                });
+            }
+            _ => {}
+        }
+        true
+    }
+}

@@ -1,0 +1,108 @@
+//! Bridges between the lanes, both ways.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use futures::{StreamExt, stream};
+use twolane::{Bridged, Handle};
+
+use crate::dice::Dice;
+use crate::surroundings::{Done, Item, Round, wait_a_little};
+use crate::watchdog::Planned;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    id: u64,
+    from_cpu: bool,
+    inputs: u64,
+    limit: usize,
+    pending_each: u64,
+    panics_at: Option<u64>,
+    take: usize,
+}
+
+pub(crate) struct Started {
+    plan: Plan,
+    done: Done,
+    items: Bridged<Item>,
+}
+
+impl Plan {
+    pub(crate) fn draw(dice: &mut Dice, id: u64) -> Self {
+        let inputs = dice.below(100);
+        Self {
+            id,
+            from_cpu: dice.once_in(2),
+            inputs,
+            limit: dice.one_of(&[0, 1, 8, 1_000]),
+            pending_each: 2 + dice.below(8),
+            panics_at: dice.once_in(4).then(|| dice.below(inputs + 20)),
+            take: if dice.once_in(4) {
+                dice.below(60) as usize
+            } else {
+                usize::MAX
+            },
+        }
+    }
+
+    pub(crate) fn start(self, round: &Arc<Round>, (cpu, limited): (Handle, bool)) -> Started {
+        let (live, plan) = (round.live.clone(), self.clone());
+        let (mut next, mut polls) = (0, 0);
+        let source = stream::poll_fn(move |cx| {
+            polls += 1;
+            if polls % plan.pending_each == 0 {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if plan.panics_at == Some(next) && next < plan.inputs {
+                std::panic::panic_any(Planned(plan.id));
+            }
+            let item = (next < plan.inputs).then(|| live.item(next));
+            next += 1;
+            Poll::Ready(item)
+        });
+        let size = |item: &Item| item.value as usize % 4;
+        let items = match self.from_cpu {
+            true => cpu.stream_from_cpu(source, self.limit, size),
+            false => cpu.stream_from_io(source, self.limit, size),
+        };
+        let done = Done {
+            panics: Some(self.id),
+            needs_permit: self.from_cpu && limited,
+            ..Done::default()
+        };
+        let plan = self;
+        Started { plan, done, items }
+    }
+}
+
+impl Started {
+    pub(crate) async fn read(mut self, round: Arc<Round>, mut dice: Dice) {
+        let plan = &self.plan;
+        let panics_at = plan.panics_at.filter(|at| *at < plan.inputs);
+        for expected in 0.. {
+            if expected == plan.take as u64 {
+                return;
+            }
+            match self.items.next().await {
+                Some(Ok(item)) => assert_eq!(item.value, expected, "{plan:?}"),
+                Some(Err(error)) => {
+                    if error.is_panic() {
+                        assert_eq!(Some(expected), panics_at, "{plan:?}");
+                    }
+                    if error.is_queue_full() {
+                        assert_eq!(expected, 0, "{plan:?}");
+                    }
+                    round.check_bridge(error, self.done);
+                    assert!(self.items.next().await.is_none());
+                    return;
+                }
+                None => {
+                    assert_eq!((expected, panics_at), (plan.inputs, None), "{plan:?}");
+                    return;
+                }
+            }
+            wait_a_little(&mut dice).await;
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Values that live on the I/O lane.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+use futures::{StreamExt, stream};
+use twolane::{Handle, OnIo};
+
+use crate::dice::Dice;
+use crate::surroundings::{Done, Item, Round, wait_a_little};
+use crate::watchdog::Planned;
+
+/// What was done to the value, in order.
+struct Log {
+    calls: Vec<u64>,
+    _item: Item,
+}
+
+/// Calls of one owner: they come in the order in which it made them, also after one that was
+/// given up or has panicked.
+pub(crate) async fn owned(round: Arc<Round>, cpu: Handle, mut dice: Dice, id: u64) {
+    let log = Log {
+        calls: Vec::new(),
+        _item: round.live.item(id),
+    };
+    let mut log: OnIo<Log> = cpu.on_io(log);
+    let mut certain = Vec::new();
+    let calls = dice.below(20);
+    for call in 0..calls {
+        let waits = dice.below(5);
+        let push = async move |log: &mut Log| {
+            log.calls.push(call);
+            for _ in 0..waits {
+                tokio::task::yield_now().await;
+            }
+            log.calls.len()
+        };
+        match dice.below(8) {
+            0 => {
+                let mut given_up = Box::pin(log.with(push));
+                // It has begun, or is about to.
+                if let std::task::Poll::Ready(Err(error)) = futures::poll!(&mut given_up) {
+                    return round.check(error, Done::default());
+                }
+            }
+            1 => {
+                let panics = async move |log: &mut Log| {
+                    log.calls.push(call);
+                    std::panic::panic_any(Planned(id));
+                };
+                let done = Done {
+                    panics: Some(id),
+                    ..Done::default()
+                };
+                let error = log.with(panics).await.unwrap_err();
+                let is_panic = error.is_panic();
+                round.check(error, done);
+                if !is_panic {
+                    return;
+                }
+                certain.push(call);
+            }
+            2 => {
+                let calls = log.stream(|log| stream::iter(log.calls.clone()).boxed(), 4, |_| 1);
+                let calls: Vec<_> = calls.collect().await;
+                let mut before = None;
+                for item in calls {
+                    match item {
+                        Ok(call) => {
+                            assert!(before < Some(call), "out of order");
+                            before = Some(call);
+                        }
+                        Err(error) => return round.check_bridge(error, Done::default()),
+                    }
+                }
+            }
+            _ => match log.with(push).await {
+                Ok(_) => certain.push(call),
+                Err(error) => return round.check(error, Done::default()),
+            },
+        }
+        wait_a_little(&mut dice).await;
+    }
+    if dice.once_in(3) {
+        // Dropped on the I/O lane.
+        return;
+    }
+    match log.take(async |log| log.calls.clone()).await {
+        Ok(found) => {
+            assert!(found.is_sorted(), "{found:?}");
+            let found = |call: &u64| found.binary_search(call).is_ok();
+            assert!(certain.iter().all(found), "{certain:?}");
+        }
+        Err(error) => round.check(error, Done::default()),
+    }
+}
+
+/// One value that several jobs use.
+pub(crate) async fn shared(round: Arc<Round>, cpu: Handle, limited: bool, mut dice: Dice, id: u64) {
+    let value = (Arc::new(AtomicU64::new(0)), round.live.item(id));
+    let shared = cpu.on_io(value).shared();
+    let jobs = (0..dice.below(6)).map(|_| {
+        let (shared, round) = (shared.clone(), round.clone());
+        let done = Done {
+            needs_permit: limited,
+            ..Done::default()
+        };
+        let job = {
+            let round = round.clone();
+            async move {
+                let add = async |(sum, _item): (Arc<AtomicU64>, Item)| sum.fetch_add(1, SeqCst);
+                match shared.with(add).await {
+                    Ok(_) => true,
+                    Err(error) => {
+                        round.check(error, Done::default());
+                        false
+                    }
+                }
+            }
+        };
+        let job = cpu.spawn(job);
+        async move {
+            match job.await {
+                Ok(added) => Some(added),
+                Err(error) => {
+                    round.check(error, done);
+                    None
+                }
+            }
+        }
+    });
+    let jobs: Vec<_> = jobs.collect();
+    let ended = futures::future::join_all(jobs).await;
+    let certain = ended.iter().filter(|added| **added == Some(true)).count() as u64;
+    // A job that a shutdown has dropped may have added or not.
+    let most = certain + ended.iter().filter(|added| added.is_none()).count() as u64;
+    match shared.with(async |(sum, _item)| sum.load(SeqCst)).await {
+        Ok(sum) => assert!((certain..=most).contains(&sum), "{sum} of {ended:?}"),
+        Err(error) => round.check(error, Done::default()),
+    }
+}

@@ -1,0 +1,117 @@
+//! What a unit knows of its round: the lane, what is alive, and which errors fit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::SeqCst};
+
+use twolane::{BridgeError, Handle, JoinError, Priority};
+
+use crate::dice::Dice;
+use crate::watchdog::Planned;
+
+pub(crate) const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+
+/// What is alive of all values of a round.
+#[derive(Clone, Default)]
+pub(crate) struct Live(pub(crate) Arc<AtomicIsize>);
+
+pub(crate) struct Item {
+    pub(crate) value: u64,
+    live: Live,
+}
+
+impl Drop for Item {
+    fn drop(&mut self) {
+        let before = self.live.0.fetch_sub(1, SeqCst);
+        assert!(before > 0, "more was dropped than made");
+    }
+}
+
+impl Clone for Item {
+    fn clone(&self) -> Self {
+        self.live.item(self.value)
+    }
+}
+
+impl Live {
+    pub(crate) fn item(&self, value: u64) -> Item {
+        self.0.fetch_add(1, SeqCst);
+        let live = self.clone();
+        Item { value, live }
+    }
+}
+
+pub(crate) struct Round {
+    pub(crate) cpu: Handle,
+    pub(crate) is_limited: [bool; 3],
+    /// Set before the lane is shut down.
+    pub(crate) closing: AtomicBool,
+    /// Set before the I/O lane's runtime is shut down.
+    pub(crate) io_ends: AtomicBool,
+    pub(crate) live: Live,
+}
+
+/// What was done to a job that may be its end, besides a shutdown.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Done {
+    pub(crate) panics: Option<u64>,
+    pub(crate) cancelled: bool,
+    pub(crate) needs_permit: bool,
+    pub(crate) has_deadline: bool,
+}
+
+impl Round {
+    pub(crate) fn at(&self, dice: &mut Dice) -> (Handle, bool) {
+        // Mostly the one that is started with the lane.
+        let index = dice.one_of(&[0, 1, 1, 1, 2]);
+        let handle = self.cpu.with_priority(PRIORITIES[index]);
+        (handle, self.is_limited[index])
+    }
+
+    /// Fails if nothing that was done explains the error.
+    pub(crate) fn check(&self, error: JoinError, done: Done) {
+        let fits = (error.is_shutdown() && self.closing.load(SeqCst))
+            || (error.is_io_runtime_gone() && self.io_ends.load(SeqCst))
+            || (error.is_cancelled() && done.cancelled)
+            || (error.is_queue_full() && done.needs_permit)
+            || (error.is_expired() && done.has_deadline);
+        if fits {
+            return;
+        }
+        let text = error.to_string();
+        let payload = error.try_into_panic().ok();
+        let planned = payload.and_then(|payload| Some(payload.downcast_ref::<Planned>()?.0));
+        assert!(
+            planned.is_some() && planned == done.panics,
+            "{text}: {done:?}"
+        );
+    }
+
+    /// The same for a bridge.
+    pub(crate) fn check_bridge(&self, error: BridgeError, done: Done) {
+        let text = error.to_string();
+        let full = error.is_queue_full();
+        if error.is_panic() {
+            let payload = error.try_into_panic().unwrap();
+            let planned = payload.downcast_ref::<Planned>().map(|planned| planned.0);
+            assert!(
+                planned.is_some() && planned == done.panics,
+                "{text}: {done:?}"
+            );
+        } else {
+            let ends = self.closing.load(SeqCst) || self.io_ends.load(SeqCst);
+            assert!(ends || (full && done.needs_permit), "{text}: {done:?}");
+        }
+    }
+}
+
+/// Gives way a few times.
+pub(crate) async fn wait_a_little(dice: &mut Dice) {
+    let times = match dice.below(4) {
+        0 => dice.below(50),
+        1 => dice.below(5),
+        _ => 0,
+    };
+    for _ in 0..times {
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,150 @@
+//! What notices that nothing goes on, and any panic that is not by plan.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use twolane::{Handle, Priority};
+
+/// The payload of a panic by plan: which unit it belongs to.
+pub(crate) struct Planned(pub(crate) u64);
+
+/// No round takes a tenth of this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Default)]
+struct UnderWay {
+    seed: u64,
+    plan: String,
+    phase: &'static str,
+    lane: Option<Handle>,
+    units: BTreeMap<u64, String>,
+    panics: Vec<String>,
+}
+
+static UNDER_WAY: Mutex<Option<UnderWay>> = Mutex::new(None);
+static BEATS: AtomicU64 = AtomicU64::new(0);
+
+fn locked() -> MutexGuard<'static, Option<UnderWay>> {
+    UNDER_WAY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn with(f: impl FnOnce(&mut UnderWay)) {
+    f(locked().get_or_insert_default());
+}
+
+pub(crate) fn start() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if info.payload().is::<Planned>() {
+            return;
+        }
+        hook(info);
+        with(|now| now.panics.push(info.to_string()));
+    }));
+    std::thread::spawn(|| {
+        let (mut seen, mut since) = (0, Duration::ZERO);
+        let look = Duration::from_millis(500);
+        loop {
+            std::thread::sleep(look);
+            let beats = BEATS.load(SeqCst);
+            since = if beats == seen {
+                since + look
+            } else {
+                Duration::ZERO
+            };
+            seen = beats;
+            if since >= PATIENCE {
+                tell(&format!("nothing has ended for {PATIENCE:?}: aborting"));
+                report();
+                std::process::abort();
+            }
+        }
+    });
+}
+
+/// The harness would keep what `eprintln` writes, and an abort would lose it.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+pub(crate) fn report() {
+    with(|now| {
+        tell(&format!(
+            "TWOLANE_SEED={}\n{}\n{}",
+            now.seed, now.plan, now.phase
+        ));
+        for (id, unit) in &now.units {
+            tell(&format!("  {id}: {unit}"));
+        }
+        let priorities = [Priority::High, Priority::Normal, Priority::Low];
+        for (lane, priority) in now
+            .lane
+            .iter()
+            .flat_map(|lane| priorities.map(|p| (lane, p)))
+        {
+            let metrics = lane.with_priority(priority).metrics();
+            let permits = metrics.permits_in_use;
+            tell(&format!(
+                "  {priority:?}: {metrics}, permits in use {permits}"
+            ));
+        }
+    });
+}
+
+/// A round begins.
+pub(crate) fn begin(seed: u64, plan: String, lane: Handle) {
+    let panics = Vec::new();
+    with(|now| {
+        *now = UnderWay {
+            seed,
+            plan,
+            lane: Some(lane),
+            phase: "",
+            units: BTreeMap::new(),
+            panics,
+        }
+    });
+}
+
+pub(crate) fn phase(phase: &'static str) {
+    with(|now| now.phase = phase);
+}
+
+/// Until the guard is dropped.
+pub(crate) fn unit(id: u64, what: String) -> impl Drop + Send {
+    with(|now| {
+        now.units.insert(id, what);
+    });
+    Unit(id)
+}
+
+struct Unit(u64);
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        BEATS.fetch_add(1, SeqCst);
+        with(|now| {
+            now.units.remove(&self.0);
+        });
+    }
+}
+
+/// The round is over: fails if there was a panic that is not by plan.
+pub(crate) fn end() {
+    let mut panics = Vec::new();
+    with(|now| {
+        panics = std::mem::take(&mut now.panics);
+        now.lane = None;
+    });
+    if !panics.is_empty() {
+        report();
+        panic!("{} panics that are not by plan", panics.len());
+    }
+}
+
+pub(crate) fn beats() -> u64 {
+    BEATS.load(SeqCst)
+}

@@ -1,0 +1,161 @@
+//! On which cores do a lane's threads run? On those of the thread that built it.
+//!
+//! One thread of the process starts the threads of all lanes, so that none is born niced. They
+//! got its cores too: those of the thread that had built the first lane.
+
+use std::thread;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use tokio::runtime::Runtime;
+
+use crate::support::{BOTH, time_limit};
+use crate::threads::cores;
+use twolane::{Backend, CpuRuntime, Handle, Priority, Watch, in_cpu_context};
+
+const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+
+/// The cores that this thread may use.
+fn my_cores() -> Vec<usize> {
+    let mask = sched_getaffinity(None).unwrap();
+    let is_set = |core: &usize| mask.is_set(*core);
+    (0..CpuSet::MAX_CPU).filter(is_set).collect()
+}
+
+/// Those of a thread that a thread of the lane starts.
+fn cores_of_a_child(lane: &Handle) -> Vec<usize> {
+    let start = || thread::spawn(my_cores).join().unwrap();
+    lane.spawn_cpu(start).wait().unwrap()
+}
+
+/// Runs `f` on a thread that may use these cores.
+fn on_cores<T: Send>(cores: &[usize], f: impl FnOnce() -> T + Send) -> T {
+    let bound = || {
+        let mut mask = CpuSet::new();
+        cores.iter().for_each(|core| mask.set(*core));
+        sched_setaffinity(None, &mask).unwrap();
+        f()
+    };
+    thread::scope(|scope| scope.spawn(bound).join().unwrap())
+}
+
+#[test]
+fn each_lane_runs_where_it_was_built() {
+    let _limit = time_limit();
+    let all = my_cores();
+    let (first, last) = (vec![all[0]], vec![all[all.len() - 1]]);
+    if first == last {
+        eprintln!("not tested: this process has one core");
+        return;
+    }
+    for backend in BOTH {
+        let io = Runtime::new().unwrap();
+        let built = [("all", &all), ("first", &first), ("last", &last)];
+        // A name for each lane: the threads of an earlier one may not be gone yet.
+        let name_of = |name: &str| format!("{name}-{}", matches!(backend, Backend::Rayon));
+        let lanes = built.map(|(name, cores)| {
+            let builder = CpuRuntime::builder()
+                .backend(backend)
+                .threads(2)
+                .thread_name(name_of(name))
+                .io_handle(io.handle().clone())
+                .watch_io(Watch::new());
+            on_cores(cores, || builder.build().unwrap())
+        });
+        for (lane, (name, expected)) in lanes.iter().zip(built) {
+            for priority in ALL {
+                // High's and Low's threads start now, and this thread is not bound.
+                let handle = lane.handle().with_priority(priority);
+                let found = cores_of_a_child(&handle);
+                assert_eq!(&found, expected, "{backend:?}, {name}, {priority:?}");
+            }
+            // Two for each priority, `control`, `watch`.
+            let threads = cores(&format!("{}-", name_of(name)));
+            assert_eq!(threads.len(), 8, "{backend:?}: {threads:?}");
+            if expected.len() == 1 {
+                let bound = |list: &String| *list == expected[0].to_string();
+                assert!(threads.values().all(bound), "{backend:?}: {threads:?}");
+            }
+        }
+    }
+}
+
+/// It starts the threads of its priority, and it may be called on any thread.
+#[test]
+fn what_install_starts_runs_there_too() {
+    let _limit = time_limit();
+    let all = my_cores();
+    let last = &all[all.len() - 1..];
+    let io = Runtime::new().unwrap();
+    let lane = CpuRuntime::builder()
+        .threads(1)
+        .io_handle(io.handle().clone());
+    let lane = on_cores(last, || lane.build().unwrap());
+    for priority in ALL {
+        let handle = lane.handle().with_priority(priority);
+        let found = on_cores(&all[..1], || handle.install(my_cores).unwrap());
+        assert_eq!(found, last, "{priority:?}");
+    }
+}
+
+/// A lane that is built in a job has the cores that a start hook has left to the job's thread.
+#[test]
+fn a_hook_binds_a_thread_and_what_is_built_there() {
+    let _limit = time_limit();
+    let all = my_cores();
+    for backend in BOTH {
+        let io = Runtime::new().unwrap();
+        let bind = {
+            let first = all[0];
+            move || {
+                let mut mask = CpuSet::new();
+                mask.set(first);
+                sched_setaffinity(None, &mask).unwrap();
+            }
+        };
+        let builder = || {
+            let builder = CpuRuntime::builder().backend(backend).threads(1);
+            builder.io_handle(io.handle().clone())
+        };
+        let bound = builder().on_thread_start(bind).build().unwrap();
+        let inner = builder();
+        let inner = bound.spawn_cpu(move || inner.build().unwrap());
+        let inner = inner.wait().unwrap();
+        for priority in ALL {
+            let handle = inner.handle().with_priority(priority);
+            assert_eq!(cores_of_a_child(&handle), all[..1], "{backend:?}");
+        }
+    }
+}
+
+/// The number of threads is that of the cores which they have.
+#[test]
+fn a_bound_thread_builds_a_lane_of_one_thread() {
+    let _limit = time_limit();
+    let first = &my_cores()[..1];
+    for backend in BOTH {
+        let io = Runtime::new().unwrap();
+        let lane = CpuRuntime::builder()
+            .backend(backend)
+            .io_handle(io.handle().clone());
+        let lane = on_cores(first, || lane.build().unwrap());
+        assert_eq!(lane.handle().threads(), 1);
+        assert_eq!(cores_of_a_child(&lane.handle()), first, "{backend:?}");
+    }
+}
+
+/// They have the cores of the thread that needs them first, as with any Tokio runtime: in a job,
+/// those of the lane.
+#[test]
+fn blocking_threads_of_the_runtime_backend_stay_there() {
+    let _limit = time_limit();
+    let all = my_cores();
+    let last = &all[all.len() - 1..];
+    let io = Runtime::new().unwrap();
+    let lane = CpuRuntime::builder()
+        .backend(Backend::Runtime)
+        .threads(1)
+        .io_handle(io.handle().clone());
+    let lane = on_cores(last, || lane.build().unwrap());
+    let blocking = in_cpu_context(async { tokio::task::spawn_blocking(my_cores).await });
+    assert_eq!(lane.spawn(blocking).wait().unwrap().unwrap(), last);
+}
