@@ -16,9 +16,9 @@ pub struct Length {
 
 const WARM_UP: Duration = Duration::from_millis(150);
 
-/// For how much longer it goes on until all are reported. In a throttled cgroup the watch may
-/// need some tries.
-const MORE: Duration = Duration::from_secs(15);
+/// For how much longer it goes on until all are reported. A throttled cgroup stops the watch for
+/// most of each period: it needs some tries, usually 2 to 10 seconds of them.
+const MORE: Duration = Duration::from_secs(60);
 
 /// Returns how many requests the innocent routes have answered.
 pub fn ask(address: SocketAddr, length: Length, are_all_reported: impl Fn() -> bool) -> u64 {
