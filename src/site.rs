@@ -211,12 +211,6 @@ mod tests {
         assert_eq!(Site::from_index(three.index()), three);
     }
 
-    #[test]
-    fn other_threads_see_the_same_site() {
-        let here = || Site::of(Location::caller());
-        assert_eq!(here(), std::thread::spawn(here).join().unwrap());
-    }
-
     /// No other thread sees how far a thread has got that stops in the middle of an insertion,
     /// for want of a core, say. (Once, it held the table's lock.)
     #[test]

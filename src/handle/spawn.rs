@@ -295,7 +295,8 @@ impl Handle {
             let message = Message::Call(Some(Instant::now()), Box::new(start));
             let sent = level.lane().send_control(message).is_ok();
             if sent && !matches!(opened.recv(), Ok(Ok(()))) {
-                return Err(CloseReason::NoThreads.into());
+                let closed = level.lane().close_reason();
+                return Err(closed.unwrap_or(CloseReason::NoThreads).into());
             }
         }
         let level = &level.at_caller();

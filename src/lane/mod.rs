@@ -268,8 +268,8 @@ impl Lane {
         self.report_lost();
     }
 
-    /// Shuts the workers down, and the watch. May block for a moment, so only the control thread calls
-    /// it.
+    /// Shuts the workers down, and the watch. May block for a moment, so only the control
+    /// thread calls it.
     fn shutdown_workers(&self) {
         if let Some(watch) = self.io_watch.thread.get() {
             watch.unpark();
@@ -314,7 +314,9 @@ impl Lane {
     fn note_refused_nice(&self, nice: i32, refused: io::Error) {
         let text = refused.to_string();
         if self.nice_refused.set(refused).is_ok() {
-            crate::trace::warn_of_refused_nice(nice, &text);
+            panics::run_hook("the log", || {
+                crate::trace::warn_of_refused_nice(nice, &text)
+            });
         }
     }
 

@@ -224,6 +224,8 @@ impl Throttle {
             if full.quota != buckets.quota {
                 self.cores.store(full.cores_as_bits(), Ordering::Relaxed);
                 *buckets = full;
+                // What was computed before is not charged.
+                return None;
             }
         }
         let quota = buckets.quota?;

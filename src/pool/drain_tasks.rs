@@ -13,7 +13,7 @@ use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 
 pub(crate) struct DrainTasks {
     live: AtomicUsize,
-    most: usize,
+    pub(crate) most: usize,
 }
 
 impl DrainTasks {

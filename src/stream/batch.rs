@@ -7,7 +7,9 @@
 //! do not wait for a slow one behind them.
 //!
 //! The ticker takes the lock only if it is free. A worker that holds it is not inside an
-//! input, and sends the outputs itself.
+//! input, and sends the outputs itself. The ticker sends under the lock, so that what a
+//! dropped reader does not take is back before the worker looks. The reader's waker runs
+//! then: the worker waits for it, as if it called the waker itself.
 //!
 //! **Ticks.** A worker opens its batch and then looks whether the ticker has it. The ticker
 //! gives back a batch that is closed, and then looks at it once more. All of these accesses
@@ -46,15 +48,12 @@ impl<O: Send + 'static> Batch<O> {
         })
     }
 
-    /// Returns the tick at which its worker's slice begins.
-    pub(super) fn open(self: &Arc<Self>) -> u32 {
-        let began = slice::ticks();
-        self.began.store(began, SeqCst);
+    pub(super) fn open(self: &Arc<Self>) {
+        self.began.store(slice::ticks(), SeqCst);
         if !self.is_watched.swap(true, SeqCst) {
             let batch = self.clone();
             slice::at_each_tick(move || batch.at_tick());
         }
-        began
     }
 
     /// Adds the outputs of the next inputs. `room` is how many inputs their chunk had left.

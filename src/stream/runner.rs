@@ -9,6 +9,7 @@ use super::shared::Piece;
 use super::stage::{Flow, Stage};
 use crate::admission::DropOnLane;
 use crate::lane::Level;
+use crate::task::slice::is_due;
 
 /// From which input on nothing is wanted any more.
 pub(super) struct Stop {
@@ -55,8 +56,8 @@ pub(super) type Inputs<'a, I> = Take<&'a mut vec::IntoIter<I>>;
 
 /// The stages with the state of one worker. The trait hides their types.
 pub(super) trait Run<I, O>: Send {
-    /// Runs inputs, and adds them and their outputs to `made`, which is valid after a panic,
-    /// too.
+    /// Runs inputs until none is left, or until the slice is over, and adds them and their
+    /// outputs to `made`, which is valid after a panic, too.
     fn run(&mut self, inputs: &mut Inputs<'_, I>, stop: &Stop, made: &mut Piece<O>) -> End;
 }
 
@@ -106,6 +107,9 @@ where
             made.is_one_for_one &= made.outputs.len() == made.inputs;
             if flow.is_break() {
                 return End::Stopped;
+            }
+            if is_due() {
+                return End::SliceOver;
             }
         }
         End::Whole

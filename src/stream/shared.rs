@@ -134,7 +134,7 @@ pub(super) struct Shared<I, O> {
     chunks: SegQueue<Chunk<I>>,
     /// What a worker has put back, which is older than any of `chunks`.
     put_back: SegQueue<Chunk<I>>,
-    workers: DrainTasks,
+    pub(super) workers: DrainTasks,
     pub(super) stop: Stop,
     pub(super) window: Window,
     /// How many nanoseconds an input takes, as measured lately; 0 if none was measured.

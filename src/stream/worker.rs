@@ -21,7 +21,7 @@ use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
 use crate::panics;
 use crate::task::FutureWork;
-use crate::task::slice::{is_slice_over, yield_if_due};
+use crate::task::slice::yield_if_due;
 
 /// How long the second batch of a worker takes. Each further one takes twice as long, up to
 /// the stream's setting.
@@ -98,29 +98,28 @@ where
 
     fn run_chunks(&self, mut seat: Seat<I, O>, mut chunk: Chunk<I>, batch: Duration) {
         let shared = &*self.shared;
-        let (began, slice) = (Instant::now(), seat.batch.open());
+        let began = Instant::now();
+        seat.batch.open();
         let (mut last, mut inputs, mut made) = (began, 0, Piece::new(0, 0));
         let end = loop {
             let (first, at_once) = (chunk.first, shared.inputs_at_once());
             let end = loop {
                 let end = run_some(shared, &mut seat, &mut chunk, &mut made, at_once);
                 if end != End::Whole || chunk.items.len() == 0 {
-                    // The part that is put back counts with the whole chunk, until it has
-                    // been run.
-                    shared.window.replace(chunk.bytes, 0);
                     break end;
                 }
-                if is_slice_over(slice) {
-                    break End::SliceOver;
-                }
             };
+            // The part that is put back counts with the whole chunk, until it has been run.
+            if end != End::SliceOver || chunk.items.len() == 0 {
+                shared.window.replace(chunk.bytes, 0);
+            }
             let now = Instant::now();
             let ran = (chunk.first - first) as usize;
             shared.measured(now - last, ran);
             inputs += ran;
             last = now;
             let is_over = now - began + shared.cost() >= batch || inputs >= shared.most_in_batch;
-            if end != End::Whole || is_over || is_slice_over(slice) {
+            if end != End::Whole || is_over {
                 break end;
             }
             match shared.pop() {
@@ -141,26 +140,24 @@ where
         }
     }
 
-    /// In chunks of their new size, so that other workers share them.
+    /// In chunks of their new size, and one for each worker at least: the measured cost may
+    /// still be that of cheaper inputs.
     fn put_back(&self, mut chunk: Chunk<I>) {
-        let size = self.shared.chunk_size();
-        while chunk.items.len() > size {
+        let each = chunk.items.len().div_ceil(self.shared.workers.most);
+        let size = self.shared.chunk_size().min(each);
+        while chunk.items.len() > 0 {
             let items: Vec<_> = chunk.items.by_ref().take(size).collect();
+            let is_last = chunk.items.len() == 0;
             let part = Chunk {
                 first: chunk.first,
                 items: items.into_iter(),
                 // The window counts all of them until the last one is run.
-                bytes: 0,
+                bytes: if is_last { chunk.bytes } else { 0 },
             };
             chunk.first += size as u64;
-            self.put_part_back(part);
-        }
-        self.put_part_back(chunk);
-    }
-
-    fn put_part_back(&self, part: Chunk<I>) {
-        if self.shared.put_back(part) {
-            Self::spawn(&self.level, &self.shared);
+            if self.shared.put_back(part) {
+                Self::spawn(&self.level, &self.shared);
+            }
         }
     }
 }
@@ -192,6 +189,8 @@ fn run_some<I, O: Send + 'static>(
         made.failure = (!made.is_last).then(|| JoinError::of_unwinding(payload));
         End::Panicked
     });
+    // After a panic the last input may have made several outputs, or none.
+    made.is_one_for_one &= made.outputs.len() <= made.inputs;
     chunk.first = made.end();
     if made.is_last || end == End::Panicked {
         shared.failed_at(chunk.first.saturating_sub(1));

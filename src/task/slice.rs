@@ -25,6 +25,7 @@ use crossbeam_queue::SegQueue;
 
 use crate::guard::on_drop;
 use crate::os::starter;
+use crate::panics;
 
 const TICK: Duration = Duration::from_millis(5);
 const TICKS_OF_A_SLICE: u32 = 2;
@@ -128,7 +129,13 @@ pub(crate) fn is_slice_over(began: u32) -> bool {
     clock.wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
 }
 
-/// The same, for the ticker itself: this asks for no ticks.
+/// Whether the slice of the step that runs on this thread is over.
+#[inline]
+pub(crate) fn is_due() -> bool {
+    is_slice_over(STEP.get().slice_began)
+}
+
+/// Whether a slice is over, for the ticker itself: this asks for no ticks.
 pub(crate) fn has_passed(began: u32) -> bool {
     ticks().wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
 }
@@ -207,9 +214,12 @@ fn tick() {
         thread::sleep(TICK);
         CLOCK.fetch_add(ONE_TICK, Relaxed);
         for call in (0..AT_TICKS.len()).map_while(|_| AT_TICKS.pop()) {
-            if call() {
-                AT_TICKS.push(call);
-            }
+            // What it holds may be dropped here, and wake someone.
+            panics::run_hook("what the ticker calls", move || {
+                if call() {
+                    AT_TICKS.push(call);
+                }
+            });
         }
     }
 }
@@ -302,7 +312,7 @@ impl Future for Yield {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.yielded || (self.only_if_due && !is_slice_over(STEP.get().slice_began)) {
+        if self.yielded || (self.only_if_due && !is_due()) {
             return Poll::Ready(());
         }
         self.yielded = true;

@@ -164,9 +164,10 @@ impl<W: Work, S: Schedule> Job<W, S> {
             self.drop_work(work);
             // Only now: the limit bounds what waiting jobs hold in memory.
             self.extras.release_permit();
-            #[cfg(feature = "test-util")]
-            drop(self.extras.take_clock());
         }
+        // Also if there is no work: a wake-up may hold the clock of a job that is closed.
+        #[cfg(feature = "test-util")]
+        drop(self.extras.take_clock());
     }
 
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the

@@ -84,11 +84,14 @@ pub(crate) fn start(lane: &Arc<Lane>, watch: Watch) -> io::Result<()> {
         used: Instant::now(),
     };
     let (own, name) = (lane.clone(), format!("{}-watch", lane.settings.name));
-    // If the lane closes before that thread begins, it looks at nothing.
+    let (begun, wait) = mpsc::channel::<()>();
     starter::spawn(name, move || {
         lane_thread::begin(&own);
+        drop(begun);
         watcher.run();
     })?;
+    // Until it is counted: a shutdown waits for it.
+    let _ = wait.recv();
     lane.io_watch.begin();
     Ok(())
 }
@@ -185,7 +188,6 @@ impl Watcher {
         let mut stalls = Vec::new();
         let oldest = self.oldest_probe_of_a_worker();
         let is_due = |then: Option<Instant>, every| then.is_none_or(|then| now - then >= every);
-        let parks = self.parks();
         let view = View {
             now,
             threshold: self.threshold,
@@ -195,7 +197,7 @@ impl Watcher {
             is_current_thread: self.io.runtime_flavor() == RuntimeFlavor::CurrentThread,
             runtime: self.io.id(),
             lane: Arc::as_ptr(&self.lane) as usize,
-            parks,
+            parks: self.parks(),
             in_polls: self.threads_in_polls(oldest),
         };
         if view.is_call_due {
@@ -301,10 +303,8 @@ impl Watcher {
 
     fn resolve(&self, sampled: Sampled) -> Receiver<Option<String>> {
         let (found, stack) = mpsc::channel();
-        let (name, lane) = (
-            format!("{}-stall", self.lane.settings.name),
-            self.lane.clone(),
-        );
+        let lane = self.lane.clone();
+        let name = format!("{}-stall", lane.settings.name);
         // An error drops `found`.
         let _ = starter::spawn(name, move || {
             lane.set_thread_niceness(Priority::Low);

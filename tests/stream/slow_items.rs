@@ -4,7 +4,7 @@
 //! the batch of the quick ones before it, and their outputs came after it: of items of 0 and
 //! 400 ms the first output came after 400 ms, on two threads, ordered or not.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::{Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::support::turns::current_thread;
@@ -154,6 +154,68 @@ fn outputs_of_tiny_items_do_not_wait_either() {
                 drop(let_go);
                 take(&mut numbers, quick - may_wait..=quick).await;
                 assert!(numbers.next().await.is_none());
+            });
+        }
+    }
+}
+
+/// What follows a slow item in its group of tiny ones is shared out: each of the two workers
+/// enters an item that waits for the other.
+#[test]
+fn the_items_behind_a_slow_one_are_shared_out() {
+    const QUICK: usize = 10_000;
+    let _limit = time_limit();
+    for backend in BOTH {
+        let io = current_thread();
+        let cpu = cpu_lane(backend, 2, io.handle());
+        let both = Barrier::new(2);
+        let (sender, source) = channel();
+        let stages = source.on_cpu(&cpu).map(move |n| {
+            if n == QUICK {
+                // Longer than a slice.
+                spin(Duration::from_millis(20));
+            } else if n > QUICK {
+                both.wait();
+            }
+            n
+        });
+        let mut numbers = stages.buffered(window(1_024));
+        io.block_on(async {
+            // One poll of the pump reads a round, so they come in chunks.
+            for first in (0..QUICK).step_by(500) {
+                (first..first + 500).for_each(|n| sender.send(n).unwrap());
+                take(&mut numbers, first..first + 500).await;
+            }
+            (QUICK..QUICK + 3).for_each(|n| sender.send(n).unwrap());
+            take(&mut numbers, QUICK..QUICK + 3).await;
+        });
+    }
+}
+
+/// An input may make several outputs and then panic.
+#[test]
+fn outputs_before_a_panic_come() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        for before in [0, 1, 3, 100] {
+            let lanes = lanes(backend, 1);
+            let source = (0..1_000).on_cpu(&lanes.cpu);
+            let stages = source.flat_map(move |n| {
+                let outputs = if n < 10 { 1 } else { before + 1 };
+                (0..outputs).map(move |output| {
+                    assert!(n < 10 || output < before, "planned");
+                    output
+                })
+            });
+            let mut outputs = stages.buffered(window(16));
+            lanes.io.block_on(async {
+                for _ in 0..10 {
+                    take(&mut outputs, [0]).await;
+                }
+                take(&mut outputs, 0..before).await;
+                let panic = outputs.next().await.unwrap();
+                assert!(panic.unwrap_err().is_panic());
+                assert!(outputs.next().await.is_none());
             });
         }
     }

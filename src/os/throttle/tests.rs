@@ -221,31 +221,22 @@ fn a_taken_lock_is_not_waited_for_and_nothing_is_lost() {
 #[test]
 fn a_quota_that_changes_is_kept() {
     for priority in Priority::ALL {
-        for (before, after) in [(1.0, 0.5), (0.5, 1.0)] {
-            let machine = Machine::with(quota(before), 0.0);
-            is_about(machine.share_of_jobs(priority, 5.0), before * 0.9);
-            machine.quota.set(quota(after));
-            machine.share_of_jobs(priority, 5.0);
-            is_about(machine.share_of_jobs(priority, 5.0), after * 0.9);
-        }
-    }
-}
-
-#[test]
-fn a_quota_that_comes_is_kept_and_one_that_goes_is_not() {
-    for priority in Priority::ALL {
         let machine = Machine::with(None, 0.0);
-        assert_eq!(machine.throttle.cores(), None);
-        is_about(machine.share_of_jobs(priority, 5.0), 1.0);
-        for _ in 0..2 {
-            machine.quota.set(quota(0.5));
+        for cores in [None, Some(0.5), Some(1.0), Some(0.5), None, Some(1.0)] {
+            // The next look is the one that is due after the quota has changed.
+            machine.job(priority, 2_000.0);
+            machine.job(priority, 1.0);
+            machine.quota.set(cores.and_then(quota));
+            if machine.throttle.cores().is_none() {
+                // What is computed before a quota is seen is not charged.
+                machine.job(priority, 2_000.0);
+                assert_eq!(machine.job(priority, 1.0), 0.0);
+                assert_eq!(machine.job(priority, 1.0), 0.0);
+            }
             machine.share_of_jobs(priority, 5.0);
-            assert_eq!(machine.throttle.cores(), Some(0.5));
-            is_about(machine.share_of_jobs(priority, 5.0), 0.45);
-            machine.quota.set(None);
-            machine.share_of_jobs(priority, 5.0);
-            assert_eq!(machine.throttle.cores(), None);
-            is_about(machine.share_of_jobs(priority, 5.0), 1.0);
+            assert_eq!(machine.throttle.cores(), cores);
+            let expected = cores.map_or(1.0, |cores| cores * 0.9);
+            is_about(machine.share_of_jobs(priority, 5.0), expected);
         }
     }
 }
