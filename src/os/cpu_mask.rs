@@ -12,7 +12,8 @@ pub(super) fn hand_down(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
     let mask = sched_getaffinity(None);
     move || {
         match mask {
-            // A thread that sets its mask would not get the cores that its cgroup gets later.
+            // Not if they are equal: a thread that has set its mask keeps it when its cgroup gets
+            // more cores.
             Ok(mask) if sched_getaffinity(None) != Ok(mask) => {
                 // An error means that the cgroup has lost those cores.
                 let _ = sched_setaffinity(None, &mask);

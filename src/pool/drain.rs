@@ -28,9 +28,10 @@
 //! [`SPIN`] before it parks, since a wake-up costs about as much. Only one worker of
 //! the lane spins at a time, and only if its own last park was shorter than [`SPIN`]. A lane
 //! with occasional jobs spends no CPU time on it, and any other at most [`SPIN`] a job. The
-//! spinning worker does not yield its core: the kernel gives an awaiter that needs the core
-//! precedence, by its nice value, and takes a yield of a niced thread for much more. On a
-//! single core no worker spins.
+//! spinning worker does not yield its core: where it is niced, the kernel gives an awaiter
+//! that needs the core precedence, and takes a yield of a niced thread for much more. (Where
+//! threads have no nice value, an awaiter may wait for [`SPIN`].) On a single core no worker
+//! spins.
 
 use std::cell::Cell;
 use std::hint;

@@ -5,7 +5,8 @@
 //! `stack.rs`). Each worker takes one rayon job at the start, at the bottom of its stack,
 //! and stays in it until the lane is shut down. It pops the lane's jobs there and nowhere
 //! else, and gives rayon's own work a turn after each. Rayon cannot wake it, so it polls.
-//! That costs a wake-up a millisecond for each worker, and a job may wait that long.
+//! That costs a wake-up a millisecond for each worker, and a job may wait that long. So may
+//! an `install` and rayon's own jobs.
 
 use std::thread;
 use std::time::Duration;

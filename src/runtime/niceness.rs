@@ -78,13 +78,13 @@ impl Builder {
     ///   10 s; with steady traffic they never end. Call `spawn_blocking` through
     ///   [`spawn_io`](crate::Handle::spawn_io) instead: then an I/O thread starts them.
     /// - **A lock that a job holds** stays held while the job waits for a core. Don't let
-    ///   the I/O lane wait for such a lock. twolane itself takes no such lock where jobs
-    ///   are submitted, woken and awaited, except for two: that of a limited queue's semaphore,
-    ///   which is locked for a few instructions, and of the registry that holds a job whose
-    ///   task has moved from a lane thread to an I/O thread. It takes such locks when a lane
-    ///   is built or has shut down, when the process's default handle is set, and, where a lane is
-    ///   watched, at the first and the last thing that a thread does which the watch sees. Tokio
-    ///   and rayon have such locks too.
+    ///   the I/O lane wait for such a lock. twolane itself has some, each held for a few
+    ///   instructions: a limited queue's semaphore; the registry that holds a job whose task has
+    ///   moved from a lane thread to an I/O thread; a semaphore that the pump of a stream waits
+    ///   for from its start to its end. Others are taken when a lane is built or has shut down,
+    ///   when the process's default handle is set, and, where a lane is watched, when a thread
+    ///   does the first and the last thing that the watch sees, or wakes the watch. Tokio and
+    ///   rayon have such locks too.
     ///
     /// # Examples
     ///

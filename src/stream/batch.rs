@@ -3,8 +3,8 @@
 //! A worker puts the outputs of each input here before it begins the next one (of inputs that
 //! are cheaper than the lock, those of some inputs together), and sends all of them when the
 //! batch is over. An input may take longer than any batch, and a closure can't be interrupted:
-//! once the worker's slice is over, the ticker sends what is here. The outputs of quick inputs
-//! do not wait for a slow one behind them.
+//! 5 to 10 ms after the batch began, the ticker sends what is here. The outputs of quick inputs
+//! do not wait for a slow one behind them, except for those that are put here with it.
 //!
 //! The ticker takes the lock only if it is free. A worker that holds it is not inside an
 //! input, and sends the outputs itself. The ticker sends under the lock, so that what a
@@ -13,7 +13,8 @@
 //!
 //! **Ticks.** A worker opens its batch and then looks whether the ticker has it. The ticker
 //! gives back a batch that is closed, and then looks at it once more. All of these accesses
-//! are `SeqCst`, so one of the two sees the other, and no open batch is without a ticker.
+//! are `SeqCst`, so one of the two sees the other, and no open batch is without a ticker. (A
+//! ticker that has parked keeps an empty batch until its next tick.)
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};

@@ -5,6 +5,8 @@
 //! table. Fifty names of 10 MB took 530 MiB for good. And a thread of `Low` that brought a
 //! long name copied it under a lock that every submission by name waited for.
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
+
 use std::fs;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
