@@ -202,10 +202,7 @@ fn outputs_before_a_panic_come() {
             let source = (0..1_000).on_cpu(&lanes.cpu);
             let stages = source.flat_map(move |n| {
                 let outputs = if n < 10 { 1 } else { before + 1 };
-                (0..outputs).map(move |output| {
-                    assert!(n < 10 || output < before, "planned");
-                    output
-                })
+                (0..outputs).inspect(move |output| assert!(n < 10 || *output < before, "planned"))
             });
             let mut outputs = stages.buffered(window(16));
             lanes.io.block_on(async {
