@@ -100,13 +100,13 @@
 //! | `tracing` | yes | spans and subscribers carried into jobs; a log of what no task can report |
 //! | `http-body` | no | [`Handle::body_from_io`], [`Handle::response_from_io`]: for any [`http_body::Body`] and HTTP client |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
-//! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`, and [`WatchLayer`]; implies `http-body` |
+//! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`, and [`watch::WatchLayer`]; implies `http-body` |
 //! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
 //! | `metrics` | no | histograms of queue wait and run time in [`Metrics`]; each job reads the clock two to four times |
 //! | `prometheus-client` | no | [`PrometheusCollector`], for prometheus-client 0.25; implies `metrics` |
 //! | `metrics-facade` | no | [`MetricsReporter`], for the facade `metrics` 0.24 and its exporters; implies `metrics` |
-//! | `tracing-layer` | no | [`SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
-//! | `stall-stacks` | no | the [stack](Stall::stack) of a thread that blocks a lane by computing, on Linux |
+//! | `tracing-layer` | no | [`watch::SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
+//! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
 //! axum and other servers need no feature, but for their requests to have names in the
@@ -145,7 +145,6 @@
 #[macro_use]
 mod opaque;
 
-mod activity;
 mod admission;
 mod backend;
 mod block_on;
@@ -168,12 +167,10 @@ mod priority;
 mod remaining;
 mod runtime;
 mod shard;
-mod site;
 mod stream;
 mod sync;
 mod task;
 mod trace;
-mod watch;
 
 #[cfg(feature = "metrics")]
 pub use self::metrics::DurationHistogram;
@@ -211,11 +208,10 @@ pub use stream::{
 };
 pub use task::slice::{Yield, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
-#[cfg(feature = "tracing-layer")]
-pub use watch::SpanWatch;
-pub use watch::{Cause, Stall, Watch, Watched, watch};
-#[cfg(feature = "tower")]
-pub use watch::{WatchLayer, WatchService};
+
+/// What blocks the I/O lane, for [`Builder::watch_io`]: the crate `stallwatch`.
+#[doc(inline)]
+pub use stallwatch as watch;
 
 /// The README's code, compiled.
 #[cfg(doctest)]

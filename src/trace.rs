@@ -4,7 +4,6 @@
 //! Nothing is captured, and it costs nothing, while no subscriber was ever set, or
 //! without the `tracing` feature.
 
-use std::fmt;
 use std::io;
 
 #[cfg(feature = "tracing")]
@@ -29,17 +28,6 @@ impl Origin {
             });
         }
         None
-    }
-
-    /// Without the span, for what outlives it.
-    pub(crate) fn capture_subscriber() -> Option<Self> {
-        let origin = Self::capture();
-        #[cfg(feature = "tracing")]
-        let origin = origin.map(|origin| Self {
-            span: Span::none(),
-            ..origin
-        });
-        origin
     }
 }
 
@@ -118,21 +106,4 @@ pub(crate) fn warn_of_block_in_place() {
              the I/O runtime's blocking pool. Call it in a future inside in_cpu_context"
         );
     });
-}
-
-/// The kernel refuses to sample other threads. Logged once per watch.
-#[cfg(feature = "stall-stacks")]
-pub(crate) fn warn_of_no_stacks(_error: &io::Error) {
-    log!(
-        warn,
-        error = %_error,
-        "stalls are reported without stacks: the kernel forbids perf_event_open (see \
-         kernel.perf_event_paranoid, and the container's seccomp profile)"
-    );
-}
-
-/// A thread of the I/O lane is stuck.
-pub(crate) fn warn_of_stall(_stall: &dyn fmt::Display, _suppressed: u64) {
-    let _suppressed = Some(_suppressed).filter(|suppressed| *suppressed > 0);
-    log!(warn, suppressed = _suppressed, "{_stall}");
 }

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{self, Handle, Runtime};
-use twolane::{CpuRuntime, Watch};
+use twolane::CpuRuntime;
+use twolane::watch::Watch;
 use twolane_benches::tail::client::{self, Schedule};
 use twolane_benches::tail::echo::EchoLane;
 use twolane_benches::tail::lanes::Lane;
@@ -92,7 +93,7 @@ pub fn idle(io: Io, watched: Watched, measured: Duration) -> Sample {
     let mut sample = Sample::default();
     io.block_on(async {
         lane.spawn_cpu(|| ()).await.unwrap();
-        let ticks = io.spawn(twolane::watch(async {
+        let ticks = io.spawn(twolane::watch::watch(async {
             let mut ticks = tokio::time::interval(TICK);
             loop {
                 ticks.tick().await;

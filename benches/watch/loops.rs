@@ -13,7 +13,7 @@ use tower::{Layer, Service, service_fn};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::{Identity, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use twolane::{SpanWatch, WatchLayer};
+use twolane::watch::{SpanWatch, WatchLayer, watch};
 use twolane_benches::Sample;
 
 use crate::lanes::Watched;
@@ -29,10 +29,10 @@ pub const ALL: [(&str, Loop); 9] = [
         polls(Watched::No, ready_always(), less)
     }),
     ("poll/off", |less| {
-        polls(Watched::No, twolane::watch(ready_always()), less)
+        polls(Watched::No, watch(ready_always()), less)
     }),
     ("poll/on", |less| {
-        polls(Watched::Yes, twolane::watch(ready_always()), less)
+        polls(Watched::Yes, watch(ready_always()), less)
     }),
     ("request/without", |less| {
         requests(Watched::No, service_fn(serve), less)

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use twolane::Stall;
+use twolane::watch::Stall;
 
 use crate::machine::Machine;
 use crate::routes::{Episode, WRONG};

@@ -11,8 +11,8 @@
 //! The watch of the I/O lane ([`Builder::watch_io`](twolane::Builder::watch_io)), which sees
 //! more or less of the service (`tier.rs`):
 //!
-//! - [`WatchLayer`](twolane::WatchLayer) around the routes: all five are named.
-//! - [`SpanWatch`](twolane::SpanWatch) alone, and a span in each handler: all five are named.
+//! - [`WatchLayer`](twolane::watch::WatchLayer) around the routes: all five are named.
+//! - [`SpanWatch`](twolane::watch::SpanWatch) alone, and a span in each handler: all five are named.
 //! - nothing. Then what blocks in a call is reported without a name. What computes, or waits for
 //!   a lock, is suspected where no other worker goes on meanwhile.
 //!
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     let mut findings = Vec::new();
     for tier in Tier::ALL {
         if tier == Tier::Span {
-            let subscriber = tracing_subscriber::registry().with(twolane::SpanWatch::new());
+            let subscriber = tracing_subscriber::registry().with(twolane::watch::SpanWatch::new());
             subscriber.init();
         }
         for machine in Machine::ALL {

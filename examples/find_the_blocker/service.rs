@@ -7,7 +7,8 @@ use axum::extract::{MatchedPath, Request};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use twolane::{CpuRuntime, Stall, Watch, WatchLayer};
+use twolane::CpuRuntime;
+use twolane::watch::{Stall, Watch, WatchLayer};
 
 use crate::findings::{Setting, are_all_reported};
 use crate::load::{self, Length};

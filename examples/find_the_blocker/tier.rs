@@ -1,6 +1,6 @@
 //! How much of the service the watch can see.
 
-use twolane::{Cause, Stall};
+use twolane::watch::{Cause, Stall};
 
 use crate::machine::Machine;
 

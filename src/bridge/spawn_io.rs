@@ -14,17 +14,16 @@ use std::task::{Context, Poll, ready};
 use pin_project_lite::pin_project;
 use tokio::task::AbortHandle;
 
-use crate::activity::{self, Kind};
 use crate::error::{CloseReason, JoinError};
 use crate::io_lane::enter_for_drop;
 use crate::lane::inherit;
 use crate::lane::thread::Inherited;
 use crate::lane::{Level, thread};
 use crate::panics;
-use crate::site::Site;
 use crate::task::completion::Completion;
 use crate::task::{Cancel, Join, Task};
 use crate::trace::{self, Origin};
+use stallwatch::Name;
 
 /// Work that goes on in the same Tokio task after the output was handed over. Dropping
 /// the [`Task`] does not cancel it any more.
@@ -133,7 +132,7 @@ struct Runner<F, T> {
     job: Arc<IoJob<T>>,
     level: Level,
     /// Where it was spawned, for the watch.
-    site: Site,
+    site: Name,
     /// What covers the submissions of the future; its submitter has passed it on.
     inherited: Inherited,
 }
@@ -177,7 +176,7 @@ where
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let _entered = activity::enter(Kind::Io, self.site);
+        let _entered = stallwatch::enter(self.site);
         match panics::catch(|| self.inside(|this| panics::catch(|| this.poll_both(cx)))) {
             Ok(Ok(polled)) => polled,
             Ok(Err(payload)) | Err(payload) => {

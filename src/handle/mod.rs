@@ -7,6 +7,8 @@ mod spawn;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
+use stallwatch::{Name, Watcher};
+
 use crate::backend::Backend;
 use crate::io_lane::IoLaneState;
 use crate::lane::Level;
@@ -14,7 +16,6 @@ use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
 use crate::os::nice;
 use crate::priority::Priority;
-use crate::site::Site;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 
 /// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
@@ -111,7 +112,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_name(&self, name: &str) -> Self {
-        Self::new(self.level.at(Site::named(name)))
+        Self::new(self.level.at(Name::named(name)))
     }
 
     /// This handle for what is submitted from that place, unless it has a name.
@@ -121,9 +122,9 @@ impl Handle {
         feature = "object_store_0_13",
         feature = "object_store_0_14"
     ))]
-    pub(crate) fn at(&self, site: Site) -> Self {
+    pub(crate) fn at(&self, site: Name) -> Self {
         match self.level.site() {
-            Site::OTHER => Self::new(self.level.at(site)),
+            Name::OTHER => Self::new(self.level.at(site)),
             _ => self.clone(),
         }
     }
@@ -248,14 +249,14 @@ impl Handle {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// use twolane::{CpuRuntime, Watch};
+    /// use twolane::{CpuRuntime, watch::Watch};
     ///
     /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
     /// assert!(cpu.handle().is_io_watched());
     /// # }
     /// ```
     pub fn is_io_watched(&self) -> bool {
-        self.level.lane().io_watch.is_on()
+        self.level.lane().io_watch.watcher.get().is_some()
     }
 
     /// Returns how many stalls of the I/O lane were reported of each culprit, most first. Empty
@@ -267,7 +268,7 @@ impl Handle {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// use twolane::{CpuRuntime, Watch};
+    /// use twolane::{CpuRuntime, watch::Watch};
     ///
     /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
     /// for (culprit, stalls) in cpu.handle().io_stalls() {
@@ -276,11 +277,11 @@ impl Handle {
     /// # }
     /// ```
     pub fn io_stalls(&self) -> Vec<(String, u64)> {
-        let mut stalls = self.level.lane().io_watch.by_culprit();
-        stalls.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let watcher = self.level.lane().io_watch.watcher.get();
+        let stalls = watcher.map_or_else(Vec::new, Watcher::stalls_by_culprit);
         let named = stalls.into_iter();
         named
-            .map(|(site, count)| (site.to_string(), count))
+            .map(|(culprit, count)| (culprit.to_string(), count))
             .collect()
     }
 

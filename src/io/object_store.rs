@@ -15,7 +15,7 @@ use http_body_util::BodyExt;
 
 use crate::bridge::body::{BodyError, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
-use crate::site::Site;
+use stallwatch::Name;
 
 /// Wraps an object_store connector, so that a store sends its requests on the I/O lane.
 ///
@@ -59,7 +59,7 @@ impl<C> IoConnector<C> {
     pub fn new(connector: C, handle: &Handle) -> Self {
         let io = Io {
             // In reports, its requests have the place of this call.
-            handle: handle.at(Site::caller()),
+            handle: handle.at(Name::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         };
         Self { connector, io }

@@ -16,8 +16,8 @@ use crate::bridge::body::{BridgedBody, DEFAULT_BODY_LIMIT};
 use crate::error::JoinError;
 use crate::handle::Handle;
 use crate::handle::NoCurrentHandle;
-use crate::site::Site;
 use crate::task::Task;
+use stallwatch::Name;
 
 /// Adds `send_io` to [`reqwest::RequestBuilder`].
 pub trait RequestBuilderExt {
@@ -69,7 +69,7 @@ impl RequestBuilderExt for RequestBuilder {
     #[track_caller]
     fn send_io(self) -> SendIo {
         SendIo {
-            site: Site::caller(),
+            site: Name::caller(),
             step: Step::Ready(Box::new(self)),
             handle: None,
             body_limit: DEFAULT_BODY_LIMIT,
@@ -85,7 +85,7 @@ impl RequestBuilderExt for RequestBuilder {
 #[must_use = "nothing is sent unless this is awaited"]
 pub struct SendIo {
     step: Step,
-    site: Site,
+    site: Name,
     handle: Option<Handle>,
     body_limit: usize,
 }

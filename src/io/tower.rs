@@ -13,8 +13,8 @@ use tower_service::Service;
 
 use crate::bridge::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 use crate::handle::Handle;
-use crate::site::Site;
 use crate::task::Task;
+use stallwatch::Name;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -92,7 +92,7 @@ impl IoLayer {
     pub fn new(handle: &Handle) -> Self {
         Self {
             // In reports, its requests have the place of this call.
-            handle: handle.at(Site::caller()),
+            handle: handle.at(Name::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         }
     }

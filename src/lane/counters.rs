@@ -137,7 +137,7 @@ impl Counters {
             io_stalls: io.stalls(),
             cpu_stalls: io.cpu_stalls(),
             #[cfg(feature = "metrics")]
-            io_lag: io.lag(),
+            io_lag: io.lag.read(),
             #[cfg(feature = "metrics")]
             queue_wait: self.timings.waits(),
             #[cfg(feature = "metrics")]

@@ -29,6 +29,7 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use stallwatch::{Entered, Name};
 use tokio::sync::Semaphore;
 
 use super::control::Message;
@@ -37,7 +38,6 @@ use super::inherit;
 use super::queue::RunQueue;
 use super::thread::Inherited;
 use super::{Lane, Workers, thread};
-use crate::activity::{self, Entered, Job, Kind};
 use crate::error::CloseReason;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Sample, Sites, Stamp};
@@ -46,7 +46,6 @@ use crate::metrics::held::Held;
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
-use crate::site::Site;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule};
 
@@ -95,8 +94,8 @@ impl LevelState {
 pub(crate) struct Level {
     lane: Arc<Lane>,
     priority: Priority,
-    /// [`Site::OTHER`] if not known: then it is the caller of the method that submits.
-    site: Site,
+    /// [`Name::OTHER`] if not known: then it is the caller of the method that submits.
+    site: Name,
 }
 
 impl Level {
@@ -104,12 +103,12 @@ impl Level {
         Self {
             lane,
             priority,
-            site: Site::OTHER,
+            site: Name::OTHER,
         }
     }
 
     /// The same level for what is submitted under that name, or from that place.
-    pub(crate) fn at(&self, site: Site) -> Self {
+    pub(crate) fn at(&self, site: Name) -> Self {
         Self {
             site,
             ..self.clone()
@@ -124,14 +123,14 @@ impl Level {
 
     /// The level's own site, if it has one.
     #[track_caller]
-    pub(crate) fn site_or_caller(&self) -> Site {
+    pub(crate) fn site_or_caller(&self) -> Name {
         match self.site {
-            Site::OTHER => Site::caller(),
+            Name::OTHER => Name::caller(),
             own => own,
         }
     }
 
-    pub(crate) fn site(&self) -> Site {
+    pub(crate) fn site(&self) -> Name {
         self.site
     }
 
@@ -283,16 +282,7 @@ impl Schedule for Level {
     }
 
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
-        if !activity::is_watched() {
-            return None;
-        }
-        let kind = match (is_closure, self.priority) {
-            (false, _) => Kind::CpuFuture,
-            (true, Priority::High) => Kind::HighClosure,
-            (true, _) => Kind::CpuClosure,
-        };
-        let lane = Arc::as_ptr(&self.lane) as usize;
-        activity::enter_job(kind, self.site, Job::new(lane, deadline))
+        self.enter(is_closure, deadline)
     }
 
     fn is_own_worker(&self) -> bool {

@@ -34,12 +34,14 @@ mod level;
 mod queue;
 mod registry;
 pub(crate) mod thread;
+mod watched;
 mod workers;
 
 use std::io;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
+use stallwatch::Pool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::CloseReason;
@@ -64,7 +66,9 @@ pub(crate) struct Lane {
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     /// Of the I/O lane, if it is watched.
-    pub(crate) io_watch: Arc<IoWatch>,
+    pub(crate) io_watch: IoWatch,
+    /// As that watch sees it.
+    pub(crate) pool: Pool,
     closed: AtomicBool,
     /// A semaphore without permits: a wait for one ends when the lane closes.
     closing: Arc<Semaphore>,
@@ -94,7 +98,8 @@ impl Lane {
             levels: queue_limits.map(|limit| level::LevelState::new(settings.threads, limit)),
             registry: Registry::default(),
             settings,
-            io_watch: Arc::new(IoWatch::new()),
+            io_watch: IoWatch::default(),
+            pool: watched::pool(),
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
             closed_with_io: AtomicBool::new(false),
@@ -271,9 +276,7 @@ impl Lane {
     /// Shuts the workers down, and the watch. May block for a moment, so only the control
     /// thread calls it.
     fn shutdown_workers(&self) {
-        if let Some(watch) = self.io_watch.thread.get() {
-            watch.unpark();
-        }
+        self.io_watch.stop();
         for level in &self.levels {
             if let Some(workers) = level.workers.get() {
                 workers.shutdown();

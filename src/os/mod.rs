@@ -7,5 +7,4 @@ pub(crate) mod nice;
 pub(crate) mod quota;
 pub(crate) mod sizing;
 pub(crate) mod starter;
-pub(crate) mod thread_state;
 pub(crate) mod throttle;

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::mpsc;
 
-use super::{CpuRuntime, niceness};
+use stallwatch::Watch;
+
+use super::{CpuRuntime, niceness, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
@@ -13,7 +15,6 @@ use crate::os::{sizing, starter};
 use crate::pool;
 use crate::priority::Priority;
 use crate::task::slice;
-use crate::watch::{self, Watch};
 
 /// Settings of a [`CpuRuntime`].
 ///
@@ -220,7 +221,27 @@ impl Builder {
     ///
     /// # Examples
     ///
-    /// See [`Watch`].
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, watch::Watch};
+    ///
+    /// let watch = Watch::new().on_stall(|stall| eprintln!("{stall}"));
+    /// let cpu = CpuRuntime::builder().watch_io(watch).build().unwrap();
+    /// # let _ = cpu;
+    /// # }
+    /// ```
+    ///
+    /// # Shutdown
+    ///
+    /// The watch's thread is one of the lane's. A [`shutdown`] resolves after the last call of a
+    /// [hook](Watch::on_stall) has returned, and no call follows. [`shutdown_timeout`] resolves at
+    /// its limit, and counts the thread if it is in a call; [`shutdown_background`] and a drop
+    /// wait for nothing. A hook may call each of these. If it also waits for the end, which waits
+    /// for the hook, that panics.
+    ///
+    /// [`shutdown`]: CpuRuntime::shutdown
+    /// [`shutdown_timeout`]: CpuRuntime::shutdown_timeout
+    /// [`shutdown_background`]: CpuRuntime::shutdown_background
     pub fn watch_io(mut self, watch: Watch) -> Self {
         self.watch_io = Some(watch);
         self
@@ -290,7 +311,7 @@ impl Builder {
         let threads = self.checked_threads()?;
         self.check_nice()?;
         self.check_queue_limits()?;
-        self.watch_io.as_ref().map_or(Ok(()), Watch::check)?;
+        self.watch_io.as_ref().map_or(Ok(()), watch_io::check)?;
         if self.name.contains('\0') {
             return Err(BuildError::ThreadName { asked: self.name });
         }
@@ -329,7 +350,7 @@ impl Builder {
         // From here on an error drops `cpu`, which stops the lane's threads.
         let cpu = CpuRuntime::of(lane.clone());
         if let Some(watch) = self.watch_io {
-            watch::start(&lane, watch).map_err(BuildError::Spawn)?;
+            watch_io::start(&lane, watch)?;
         }
         let (reply, started) = mpsc::channel();
         let normal = Level::new(lane, Priority::Normal);

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{QueuePermit, Run};
-use crate::activity::Entered;
 use crate::error::CloseReason;
 use crate::metrics::call_sites::{Sample, Stamp};
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
+use stallwatch::Entered;
 
 /// A lane at one of its priorities, as its jobs see it.
 pub(crate) trait Schedule: Clone + Send + Sync + 'static {

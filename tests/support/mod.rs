@@ -8,35 +8,15 @@
 
 pub mod cgroup;
 pub mod child;
+pub mod limit;
 pub mod turns;
 
-use std::io::Write;
 use std::sync::mpsc;
-use std::time::Duration;
 
+pub use limit::{thread_name, time_limit};
 use twolane::{Backend, Builder, CpuRuntime};
 
 pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
-
-/// A hang is a bug of the first rank: a test that holds this for longer than a
-/// minute takes the whole process down, by name.
-pub fn time_limit() -> TimeLimit {
-    let (alive, watch) = mpsc::channel::<()>();
-    let test = thread_name();
-    std::thread::spawn(move || {
-        // The test drops its end, in whatever way it ends.
-        if watch.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
-            // Not by `eprintln!`, which the harness would capture.
-            let _ = writeln!(std::io::stderr(), "the test {test} hangs: aborting");
-            std::process::abort();
-        }
-    });
-    TimeLimit { _alive: alive }
-}
-
-pub struct TimeLimit {
-    _alive: mpsc::Sender<()>,
-}
 
 pub struct Lanes {
     pub cpu: CpuRuntime,
@@ -73,10 +53,6 @@ fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Bu
         .threads(threads)
         .thread_name("cpu")
         .io_handle(io.clone())
-}
-
-pub fn thread_name() -> String {
-    std::thread::current().name().unwrap_or("?").to_owned()
 }
 
 /// A closure job that has started and stays until it is let go.

@@ -10,7 +10,8 @@ use tokio::runtime::Runtime;
 
 use crate::support::{BOTH, time_limit};
 use crate::threads::cores;
-use twolane::{Backend, CpuRuntime, Handle, Priority, Watch, in_cpu_context};
+use twolane::watch::Watch;
+use twolane::{Backend, CpuRuntime, Handle, Priority, in_cpu_context};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 

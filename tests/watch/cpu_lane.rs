@@ -1,17 +1,20 @@
 //! On the CPU lane a closure may take as long as it likes. What else is told there?
 
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::setting::watched;
+use crate::setting::{lane, watched};
 use crate::support::{BOTH, time_limit};
-use twolane::{Cause, Priority};
+use twolane::watch::{Cause, Watch, watch};
+use twolane::{Backend, BuildError, CpuRuntime, Priority};
 
 #[test]
 fn a_future_that_does_not_yield_is_told() {
     let _limit = time_limit();
     for backend in BOTH {
-        let watched = watched(backend, Some(2));
+        let watched = watched(backend, 2);
         let compute = watched.compute();
         let job = watched.cpu.handle().with_name("merge");
         job.spawn(async move { compute() }).wait().unwrap();
@@ -19,7 +22,7 @@ fn a_future_that_does_not_yield_is_told() {
         assert_eq!(stall.culprit(), Some("merge"));
         assert_eq!(*stall.cause(), Cause::Computes);
         assert!(stall.remedy().contains("yield_if_due"), "{stall}");
-        assert!(stall.is_of_cpu_lane());
+        assert!(stall.is_of_pool());
         assert_eq!(watched.cpu.metrics().cpu_stalls, 1);
         // It has kept no thread of the I/O lane.
         let of_io = watched.cpu.handle().io_stalls();
@@ -31,7 +34,7 @@ fn a_future_that_does_not_yield_is_told() {
 fn a_closure_past_its_deadline_is_told_and_no_other() {
     let _limit = time_limit();
     for backend in BOTH {
-        let watched = watched(backend, Some(2));
+        let watched = watched(backend, 2);
         let compute = watched.compute();
         let name = |name| watched.cpu.handle().with_name(name);
         // It computes on until the late one is told. There are two threads for that.
@@ -51,7 +54,7 @@ fn a_closure_past_its_deadline_is_told_and_no_other() {
 fn an_urgent_closure_that_takes_a_second_is_told() {
     let _limit = time_limit();
     for backend in BOTH {
-        let watched = watched(backend, Some(2));
+        let watched = watched(backend, 2);
         let compute = watched.compute();
         let high = watched.cpu.handle().with_priority(Priority::High);
         high.with_name("urgent").spawn_cpu(compute).wait().unwrap();
@@ -61,4 +64,48 @@ fn an_urgent_closure_that_takes_a_second_is_told() {
         assert!(stall.lasted() >= Duration::from_secs(1));
         watched.told.store(false, SeqCst);
     }
+}
+
+/// Two lanes have one I/O runtime.
+#[test]
+fn a_job_of_another_lane_is_not_told() {
+    let _limit = time_limit();
+    let theirs = watched(Backend::Rayon, 2);
+    let (send, stalls) = mpsc::channel();
+    let has_told = Arc::new(AtomicBool::new(false));
+    let tells = has_told.clone();
+    let watch_own = Watch::new().on_stall(move |stall| {
+        tells.store(true, SeqCst);
+        drop(send.send(stall.clone()));
+    });
+    let own = lane(Backend::Rayon, &theirs.io, watch_own);
+    let compute = theirs.compute();
+    let job = theirs.cpu.spawn(async move { compute() });
+    job.wait().unwrap();
+    assert_eq!(theirs.cpu.metrics().cpu_stalls, 1);
+    // It sees what both share.
+    let shared = async move { while !has_told.load(SeqCst) {} };
+    let shared = theirs.io.spawn(watch(shared).named("shared"));
+    theirs.io.block_on(shared).unwrap();
+    let told = stalls.recv().unwrap();
+    assert_eq!(told.culprit(), Some("shared"));
+    assert_eq!(own.metrics().cpu_stalls, 0);
+}
+
+#[test]
+fn a_threshold_that_it_cannot_tell_is_refused() {
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let build = |threshold| {
+        let watch = Watch::new().threshold(threshold);
+        let builder = CpuRuntime::builder().io_handle(io.handle().clone());
+        builder.watch_io(watch).build()
+    };
+    let error = build(Duration::from_micros(500)).unwrap_err();
+    assert!(
+        matches!(error, BuildError::WatchThreshold { .. }),
+        "{error:?}"
+    );
+    let text = error.to_string();
+    assert!(text.contains("500µs") && text.contains("10ms"), "{text}");
+    build(Duration::from_millis(10)).unwrap();
 }

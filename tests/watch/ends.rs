@@ -1,73 +1,20 @@
-//! What comes to an end: threads that are watched, and the watch.
+//! The watch ends with its lane.
 
 #![cfg(target_os = "linux")]
 
-use std::collections::HashSet;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::setting::{runtime, watched};
+use crate::setting::{lane, runtime};
 use crate::support::{BOTH, time_limit};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-use twolane::{Backend, CpuRuntime, Watch, watch};
-
-/// The threads whose files this process has open.
-fn with_open_files() -> HashSet<String> {
-    let files = fs::read_dir("/proc/self/fd").unwrap();
-    // An error: it was closed meanwhile.
-    let paths = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
-    let thread = |path: &Path| {
-        let is_schedstat = path.file_name()? == "schedstat";
-        let thread = path.parent()?.file_name()?.to_str()?.to_owned();
-        is_schedstat.then_some(thread)
-    };
-    paths.filter_map(|path| thread(&path)).collect()
-}
-
-/// `/proc/thread-self` is a link to `PID/task/TID`.
-fn this_thread() -> String {
-    let link = fs::read_link("/proc/thread-self").unwrap();
-    link.file_name().unwrap().to_str().unwrap().to_owned()
-}
-
-#[test]
-fn the_files_of_threads_that_have_ended_are_closed() {
-    let _limit = time_limit();
-    let watched = watched(Backend::Rayon, Some(1));
-    let ended: HashSet<String> = (0..20)
-        .map(|_| {
-            let io = watched.io.handle().clone();
-            let poll = move || {
-                io.block_on(watch(async {
-                    // Until the watch knows this thread.
-                    while !with_open_files().contains(&this_thread()) {
-                        thread::yield_now();
-                    }
-                    this_thread()
-                }))
-            };
-            thread::spawn(poll).join().unwrap()
-        })
-        .collect();
-    while !with_open_files().is_disjoint(&ended) {
-        thread::yield_now();
-    }
-    // And the watch goes on.
-    let told = |name: &str| {
-        watched
-            .stalls
-            .iter()
-            .any(|stall| stall.culprit() == Some(name))
-    };
-    watched.stall_as("after them");
-    assert!(told("after them"));
-}
+use twolane::watch::{Watch, watch};
+use twolane::{Backend, CpuRuntime};
 
 fn has_thread(named: &str) -> bool {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
@@ -88,7 +35,7 @@ fn the_watch_s_thread_ends_with_the_lane() {
     let _limit = time_limit();
     for backend in BOTH {
         for is_shut_down in [true, false] {
-            let io = runtime(Some(1));
+            let io = runtime(1);
             let lane = CpuRuntime::builder().backend(backend).thread_name("brief");
             let lane = lane.io_handle(io.handle().clone()).watch_io(Watch::new());
             let cpu = lane.build().unwrap();
@@ -106,7 +53,7 @@ fn the_watch_s_thread_ends_with_the_lane() {
 #[test]
 fn the_watch_s_thread_ends_with_the_runtime() {
     let _limit = time_limit();
-    let io = runtime(Some(1));
+    let io = runtime(1);
     let lane = CpuRuntime::builder().thread_name("orphan");
     let lane = lane.io_handle(io.handle().clone()).watch_io(Watch::new());
     let _cpu = lane.build().unwrap();
@@ -128,7 +75,7 @@ fn block(io: &Runtime) -> (JoinHandle<()>, Sender<()>) {
 fn a_shutdown_waits_for_a_hook_that_runs() {
     let _limit = time_limit();
     for backend in BOTH {
-        let io = runtime(Some(1));
+        let io = runtime(1);
         let (runs, running) = mpsc::channel();
         let (let_go, wait) = mpsc::channel::<()>();
         let wait = Mutex::new(wait);
@@ -137,7 +84,7 @@ fn a_shutdown_waits_for_a_hook_that_runs() {
             // An error: it is let go.
             let _ = wait.lock().unwrap().recv();
         });
-        let cpu = crate::setting::lane(backend, &io, watched);
+        let cpu = lane(backend, &io, watched);
         let (task, end) = block(&io);
         running.recv().unwrap();
         // The others may take a while.
@@ -160,7 +107,7 @@ fn a_shutdown_waits_for_a_hook_that_runs() {
 #[test]
 fn no_hook_is_called_after_a_shutdown() {
     let _limit = time_limit();
-    let io = runtime(Some(1));
+    let io = runtime(1);
     let (send, stalls) = mpsc::channel();
     let watched = Watch::new().on_stall(move |stall| send.send(stall.clone()).unwrap());
     let lane = CpuRuntime::builder().thread_name("traced").threads(1);
@@ -172,7 +119,7 @@ fn no_hook_is_called_after_a_shutdown() {
     let mut told = None;
     wait_until(|| {
         told = stalls.try_recv().ok();
-        told.is_some() || has_thread("traced-stall")
+        told.is_some() || has_thread("traced-watch-st")
     });
     cpu.shutdown().wait();
     if let Some(stall) = told {
@@ -199,7 +146,7 @@ fn a_hook_may_end_its_lane() {
         |cpu| _ = futures::executor::block_on(cpu.shutdown()),
     ];
     for (n, end) in ends.into_iter().enumerate() {
-        let io = runtime(Some(1));
+        let io = runtime(1);
         let slot = Arc::new(Mutex::new(None::<CpuRuntime>));
         let (ended, ends) = mpsc::channel();
         let own = slot.clone();
@@ -208,7 +155,7 @@ fn a_hook_may_end_its_lane() {
             let result = catch_unwind(AssertUnwindSafe(|| end(cpu)));
             ended.send(result.is_ok()).unwrap();
         });
-        let cpu = crate::setting::lane(Backend::Rayon, &io, watched);
+        let cpu = lane(Backend::Rayon, &io, watched);
         let handle = cpu.handle();
         *slot.lock().unwrap() = Some(cpu);
         let (task, end) = block(&io);

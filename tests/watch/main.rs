@@ -1,19 +1,10 @@
-//! Does the watch name what keeps a thread of the I/O lane, and nothing else?
+//! Does the watch of the I/O lane see what this crate runs, and end with the lane? What it sees
+//! of any runtime is tested in `stallwatch`.
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod cpu_lane;
 mod ends;
-#[cfg(target_os = "linux")]
-mod forked;
-mod innocent;
-mod layers;
 mod named;
-mod refused;
-mod reports;
 mod setting;
-#[cfg(all(target_os = "linux", feature = "stall-stacks"))]
-mod stack;
-#[cfg(target_os = "linux")]
-mod unnamed;

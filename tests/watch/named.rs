@@ -1,68 +1,40 @@
-//! Each blocker goes on until the watch has told of it.
+//! What the crate itself runs on the I/O lane has a name.
 
 use std::convert::Infallible;
-use std::io::{Read, Write};
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
 
-use crate::setting::{FLAVORS, watched};
-use crate::support::{BOTH, time_limit};
+use crate::setting::watched;
+use crate::support::time_limit;
 use axum::http::{Request, Response};
 use bytes::Bytes;
 use http_body_util::Full;
 use tower::{Layer, ServiceExt, service_fn};
-use twolane::{Backend, Cause, Stall, watch};
-
-#[test]
-fn a_future_that_computes_is_named() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for workers in FLAVORS {
-            let watched = watched(backend, workers);
-            let compute = watched.compute();
-            watched.spawn_and_wait(watch(async move { compute() }).named("POST /parse"));
-            let stall = watched.stalls.recv().unwrap();
-            assert_eq!(stall.culprit(), Some("POST /parse"));
-            assert_eq!(*stall.cause(), Cause::Computes);
-            assert!(stall.is_certain());
-            assert!(stall.remedy().contains("spawn_cpu"), "{stall}");
-            if workers.is_some() {
-                assert_eq!(stall.thread(), "io");
-            }
-        }
-    }
-}
+use twolane::Backend;
+use twolane::watch::Stall;
 
 fn assert_is_at(stall: &Stall, line: u32) {
     let place = format!("named.rs:{line}");
     assert!(stall.culprit().unwrap().ends_with(&place), "{stall}");
 }
 
-/// `spawn_io`, and `watch` without a name.
 #[test]
-fn a_place_in_the_source_is_a_name() {
+fn what_spawn_io_polls_is_named() {
     let _limit = time_limit();
-    let watched = watched(Backend::Rayon, Some(2));
+    let watched = watched(Backend::Rayon, 2);
     let compute = watched.compute();
     let line = line!() + 1;
     let task = watched.cpu.spawn_io(async move { compute() });
     watched.io.block_on(task).unwrap();
     let stall = watched.stalls.recv().unwrap();
     assert_is_at(&stall, line);
-    watched.told.store(false, SeqCst);
-    let compute = watched.compute();
-    let line = line!() + 1;
-    watched.spawn_and_wait(watch(async move { compute() }));
-    let stall = watched.stalls.recv().unwrap();
-    assert_is_at(&stall, line);
+    assert!(stall.remedy().contains("spawn_cpu"), "{stall}");
+    assert_eq!(watched.cpu.metrics().io_stalls, 1);
 }
 
 /// A client on the I/O lane has the place where it was made.
 #[test]
 fn a_client_s_request_is_named() {
     let _limit = time_limit();
-    let watched = watched(Backend::Rayon, Some(2));
+    let watched = watched(Backend::Rayon, 2);
     let compute = watched.compute();
     let line = line!() + 1;
     let layer = twolane::IoLayer::new(&watched.cpu);
@@ -77,43 +49,4 @@ fn a_client_s_request_is_named() {
     watched.io.block_on(answer).unwrap().unwrap();
     let stall = watched.stalls.recv().unwrap();
     assert_is_at(&stall, line);
-}
-
-#[cfg(target_os = "linux")]
-#[test]
-fn what_blocks_is_named_with_its_call() {
-    let _limit = time_limit();
-    for workers in FLAVORS {
-        let watched = watched(Backend::Rayon, workers);
-        let (mut reader, mut writer) = std::io::pipe().unwrap();
-        let read = async move { reader.read_exact(&mut [0]).unwrap() };
-        let release = thread::spawn(move || {
-            let stall = watched.stalls.recv().unwrap();
-            writer.write_all(&[1]).unwrap();
-            stall
-        });
-        let task = watched.io.spawn(watch(read).named("a file"));
-        watched.io.block_on(task).unwrap();
-        let stall = release.join().unwrap();
-        assert_eq!(*stall.cause(), Cause::Blocks(Some("read".into())));
-        assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
-
-        let watched = crate::setting::watched(Backend::Rayon, workers);
-        let lock = Arc::new(Mutex::new(()));
-        let (held, is_held) = mpsc::channel();
-        let holds = lock.clone();
-        let holder = thread::spawn(move || {
-            let _held = holds.lock().unwrap();
-            held.send(()).unwrap();
-            watched.stalls.recv().unwrap()
-        });
-        is_held.recv().unwrap();
-        let task = watched
-            .io
-            .spawn(watch(async move { drop(lock.lock().unwrap()) }).named("a lock"));
-        watched.io.block_on(task).unwrap();
-        let stall = holder.join().unwrap();
-        assert_eq!(*stall.cause(), Cause::Blocks(Some("futex".into())));
-        assert!(stall.remedy().contains("lock"), "{stall}");
-    }
 }

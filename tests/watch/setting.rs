@@ -1,15 +1,12 @@
 //! A lane that is watched, and what its watch says.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Once};
+use std::sync::mpsc::{self, Receiver};
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::yield_now;
-use tracing_subscriber::prelude::*;
-use twolane::{Backend, CpuRuntime, Handle, SpanWatch, Stall, Watch, watch};
-
-pub(crate) const FLAVORS: [Option<usize>; 3] = [Some(2), Some(1), None];
+use twolane::watch::{Stall, Watch};
+use twolane::{Backend, CpuRuntime};
 
 pub(crate) struct Watched {
     pub(crate) cpu: CpuRuntime,
@@ -19,7 +16,7 @@ pub(crate) struct Watched {
     pub(crate) told: Arc<AtomicBool>,
 }
 
-pub(crate) fn watched(backend: Backend, workers: Option<usize>) -> Watched {
+pub(crate) fn watched(backend: Backend, workers: usize) -> Watched {
     let io = runtime(workers);
     let (send, stalls) = mpsc::channel();
     let told = Arc::new(AtomicBool::new(false));
@@ -36,16 +33,13 @@ pub(crate) fn watched(backend: Backend, workers: Option<usize>) -> Watched {
     }
 }
 
-/// A runtime of so many workers, or one that is driven by `block_on` alone.
-pub(crate) fn runtime(workers: Option<usize>) -> Runtime {
-    let mut builder = match workers {
-        Some(_) => Builder::new_multi_thread(),
-        None => Builder::new_current_thread(),
-    };
-    if let Some(workers) = workers {
-        builder.worker_threads(workers).thread_name("io");
-    }
-    builder.enable_all().build().unwrap()
+pub(crate) fn runtime(workers: usize) -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 pub(crate) fn lane(backend: Backend, io: &Runtime, watch: Watch) -> CpuRuntime {
@@ -60,73 +54,4 @@ impl Watched {
         let told = self.told.clone();
         move || while !told.load(SeqCst) {}
     }
-
-    pub(crate) fn spawn_and_wait<T: Send + 'static>(
-        &self,
-        future: impl Future<Output = T> + Send + 'static,
-    ) -> T {
-        let task = self.io.spawn(future);
-        self.io.block_on(task).unwrap()
-    }
-
-    /// Has this name told.
-    pub(crate) fn stall_as(&self, name: &str) {
-        self.told.store(false, SeqCst);
-        let compute = self.compute();
-        self.spawn_and_wait(watch(async move { compute() }).named(name));
-    }
-
-    /// Runs `f` in a task, with nothing watched around it, on a worker that the watch knows.
-    pub(crate) fn run_where_a_probe_ran(&self, f: impl FnOnce() + Send + 'static) {
-        self.run_beside(f, || ());
-    }
-
-    /// Runs `beside` on all the other workers at that time.
-    pub(crate) fn run_beside(
-        &self,
-        f: impl FnOnce() + Send + 'static,
-        beside: impl FnOnce() + Clone + Send + 'static,
-    ) {
-        // The others are held meanwhile, so that this one runs the probes.
-        let others = 1..self.io.metrics().num_workers();
-        let held: Vec<Sender<()>> = others.map(|_| hold(&self.io, beside.clone())).collect();
-        let cpu = self.cpu.handle();
-        self.spawn_and_wait(async move {
-            two_probes(&cpu).await;
-            drop(held);
-            f();
-        });
-    }
-}
-
-/// Polls until two probes have run: of these, one was sent after the call.
-pub(crate) async fn two_probes(cpu: &Handle) {
-    let probes = || cpu.metrics().io_lag.count();
-    let before = probes();
-    while probes() < before + 2 {
-        yield_now().await;
-    }
-}
-
-/// A worker waits until what is returned is dropped, and then runs `f`.
-fn hold(io: &Runtime, f: impl FnOnce() + Send + 'static) -> Sender<()> {
-    let (let_go, wait) = mpsc::channel();
-    let (held, is_held) = mpsc::channel();
-    drop(io.spawn(async move {
-        held.send(()).unwrap();
-        // An error: it is let go.
-        let _ = wait.recv();
-        f();
-    }));
-    is_held.recv().unwrap();
-    let_go
-}
-
-/// The process's subscriber has the layer from now on.
-pub(crate) fn see_spans() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let subscriber = tracing_subscriber::registry().with(SpanWatch::new());
-        tracing::subscriber::set_global_default(subscriber).unwrap();
-    });
 }

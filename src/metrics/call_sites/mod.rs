@@ -11,8 +11,8 @@ use std::time::Duration;
 use std::vec;
 
 use crate::priority::Priority;
-use crate::site::printed;
 pub use advice::Advice;
+use stallwatch::escaped;
 pub(crate) use table::{Sample, Sites, Stamp};
 
 /// What the jobs of one call site and [`Priority`] cost.
@@ -131,7 +131,7 @@ impl<'a> IntoIterator for &'a CallSites {
 /// in names are escaped.
 impl fmt::Display for CallSites {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.0.iter().map(|site| printed(&site.site)).collect();
+        let names: Vec<_> = self.0.iter().map(|site| escaped(&site.site)).collect();
         let widths = names.iter().map(|name| name.chars().count());
         let width = widths.chain([4]).max().unwrap_or_default();
         write!(f, "{:width$}  priority       jobs    run in all", "site")?;

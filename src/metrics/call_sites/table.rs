@@ -1,4 +1,4 @@
-//! What a level counts and times for each [`Site`].
+//! What a level counts and times for each [`Name`].
 //!
 //! **Jobs** are counted one by one, at their submission. **Steps** (each run of a closure,
 //! each poll of a future) are timed in samples: the first of a site, and then one in
@@ -16,12 +16,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
+use stallwatch::Name;
 
 use super::buckets::Buckets;
 use super::{CallSite, advice};
 use crate::metrics::clock::now;
 use crate::priority::Priority;
-use crate::site::{MOST, Site};
 
 const ONE_IN: u64 = 32;
 /// A site's first jobs are all samples, for each shard that submits them. A later step of
@@ -97,27 +97,27 @@ type Page = [OnceLock<Box<Counters>>; PAGE];
 
 /// The sites of one level. It grows by what is used: 1 KB, and 3.5 KB for a site.
 pub(crate) struct Sites {
-    pages: Box<[OnceLock<Box<Page>>; MOST / PAGE]>,
+    pages: Box<[OnceLock<Box<Page>>; Name::MOST / PAGE]>,
 }
 
 // Relaxed, here and below: a submission is counted before the job is queued, and a sample
 // is added before the job's output is published. These order what an awaiter finds.
 impl Sites {
     pub(crate) fn new() -> Self {
-        let pages = Box::new([const { OnceLock::new() }; MOST / PAGE]);
+        let pages = Box::new([const { OnceLock::new() }; Name::MOST / PAGE]);
         Self { pages }
     }
 
-    fn of(&self, site: Site) -> &Counters {
+    fn of(&self, site: Name) -> &Counters {
         let index = site.index() as usize;
         // Not out of bounds; and so the compiler knows.
-        let page = &self.pages[index / PAGE % (MOST / PAGE)];
+        let page = &self.pages[index / PAGE % (Name::MOST / PAGE)];
         let page = page.get_or_init(|| Box::new([const { OnceLock::new() }; PAGE]));
         page[index % PAGE].get_or_init(|| Box::new(Counters::new()))
     }
 
     /// Counts a job that is about to be queued.
-    pub(crate) fn submitted(&self, site: Site, shard: usize) -> Stamp {
+    pub(crate) fn submitted(&self, site: Name, shard: usize) -> Stamp {
         let nth = self.of(site).jobs[shard % SHARDS].fetch_add(1, Relaxed);
         if nth < FIRST {
             Stamp::now(1)
@@ -129,7 +129,7 @@ impl Sites {
     }
 
     /// For a future that was woken, and is about to be queued again.
-    pub(crate) fn woken(&self, site: Site) -> Stamp {
+    pub(crate) fn woken(&self, site: Name) -> Stamp {
         match self.weigh(site) {
             None => Stamp::NO,
             Some(weight) => Stamp::now(weight),
@@ -137,7 +137,7 @@ impl Sites {
     }
 
     /// Begins a step.
-    pub(crate) fn begin(&self, site: Site, queued: Stamp) -> Option<Sample> {
+    pub(crate) fn begin(&self, site: Name, queued: Stamp) -> Option<Sample> {
         let (weight, was_queued) = match queued {
             Stamp::UNDECIDED => (self.weigh(site)?, false),
             stamp => (stamp.weight(), true),
@@ -151,11 +151,11 @@ impl Sites {
     }
 
     /// Ends the step.
-    pub(crate) fn end(&self, site: Site, sample: &Sample) {
+    pub(crate) fn end(&self, site: Name, sample: &Sample) {
         self.add(site, sample, now().saturating_sub(sample.begun));
     }
 
-    fn add(&self, site: Site, sample: &Sample, ran: u64) {
+    fn add(&self, site: Name, sample: &Sample, ran: u64) {
         let counters = self.of(site);
         let weight = sample.weight;
         counters.samples.fetch_add(1, Relaxed);
@@ -166,7 +166,7 @@ impl Sites {
         }
     }
 
-    fn weigh(&self, site: Site) -> Option<u64> {
+    fn weigh(&self, site: Name) -> Option<u64> {
         if self.of(site).samples.load(Relaxed) < FIRST {
             return Some(1);
         }
@@ -179,15 +179,16 @@ impl Sites {
     }
 
     pub(crate) fn read(&self, priority: Priority) -> impl Iterator<Item = CallSite> {
-        (0..MOST).filter_map(move |index| {
+        (0..Name::MOST).filter_map(move |index| {
             let page = self.pages[index / PAGE].get()?;
             let counters = page[index % PAGE].get()?;
-            Some(read(Site::from_index(index as u32), priority, counters))
+            let site = Name::at(index as u32)?;
+            Some(read(site, priority, counters))
         })
     }
 }
 
-fn read(site: Site, priority: Priority, counters: &Counters) -> CallSite {
+fn read(site: Name, priority: Priority, counters: &Counters) -> CallSite {
     let jobs = counters.jobs.iter().map(|jobs| jobs.load(Relaxed)).sum();
     let samples = counters.samples.load(Relaxed);
     let total_run = Duration::from_nanos(counters.run_nanos.load(Relaxed));
@@ -235,8 +236,8 @@ mod tests {
 
     #[test]
     fn samples_become_figures() {
-        let (sites, site) = (Sites::new(), Site::named("samples_become_figures"));
-        let other = Site::named("samples_become_figures, other");
+        let (sites, site) = (Sites::new(), Name::named("samples_become_figures"));
+        let other = Name::named("samples_become_figures, other");
         for _ in 0..16 {
             sites.submitted(site, 0);
             sites.add(site, &sample(1, Some(50_000)), 1_000);
@@ -294,7 +295,7 @@ mod tests {
 
     #[test]
     fn what_stands_for_all_is_as_much_as_all() {
-        let (sites, site) = (Sites::new(), Site::named("what_stands_for_all"));
+        let (sites, site) = (Sites::new(), Name::named("what_stands_for_all"));
         let weights = (0..100_000).map(|_| match sites.submitted(site, 0) {
             Stamp::NO => 0,
             stamp => stamp.weight(),

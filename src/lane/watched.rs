@@ -1,0 +1,47 @@
+//! The jobs of a lane, as the watch of its I/O lane sees them.
+
+use std::time::{Duration, Instant};
+
+use stallwatch::{Entered, Pool, Work};
+
+use super::Level;
+use crate::priority::Priority;
+
+const FUTURE: usize = 0;
+const CLOSURE: usize = 1;
+const URGENT_CLOSURE: usize = 2;
+
+static WORK: [Work; 3] = [
+    // One that computes for this long without a pause holds up the jobs of its thread.
+    Work {
+        limit: Some(Duration::from_millis(100)),
+        remedy: "Await `twolane::yield_if_due()` in its loop, or compute in `spawn_cpu`",
+    },
+    // Computing is what they are for, unless nothing waits for them any more.
+    Work {
+        limit: None,
+        remedy: "Its deadline has passed: ask `job.checkpoint()?` in its loop (`spawn_cpu_with`)",
+    },
+    // Urgent jobs are short.
+    Work {
+        limit: Some(Duration::from_secs(1)),
+        remedy: "Other urgent jobs wait: give it `Priority::Normal` or `Low`, or cut it",
+    },
+];
+
+pub(super) fn pool() -> Pool {
+    Pool::new(&WORK).offload_by("Compute on the CPU lane: `cpu.spawn_cpu(move || ..).await?`")
+}
+
+impl Level {
+    /// `None` while no runtime of the process is watched.
+    #[inline]
+    pub(super) fn enter(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
+        let kind = match (is_closure, self.priority()) {
+            (false, _) => FUTURE,
+            (true, Priority::High) => URGENT_CLOSURE,
+            (true, _) => CLOSURE,
+        };
+        self.lane().pool.enter(kind, self.site(), deadline)
+    }
+}

@@ -1,0 +1,267 @@
+//! Decides whether a thread is stuck, from what one look after another finds.
+//!
+//! **Nothing is blamed for what others took.** A poll is stuck if its *own* time is over
+//! the threshold: the time for which it computed, and the time for which it waited. That
+//! leaves out the time for which the thread was ready and had no core
+//! (`/proc/self/task/*/schedstat`): another process had it, or the cgroup was throttled.
+//! And what lies between two looks counts as waited only if the second one came in time. If
+//! it is late, the watch had no core itself, and neither had, perhaps, the thread that is
+//! waited for.
+//!
+//! So a poll may be found late or, on a machine that is full, not at all. It is not found
+//! if it is short.
+
+use std::time::{Duration, Instant};
+
+use crate::kernel::{Doing, Times};
+use crate::stall::Cause;
+
+/// From one look to the next.
+pub(crate) const PACE: Duration = Duration::from_millis(20);
+
+/// From one look to the next, once two looks have found the same poll.
+pub(crate) const CLOSE_PACE: Duration = Duration::from_millis(10);
+
+/// A look that comes later than this after the one before was late.
+const LATE: Duration = Duration::from_millis(40);
+
+/// What counts as waited, of the time between two looks.
+pub(crate) fn counts(between: Duration) -> Duration {
+    match between {
+        late if late > LATE => Duration::ZERO,
+        in_time => in_time.min(PACE),
+    }
+}
+
+/// What the kernel tells of the thread.
+pub(crate) trait Kernel {
+    fn times(&mut self) -> Option<Times>;
+    fn doing(&mut self) -> Option<Doing>;
+}
+
+/// What was found of one thread so far.
+#[derive(Debug, Default)]
+pub(crate) struct Detector {
+    poll: Option<Poll>,
+}
+
+#[derive(Debug)]
+struct Poll {
+    number: u64,
+    since: Instant,
+    looked: Instant,
+    /// The time between the looks, as far as it [`counts`].
+    counted: Duration,
+    before: Option<Times>,
+    reported: bool,
+}
+
+/// A poll that is stuck.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Stuck {
+    /// The first look that found it.
+    pub(crate) since: Instant,
+    /// Its own time.
+    pub(crate) own: Duration,
+    pub(crate) cause: Cause,
+}
+
+impl Detector {
+    /// Looks at the poll that the thread is inside of now, by a number that tells it from
+    /// all others of the thread. Returns a poll that is stuck once.
+    pub(crate) fn look(
+        &mut self,
+        now: Instant,
+        poll: Option<u64>,
+        threshold: Duration,
+        kernel: &mut impl Kernel,
+    ) -> Option<Stuck> {
+        let Some(number) = poll else {
+            self.poll = None;
+            return None;
+        };
+        let same = |poll: &&mut Poll| poll.number == number;
+        let Some(poll) = self.poll.as_mut().filter(same) else {
+            self.poll = Some(Poll {
+                number,
+                since: now,
+                looked: now,
+                counted: Duration::ZERO,
+                before: kernel.times(),
+                reported: false,
+            });
+            return None;
+        };
+        poll.counted += counts(now - poll.looked);
+        poll.looked = now;
+        if poll.reported || now - poll.since < threshold {
+            return None;
+        }
+        let (own, cause) = poll.own_time(kernel)?;
+        if own < threshold {
+            return None;
+        }
+        poll.reported = true;
+        Some(Stuck {
+            since: poll.since,
+            own,
+            cause,
+        })
+    }
+
+    /// Whether two looks have found the same poll, and it may turn out to be stuck.
+    pub(crate) fn is_suspect(&self) -> bool {
+        let poll = self.poll.as_ref();
+        poll.is_some_and(|poll| !poll.reported && poll.looked > poll.since)
+    }
+}
+
+impl Poll {
+    fn own_time(&self, kernel: &mut impl Kernel) -> Option<(Duration, Cause)> {
+        // First, since the times are then those of a thread that has come to wait: the kernel
+        // has counted what it had spent in the queue for a core before.
+        let doing = kernel.doing();
+        let (Some(before), Some(now)) = (self.before, kernel.times()) else {
+            // Elsewhere than on Linux.
+            return Some((self.counted, Cause::Unknown));
+        };
+        let computed = now.on_cpu.saturating_sub(before.on_cpu);
+        let queued = now.queued.saturating_sub(before.queued);
+        let waited = (self.looked - self.since).saturating_sub(computed + queued);
+        let waited = waited.min(self.counted);
+        match doing? {
+            // What is missing is no wait: it may be in the queue for a core, and the kernel
+            // counts that when it gets one.
+            Doing::Runs => Some((computed, Cause::Computes)),
+            Doing::Waits(_) if computed > waited => Some((computed + waited, Cause::Computes)),
+            Doing::Waits(call) => Some((computed + waited, Cause::Blocks(call))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THRESHOLD: Duration = Duration::from_millis(25);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    /// The thread's times move on by these at each look.
+    struct Thread {
+        times: Option<Times>,
+        on_cpu: Duration,
+        queued: Duration,
+        doing: Doing,
+    }
+
+    impl Thread {
+        fn that(on_cpu: u64, queued: u64, doing: Doing) -> Self {
+            Self {
+                times: Some(Times::default()),
+                on_cpu: ms(on_cpu),
+                queued: ms(queued),
+                doing,
+            }
+        }
+
+        fn go_on(&mut self) {
+            if let Some(times) = &mut self.times {
+                times.on_cpu += self.on_cpu;
+                times.queued += self.queued;
+            }
+        }
+    }
+
+    impl Kernel for Thread {
+        fn times(&mut self) -> Option<Times> {
+            self.times
+        }
+
+        fn doing(&mut self) -> Option<Doing> {
+            Some(self.doing.clone())
+        }
+    }
+
+    /// Looks at the polls of these counts, so many milliseconds apart, and returns what is
+    /// found at which look.
+    fn found(thread: &mut Thread, apart: u64, counts: &[Option<u64>]) -> Vec<(usize, Stuck)> {
+        let begin = Instant::now();
+        let mut detector = Detector::default();
+        let look = |(n, count): (usize, &Option<u64>)| {
+            let now = begin + ms(apart) * n as u32;
+            let found = detector.look(now, *count, THRESHOLD, thread);
+            thread.go_on();
+            found.map(|stuck| (n, stuck))
+        };
+        counts.iter().enumerate().filter_map(look).collect()
+    }
+
+    #[test]
+    fn a_poll_that_computes_is_found_once() {
+        let mut thread = Thread::that(10, 0, Doing::Runs);
+        let found = found(
+            &mut thread,
+            10,
+            &[None, Some(1), Some(1), Some(1), Some(1), Some(1)],
+        );
+        let [(4, stuck)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(stuck.cause, Cause::Computes);
+        assert_eq!(stuck.own, ms(30));
+    }
+
+    #[test]
+    fn a_poll_that_blocks_is_found_with_its_call() {
+        let waits = Doing::Waits(Some("read".into()));
+        let found = found(&mut Thread::that(0, 0, waits), 10, &[Some(1); 4]);
+        assert_eq!(found[0].1.cause, Cause::Blocks(Some("read".into())));
+    }
+
+    #[test]
+    fn many_short_polls_are_not() {
+        let mut thread = Thread::that(10, 0, Doing::Runs);
+        let counts: Vec<_> = (0..100).map(|n| Some(2 * n + 1)).collect();
+        assert_eq!(found(&mut thread, 10, &counts), []);
+        let in_pairs: Vec<_> = (0..100).map(|n| Some(n / 2 * 2 + 1)).collect();
+        assert_eq!(found(&mut thread, 10, &in_pairs), []);
+    }
+
+    /// It had a core for one of ten milliseconds.
+    #[test]
+    fn a_thread_without_a_core_is_not_blamed_for_what_others_took() {
+        let mut thread = Thread::that(1, 9, Doing::Runs);
+        let found = found(&mut thread, 10, &[Some(1); 60]);
+        let [(25, stuck)] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(stuck.own, ms(25));
+    }
+
+    /// The process was stopped for ten seconds, or its cgroup throttled.
+    #[test]
+    fn a_late_look_does_not_count() {
+        let mut thread = Thread::that(1, 0, Doing::Waits(None));
+        assert_eq!(found(&mut thread, 10_000, &[Some(1); 20]), []);
+    }
+
+    /// The watch itself has a core every 100 ms.
+    #[test]
+    fn late_looks_find_what_computes() {
+        let mut thread = Thread::that(30, 70, Doing::Runs);
+        let found = found(&mut thread, 100, &[Some(1); 3]);
+        assert_eq!(found[0].1.cause, Cause::Computes);
+        assert_eq!(found[0].1.own, ms(30));
+    }
+
+    #[test]
+    fn without_the_kernel_s_word_the_time_counts() {
+        let mut thread = Thread::that(0, 0, Doing::Runs);
+        thread.times = None;
+        let found = found(&mut thread, 10, &[Some(1); 5]);
+        assert_eq!(found[0].1.cause, Cause::Unknown);
+    }
+}

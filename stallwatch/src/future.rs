@@ -1,0 +1,76 @@
+//! [`watch`]: a future whose polls the watch sees.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::name::Name;
+use crate::scope;
+
+/// Lets the watch see the polls of `future`.
+///
+/// If one takes longer than [`Watch::threshold`](crate::Watch::threshold), the report names
+/// the place of this call (file and line), or the name that [`Watched::named`] gives.
+///
+/// A poll that calls `tokio::task::block_in_place` is reported as well, although it keeps no
+/// worker meanwhile: the watch does not see that. Use `spawn_blocking`, or leave out
+/// `watch`.
+///
+/// # Cost
+///
+/// Some nanoseconds for each poll; less while nothing is watched.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let handler = async { 6 * 7 };
+/// let answer = stallwatch::watch(handler).named("GET /answer").await;
+/// assert_eq!(answer, 42);
+/// # }
+/// ```
+#[track_caller]
+pub fn watch<F: Future>(future: F) -> Watched<F> {
+    Watched {
+        future,
+        name: Name::caller(),
+    }
+}
+
+pin_project! {
+    /// The future that [`watch`] returns.
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Watched<F> {
+        #[pin]
+        future: F,
+        name: Name,
+    }
+}
+
+impl<F> Watched<F> {
+    #[cfg(feature = "tower")]
+    pub(crate) fn at(future: F, name: Name) -> Self {
+        Self { future, name }
+    }
+
+    /// Sets the name in reports: a route, a job's kind. At most some thousands of names are
+    /// told apart in one process, so it holds no number of a request. One that is longer than
+    /// 256 bytes is cut, and ends in `…`.
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Name::named(name);
+        self
+    }
+}
+
+impl<F: Future> Future for Watched<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let _entered = scope::enter(*this.name);
+        this.future.poll(cx)
+    }
+}

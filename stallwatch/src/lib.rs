@@ -1,0 +1,96 @@
+//! What blocks my Tokio runtime?
+//!
+//! ```text
+//! workers:            enter ─ poll ─ leave        enter ─ poll ───────── ...
+//!                       │              │            │
+//!                       v              v            v
+//! records             count: odd     even         odd   odd   odd   odd      (`record.rs`)
+//!                                                   ^     ^     ^     ^
+//! the watch's thread:     a look every 20 ms ───────┴─────┴─────┴─────┘      (`run.rs`)
+//!                         the kernel's times of the thread  -> own time, computes or blocks
+//!                         its own time > threshold          -> a report      (`detect.rs`)
+//! ```
+//!
+//! A thread of the runtime makes a few stores for each poll. The watch's own thread does the
+//! rest. So it reports a stall while it lasts, by name. Names come from [`watch`](fn@watch),
+//! [`enter`], `WatchLayer` (feature `tower`) and `SpanWatch` (feature `spans`).
+//!
+//! The watch also sends a probe to the runtime once a second, and more often while no worker
+//! parks: a task that notes where it is polled, and how long it waited ([`Watch::on_probe`]).
+//! Where a probe was polled is a worker of the runtime. A worker that waits in a system call,
+//! other than to park, is stuck in code that the watch does not know. One that computes there is
+//! only suspected, while a probe waits (`thread.rs`). All of this is slower on a runtime that is
+//! quiet (`run.rs`).
+//!
+//! # Examples
+//!
+//! ```
+//! # #[tokio::main] async fn main() {
+//! let runtime = tokio::runtime::Handle::current();
+//! let watcher = stallwatch::Watch::new().start(&runtime).unwrap();
+//!
+//! let handler = async { 6 * 7 };
+//! let answer = stallwatch::watch(handler).named("GET /answer").await;
+//! assert_eq!((answer, watcher.stalls()), (42, 0));
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! | feature | default | gives |
+//! |---|---|---|
+//! | `tracing` | yes | stalls are logged |
+//! | `tower` | no | `WatchLayer`: the requests of a service have names |
+//! | `spans` | no | `SpanWatch`: spans of `tracing` are names; implies `tracing` |
+//! | `stacks` | no | the [stack](Stall::stack) of a thread that computes, on Linux |
+//!
+//! Tested on Linux. Elsewhere polls that are watched are reported, and not whether they compute
+//! or block.
+
+#![forbid(unsafe_code)]
+
+mod detect;
+mod future;
+mod kernel;
+#[cfg(feature = "tower")]
+mod layer;
+mod limiter;
+mod log;
+mod name;
+mod pool;
+mod record;
+mod run;
+mod scope;
+#[cfg(feature = "spans")]
+mod spans;
+#[cfg_attr(
+    not(all(
+        feature = "stacks",
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )),
+    path = "no_stacks.rs"
+)]
+mod stacks;
+mod stall;
+mod thread;
+mod watch;
+mod watcher;
+mod watching;
+
+pub use future::{Watched, watch};
+#[cfg(feature = "tower")]
+pub use layer::{WatchLayer, WatchService};
+pub use name::{Name, escaped};
+pub use pool::{Pool, Work};
+pub use scope::{Entered, enter};
+#[cfg(feature = "spans")]
+pub use spans::SpanWatch;
+pub use stall::{Cause, Stall};
+pub use watch::{StartError, Watch};
+pub use watcher::Watcher;
+
+/// The README's code, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

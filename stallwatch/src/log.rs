@@ -1,0 +1,70 @@
+//! What the watch logs, as events of `tracing`. Nothing without the feature.
+
+use std::fmt;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+#[cfg(feature = "tracing")]
+use tracing::{Dispatch, dispatcher};
+
+#[cfg(feature = "tracing")]
+const TARGET: &str = "stallwatch";
+
+/// The subscriber of the thread that starts the watch.
+pub(crate) struct Subscriber {
+    #[cfg(feature = "tracing")]
+    dispatch: Dispatch,
+}
+
+impl Subscriber {
+    pub(crate) fn current() -> Self {
+        Self {
+            #[cfg(feature = "tracing")]
+            dispatch: dispatcher::get_default(Dispatch::clone),
+        }
+    }
+
+    /// The subscriber is user code, and must not end the watch.
+    pub(crate) fn warn_of_stall(&self, _stall: &dyn fmt::Display, _suppressed: u64) {
+        #[cfg(feature = "tracing")]
+        call("the subscriber that a stall was logged to", || {
+            let suppressed = Some(_suppressed).filter(|suppressed| *suppressed > 0);
+            dispatcher::with_default(&self.dispatch, || {
+                tracing::warn!(target: TARGET, suppressed, "{_stall}");
+            });
+        });
+    }
+}
+
+/// The kernel refuses to sample other threads. Logged once for each watch.
+#[cfg(feature = "stacks")]
+pub(crate) fn warn_of_no_stacks(_error: &std::io::Error) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        target: TARGET,
+        error = %_error,
+        "stalls are reported without stacks: the kernel forbids perf_event_open (see \
+         kernel.perf_event_paranoid, and the container's seccomp profile)"
+    );
+}
+
+/// Calls `f`, and logs a panic in it.
+pub(crate) fn call<R>(_what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
+    let payload = match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => return Some(result),
+        Err(payload) => payload,
+    };
+    #[cfg(feature = "tracing")]
+    {
+        let text = payload.downcast_ref::<&'static str>().copied();
+        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let text = text.unwrap_or("a payload that is not text");
+        let logged = catch_unwind(|| {
+            tracing::error!(target: TARGET, panic = text, "{_what} panicked");
+        });
+        // The payload's destructor may panic, too, here and below: leak it.
+        logged.unwrap_or_else(mem::forget);
+    }
+    mem::forget(payload);
+    None
+}

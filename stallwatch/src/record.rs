@@ -1,0 +1,237 @@
+//! [`Record`]: what a thread writes of itself, and the watch reads.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use tokio::runtime::Id;
+
+use crate::kernel;
+use crate::name::Name;
+
+/// The records of all threads that have entered anything while a runtime was watched.
+static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(Vec::new());
+
+/// Changes with `RECORDS`.
+static VERSION: AtomicUsize = AtomicUsize::new(0);
+
+/// How many probes have run, of all watches.
+static PROBES: AtomicU64 = AtomicU64::new(0);
+
+/// Before any deadline.
+static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Never 0.
+#[cold]
+fn nanos(instant: Instant) -> u64 {
+    let nanos = instant.saturating_duration_since(*EPOCH).as_nanos();
+    u64::try_from(nanos).unwrap_or(u64::MAX).max(1)
+}
+
+fn lock() -> MutexGuard<'static, Vec<Arc<Record>>> {
+    RECORDS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) fn all() -> Vec<Arc<Record>> {
+    lock().clone()
+}
+
+pub(crate) fn version() -> usize {
+    VERSION.load(SeqCst)
+}
+
+/// What a thread is inside of, which decides how long is too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A poll on a runtime.
+    Poll,
+    /// Something inside of a span, on any thread.
+    Span,
+    /// One of the kinds of work of a pool.
+    Work(u32),
+}
+
+impl Kind {
+    fn number(self) -> u32 {
+        match self {
+            Self::Poll => 0,
+            Self::Span => 1,
+            Self::Work(kind) => 2 + kind,
+        }
+    }
+
+    fn of_number(number: u32) -> Self {
+        match number {
+            0 => Self::Poll,
+            1 => Self::Span,
+            work => Self::Work(work - 2),
+        }
+    }
+
+    pub(crate) fn is_work(self) -> bool {
+        matches!(self, Self::Work(_))
+    }
+}
+
+/// Work of a pool, as the record has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Job {
+    /// The number of the pool.
+    pub(crate) pool: usize,
+    /// Nanoseconds from `EPOCH` to the deadline, or 0.
+    deadline: u64,
+}
+
+impl Job {
+    #[inline]
+    pub(crate) fn new(pool: usize, deadline: Option<Instant>) -> Self {
+        let deadline = deadline.map_or(0, nanos);
+        Self { pool, deadline }
+    }
+
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        self.deadline > 0 && nanos(now) >= self.deadline
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// Odd while the thread is inside of something.
+    count: AtomicU64,
+    kind: AtomicU32,
+    outer: AtomicU32,
+    inner: AtomicU32,
+    pool: AtomicUsize,
+    deadline: AtomicU64,
+    /// The number of the last probe of a watch that ran on this thread, or 0.
+    probe: AtomicU64,
+    pub(crate) thread: String,
+    /// The number of the operating system, or 0. In a forked child it is another one.
+    id: AtomicU32,
+    /// The runtime in whose context the thread has last entered something that is no work of a pool.
+    runtime: Mutex<Option<Id>>,
+}
+
+/// What the watch reads of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Activity {
+    /// Distinguishes this poll from all others of the thread.
+    pub(crate) count: u64,
+    pub(crate) kind: Kind,
+    pub(crate) outer: Name,
+    /// The innermost one: the same, or a span.
+    pub(crate) inner: Name,
+    pub(crate) job: Job,
+}
+
+impl Record {
+    pub(crate) fn of_this_thread() -> Arc<Self> {
+        let thread = thread::current();
+        let record = Arc::new(Self {
+            count: AtomicU64::new(0),
+            kind: AtomicU32::new(0),
+            outer: AtomicU32::new(0),
+            inner: AtomicU32::new(0),
+            pool: AtomicUsize::new(0),
+            deadline: AtomicU64::new(0),
+            probe: AtomicU64::new(0),
+            thread: thread.name().unwrap_or("without a name").to_owned(),
+            id: AtomicU32::new(0),
+            runtime: Mutex::new(None),
+        });
+        record.set_id();
+        lock().push(record.clone());
+        VERSION.fetch_add(1, SeqCst);
+        record
+    }
+
+    /// The thread ends.
+    pub(crate) fn remove(self: &Arc<Self>) {
+        lock().retain(|record| !Arc::ptr_eq(record, self));
+        VERSION.fetch_add(1, SeqCst);
+    }
+
+    /// Called by the record's own thread, as all that writes.
+    pub(crate) fn begin(&self, kind: Kind, name: Name, job: Job) {
+        // Release, here and below, and Acquire where the watch reads: if it reads the new
+        // name, it finds the count changed since the old poll.
+        self.kind.store(kind.number(), Release);
+        self.outer.store(name.index(), Release);
+        self.pool.store(job.pool, Release);
+        self.deadline.store(job.deadline, Release);
+        self.set_inner(name);
+        self.count_on();
+    }
+
+    pub(crate) fn end(&self) {
+        self.count_on();
+    }
+
+    fn count_on(&self) {
+        self.count.store(self.count.load(Relaxed) + 1, Release);
+    }
+
+    pub(crate) fn inner(&self) -> Name {
+        Name::from_index(self.inner.load(Relaxed))
+    }
+
+    pub(crate) fn set_inner(&self, name: Name) {
+        self.inner.store(name.index(), Release);
+    }
+
+    pub(crate) fn set_runtime(&self, runtime: Option<Id>) {
+        *self.runtime.lock().unwrap_or_else(PoisonError::into_inner) = runtime;
+    }
+
+    pub(crate) fn set_id(&self) {
+        self.id.store(kernel::thread_id().unwrap_or(0), Relaxed);
+    }
+
+    pub(crate) fn id(&self) -> Option<u32> {
+        Some(self.id.load(Relaxed)).filter(|id| *id > 0)
+    }
+
+    pub(crate) fn set_probed(&self) {
+        let number = PROBES.fetch_add(1, Relaxed) + 1;
+        self.probe.store(number, Relaxed);
+    }
+
+    /// Changes as the thread enters something, and as it leaves it.
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Relaxed)
+    }
+
+    /// `None` if the thread is inside of nothing.
+    pub(crate) fn read(&self) -> Option<Activity> {
+        let count = self.count.load(Acquire);
+        let activity = Activity {
+            count,
+            kind: Kind::of_number(self.kind.load(Acquire)),
+            outer: Name::from_index(self.outer.load(Acquire)),
+            inner: Name::from_index(self.inner.load(Acquire)),
+            job: Job {
+                pool: self.pool.load(Acquire),
+                deadline: self.deadline.load(Acquire),
+            },
+        };
+        (count % 2 == 1 && self.count.load(Relaxed) == count).then_some(activity)
+    }
+
+    /// The pool of the work that the thread is inside of, or was in last, if that is no poll.
+    pub(crate) fn pool(&self) -> usize {
+        self.pool.load(Relaxed)
+    }
+
+    pub(crate) fn runtime(&self) -> Option<Id> {
+        *self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of the last probe that ran on this thread. A later one has a higher
+    /// number.
+    pub(crate) fn last_probe(&self) -> Option<u64> {
+        Some(self.probe.load(Relaxed)).filter(|probe| *probe > 0)
+    }
+}

@@ -1,0 +1,223 @@
+//! What each thread is inside of right now: a poll of a future, work of a pool, a span. The
+//! watch (`run.rs`) reads it from another thread.
+//!
+//! **The protocol.** Each thread has a record. [`enter`] makes the record's count odd, and
+//! the end of the returned guard makes it even again. Only the record's own thread writes,
+//! so these are plain stores. No clock is read. The watch looks at all records some fifty
+//! times a second: an odd count that stays the same is one and the same poll. It takes the
+//! names between two reads of the count, and discards them if the count has changed.
+//!
+//! **What is inside of what.** A poll inside of another one, and a span inside of a poll or
+//! a span, do not count of their own: they only give their name, so that a report has
+//! both. A poll inside of a span does. Before it and after it the span counts, each time
+//! anew. So a span around a whole runtime, as `main` may have, hides no poll.
+//!
+//! While no runtime is watched, [`enter`] is one load.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use tokio::runtime::{Handle, Id};
+
+use crate::name::Name;
+use crate::record::{Job, Kind, Record};
+use crate::watching::{self, is_watched};
+
+/// What a thread keeps of its record for itself. Its end takes the record out of the list.
+struct Own {
+    record: Arc<Record>,
+    /// How many polls or jobs it is inside of.
+    polls: Cell<u32>,
+    /// How many spans.
+    spans: Cell<u32>,
+    outermost_span: Cell<Name>,
+    /// What the record has, since a thread may serve one runtime after the other.
+    runtime: Cell<Option<Id>>,
+    /// At which look the thread last asked for its runtime.
+    asked: Cell<usize>,
+}
+
+impl Own {
+    fn new() -> Self {
+        Self {
+            record: Record::of_this_thread(),
+            polls: Cell::new(0),
+            spans: Cell::new(0),
+            outermost_span: Cell::new(Name::OTHER),
+            runtime: Cell::new(None),
+            asked: Cell::new(0),
+        }
+    }
+
+    /// The question clones a handle, whose count all threads of the runtime share. So the
+    /// workers, where the probes run, ask once from one look to the next. Any other thread
+    /// may serve another runtime each time.
+    fn enter_runtime(&self) {
+        let looks = watching::looks();
+        if self.asked.replace(looks) == looks && self.record.last_probe().is_some() {
+            return;
+        }
+        let runtime = Handle::try_current().ok().map(|handle| handle.id());
+        if self.runtime.replace(runtime) != runtime {
+            // A forked child has a runtime of its own, and its thread another number.
+            self.record.set_id();
+            self.record.set_runtime(runtime);
+        }
+    }
+
+    fn enter_poll(&self, kind: Kind, name: Name, job: Job) {
+        let polls = self.polls.get();
+        self.polls.set(polls + 1);
+        if polls > 0 {
+            self.record.set_inner(name);
+            return;
+        }
+        if self.spans.get() > 0 {
+            self.record.end();
+        }
+        if !kind.is_work() {
+            self.enter_runtime();
+        }
+        self.record.begin(kind, name, job);
+        watching::wake();
+    }
+
+    fn leave_poll(&self) {
+        self.polls.set(self.polls.get() - 1);
+        if self.polls.get() == 0 {
+            self.record.end();
+            if self.spans.get() > 0 {
+                self.begin_span();
+            }
+        }
+    }
+
+    fn enter_span(&self, name: Name) {
+        let spans = self.spans.get();
+        self.spans.set(spans + 1);
+        if spans == 0 {
+            self.outermost_span.set(name);
+        }
+        if spans > 0 || self.polls.get() > 0 {
+            self.record.set_inner(name);
+            return;
+        }
+        self.enter_runtime();
+        self.begin_span();
+        watching::wake();
+    }
+
+    fn begin_span(&self) {
+        let name = self.outermost_span.get();
+        self.record.begin(Kind::Span, name, Job::default());
+    }
+
+    fn leave_span(&self) {
+        // None: it was around the runtime.
+        let Some(spans) = self.spans.get().checked_sub(1) else {
+            return;
+        };
+        self.spans.set(spans);
+        if spans == 0 && self.polls.get() == 0 {
+            self.record.end();
+        }
+    }
+
+    /// The spans that the thread is inside of are around a runtime, and no poll.
+    fn probed(&self) {
+        if self.polls.get() == 0 && self.spans.replace(0) > 0 {
+            self.record.end();
+        }
+        self.enter_runtime();
+        self.record.set_probed();
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        self.record.remove();
+    }
+}
+
+thread_local! {
+    static OWN: Own = Own::new();
+}
+
+/// `None` while the thread ends.
+fn with_own<R>(f: impl FnOnce(&Own) -> R) -> Option<R> {
+    OWN.try_with(f).ok()
+}
+
+/// This thread is inside of a poll by this name until the guard is dropped. `None` while no
+/// runtime of the process is watched.
+///
+/// [`watch`](crate::watch) calls it for each poll of a future. Call it yourself for code that is
+/// no future of its own: the loop of an actor, a callback. It has to end before the next
+/// `.await`: the watch takes what lies between for one poll.
+///
+/// # Cost
+///
+/// Some nanoseconds; one load while nothing is watched.
+///
+/// # Examples
+///
+/// ```
+/// use stallwatch::Name;
+///
+/// fn on_message(text: &str) -> usize {
+///     let _in = stallwatch::enter(Name::named("on_message"));
+///     text.len()
+/// }
+/// assert_eq!(on_message("hello"), 5);
+/// ```
+#[must_use]
+#[inline]
+pub fn enter(name: Name) -> Option<Entered> {
+    if !is_watched() {
+        return None;
+    }
+    enter_as(Kind::Poll, name, Job::default())
+}
+
+/// Call only while something is watched.
+pub(crate) fn enter_as(kind: Kind, name: Name, job: Job) -> Option<Entered> {
+    with_own(|own| {
+        let before = own.record.inner();
+        match kind {
+            Kind::Span => own.enter_span(name),
+            _ => own.enter_poll(kind, name, job),
+        }
+        Entered {
+            kind,
+            before,
+            not_send: PhantomData,
+        }
+    })
+}
+
+/// A probe runs on this thread.
+pub(crate) fn probed() {
+    with_own(Own::probed);
+}
+
+/// Returned by [`enter`]: its thread is inside of that until this is dropped.
+#[derive(Debug)]
+pub struct Entered {
+    kind: Kind,
+    /// The innermost one before.
+    before: Name,
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        with_own(|own| {
+            match self.kind {
+                Kind::Span => own.leave_span(),
+                _ => own.leave_poll(),
+            }
+            own.record.set_inner(self.before);
+        });
+    }
+}

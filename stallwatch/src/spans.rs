@@ -1,0 +1,106 @@
+//! [`SpanWatch`]: a layer of `tracing` by which the watch sees the spans.
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+
+use tracing::span::Id;
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::name::Name;
+use crate::record::{Job, Kind};
+use crate::scope::{self, Entered};
+use crate::watching::is_watched;
+
+/// A layer for `tracing-subscriber` that shows the watch which span each
+/// thread is in.
+///
+/// So a poll that stalls inside of a span (`#[tracing::instrument]`, tower-http's
+/// `TraceLayer`) is named by that span, without [`watch`](crate::watch) around it. The name
+/// is that of the span with its place in the source; its fields are not read. If that is longer
+/// than 256 bytes, it is cut, and ends in `…`.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use tracing_subscriber::prelude::*;
+/// use stallwatch::{SpanWatch, Watch};
+///
+/// tracing_subscriber::registry()
+///     .with(SpanWatch::new())
+///     .with(tracing_subscriber::fmt::layer())
+///     .init();
+/// let watcher = Watch::new().start(&tokio::runtime::Handle::current()).unwrap();
+/// # let _ = watcher;
+/// # }
+/// ```
+#[derive(Debug, Default)]
+pub struct SpanWatch(());
+
+impl SpanWatch {
+    /// The layer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+/// How many spans a thread remembers: a power of two.
+const REMEMBERED: usize = 64;
+
+thread_local! {
+    /// The spans that this thread has entered, innermost last.
+    static ENTERED: RefCell<Vec<(Id, Entered)>> = const { RefCell::new(Vec::new()) };
+    /// The names of spans that it has entered lately, by the address of their metadata.
+    static LATELY: [Cell<(usize, Option<Name>)>; REMEMBERED] =
+        const { [const { Cell::new((0, None)) }; REMEMBERED] };
+}
+
+/// The name of a span's place in the source.
+fn name_of(of: &'static Metadata<'static>) -> Name {
+    let address = ptr::from_ref(of) as usize;
+    let slot = (address / 64) % REMEMBERED;
+    let lookup = |lately: &[Cell<(usize, Option<Name>)>; REMEMBERED]| match lately[slot].get() {
+        (known, Some(name)) if known == address => name,
+        _ => {
+            let name = named(of);
+            lately[slot].set((address, Some(name)));
+            name
+        }
+    };
+    LATELY.with(lookup)
+}
+
+#[cold]
+fn named(of: &Metadata<'_>) -> Name {
+    let (name, file) = (of.name(), of.file().unwrap_or(of.target()));
+    match of.line() {
+        Some(line) => Name::named(&format!("{name} ({file}:{line})")),
+        None => Name::named(&format!("{name} ({file})")),
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanWatch {
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        // The look-up of the span takes longer than all the rest.
+        if !is_watched() {
+            return;
+        }
+        let span = context.metadata(id);
+        if let Some(entered) =
+            span.and_then(|span| scope::enter_as(Kind::Span, name_of(span), Job::default()))
+        {
+            // A thread that ends has none.
+            let _ = ENTERED.try_with(|spans| spans.borrow_mut().push((id.clone(), entered)));
+        }
+    }
+
+    fn on_exit(&self, id: &Id, _: Context<'_, S>) {
+        let _ = ENTERED.try_with(|spans| {
+            let mut spans = spans.borrow_mut();
+            let at = spans.iter().rposition(|(of, _)| of == id);
+            at.map(|at| spans.remove(at))
+        });
+    }
+}

@@ -1,0 +1,216 @@
+//! [`Watch`]: how a runtime is watched.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+
+use crate::detect::CLOSE_PACE;
+use crate::log;
+use crate::pool::Pool;
+use crate::run::{Run, Settings};
+use crate::stall::Stall;
+use crate::watcher::Watcher;
+
+/// Why a watch did not [start](Watch::start).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The threshold is too low.
+    Threshold {
+        /// What [`Watch::threshold`] was given.
+        asked: Duration,
+        /// The lowest that is possible.
+        min: Duration,
+    },
+    /// The thread could not be spawned.
+    Thread(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threshold { asked, min } => write!(
+                f,
+                "a threshold of {asked:?} is too low for the watch, which looks each {min:?} at \
+                 most: set {min:?} or more with `Watch::threshold`"
+            ),
+            Self::Thread(error) => write!(f, "the watch's thread could not be spawned: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Threshold { .. } => None,
+            Self::Thread(error) => Some(error),
+        }
+    }
+}
+
+/// How a runtime is watched.
+///
+/// What the watch can report depends on what it sees:
+///
+/// | around the code | computes | blocks |
+/// |---|---|---|
+/// | [`watch`](crate::watch), [`enter`](crate::enter), `WatchLayer` | named | named, with the call |
+/// | a span, and `SpanWatch` | named | named, with the call |
+/// | nothing | suspected, if all workers are stuck | reported without a name; waiting for a lock is suspected, if the runtime has a single worker and a probe waits |
+///
+/// A suspicion ([`Stall::is_certain`] is `false`) never has a name. It means that a probe of
+/// the watch has waited for longer than the threshold, and that the worker has computed for
+/// all that time. It may be one long poll or many short ones. A runtime with several workers
+/// polls the probe on another one, so there a single worker that computes in such code is
+/// not reported.
+///
+/// Spans and code without a name are only seen on threads that the watch knows to be workers,
+/// since a probe ran there. This takes a fraction of a second on a runtime that is in use.
+/// Only Linux tells whether a thread computes or blocks; elsewhere the last row is empty.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use std::time::Duration;
+/// use stallwatch::Watch;
+///
+/// let watcher = Watch::new()
+///     .threshold(Duration::from_millis(50))
+///     .on_stall(|stall| eprintln!("{stall}"))
+///     .start(&tokio::runtime::Handle::current())
+///     .unwrap();
+/// # let _ = watcher;
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use = "a watch does nothing until it is started"]
+pub struct Watch(Settings);
+
+impl Watch {
+    /// A poll may take 25 ms. Stalls are logged as events of `tracing`, with the subscriber of
+    /// the thread that starts the watch.
+    pub fn new() -> Self {
+        Self(Settings {
+            threshold: Duration::from_millis(25),
+            on_stall: None,
+            on_probe: None,
+            pool: None,
+            name: "stallwatch".to_owned(),
+        })
+    }
+
+    /// Sets how long a poll may take. Default: 25 ms.
+    ///
+    /// The watch looks every 20 ms (100 ms on a quiet runtime, until a named poll begins), and
+    /// every 10 ms at a poll that it has seen twice. So a poll is reported at most 30 ms after it
+    /// has lasted that long (110 ms on a quiet runtime, if it has no name). One that ends before
+    /// may be missed.
+    ///
+    /// At least 10 ms: with less, [`start`](Self::start) fails.
+    pub fn threshold(mut self, threshold: Duration) -> Self {
+        self.0.threshold = threshold;
+        self
+    }
+
+    /// Sets a hook that the watch's thread calls once for each stall, while it lasts.
+    ///
+    /// It is called for those, too, that are not logged because there were too many. While it
+    /// runs, the watch does not look: send what takes long to another thread. A panic of the
+    /// hook is logged.
+    ///
+    /// With the feature `stacks`, it is called later for a stall that has a
+    /// [stack](Stall::stack): by up to a second, or by two on a full machine.
+    pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
+        self.0.on_stall = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets a hook that is called with the delay of each probe: the time from its spawn to its
+    /// poll, which is how long any task of the runtime waits now. Once a second, and up to twenty
+    /// times a second while no worker parks.
+    ///
+    /// A worker of the runtime calls it: it must not block.
+    pub fn on_probe(mut self, hook: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        self.0.on_probe = Some(Arc::new(hook));
+        self
+    }
+
+    /// Watches the work of this pool, too.
+    pub fn pool(mut self, pool: &Pool) -> Self {
+        self.0.pool = Some(*pool);
+        self
+    }
+
+    /// Sets the name of the watch's thread. Default: `stallwatch`. The thread that looks up the
+    /// names of a stack adds `-stack`.
+    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
+        self.0.name = name.into();
+        self
+    }
+
+    /// Returns the error of [`start`](Self::start), if a setting is one.
+    pub fn check(&self) -> Result<(), StartError> {
+        let (asked, min) = (self.0.threshold, CLOSE_PACE);
+        if asked < min {
+            return Err(StartError::Threshold { asked, min });
+        }
+        Ok(())
+    }
+
+    /// Starts a thread that watches this runtime, until the [`Watcher`] is dropped or the runtime
+    /// ends.
+    ///
+    /// # Errors
+    ///
+    /// If the [threshold](Self::threshold) is too low, or no thread can be spawned.
+    pub fn start(self, runtime: &Handle) -> Result<Watcher, StartError> {
+        self.start_on(runtime, |name, main| {
+            thread::Builder::new().name(name).spawn(main).map(drop)
+        })
+    }
+
+    /// The same on a thread that `spawn` spawns: it is given a name, and what the thread has to
+    /// run.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start), with the error of `spawn`.
+    pub fn start_on(
+        self,
+        runtime: &Handle,
+        spawn: impl FnOnce(String, Box<dyn FnOnce() + Send>) -> io::Result<()>,
+    ) -> Result<Watcher, StartError> {
+        self.check()?;
+        let name = self.0.name.clone();
+        let run = Run::new(self.0, runtime);
+        let watcher = run.watcher();
+        let main = move || {
+            // Its own panics are faults of this crate. It must not take a thread pool with it.
+            log::call("the watch", || run.run());
+        };
+        spawn(name, Box::new(main)).map_err(StartError::Thread)?;
+        Ok(watcher)
+    }
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("threshold", &self.0.threshold)
+            .field("on_stall", &self.0.on_stall.is_some())
+            .field("on_probe", &self.0.on_probe.is_some())
+            .field("pool", &self.0.pool)
+            .finish()
+    }
+}

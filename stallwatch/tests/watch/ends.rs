@@ -1,0 +1,130 @@
+//! What comes to an end: threads that are watched, and the watch.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::limit::time_limit;
+use crate::setting::{runtime, watched};
+use stallwatch::{Watch, Watcher, watch};
+
+/// The threads whose files this process has open.
+fn with_open_files() -> HashSet<String> {
+    let files = fs::read_dir("/proc/self/fd").unwrap();
+    // An error: it was closed meanwhile.
+    let paths = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    let thread = |path: &Path| {
+        let is_schedstat = path.file_name()? == "schedstat";
+        let thread = path.parent()?.file_name()?.to_str()?.to_owned();
+        is_schedstat.then_some(thread)
+    };
+    paths.filter_map(|path| thread(&path)).collect()
+}
+
+/// `/proc/thread-self` is a link to `PID/task/TID`.
+fn this_thread() -> String {
+    let link = fs::read_link("/proc/thread-self").unwrap();
+    link.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_files_of_threads_that_have_ended_are_closed() {
+    let _limit = time_limit();
+    let watched = watched(Some(1));
+    let ended: HashSet<String> = (0..20)
+        .map(|_| {
+            let io = watched.io.handle().clone();
+            let poll = move || {
+                io.block_on(watch(async {
+                    // Until the watch knows this thread.
+                    while !with_open_files().contains(&this_thread()) {
+                        thread::yield_now();
+                    }
+                    this_thread()
+                }))
+            };
+            thread::spawn(poll).join().unwrap()
+        })
+        .collect();
+    while !with_open_files().is_disjoint(&ended) {
+        thread::yield_now();
+    }
+    // And the watch goes on.
+    let told = |name: &str| {
+        watched
+            .stalls
+            .iter()
+            .any(|stall| stall.culprit() == Some(name))
+    };
+    watched.stall_as("after them");
+    assert!(told("after them"));
+}
+
+fn has_thread(named: &str) -> bool {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    // An error: it has ended meanwhile.
+    let mut names =
+        tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.any(|name| name.trim_end() == named)
+}
+
+fn wait_until(mut is: impl FnMut() -> bool) {
+    while !is() {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn the_watch_s_thread_ends_with_its_watcher() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let watcher = Watch::new()
+        .thread_name("brief")
+        .start(io.handle())
+        .unwrap();
+    wait_until(|| has_thread("brief"));
+    drop(watcher);
+    wait_until(|| !has_thread("brief"));
+}
+
+#[test]
+fn the_watch_s_thread_ends_with_the_runtime() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let _watcher = Watch::new()
+        .thread_name("orphan")
+        .start(io.handle())
+        .unwrap();
+    wait_until(|| has_thread("orphan"));
+    drop(io);
+    wait_until(|| !has_thread("orphan"));
+}
+
+/// It waits for nothing.
+#[test]
+fn a_hook_may_stop_its_watch() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let slot = Arc::new(Mutex::new(None::<Watcher>));
+    let (stopped, stops) = mpsc::channel();
+    let own = slot.clone();
+    let watch_it = Watch::new().on_stall(move |_| {
+        let watcher = own.lock().unwrap().take().unwrap();
+        assert!(watcher.is_this_thread());
+        drop(watcher);
+        stopped.send(()).unwrap();
+    });
+    *slot.lock().unwrap() = Some(watch_it.start(io.handle()).unwrap());
+    let (let_go, wait) = mpsc::channel::<()>();
+    let task = io.spawn(watch(async move { assert!(wait.recv().is_err()) }));
+    stops.recv().unwrap();
+    // The watch's thread ends, and with it the hook.
+    assert!(stops.recv().is_err());
+    drop(let_go);
+    io.block_on(task).unwrap();
+}

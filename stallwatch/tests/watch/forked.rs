@@ -1,0 +1,43 @@
+//! What the watch of a forked child says of the thread that called `fork`.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+
+use crate::child;
+use crate::limit::time_limit;
+use crate::setting::{runtime, watched};
+use fork::{Fork, fork};
+use stallwatch::{Watch, watch};
+
+/// Once, the child's watch looked for that thread under the number that it has in the parent,
+/// and said that it "computes or blocks". In a process of its own, which forks.
+#[test]
+fn a_forked_child_s_watch_sees_its_own_thread() {
+    let _limit = time_limit();
+    if !child::is_child() {
+        let test = "forked::a_forked_child_s_watch_sees_its_own_thread";
+        assert_eq!(child::run(test, |_| (), |_| ()), "computes");
+        return;
+    }
+    // The thread has a record from here on.
+    let parent = watched(None);
+    parent.io.block_on(watch(async {}));
+    if let Fork::Parent(id) = fork().unwrap() {
+        fork::waitpid(id).unwrap();
+        return;
+    }
+    let io = runtime(None);
+    let told = Arc::new(AtomicBool::new(false));
+    let tells = told.clone();
+    let (send, stalls) = mpsc::channel();
+    let watched = Watch::new().on_stall(move |stall| {
+        send.send(stall.cause().clone()).unwrap();
+        tells.store(true, SeqCst);
+    });
+    let _watcher = watched.start(io.handle()).unwrap();
+    // The thread of the first one is the parent's.
+    let _limit = time_limit();
+    io.block_on(watch(async { while !told.load(SeqCst) {} }));
+    child::found(stalls.recv().unwrap());
+    std::process::exit(0);
+}

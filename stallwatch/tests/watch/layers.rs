@@ -1,0 +1,126 @@
+//! Names that come from layers: of `tower`, and of `tracing`.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::sync::atomic::Ordering::SeqCst;
+
+use crate::limit::time_limit;
+use crate::setting::{FLAVORS, Watched, see_spans, two_probes, watched};
+use axum::Router;
+use axum::extract::{MatchedPath, Request};
+use axum::routing::get;
+use stallwatch::{Cause, WatchLayer, watch};
+use tower::{ServiceBuilder, ServiceExt, service_fn};
+
+fn route(request: &Request) -> std::borrow::Cow<'static, str> {
+    let route = request.extensions().get::<MatchedPath>().unwrap();
+    format!("{} {}", request.method(), route.as_str()).into()
+}
+
+/// A real server, and a real client.
+fn ask(watched: &Watched, app: Router, path: &'static str) -> String {
+    watched.spawn_and_wait(async move {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move { axum::serve(listener, app).await });
+        let answer = reqwest::get(format!("http://{address}{path}")).await;
+        let answer = answer.unwrap().text().await.unwrap();
+        server.abort();
+        answer
+    })
+}
+
+#[test]
+fn a_route_is_a_name() {
+    let _limit = time_limit();
+    for workers in FLAVORS {
+        let watched = watched(workers);
+        let compute = watched.compute();
+        let slow = async move || {
+            compute();
+            "slow"
+        };
+        let app: Router = Router::new()
+            .route("/users/{id}", get(slow))
+            .route_layer(WatchLayer::new(route));
+        assert_eq!(ask(&watched, app, "/users/7"), "slow");
+        let stall = watched.stalls.recv().unwrap();
+        assert_eq!(stall.culprit(), Some("GET /users/{id}"));
+        assert_eq!(*stall.cause(), Cause::Computes);
+    }
+}
+
+/// Before it returns its future.
+#[test]
+fn a_service_that_computes_in_its_call_is_named() {
+    let _limit = time_limit();
+    let watched = watched(Some(2));
+    let compute = watched.compute();
+    let service = service_fn(move |(): ()| {
+        compute();
+        ready(Ok::<_, Infallible>(()))
+    });
+    let by_name = WatchLayer::new(|(): &()| "a call".into());
+    let service = ServiceBuilder::new().layer(by_name).service(service);
+    watched.spawn_and_wait(service.oneshot(())).unwrap();
+    let stall = watched.stalls.recv().unwrap();
+    assert_eq!(stall.culprit(), Some("a call"));
+}
+
+#[test]
+fn a_span_names_a_plain_task() {
+    let _limit = time_limit();
+    see_spans();
+    for workers in FLAVORS {
+        let watched = watched(workers);
+        let compute = watched.compute();
+        watched.run_where_a_probe_ran(move || tracing::info_span!("parse").in_scope(compute));
+        // On a machine that is full, what comes before it may be suspected.
+        let stall = watched.stalls.iter().find(stallwatch::Stall::is_certain);
+        let stall = stall.unwrap();
+        assert!(stall.culprit().unwrap().starts_with("parse ("), "{stall}");
+        assert_eq!(stall.span(), None);
+    }
+}
+
+#[test]
+fn a_span_tells_what_is_inside_of_a_future_that_is_watched() {
+    let _limit = time_limit();
+    see_spans();
+    for workers in FLAVORS {
+        let watched = watched(workers);
+        let compute = watched.compute();
+        watched.spawn_and_wait(
+            watch(async move { tracing::info_span!("parse").in_scope(compute) }).named("request"),
+        );
+        let stall = watched.stalls.recv().unwrap();
+        assert_eq!(stall.culprit(), Some("request"));
+        assert!(stall.span().unwrap().starts_with("parse ("), "{stall}");
+    }
+}
+
+/// As in a `main` that is in a span. It is no poll, and what is watched inside has its name.
+#[test]
+fn a_span_around_the_runtime_hides_nothing() {
+    let _limit = time_limit();
+    see_spans();
+    for workers in FLAVORS {
+        let watched = watched(workers);
+        let _span = tracing::info_span!("main").entered();
+        let probes = watched.probes.clone();
+        watched.io.block_on(two_probes(&probes));
+        for _ in 0..2 {
+            watched.told.store(false, SeqCst);
+            let compute = watched.compute();
+            let root = watch(async move { compute() }).named("root");
+            watched.io.block_on(root);
+            let stall = watched.stalls.recv().unwrap();
+            assert_eq!(stall.culprit(), Some("root"));
+            watched.stall_as("task");
+            let stall = watched.stalls.recv().unwrap();
+            assert_eq!(stall.culprit(), Some("task"));
+        }
+        // Nothing else was told: not the span, in which the thread of `block_on` waits.
+        assert!(watched.stalls.try_recv().is_err());
+    }
+}

@@ -1,0 +1,23 @@
+//! Does the watch name what keeps a thread of the runtime, and nothing else?
+
+#[path = "../../../tests/support/child.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
+mod child;
+#[path = "../../../tests/support/limit.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
+mod limit;
+
+mod ends;
+#[cfg(target_os = "linux")]
+mod forked;
+mod innocent;
+mod layers;
+mod named;
+mod pools;
+mod refused;
+mod reports;
+mod setting;
+#[cfg(all(target_os = "linux", feature = "stacks"))]
+mod stack;
+#[cfg(target_os = "linux")]
+mod unnamed;

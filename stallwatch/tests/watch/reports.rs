@@ -1,0 +1,134 @@
+//! How stalls are told: by a hook, and by events, of which there are few.
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex};
+
+use crate::limit::time_limit;
+use crate::setting::{runtime, watched};
+use stallwatch::{Watch, watch};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber, subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::prelude::*;
+
+/// The text of each event.
+struct Events(Mutex<Sender<String>>);
+
+impl<S: Subscriber> Layer<S> for Events {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        struct Text(String);
+        impl Visit for Text {
+            fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+                self.0 += &format!("{}={value:?} ", field.name());
+            }
+        }
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        let _ = self.0.lock().unwrap().send(text.0);
+    }
+}
+
+/// The hook is called for each stall, but of all culprits five a minute are logged. (And a
+/// test has a minute.)
+#[test]
+fn five_events_are_logged_in_a_minute() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let (send, events) = mpsc::channel();
+    let log = tracing_subscriber::registry().with(Events(Mutex::new(send)));
+    let (send, stalls) = mpsc::channel();
+    let watched = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    // The events go to the subscriber of the thread that starts the watch.
+    let watcher = subscriber::with_default(log, || watched.start(io.handle()).unwrap());
+    for n in 0..9 {
+        let (mut reader, mut writer) = std::io::pipe().unwrap();
+        let reads = async move { reader.read_exact(&mut [0]).unwrap() };
+        let task = io.spawn(watch(reads).named(&format!("culprit {n}")));
+        let stall = stalls.recv().unwrap();
+        writer.write_all(&[1]).unwrap();
+        io.block_on(task).unwrap();
+        assert_eq!(stall.culprit(), Some(&*format!("culprit {n}")));
+    }
+    // The hook's call comes before the event, so those of the first eight are through.
+    let logged: Vec<String> = events.try_iter().collect();
+    let of = |n: usize| {
+        logged
+            .iter()
+            .filter(move |event| event.contains(&format!("culprit {n}")))
+    };
+    for n in 0..9 {
+        assert_eq!(of(n).count(), usize::from(n < 5), "{logged:?}");
+    }
+    assert_eq!(watcher.stalls(), 9);
+    assert_eq!(watcher.stalls_by_culprit().len(), 9);
+}
+
+/// Once, a newline in a name forged a line of the log.
+#[test]
+fn a_name_forges_no_line_of_the_log() {
+    const FORGED: &str = "GET /\nERROR all is lost\u{1b}[2J";
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let (send, events) = mpsc::channel();
+    let log = tracing_subscriber::registry().with(Events(Mutex::new(send)));
+    let (send, stalls) = mpsc::channel();
+    let watched = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    let _watcher = subscriber::with_default(log, || watched.start(io.handle()).unwrap());
+    // It blocks, so there is no stack.
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let reads = async move { reader.read_exact(&mut [0]).unwrap() };
+    let task = io.spawn(watch(reads).named(FORGED));
+    let stall = stalls.recv().unwrap();
+    writer.write_all(&[1]).unwrap();
+    io.block_on(task).unwrap();
+    assert_eq!(stall.culprit(), Some(FORGED), "the name is what was given");
+    for text in [stall.to_string(), events.recv().unwrap()] {
+        assert!(text.contains(r"GET /\nERROR"), "{text}");
+        assert!(!text.contains(char::is_control), "{text}");
+    }
+}
+
+#[test]
+fn a_hook_that_panics_is_called_again() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let (send, stalls) = mpsc::channel();
+    let watched = Watch::new().on_stall(move |stall| {
+        let _ = send.send(stall.clone());
+        panic!("the hook panics");
+    });
+    let _watcher = watched.start(io.handle()).unwrap();
+    // What computes is told by another thread, if there are stacks.
+    for name in ["one", "two", "three"] {
+        let over = Arc::new(());
+        let is_over = Arc::downgrade(&over);
+        let computes = async move { while is_over.strong_count() > 0 {} };
+        let task = io.spawn(watch(computes).named(name));
+        let stall = stalls.recv().unwrap();
+        drop(over);
+        io.block_on(task).unwrap();
+        assert_eq!(stall.culprit(), Some(name));
+    }
+}
+
+/// Each tells.
+#[test]
+fn two_watches_of_one_runtime() {
+    let _limit = time_limit();
+    let first = watched(Some(2));
+    let (send, stalls) = mpsc::channel();
+    let second = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    let _second = second.start(first.io.handle()).unwrap();
+    let over = Arc::new(());
+    let is_over = Arc::downgrade(&over);
+    let computes = async move { while is_over.strong_count() > 0 {} };
+    let task = first.io.spawn(watch(computes).named("both see it"));
+    let told = [first.stalls.recv().unwrap(), stalls.recv().unwrap()];
+    drop(over);
+    first.io.block_on(task).unwrap();
+    assert_eq!(
+        told.each_ref().map(|stall| stall.culprit()),
+        [Some("both see it"); 2]
+    );
+}
