@@ -83,8 +83,8 @@ impl Builder {
     ///   moved from a lane thread to an I/O thread; a semaphore that the pump of a stream waits
     ///   for from its start to its end. Others are taken when a lane is built or has shut down,
     ///   when the process's default handle is set, and, where a lane is watched, when a thread
-    ///   does the first and the last thing that the watch sees, or wakes the watch. Tokio and
-    ///   rayon have such locks too.
+    ///   does the first and the last thing that the watch sees. Tokio and rayon have such locks
+    ///   too.
     ///
     /// # Examples
     ///

@@ -19,8 +19,7 @@
 //! parks: a task that notes where it is polled, and how long it waited ([`Watch::on_probe`]).
 //! Where a probe was polled is a worker of the runtime. A worker that waits in a system call,
 //! other than to park, is stuck in code that the watch does not know. One that computes there is
-//! only suspected, while a probe waits (`thread.rs`). All of this is slower on a runtime that is
-//! quiet (`run.rs`).
+//! only suspected, while a probe waits (`thread.rs`).
 //!
 //! # Examples
 //!

@@ -220,11 +220,6 @@ impl Record {
         (count % 2 == 1 && self.count.load(Relaxed) == count).then_some(activity)
     }
 
-    /// The pool of the work that the thread is inside of, or was in last, if that is no poll.
-    pub(crate) fn pool(&self) -> usize {
-        self.pool.load(Relaxed)
-    }
-
     pub(crate) fn runtime(&self) -> Option<Id> {
         *self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,7 @@
 //! The thread of a watch: it looks at what each thread is inside of, sends probes, and reports.
 //!
 //! To wake up is what a look costs: some 20 µs of CPU time. So the looks come close
-//! together only while a thread is seen in one and the same poll. And they are rare on a
-//! quiet runtime, one whose threads have seldom woken for a second. The next poll that has a
-//! name wakes the watch.
+//! together only while a thread is seen in one and the same poll.
 //!
 //! The functions of a stack are looked up on a thread of their own, which computes for
 //! milliseconds to a second: at the lowest nice value, so that it does not compete with the
@@ -40,12 +38,6 @@ const PROBES: Duration = Duration::from_secs(1);
 
 /// The same, while no worker parks: it may be stuck, and is awake anyway.
 const CLOSE_PROBES: Duration = Duration::from_millis(50);
-
-/// After so long without anything to do, the runtime counts as quiet.
-const QUIET: Duration = Duration::from_secs(1);
-
-/// [`PACE`], while the runtime is quiet.
-const QUIET_PACE: Duration = Duration::from_millis(100);
 
 /// From one look at the system calls of threads in code that is not watched to the next.
 const CALLS: Duration = Duration::from_millis(50);
@@ -86,8 +78,6 @@ pub(crate) struct Run {
     /// Of each worker, at the last look.
     parks: Vec<u64>,
     looked_at_calls: Option<Instant>,
-    /// When a look last found that the runtime was in use.
-    used: Instant,
 }
 
 struct Probe {
@@ -126,7 +116,6 @@ impl Run {
             probed: None,
             parks: Vec::new(),
             looked_at_calls: None,
-            used: Instant::now(),
         }
     }
 
@@ -146,21 +135,10 @@ impl Run {
                 self.report(found);
             }
             self.tell_resolved(Instant::now());
-            self.rest();
+            let is_close = self.threads.values().any(Thread::is_suspect);
+            thread::park_timeout(if is_close { CLOSE_PACE } else { PACE });
         }
         self.tell_resolved(Instant::now() + NAMES);
-    }
-
-    fn rest(&self) {
-        if self.threads.values().any(Thread::is_suspect) {
-            thread::park_timeout(CLOSE_PACE);
-        } else if !self.is_quiet() || self.watching.rest(QUIET_PACE) {
-            thread::park_timeout(PACE);
-        }
-    }
-
-    fn is_quiet(&self) -> bool {
-        self.used.elapsed() >= QUIET
     }
 
     fn find_threads(&mut self) {
@@ -199,9 +177,6 @@ impl Run {
         }
         for thread in self.threads.values_mut() {
             stalls.extend(thread.look(&view, thread.has_probed_since(oldest)));
-            if thread.was_used {
-                self.used = now;
-            }
         }
         let is_still = view.parks == self.parks && view.have_stood_still(&self.parks) > 0;
         self.parks = view.parks;

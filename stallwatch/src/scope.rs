@@ -80,7 +80,6 @@ impl Own {
             self.enter_runtime();
         }
         self.record.begin(kind, name, job);
-        watching::wake();
     }
 
     fn leave_poll(&self) {
@@ -105,7 +104,6 @@ impl Own {
         }
         self.enter_runtime();
         self.begin_span();
-        watching::wake();
     }
 
     fn begin_span(&self) {

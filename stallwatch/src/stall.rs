@@ -82,8 +82,8 @@ impl Stall {
         &self.cause
     }
 
-    /// Returns when the watch saw it first: at most 20 ms after it began (100 ms if it has no
-    /// name and the runtime was quiet), unless the machine is full.
+    /// Returns when the watch saw it first: at most 20 ms after it began, unless the machine is
+    /// full.
     pub fn since(&self) -> Instant {
         self.since
     }

@@ -17,7 +17,6 @@
 //! a probe that waits says that it is not. (That does not hold for a `current_thread`
 //! runtime, whose thread may have left `block_on`.)
 
-use std::mem;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,11 +28,6 @@ use crate::name::Name;
 use crate::pool::Pool;
 use crate::record::{Activity, Kind, Record};
 use crate::stall::{Cause, Stall};
-
-/// What a quiet worker needs at most from one look at its calls to the next: for two
-/// wake-ups, of which a probe may be one.
-const QUIET_SLICES: u64 = 2;
-const QUIET_TIME: Duration = Duration::from_millis(5);
 
 /// What is the same for all threads at one look.
 pub(crate) struct View {
@@ -74,12 +68,6 @@ pub(crate) struct Thread {
     /// number stays, it waits in the same call, and its other files need not be read.
     rests: Option<u64>,
     suspicion: Detector,
-    /// Of the record, at the last look.
-    count: u64,
-    /// When its calls were last looked for.
-    times: Times,
-    /// Whether the last look found that it had something to do.
-    pub(crate) was_used: bool,
 }
 
 /// The thread waits in a call, in no code that is watched.
@@ -119,9 +107,6 @@ impl Thread {
             call: None,
             rests: None,
             suspicion: Detector::default(),
-            count: 0,
-            times: Times::default(),
-            was_used: false,
         }
     }
 
@@ -155,9 +140,6 @@ impl Thread {
             }
         });
         let is_worker = is_worker && is_of_runtime;
-        let before = mem::replace(&mut self.count, self.record.count());
-        let is_own = is_of_runtime || Some(self.record.pool()) == pool;
-        self.was_used = is_own && (activity.is_some() || self.count != before);
         if let Some((activity, stuck)) = self.look_at_poll(view, activity, is_worker) {
             return Some(self.found(view, Some(&activity), stuck, true));
         }
@@ -211,11 +193,7 @@ impl Thread {
 
     fn look_at_call(&mut self, view: &View) -> Option<Stuck> {
         let files = self.files.as_ref()?;
-        let times = files.times()?;
-        let before = mem::replace(&mut self.times, times);
-        self.was_used |= times.slices > before.slices + QUIET_SLICES
-            || times.on_cpu > before.on_cpu + QUIET_TIME;
-        let slices = times.slices;
+        let slices = files.times()?.slices;
         if self.rests == Some(slices) {
             return None;
         }

@@ -106,10 +106,8 @@ impl Watch {
 
     /// Sets how long a poll may take. Default: 25 ms.
     ///
-    /// The watch looks every 20 ms (100 ms on a quiet runtime, until a named poll begins), and
-    /// every 10 ms at a poll that it has seen twice. So a poll is reported at most 30 ms after it
-    /// has lasted that long (110 ms on a quiet runtime, if it has no name). One that ends before
-    /// may be missed.
+    /// The watch looks every 20 ms, and every 10 ms at a poll that it has seen twice. So a poll is
+    /// reported at most 30 ms after it has lasted that long. One that ends before may be missed.
     ///
     /// At least 10 ms: with less, [`start`](Self::start) fails.
     pub fn threshold(mut self, threshold: Duration) -> Self {
