@@ -83,9 +83,6 @@ impl fmt::Display for Io {
 /// From one poll to the next, on a lane that is in use but does next to nothing.
 const TICK: Duration = Duration::from_millis(10);
 
-/// After so long the watch has slowed down on a lane that is quiet.
-const QUIET: Duration = Duration::from_millis(1_200);
-
 /// The CPU time of the process, while the lane is in use and while it is quiet.
 pub fn idle(io: Io, watched: Watched, measured: Duration) -> Sample {
     let io = io.runtime();
@@ -102,7 +99,7 @@ pub fn idle(io: Io, watched: Watched, measured: Duration) -> Sample {
         tokio::time::sleep(5 * TICK).await;
         sample.put("in_use", "us/s", use_of_cores(measured).await);
         ticks.abort();
-        tokio::time::sleep(QUIET).await;
+        tokio::time::sleep(5 * TICK).await;
         sample.put("quiet", "us/s", use_of_cores(measured).await);
     });
     sample

@@ -4,8 +4,7 @@
 //!
 //! - **idle**: the CPU time of a process in which nothing happens, with and without
 //!   `Builder::watch_io`: an I/O runtime of two workers (and once of one thread), and an
-//!   idle CPU lane. The watch slows down on a lane that is quiet for a second, so the same
-//!   is measured "in use": a watched task wakes up every 10 ms.
+//!   idle CPU lane. The same is measured "in use": a watched task wakes up every 10 ms.
 //! - **echo**: the latency of a TCP echo on the I/O lane, asked every 2 ms, while the CPU
 //!   lane is saturated (see `io_tail`, whose client, echo and jobs these are).
 //! - **poll**: ns a poll of a future that is ready at once, in a loop on a runtime of the
