@@ -31,9 +31,10 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
+use twolane::watch::{Watch, WatchLayer};
 use twolane::{
     CpuRuntime, Handle, JoinError, MetricsReporter, Priority, PrometheusCollector,
-    RequestBuilderExt, Watch, WatchLayer,
+    RequestBuilderExt,
 };
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -61,6 +62,7 @@ pub async fn serve(listener: TcpListener) -> Result<(), Error> {
     let cpu = CpuRuntime::builder()
         .queue_limit(Priority::Normal, 32)
         .watch_io(Watch::new())
+        .enable_histograms()
         .build()?;
 
     let mut registry = Registry::default();

@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The runtime that surrounds the call is the I/O lane.
 pub fn router(work: Work, limit: usize) -> Result<(Router, CpuRuntime), BoxError> {
     let builder = CpuRuntime::builder().queue_limit(Priority::Normal, limit);
-    let cpu = builder.build()?;
+    let cpu = builder.enable_histograms().build()?;
     let lane = cpu.handle();
 
     let admission = ServiceBuilder::new()

@@ -30,12 +30,14 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crossbeam_utils::CachePadded;
 
-use super::thread;
+use super::{ThreadSettings, thread};
+#[cfg(feature = "metrics")]
+use crate::metrics::DurationHistogram;
 use crate::metrics::Metrics;
 use crate::metrics::held::Held;
 use crate::metrics::io_watch::IoWatch;
 #[cfg(feature = "metrics")]
-use crate::metrics::timings::Timings;
+use crate::metrics::timings::{self, Timings};
 use crate::shard;
 use crate::task::Event;
 
@@ -51,18 +53,22 @@ pub(crate) struct Counters {
     workers: usize,
     pub(super) held: Held,
     #[cfg(feature = "metrics")]
-    pub(super) timings: Timings,
+    pub(super) timings: Option<Box<Timings>>,
 }
 
 impl Counters {
-    pub(super) fn new(workers: usize) -> Self {
+    pub(super) fn new(settings: &ThreadSettings) -> Self {
+        let workers = settings.threads;
         let pages = workers + 1 + SHARED;
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
+            #[cfg(feature = "metrics")]
+            held: Held::new(settings.has_histograms),
+            #[cfg(not(feature = "metrics"))]
             held: Held::default(),
             #[cfg(feature = "metrics")]
-            timings: Timings::new(),
+            timings: settings.has_histograms.then(Box::default),
         }
     }
 
@@ -102,6 +108,11 @@ impl Counters {
         self.sum(Event::Begun).saturating_sub(ended)
     }
 
+    #[cfg(feature = "metrics")]
+    fn times(&self, of: fn(&Timings) -> DurationHistogram) -> DurationHistogram {
+        self.timings.as_deref().map_or_else(timings::none, of)
+    }
+
     /// Reads what happens to a job later before what happens to it sooner. So it never
     /// finds an end without its submission.
     ///
@@ -139,9 +150,9 @@ impl Counters {
             #[cfg(feature = "metrics")]
             io_lag: io.lag.read(),
             #[cfg(feature = "metrics")]
-            queue_wait: self.timings.waits(),
+            queue_wait: self.times(Timings::waits),
             #[cfg(feature = "metrics")]
-            run_time: self.timings.steps(),
+            run_time: self.times(Timings::steps),
             #[cfg(feature = "metrics")]
             bridge_bytes: self.held.bytes(),
         }

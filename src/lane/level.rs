@@ -37,7 +37,7 @@ use super::counters::Counters;
 use super::inherit;
 use super::queue::RunQueue;
 use super::thread::Inherited;
-use super::{Lane, Workers, thread};
+use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Sample, Sites, Stamp};
@@ -65,12 +65,12 @@ pub(super) struct LevelState {
 }
 
 impl LevelState {
-    pub(super) fn new(threads: usize, queue_limit: Option<usize>) -> Self {
+    pub(super) fn new(settings: &ThreadSettings, queue_limit: Option<usize>) -> Self {
         Self {
             queue: RunQueue::new(),
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             queue_limit,
-            counters: Counters::new(threads),
+            counters: Counters::new(settings),
             sites: Sites::new(),
             start_requested: AtomicBool::new(false),
             starting: Mutex::new(()),
@@ -324,7 +324,7 @@ impl Schedule for Level {
     }
 
     #[cfg(feature = "metrics")]
-    fn timings(&self) -> &Timings {
-        &self.state().counters.timings
+    fn timings(&self) -> Option<&Timings> {
+        self.state().counters.timings.as_deref()
     }
 }

@@ -95,7 +95,7 @@ impl Lane {
         control: Sender<Message>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            levels: queue_limits.map(|limit| level::LevelState::new(settings.threads, limit)),
+            levels: queue_limits.map(|limit| level::LevelState::new(&settings, limit)),
             registry: Registry::default(),
             settings,
             io_watch: IoWatch::default(),

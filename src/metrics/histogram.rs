@@ -23,7 +23,7 @@ impl DurationHistogram {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
     /// assert_eq!(cpu.handle().metrics().run_time.count(), 0);
     /// # }
     /// ```
@@ -40,7 +40,7 @@ impl DurationHistogram {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
     /// cpu.spawn_cpu(|| ()).await.unwrap();
     /// let waits = cpu.metrics().queue_wait;
     /// println!("{:?} on average", waits.sum() / waits.count() as u32);
@@ -59,7 +59,7 @@ impl DurationHistogram {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
     /// cpu.spawn_cpu(|| ()).await.unwrap();
     /// println!("p99 {:?}", cpu.handle().metrics().run_time.quantile(0.99));
     /// # }
@@ -82,7 +82,7 @@ impl DurationHistogram {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
     /// for (at_most, count) in cpu.handle().metrics().queue_wait.buckets() {
     ///     println!("{count} jobs waited for {at_most:?} or a little less");
     /// }

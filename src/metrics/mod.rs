@@ -95,15 +95,15 @@ pub struct Metrics {
     ///
     /// The wait is from the submission, or from the wake-up of a suspended future, to the
     /// step. Longer waits than 2.4 hours count as 2.4 hours. The wait of `admit` is not
-    /// included. Feature `metrics`.
+    /// included. Empty without [`Builder::enable_histograms`](crate::Builder::enable_histograms).
+    /// Feature `metrics`.
     #[cfg(feature = "metrics")]
     pub queue_wait: DurationHistogram,
-    /// How long steps took: each run of a closure, each poll of a future. Feature
-    /// `metrics`.
+    /// How long steps took: each run of a closure, each poll of a future. The same holds.
     #[cfg(feature = "metrics")]
     pub run_time: DurationHistogram,
     /// What the bridges of this priority's handles have buffered: bodies by their bytes,
-    /// streams by the `size` that their caller gave. Both directions. Feature `metrics`.
+    /// streams by the `size` that their caller gave. Both directions. The same holds.
     #[cfg(feature = "metrics")]
     pub bridge_bytes: u64,
 }
@@ -112,7 +112,8 @@ impl Metrics {
     /// Returns how long the threads have computed, in sum: the steps that have ended.
     ///
     /// A long closure is in it when it returns. Divide its growth by `threads` and by the
-    /// time that has passed, and you have the use of the threads. Feature `metrics`.
+    /// time that has passed, and you have the use of the threads. 0 without
+    /// [`Builder::enable_histograms`](crate::Builder::enable_histograms). Feature `metrics`.
     ///
     /// # Examples
     ///

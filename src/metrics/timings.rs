@@ -1,6 +1,6 @@
 //! Histograms of how long the jobs of a priority waited in its queue, and how long their
 //! steps took. Any thread adds to them. Each job reads the clock twice for its wait and
-//! twice for its step.
+//! twice for its step, if the lane has them (`Builder::enable_histograms`).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -25,19 +25,21 @@ pub(crate) struct Timings {
 const WAITS: usize = 0;
 const STEPS: usize = 1;
 
-// Relaxed: a job's time is written before the job is queued and read after it is taken
-// out, and the queue orders the two. The histograms are sums, and order nothing else.
-impl Timings {
-    pub(crate) fn new() -> Self {
+impl Default for Timings {
+    fn default() -> Self {
         Self {
             waits: histogram(),
             steps: histogram(),
             sums: Sums::default(),
         }
     }
+}
 
+// Relaxed: a job's time is written before the job is queued and read after it is taken
+// out, and the queue orders the two. The histograms are sums, and order nothing else.
+impl Timings {
     /// Stores the time; called before the job is queued.
-    pub(crate) fn queued(queued_at: &AtomicU64) {
+    pub(crate) fn queued(&self, queued_at: &AtomicU64) {
         queued_at.store(now(), Relaxed);
     }
 
@@ -76,6 +78,11 @@ impl Timings {
 pub(super) fn histogram() -> AtomicHistogram {
     let (grouping, most) = BUCKETS;
     AtomicHistogram::new(grouping, most).expect("these powers are valid")
+}
+
+/// Of a lane that does not record them.
+pub(crate) fn none() -> DurationHistogram {
+    DurationHistogram::new(histogram().load(), Duration::ZERO)
 }
 
 pub(super) fn add(histogram: &AtomicHistogram, nanos: u64) {

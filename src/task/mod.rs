@@ -136,7 +136,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
         // Relaxed, as in a step: the queue orders the two.
         self.completion.stamp.store(stamp.0, Relaxed);
         #[cfg(feature = "metrics")]
-        crate::metrics::timings::Timings::queued(&self.completion.queued_at);
+        if let Some(timings) = self.scheduler.timings() {
+            timings.queued(&self.completion.queued_at);
+        }
     }
 
     fn throttle(&self) {

@@ -50,8 +50,9 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn end_sample(&self, sample: &Sample);
     /// Counts a detached job that was closed. It has no awaiter, so the log reports it.
     fn count_lost(&self);
+    /// `None` if they are not recorded.
     #[cfg(feature = "metrics")]
-    fn timings(&self) -> &Timings;
+    fn timings(&self) -> Option<&Timings>;
 }
 
 /// The index of a job in the registry, plus one, so that an `Option` of it is no

@@ -43,7 +43,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
         waker: &Waker,
     ) -> Poll<Result<W::Output, JoinError>> {
         #[cfg(feature = "metrics")]
-        let begun = self.scheduler.timings().begin(&self.completion.queued_at);
+        let timings = self.scheduler.timings();
+        #[cfg(feature = "metrics")]
+        let begun = timings.map(|timings| timings.begin(&self.completion.queued_at));
         let stamp = Stamp(self.completion.stamp.load(Relaxed));
         // For a wake in this step.
         self.completion.stamp.store(Stamp::UNDECIDED.0, Relaxed);
@@ -63,7 +65,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
             self.scheduler.end_sample(&sample);
         }
         #[cfg(feature = "metrics")]
-        self.scheduler.timings().end(begun);
+        if let Some((timings, begun)) = timings.zip(begun) {
+            timings.end(begun);
+        }
         let output = match step {
             Ok(Poll::Pending) => {
                 self.note_cpu_context();

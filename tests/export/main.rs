@@ -29,7 +29,9 @@ struct Busy {
 
 fn busy(backend: Backend) -> Busy {
     let lanes = lanes_with(backend, 1, |builder| {
-        builder.queue_limit(Priority::Normal, LIMIT)
+        builder
+            .queue_limit(Priority::Normal, LIMIT)
+            .enable_histograms()
     });
     let cpu = lanes.cpu.handle();
     // Ends: three completed and one panicked.

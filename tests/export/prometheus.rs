@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use twolane::{DurationHistogram, Priority, PrometheusCollector};
+use twolane::{Builder, DurationHistogram, Priority, PrometheusCollector};
 
 use crate::scrape::{samples, text};
-use crate::support::{BOTH, lanes, time_limit};
+use crate::support::{BOTH, lanes, lanes_with, time_limit};
 use crate::{LIMIT, busy};
 
 #[test]
@@ -117,7 +117,7 @@ const BOUNDS: [f64; 19] = [
 fn histograms_have_the_sums_and_buckets_of_the_snapshot() {
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = lanes(backend, 1);
+        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle().with_priority(Priority::High);
         for rounds in 0..200_u64 {
             let count = move || (0..rounds * 1_000).fold(0, |sum, n| std::hint::black_box(sum + n));

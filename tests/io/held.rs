@@ -4,17 +4,17 @@
 use std::sync::mpsc;
 use std::task::Poll;
 
-use crate::support::{BOTH, lanes, time_limit};
+use crate::support::{BOTH, lanes_with, time_limit};
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http_body_util::{BodyExt, Full};
-use twolane::Priority;
+use twolane::{Builder, Priority};
 
 #[test]
 fn what_is_buffered_counts_until_it_is_read_or_dropped() {
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = lanes(backend, 1);
+        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         let bytes = || cpu.metrics().bridge_bytes;
         let filled = || {
@@ -55,7 +55,7 @@ fn what_is_buffered_counts_until_it_is_read_or_dropped() {
 fn an_item_that_comes_after_its_reader_has_gone_is_taken_out_of_the_sum() {
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = lanes(backend, 1);
+        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         let (polled, is_polled) = mpsc::channel();
         let (let_go, wait) = mpsc::channel();

@@ -5,6 +5,8 @@ use std::sync::mpsc;
 
 use crate::support::{BOTH, Stuck, lanes, lanes_with, time_limit};
 use tokio::sync::oneshot;
+#[cfg(feature = "metrics")]
+use twolane::Builder;
 use twolane::Priority;
 
 #[test]
@@ -124,6 +126,23 @@ fn what_a_shutdown_drops_is_in_the_books() {
     }
 }
 
+/// The feature alone costs nothing, and says nothing: another crate may have asked for it.
+#[cfg(feature = "metrics")]
+#[test]
+fn nothing_is_timed_unless_the_lane_is_told_to() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, 1);
+        lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+        let metrics = lanes.cpu.metrics();
+        assert_eq!(
+            (metrics.queue_wait.count(), metrics.run_time.count()),
+            (0, 0)
+        );
+        assert!(metrics.busy_time().is_zero());
+    }
+}
+
 /// Each of them. A job that waits while this thread counts 3 ms is in the counters with
 /// as much, and so is the step that it waits for.
 #[cfg(feature = "metrics")]
@@ -132,7 +151,7 @@ fn waits_and_steps_are_timed() {
     use std::time::Duration;
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = lanes(backend, 1);
+        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         assert_eq!(cpu.metrics().queue_wait.count(), 0);
         assert_eq!(cpu.metrics().run_time.quantile(0.5), None);
@@ -165,7 +184,7 @@ fn every_wait_and_step_is_counted() {
     const EACH: u64 = 100;
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = lanes(backend, 1);
+        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         for _ in 0..EACH {
             cpu.spawn_cpu(|| ()).wait().unwrap();
