@@ -88,6 +88,7 @@ pub use spans::SpanWatch;
 pub use stall::{Cause, Stall};
 pub use watch::{StartError, Watch};
 pub use watcher::Watcher;
+pub use watching::is_watched;
 
 /// The README's code, compiled.
 #[cfg(doctest)]

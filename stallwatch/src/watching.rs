@@ -11,8 +11,16 @@ static WATCHES: AtomicUsize = AtomicUsize::new(0);
 /// Changes with each look of a watch, and as one begins.
 static LOOKS: AtomicUsize = AtomicUsize::new(1);
 
+/// Returns whether any runtime of this process is watched. If not, [`enter`](crate::enter) and
+/// [`Pool::enter`](crate::Pool::enter) do nothing. One load.
+///
+/// # Examples
+///
+/// ```
+/// assert!(!stallwatch::is_watched());
+/// ```
 #[inline]
-pub(crate) fn is_watched() -> bool {
+pub fn is_watched() -> bool {
     WATCHES.load(Relaxed) > 0
 }
 
