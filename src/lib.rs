@@ -119,7 +119,8 @@
 //! Types and traits of `tokio`, `http`, `http-body`, `bytes` and
 //! `futures-core` 0.3 are in this crate's interface, with `tower-service` and
 //! `tower-layer` 0.3, reqwest 0.13, object_store, `tracing-subscriber` 0.3,
-//! `prometheus-client` 0.25 and `metrics` 0.24 by feature.
+//! `prometheus-client` 0.25 and `metrics` 0.24 by feature. The module [`watch`] is the crate
+//! `stallwatch` 0.1.
 //!
 //! Other crates pin some of these (DataFusion 55 pins object_store 0.13). A new
 //! incompatible release of such a dependency gets a feature of its own, with the
@@ -171,6 +172,7 @@ mod stream;
 mod sync;
 mod task;
 mod trace;
+pub mod watch;
 
 #[cfg(feature = "metrics")]
 pub use self::metrics::DurationHistogram;
@@ -208,10 +210,6 @@ pub use stream::{
 };
 pub use task::slice::{Yield, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
-
-/// What blocks the I/O lane, for [`Builder::watch_io`]: the crate `stallwatch`.
-#[doc(inline)]
-pub use stallwatch as watch;
 
 /// The README's code, compiled.
 #[cfg(doctest)]

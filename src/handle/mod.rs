@@ -281,7 +281,7 @@ impl Handle {
         let stalls = watcher.map_or_else(Vec::new, Watcher::stalls_by_culprit);
         let named = stalls.into_iter();
         named
-            .map(|(culprit, count)| (culprit.to_string(), count))
+            .map(|(culprit, count)| (culprit.unwrap_or(Name::OTHER).to_string(), count))
             .collect()
     }
 

@@ -13,20 +13,14 @@ const URGENT_CLOSURE: usize = 2;
 
 static WORK: [Work; 3] = [
     // One that computes for this long without a pause holds up the jobs of its thread.
-    Work {
-        limit: Some(Duration::from_millis(100)),
-        remedy: "Await `twolane::yield_if_due()` in its loop, or compute in `spawn_cpu`",
-    },
+    Work::new("Await `twolane::yield_if_due()` in its loop, or compute in `spawn_cpu`")
+        .with_limit(Duration::from_millis(100))
+        .of_futures(),
     // Computing is what they are for, unless nothing waits for them any more.
-    Work {
-        limit: None,
-        remedy: "Its deadline has passed: ask `job.checkpoint()?` in its loop (`spawn_cpu_with`)",
-    },
+    Work::new("Its deadline has passed: ask `job.checkpoint()?` in its loop (`spawn_cpu_with`)"),
     // Urgent jobs are short.
-    Work {
-        limit: Some(Duration::from_secs(1)),
-        remedy: "Other urgent jobs wait: give it `Priority::Normal` or `Low`, or cut it",
-    },
+    Work::new("Other urgent jobs wait: give it `Priority::Normal` or `Low`, or cut it")
+        .with_limit(Duration::from_secs(1)),
 ];
 
 pub(super) fn pool() -> Pool {

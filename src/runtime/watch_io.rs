@@ -4,6 +4,7 @@
 //! hook has returned, and no call follows.
 
 use std::sync::Arc;
+use std::sync::atomic::{Ordering::SeqCst, fence};
 use std::sync::mpsc;
 
 use stallwatch::{StartError, Watch};
@@ -38,8 +39,10 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
         Ok(())
     });
     let _ = lane.io_watch.watcher.set(started.map_err(build_error)?);
+    // The lane may close meanwhile, with its I/O runtime. Either this sees that, or the control
+    // thread, after a fence of its own, finds the watcher.
+    fence(SeqCst);
     if lane.is_closed() {
-        // With its I/O runtime, meanwhile.
         lane.io_watch.stop();
     }
     Ok(())

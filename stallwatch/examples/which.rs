@@ -67,6 +67,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let all = all.await?.expect("the watch goes on");
     assert_eq!(Vec::from_iter(&all), ["parse", "poll_a_device"]);
     for (name, stalls) in watcher.stalls_by_culprit() {
+        let name = name.map_or("without a name".to_owned(), |name| name.to_string());
         println!("{name}: {stalls}");
     }
     std::process::exit(0)

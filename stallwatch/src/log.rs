@@ -10,34 +10,46 @@ use tracing::{Dispatch, dispatcher};
 #[cfg(feature = "tracing")]
 const TARGET: &str = "stallwatch";
 
-/// The subscriber of the thread that starts the watch.
+/// The subscriber of the thread that starts the watch. If none was ever set by then: that of the
+/// process, once it has one.
 pub(crate) struct Subscriber {
     #[cfg(feature = "tracing")]
-    dispatch: Dispatch,
+    dispatch: Option<Dispatch>,
 }
 
 impl Subscriber {
     pub(crate) fn current() -> Self {
         Self {
             #[cfg(feature = "tracing")]
-            dispatch: dispatcher::get_default(Dispatch::clone),
+            dispatch: dispatcher::has_been_set().then(|| dispatcher::get_default(Dispatch::clone)),
         }
     }
 
-    /// The subscriber is user code, and must not end the watch.
-    pub(crate) fn warn_of_stall(&self, _stall: &dyn fmt::Display, _suppressed: u64) {
-        #[cfg(feature = "tracing")]
-        call("the subscriber that a stall was logged to", || {
-            let suppressed = Some(_suppressed).filter(|suppressed| *suppressed > 0);
-            dispatcher::with_default(&self.dispatch, || {
-                tracing::warn!(target: TARGET, suppressed, "{_stall}");
-            });
-        });
+    pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
+        match self {
+            #[cfg(feature = "tracing")]
+            Self {
+                dispatch: Some(dispatch),
+            } => dispatcher::with_default(dispatch, f),
+            _ => f(),
+        }
+    }
+}
+
+pub(crate) fn warn_of_stall(_stall: &dyn fmt::Display, _suppressed: u64) {
+    #[cfg(feature = "tracing")]
+    {
+        let suppressed = Some(_suppressed).filter(|suppressed| *suppressed > 0);
+        tracing::warn!(target: TARGET, suppressed, "{_stall}");
     }
 }
 
 /// The kernel refuses to sample other threads. Logged once for each watch.
-#[cfg(feature = "stacks")]
+#[cfg(all(
+    feature = "stacks",
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub(crate) fn warn_of_no_stacks(_error: &std::io::Error) {
     #[cfg(feature = "tracing")]
     tracing::warn!(

@@ -42,7 +42,7 @@ const CUT: &str = "…";
 /// assert_eq!(Name::named("GET /users"), Name::named("GET /users"));
 /// assert!(Name::caller().to_string().contains(".rs:"));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Name(u32);
 
 #[derive(Clone, Copy)]
@@ -187,6 +187,12 @@ impl Name {
     /// Of an index that [`index`](Self::index) has returned.
     pub(crate) fn from_index(index: u32) -> Self {
         Self(index)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
     }
 }
 

@@ -11,12 +11,37 @@ use crate::watching::is_watched;
 /// A kind of work of a [`Pool`].
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// How long a piece of it may take: this or the watch's threshold, whichever is longer.
-    /// `None`: as long as it likes, until its deadline has passed. After that, no longer than
-    /// the threshold.
-    pub limit: Option<Duration>,
-    /// What to do about it, where it computes for longer: a sentence without a full stop.
-    pub remedy: &'static str,
+    pub(crate) remedy: &'static str,
+    pub(crate) limit: Option<Duration>,
+    pub(crate) can_await: bool,
+}
+
+impl Work {
+    /// Returns work that may take as long as it likes, until its deadline has passed. After that,
+    /// it may compute or block no longer than the watch's threshold. `remedy` is what to do about
+    /// it where it computes: a sentence without a full stop.
+    pub const fn new(remedy: &'static str) -> Self {
+        Self {
+            remedy,
+            limit: None,
+            can_await: false,
+        }
+    }
+
+    /// The same, which may take so long, or the watch's threshold if that is longer, whatever its
+    /// deadline.
+    #[must_use]
+    pub const fn with_limit(self, limit: Duration) -> Self {
+        let limit = Some(limit);
+        Self { limit, ..self }
+    }
+
+    /// The same for polls of futures: the remedy of one that sleeps is to await.
+    #[must_use]
+    pub const fn of_futures(self) -> Self {
+        let can_await = true;
+        Self { can_await, ..self }
+    }
 }
 
 /// A pool of threads that computes for the tasks of a runtime, and whose work is watched, too:
@@ -33,10 +58,8 @@ pub struct Work {
 /// use stallwatch::{Name, Pool, Watch, Work};
 ///
 /// const SLICE: usize = 0;
-/// static KINDS: [Work; 1] = [Work {
-///     limit: Some(Duration::from_millis(100)),
-///     remedy: "Cut it into smaller slices",
-/// }];
+/// static KINDS: [Work; 1] =
+///     [Work::new("Cut it into smaller slices").with_limit(Duration::from_millis(100))];
 ///
 /// let pool = Pool::new(&KINDS);
 /// let watcher = Watch::new().pool(&pool).start(&tokio::runtime::Handle::current()).unwrap();
@@ -57,6 +80,7 @@ pub struct Pool {
 
 impl Pool {
     /// Returns a new pool with these kinds of work.
+    #[must_use]
     pub fn new(kinds: &'static [Work]) -> Self {
         static POOLS: AtomicUsize = AtomicUsize::new(1);
         Self {
@@ -68,6 +92,7 @@ impl Pool {
 
     /// Sets the [remedy](crate::Stall::remedy) for polls of the runtime that compute: how this
     /// pool is used. A sentence without a full stop.
+    #[must_use]
     pub fn offload_by(mut self, remedy: &'static str) -> Self {
         self.offload = Some(remedy);
         self
@@ -86,13 +111,13 @@ impl Pool {
     #[must_use]
     #[inline]
     pub fn enter(&self, kind: usize, name: Name, deadline: Option<Instant>) -> Option<Entered> {
-        if !is_watched() {
-            return None;
-        }
         assert!(
             kind < self.kinds.len(),
             "the pool has no work of kind {kind}"
         );
+        if !is_watched() {
+            return None;
+        }
         let job = Job::new(self.number, deadline);
         scope::enter_as(Kind::Work(kind as u32), name, job)
     }

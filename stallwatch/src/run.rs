@@ -23,7 +23,6 @@ use crate::detect::{CLOSE_PACE, PACE};
 use crate::kernel;
 use crate::limiter::{Key, Limiter};
 use crate::log::{self, Subscriber};
-use crate::name::Name;
 use crate::pool::Pool;
 use crate::scope;
 use crate::stacks::{Sampled, Stacks};
@@ -52,9 +51,9 @@ type OnProbe = Arc<dyn Fn(Duration) + Send + Sync>;
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) threshold: Duration,
-    pub(crate) on_stall: Option<OnStall>,
-    pub(crate) on_probe: Option<OnProbe>,
-    pub(crate) pool: Option<Pool>,
+    pub(crate) on_stall: Vec<OnStall>,
+    pub(crate) on_probe: Vec<OnProbe>,
+    pub(crate) pools: Vec<Pool>,
     pub(crate) name: String,
 }
 
@@ -139,6 +138,9 @@ impl Run {
             thread::park_timeout(if is_close { CLOSE_PACE } else { PACE });
         }
         self.tell_resolved(Instant::now() + NAMES);
+        if let Some(probe) = self.probe {
+            probe.task.abort();
+        }
     }
 
     fn find_threads(&mut self) {
@@ -168,7 +170,7 @@ impl Run {
             is_only_worker: self.is_only_worker(),
             is_current_thread: self.runtime.runtime_flavor() == RuntimeFlavor::CurrentThread,
             runtime: self.runtime.id(),
-            pool: self.settings.pool,
+            pools: &self.settings.pools,
             parks: self.parks(),
             in_polls: self.threads_in_polls(oldest),
         };
@@ -228,14 +230,15 @@ impl Run {
         }
         let done = Arc::new(AtomicBool::new(false));
         self.probes += 1;
-        let (polled, on_probe) = (done.clone(), self.settings.on_probe.clone());
+        let (polled, shared) = (done.clone(), self.shared.clone());
+        let hooks = self.settings.on_probe.clone();
         let sent = Instant::now();
         let task = self.runtime.spawn(async move {
             let lag = sent.elapsed();
             scope::probed();
             polled.store(true, SeqCst);
-            if let Some(on_probe) = on_probe {
-                log::call("a hook of `Watch::on_probe`", || on_probe(lag));
+            for hook in hooks.iter().filter(|_| !shared.is_stopped()) {
+                log::call("a hook of `Watch::on_probe`", || hook(lag));
             }
         });
         self.probe = Some(Probe {
@@ -254,7 +257,7 @@ impl Run {
         if stall.is_of_pool() {
             self.shared.add_pool_stall();
         } else if stall.is_certain() {
-            self.shared.add_stall(culprit.unwrap_or(Name::OTHER));
+            self.shared.add_stall(culprit);
         }
         let key = match culprit {
             Some(culprit) => Key::Named(culprit),
@@ -302,12 +305,17 @@ impl Run {
     }
 
     fn tell(&self, stall: &Stall, suppressed: Option<u64>) {
-        if let Some(on_stall) = &self.settings.on_stall {
-            log::call("a hook of `Watch::on_stall`", || on_stall(stall));
-        }
-        if let Some(suppressed) = suppressed {
-            self.subscriber.warn_of_stall(stall, suppressed);
-        }
+        self.subscriber.in_scope(|| {
+            for hook in &self.settings.on_stall {
+                log::call("a hook of `Watch::on_stall`", || hook(stall));
+            }
+            if let Some(suppressed) = suppressed {
+                // The subscriber is user code, and must not end the watch.
+                log::call("the subscriber that a stall was logged to", || {
+                    log::warn_of_stall(stall, suppressed);
+                });
+            }
+        });
     }
 }
 

@@ -31,6 +31,8 @@ impl fmt::Display for Cause {
 
 const OFFLOAD: &str = "Compute in `tokio::task::spawn_blocking(move || ..).await?`, or on a pool";
 
+const CALL_ELSEWHERE: &str = "Call it in `tokio::task::spawn_blocking(move || ..).await?`";
+
 const HAVE_ITS_NAME: &str = "To have its name: `WatchLayer` around the service, \
     `watch(..)` around a future, or the layer `SpanWatch`";
 
@@ -46,6 +48,8 @@ pub struct Stall {
     pub(crate) is_of_pool: bool,
     /// What to do if it computes, as its pool says.
     pub(crate) if_it_computes: Option<&'static str>,
+    /// Whether it is a poll.
+    pub(crate) can_await: bool,
     pub(crate) cause: Cause,
     pub(crate) since: Instant,
     pub(crate) lasted: Duration,
@@ -82,8 +86,8 @@ impl Stall {
         &self.cause
     }
 
-    /// Returns when the watch saw it first: at most 20 ms after it began, unless the machine is
-    /// full.
+    /// Returns when the watch saw it first: as a rule at most 20 ms after it began, and 50 ms if it
+    /// has no name. Of work without a limit: after its deadline.
     pub fn since(&self) -> Instant {
         self.since
     }
@@ -114,18 +118,22 @@ impl Stall {
     }
 
     /// Returns what to do about it.
-    pub fn remedy(&self) -> &'static str {
+    pub fn remedy(&self) -> Cow<'static, str> {
         let call = match &self.cause {
             Cause::Blocks(Some(call)) => &**call,
             _ => "",
         };
         if !self.is_certain {
-            return HAVE_ITS_NAME;
+            return HAVE_ITS_NAME.into();
         }
-        match (&self.cause, call) {
-            (Cause::Computes, _) => self.if_it_computes.unwrap_or(OFFLOAD),
-            (Cause::Unknown, _) if self.is_of_pool => self.if_it_computes.unwrap_or(OFFLOAD),
-            (Cause::Blocks(_), "nanosleep" | "clock_nanosleep") => {
+        let if_it_computes = self.if_it_computes.unwrap_or(OFFLOAD);
+        let remedy = match (&self.cause, call) {
+            (Cause::Computes, _) => if_it_computes,
+            (Cause::Unknown, _) => {
+                return format!("If it computes: {if_it_computes}. If it blocks: {CALL_ELSEWHERE}")
+                    .into();
+            }
+            (Cause::Blocks(_), "nanosleep" | "clock_nanosleep") if self.can_await => {
                 "Await `tokio::time::sleep` instead"
             }
             (Cause::Blocks(_), "futex") => {
@@ -144,11 +152,9 @@ impl Stall {
                 "Use `tokio::net`, or call it in \
                  `tokio::task::spawn_blocking(move || ..).await?`"
             }
-            (Cause::Blocks(_), _) => "Call it in `tokio::task::spawn_blocking(move || ..).await?`",
-            (Cause::Unknown, _) => {
-                "Compute or block in `tokio::task::spawn_blocking(move || ..).await?`"
-            }
-        }
+            (Cause::Blocks(_), _) => CALL_ELSEWHERE,
+        };
+        remedy.into()
     }
 }
 

@@ -11,7 +11,7 @@
 //! - **A suspicion.** A probe waits, and since its start the worker has computed for
 //!   longer than the threshold, and has entered and left no poll that is watched. It may
 //!   be one long poll, or many short ones. On a runtime with several workers, any worker
-//!   takes the probe: so this finds a lane whose workers are *all* stuck.
+//!   takes the probe: so this finds a runtime whose workers are *all* stuck.
 //!
 //! A worker in `futex` or `epoll_wait` may be parked. If it is the only one of its runtime,
 //! a probe that waits says that it is not. (That does not hold for a `current_thread`
@@ -30,7 +30,7 @@ use crate::record::{Activity, Kind, Record};
 use crate::stall::{Cause, Stall};
 
 /// What is the same for all threads at one look.
-pub(crate) struct View {
+pub(crate) struct View<'a> {
     pub(crate) now: Instant,
     pub(crate) threshold: Duration,
     /// Whether the calls of threads in code that is not watched are looked for this time.
@@ -41,14 +41,18 @@ pub(crate) struct View {
     /// Such a runtime looks stuck when nothing drives it, too.
     pub(crate) is_current_thread: bool,
     pub(crate) runtime: Id,
-    pub(crate) pool: Option<Pool>,
+    pub(crate) pools: &'a [Pool],
     /// Of each worker: how often it has parked and gone on. Odd while it is parked.
     pub(crate) parks: Vec<u64>,
     /// How many threads of the runtime are inside of polls that are watched.
     pub(crate) in_polls: usize,
 }
 
-impl View {
+impl View<'_> {
+    fn pool(&self, number: usize) -> Option<&Pool> {
+        self.pools.iter().find(|pool| pool.number == number)
+    }
+
     /// How many workers have neither parked nor gone on since these counts.
     pub(crate) fn have_stood_still(&self, before: &[u64]) -> usize {
         let workers = before.iter().zip(&self.parks);
@@ -131,10 +135,9 @@ impl Thread {
 
     pub(crate) fn look(&mut self, view: &View, is_worker: bool) -> Option<Found> {
         let is_of_runtime = self.record.runtime() == Some(view.runtime);
-        let pool = view.pool.map(|pool| pool.number);
         let activity = self.record.read().filter(|activity| {
             if activity.kind.is_work() {
-                Some(activity.job.pool) == pool
+                view.pool(activity.job.pool).is_some()
             } else {
                 is_of_runtime
             }
@@ -183,7 +186,7 @@ impl Thread {
             // A span that a thread of the blocking pool is in.
             Kind::Span if !is_worker => None,
             Kind::Span => Some(threshold),
-            Kind::Work(kind) => match view.pool?.kind(kind)?.limit {
+            Kind::Work(kind) => match view.pool(activity.job.pool)?.kind(kind)?.limit {
                 Some(limit) => Some(limit.max(threshold)),
                 // The look that finds it late is its first, so the threshold counts from there.
                 None => activity.job.is_late(view.now).then_some(threshold),
@@ -267,10 +270,10 @@ impl Thread {
         stuck: Stuck,
         is_certain: bool,
     ) -> Found {
-        let work = match activity.map(|activity| activity.kind) {
-            Some(Kind::Work(kind)) => view.pool.and_then(|pool| pool.kind(kind)),
+        let work = activity.and_then(|activity| match activity.kind {
+            Kind::Work(kind) => view.pool(activity.job.pool)?.kind(kind),
             _ => None,
-        };
+        });
         let span = activity.filter(|activity| activity.inner != activity.outer);
         let stall = Stall {
             culprit: activity.map(|activity| activity.outer.to_string()),
@@ -279,8 +282,9 @@ impl Thread {
             is_of_pool: work.is_some(),
             if_it_computes: match work {
                 Some(work) => Some(work.remedy),
-                None => view.pool.and_then(|pool| pool.offload),
+                None => view.pools.iter().find_map(|pool| pool.offload),
             },
+            can_await: work.is_none_or(|work| work.can_await),
             cause: stuck.cause,
             since: stuck.since,
             lasted: stuck.own,

@@ -26,6 +26,11 @@ pub enum StartError {
         /// The lowest that is possible.
         min: Duration,
     },
+    /// The name of the thread has a NUL.
+    ThreadName {
+        /// What [`Watch::thread_name`] was given.
+        asked: String,
+    },
     /// The thread could not be spawned.
     Thread(io::Error),
 }
@@ -35,9 +40,15 @@ impl fmt::Display for StartError {
         match self {
             Self::Threshold { asked, min } => write!(
                 f,
-                "a threshold of {asked:?} is too low for the watch, which looks each {min:?} at \
-                 most: set {min:?} or more with `Watch::threshold`"
+                "Watch::threshold({asked:?}): the watch looks at a thread every {min:?} at best, and \
+                 cannot tell less"
             ),
+            Self::ThreadName { asked } => {
+                write!(
+                    f,
+                    "Watch::thread_name({asked:?}): a thread's name has no NUL"
+                )
+            }
             Self::Thread(error) => write!(f, "the watch's thread could not be spawned: {error}"),
         }
     }
@@ -46,8 +57,8 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Threshold { .. } => None,
             Self::Thread(error) => Some(error),
+            _ => None,
         }
     }
 }
@@ -69,7 +80,8 @@ impl std::error::Error for StartError {
 /// not reported.
 ///
 /// Spans and code without a name are only seen on threads that the watch knows to be workers,
-/// since a probe ran there. This takes a fraction of a second on a runtime that is in use.
+/// since a probe ran there. This takes some seconds: a probe a second, and twenty a second while no
+/// worker parks.
 /// Only Linux tells whether a thread computes or blocks; elsewhere the last row is empty.
 ///
 /// # Examples
@@ -92,22 +104,28 @@ impl std::error::Error for StartError {
 pub struct Watch(Settings);
 
 impl Watch {
-    /// A poll may take 25 ms. Stalls are logged as events of `tracing`, with the subscriber of
-    /// the thread that starts the watch.
+    /// Returns a watch for which a poll may take 25 ms.
+    ///
+    /// It logs stalls as events of `tracing`, at the level `WARN`: each culprit once in ten
+    /// seconds, and five a minute in all. The next line has the number of those that were left
+    /// out, `suppressed`. They go to the subscriber of the thread that starts the watch, or else
+    /// to that of the process.
     pub fn new() -> Self {
         Self(Settings {
             threshold: Duration::from_millis(25),
-            on_stall: None,
-            on_probe: None,
-            pool: None,
+            on_stall: Vec::new(),
+            on_probe: Vec::new(),
+            pools: Vec::new(),
             name: "stallwatch".to_owned(),
         })
     }
 
     /// Sets how long a poll may take. Default: 25 ms.
     ///
-    /// The watch looks every 20 ms, and every 10 ms at a poll that it has seen twice. So a poll is
-    /// reported at most 30 ms after it has lasted that long. One that ends before may be missed.
+    /// The watch looks every 20 ms, and every 10 ms at a poll that it has seen twice. So a poll
+    /// that has a name is reported at most 30 ms after it has lasted that long, unless the
+    /// machine is full or a hook is running. One that ends before may be missed. Calls in code
+    /// without a name are looked for every 50 ms.
     ///
     /// At least 10 ms: with less, [`start`](Self::start) fails.
     pub fn threshold(mut self, threshold: Duration) -> Self {
@@ -115,7 +133,7 @@ impl Watch {
         self
     }
 
-    /// Sets a hook that the watch's thread calls once for each stall, while it lasts.
+    /// Adds a hook that the watch's thread calls once for each stall, while it lasts.
     ///
     /// It is called for those, too, that are not logged because there were too many. While it
     /// runs, the watch does not look: send what takes long to another thread. A panic of the
@@ -124,23 +142,24 @@ impl Watch {
     /// With the feature `stacks`, it is called later for a stall that has a
     /// [stack](Stall::stack): by up to a second, or by two on a full machine.
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
-        self.0.on_stall = Some(Arc::new(hook));
+        self.0.on_stall.push(Arc::new(hook));
         self
     }
 
-    /// Sets a hook that is called with the delay of each probe: the time from its spawn to its
+    /// Adds a hook that is called with the delay of each probe: the time from its spawn to its
     /// poll, which is how long any task of the runtime waits now. Once a second, and up to twenty
     /// times a second while no worker parks.
     ///
-    /// A worker of the runtime calls it: it must not block.
+    /// A worker of the runtime calls it: it must not block. It is not called once the watch is
+    /// [stopped](Watcher::stop).
     pub fn on_probe(mut self, hook: impl Fn(Duration) + Send + Sync + 'static) -> Self {
-        self.0.on_probe = Some(Arc::new(hook));
+        self.0.on_probe.push(Arc::new(hook));
         self
     }
 
-    /// Watches the work of this pool, too.
+    /// Watches the work of this pool, too, beside that of others.
     pub fn pool(mut self, pool: &Pool) -> Self {
-        self.0.pool = Some(*pool);
+        self.0.pools.push(*pool);
         self
     }
 
@@ -156,6 +175,10 @@ impl Watch {
         let (asked, min) = (self.0.threshold, CLOSE_PACE);
         if asked < min {
             return Err(StartError::Threshold { asked, min });
+        }
+        if self.0.name.contains('\0') {
+            let asked = self.0.name.clone();
+            return Err(StartError::ThreadName { asked });
         }
         Ok(())
     }
@@ -178,6 +201,8 @@ impl Watch {
     /// # Errors
     ///
     /// As [`start`](Self::start), with the error of `spawn`.
+    ///
+    /// It is the way to own the thread, and so to wait for the end of the last hook.
     pub fn start_on(
         self,
         runtime: &Handle,
@@ -187,9 +212,11 @@ impl Watch {
         let name = self.0.name.clone();
         let run = Run::new(self.0, runtime);
         let watcher = run.watcher();
+        let shared = watcher.shared.clone();
         let main = move || {
             // Its own panics are faults of this crate. It must not take a thread pool with it.
             log::call("the watch", || run.run());
+            shared.end();
         };
         spawn(name, Box::new(main)).map_err(StartError::Thread)?;
         Ok(watcher)
@@ -206,9 +233,9 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("threshold", &self.0.threshold)
-            .field("on_stall", &self.0.on_stall.is_some())
-            .field("on_probe", &self.0.on_probe.is_some())
-            .field("pool", &self.0.pool)
+            .field("on_stall", &self.0.on_stall.len())
+            .field("on_probe", &self.0.on_probe.len())
+            .field("pools", &self.0.pools)
             .finish()
     }
 }

@@ -1,6 +1,7 @@
 //! [`Watcher`]: the handle of a watch that runs, and what it has counted.
 
 use std::cmp::Reverse;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
@@ -10,21 +11,21 @@ use crate::name::Name;
 /// A watch that runs. It ends when this is dropped, or with its runtime.
 ///
 /// Returned by [`Watch::start`](crate::Watch::start).
-#[derive(Debug)]
 #[must_use = "the watch ends when this is dropped"]
 pub struct Watcher {
     pub(crate) shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Shared {
     is_stopped: AtomicBool,
+    has_ended: AtomicBool,
     /// The watch's own. It sets this, and looks whether it is stopped after a `SeqCst` fence. So
     /// either it sees that, or the thread that stops it unparks it.
     thread: OnceLock<Thread>,
     stalls: AtomicU64,
     pool_stalls: AtomicU64,
-    by_culprit: Mutex<Vec<(Name, u64)>>,
+    by_culprit: Mutex<Vec<(Option<Name>, u64)>>,
 }
 
 impl Watcher {
@@ -39,8 +40,8 @@ impl Watcher {
     }
 
     /// Returns how many polls of the runtime were reported of each culprit, most first. Code that
-    /// the watch does not know is [`Name::OTHER`].
-    pub fn stalls_by_culprit(&self) -> Vec<(Name, u64)> {
+    /// the watch does not know is `None`.
+    pub fn stalls_by_culprit(&self) -> Vec<(Option<Name>, u64)> {
         let culprits = self.shared.by_culprit.lock();
         let mut culprits = culprits.unwrap_or_else(PoisonError::into_inner).clone();
         culprits.sort_by_key(|(_, count)| Reverse(*count));
@@ -57,10 +58,27 @@ impl Watcher {
         }
     }
 
-    /// Returns whether the calling thread is that of the watch: a hook is running.
+    /// Returns whether the watch goes on. It ends when it is stopped, and with its runtime. A hook
+    /// that runs is part of it.
+    pub fn is_running(&self) -> bool {
+        !self.shared.has_ended.load(SeqCst)
+    }
+
+    /// Returns whether the calling thread is that of the watch, which calls the hooks of
+    /// [`Watch::on_stall`](crate::Watch::on_stall).
     pub fn is_this_thread(&self) -> bool {
         let watch = self.shared.thread.get();
-        watch.is_some_and(|watch| watch.id() == thread::current().id())
+        self.is_running() && watch.is_some_and(|watch| watch.id() == thread::current().id())
+    }
+}
+
+impl fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watcher")
+            .field("is_running", &self.is_running())
+            .field("stalls", &self.stalls())
+            .field("pool_stalls", &self.pool_stalls())
+            .finish()
     }
 }
 
@@ -77,11 +95,16 @@ impl Shared {
         fence(SeqCst);
     }
 
+    /// The watch's thread is free.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, SeqCst);
+    }
+
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(SeqCst)
     }
 
-    pub(crate) fn add_stall(&self, culprit: Name) {
+    pub(crate) fn add_stall(&self, culprit: Option<Name>) {
         self.stalls.fetch_add(1, Relaxed);
         let culprits = self.by_culprit.lock();
         let mut culprits = culprits.unwrap_or_else(PoisonError::into_inner);

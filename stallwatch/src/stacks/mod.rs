@@ -1,4 +1,4 @@
-//! The stack of a thread that computes: on Linux, with the feature `stall-stacks`.
+//! The stack of a thread that computes: on Linux, with the feature `stacks`.
 
 mod images;
 mod sampler;

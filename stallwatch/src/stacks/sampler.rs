@@ -7,8 +7,8 @@
 //! our code, and a thread that sleeps gives no sample. Once the time is over the watcher
 //! copies the samples and closes the event.
 //!
-//! [`Samples::resolve`] does the slow part. It may run on any thread but one of the I/O
-//! lane, since it reads the program's file. It unwinds the samples by `.eh_frame`, which
+//! [`Samples::resolve`] does the slow part. It may run on any thread but a worker of
+//! the runtime, since it reads the program's file. It unwinds the samples by `.eh_frame`, which
 //! Rust's compiler writes for every function, with frame pointers and without, and names
 //! the functions by the symbol table, and by DWARF where the program has it. It keeps
 //! nothing: the next call sees the libraries that are loaded then, and between two stalls
@@ -190,7 +190,10 @@ fn without_runtime(frames: &[Frame]) -> &[Frame] {
 }
 
 const STD: [&str; 3] = ["alloc", "core", "std"];
-const RUNTIMES: [&str; 5] = ["rayon", "rayon_core", "tokio", "tracing", "twolane"];
+#[rustfmt::skip]
+const RUNTIMES: [&str; 6] = [
+    "rayon", "rayon_core", "stallwatch", "tokio", "tracing", "twolane",
+];
 #[rustfmt::skip]
 const SERVERS: [&str; 13] = [
     "axum", "axum_core", "futures", "futures_core", "futures_util", "h2", "hyper",

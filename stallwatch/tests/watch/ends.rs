@@ -80,7 +80,7 @@ fn wait_until(mut is: impl FnMut() -> bool) {
 }
 
 #[test]
-fn the_watch_s_thread_ends_with_its_watcher() {
+fn the_watch_s_thread_ends_when_it_is_stopped() {
     let _limit = time_limit();
     let io = runtime(Some(1));
     let watcher = Watch::new()
@@ -88,8 +88,10 @@ fn the_watch_s_thread_ends_with_its_watcher() {
         .start(io.handle())
         .unwrap();
     wait_until(|| has_thread("brief"));
-    drop(watcher);
-    wait_until(|| !has_thread("brief"));
+    assert!(watcher.is_running());
+    watcher.stop();
+    watcher.stop();
+    wait_until(|| !watcher.is_running() && !has_thread("brief"));
 }
 
 #[test]
@@ -103,6 +105,28 @@ fn the_watch_s_thread_ends_with_the_runtime() {
     wait_until(|| has_thread("orphan"));
     drop(io);
     wait_until(|| !has_thread("orphan"));
+}
+
+/// The runtime polls the last probe only then.
+#[test]
+fn no_probe_is_told_of_after_the_watch_is_stopped() {
+    let _limit = time_limit();
+    let io = runtime(None);
+    let (send, probes) = mpsc::channel();
+    let watch = Watch::new().on_probe(move |waited| send.send(waited).unwrap());
+    let watcher = watch.start(io.handle()).unwrap();
+    wait_until(|| io.metrics().num_alive_tasks() > 0);
+    watcher.stop();
+    wait_until(|| !watcher.is_running());
+    io.block_on(async {
+        while io.metrics().num_alive_tasks() > 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    assert!(
+        probes.recv().is_err(),
+        "the hook is gone, and was not called"
+    );
 }
 
 /// It waits for nothing.

@@ -25,7 +25,7 @@ fn a_future_that_computes_is_named() {
             assert_eq!(stall.thread(), "io");
         }
         let named = watched.watcher.stalls_by_culprit();
-        assert_eq!(named, [(Name::named("POST /parse"), 1)]);
+        assert_eq!(named, [(Some(Name::named("POST /parse")), 1)]);
     }
 }
 

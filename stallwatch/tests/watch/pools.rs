@@ -1,10 +1,11 @@
 //! Work of a pool may take longer than a poll, or as long as it likes. What is told of it?
 
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stallwatch::{Cause, Name, Pool, Work, watch};
+use stallwatch::{Cause, Name, Pool, Watch, Work, watch};
 
 use crate::limit::time_limit;
 use crate::setting::watched_as;
@@ -12,14 +13,8 @@ use crate::setting::watched_as;
 const SLICE: usize = 0;
 const WHOLE: usize = 1;
 static KINDS: [Work; 2] = [
-    Work {
-        limit: Some(Duration::from_millis(200)),
-        remedy: "Cut it",
-    },
-    Work {
-        limit: None,
-        remedy: "Stop it",
-    },
+    Work::new("Cut it").with_limit(Duration::from_millis(200)),
+    Work::new("Stop it"),
 ];
 
 fn pool() -> Pool {
@@ -72,25 +67,67 @@ fn work_without_a_limit_is_told_after_its_deadline() {
     assert!(watched.stalls.try_recv().is_err());
 }
 
+/// It is over its limit long before the own work is.
 #[test]
 fn work_of_another_pool_is_not_told() {
+    static SHORT: [Work; 1] = [Work::new("").with_limit(Duration::from_millis(25))];
+    static LONG: [Work; 1] = [Work::new("").with_limit(Duration::from_millis(500))];
     let _limit = time_limit();
-    let (own, other) = (pool(), pool());
+    let (own, other) = (Pool::new(&LONG), Pool::new(&SHORT));
     let watched = watched_as(Some(1), |watch| watch.pool(&own));
-    let compute = watched.compute();
-    let theirs = thread::spawn(move || {
-        let _in = other.enter(SLICE, Name::named("theirs"), None);
-        compute();
-    });
-    let compute = watched.compute();
-    let ours = thread::spawn(move || {
-        let _in = own.enter(SLICE, Name::named("ours"), None);
-        compute();
-    });
+    let (began, has_begun) = mpsc::channel();
+    let begin = |pool: Pool, name| {
+        let (compute, began) = (watched.compute(), began.clone());
+        thread::spawn(move || {
+            let _in = pool.enter(0, Name::named(name), None);
+            began.send(()).unwrap();
+            compute();
+        })
+    };
+    let theirs = begin(other, "theirs");
+    has_begun.recv().unwrap();
+    let ours = begin(own, "ours");
     theirs.join().unwrap();
     ours.join().unwrap();
     assert_eq!(watched.stalls.recv().unwrap().culprit(), Some("ours"));
     assert!(watched.stalls.try_recv().is_err());
+}
+
+#[test]
+fn two_pools_are_watched() {
+    let _limit = time_limit();
+    let pools = [pool(), pool()];
+    let set = |watch: Watch| pools.iter().fold(watch, Watch::pool);
+    let watched = watched_as(Some(1), set);
+    for (pool, name) in pools.into_iter().zip(["one", "two"]) {
+        watched.told.store(false, SeqCst);
+        let compute = watched.compute();
+        let work = thread::spawn(move || {
+            let _in = pool.enter(SLICE, Name::named(name), None);
+            compute();
+        });
+        work.join().unwrap();
+        assert_eq!(watched.stalls.recv().unwrap().culprit(), Some(name));
+    }
+}
+
+/// It cannot await.
+#[cfg(target_os = "linux")]
+#[test]
+fn work_that_blocks_is_told_what_to_do() {
+    let _limit = time_limit();
+    let pool = pool();
+    let watched = watched_as(Some(1), |watch| watch.pool(&pool));
+    let told = watched.told.clone();
+    let work = thread::spawn(move || {
+        let _in = pool.enter(SLICE, Name::named("sleeps"), None);
+        while !told.load(SeqCst) {
+            thread::sleep(Duration::from_secs(2));
+        }
+    });
+    let stall = watched.stalls.recv().unwrap();
+    work.join().unwrap();
+    assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
 }
 
 #[test]
@@ -104,7 +141,6 @@ fn a_pool_says_what_to_do_about_polls() {
         watched.stalls.recv().unwrap().remedy(),
         "Give it to the pool"
     );
-    watched.told.store(false, SeqCst);
 }
 
 #[test]

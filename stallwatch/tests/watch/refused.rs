@@ -17,6 +17,14 @@ fn a_threshold_that_it_cannot_tell_is_refused() {
 }
 
 #[test]
+fn a_name_that_no_thread_can_have_is_refused() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let watch = Watch::new().thread_name("a\0b");
+    let error = watch.start(runtime.handle()).unwrap_err();
+    assert!(error.to_string().contains("a\\0b"), "{error}");
+}
+
+#[test]
 fn an_error_of_the_spawn_is_passed_on() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let spawn = |_, _| Err(io::Error::other("no threads today"));

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
 
+use crate::child;
 use crate::limit::time_limit;
 use crate::setting::{runtime, watched};
 use stallwatch::{Watch, watch};
@@ -110,6 +111,36 @@ fn a_hook_that_panics_is_called_again() {
         io.block_on(task).unwrap();
         assert_eq!(stall.culprit(), Some(name));
     }
+}
+
+/// Hooks add up, and so do the lines of a subscriber that comes late. In a process of its own,
+/// which has none before.
+#[test]
+fn a_watch_may_begin_before_the_log() {
+    let _limit = time_limit();
+    if !child::is_child() {
+        let test = "reports::a_watch_may_begin_before_the_log";
+        assert_eq!(child::run(test, |_| (), |_| ()), "2 hooks and a line");
+        return;
+    }
+    let io = runtime(Some(1));
+    let (send, stalls) = mpsc::channel();
+    let other = send.clone();
+    let watched = Watch::new().on_stall(move |_| send.send(()).unwrap());
+    let watched = watched.on_stall(move |_| other.send(()).unwrap());
+    let _watcher = watched.start(io.handle()).unwrap();
+    let (send, events) = mpsc::channel();
+    tracing_subscriber::registry()
+        .with(Events(Mutex::new(send)))
+        .init();
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let reads = async move { reader.read_exact(&mut [0]).unwrap() };
+    let task = io.spawn(watch(reads).named("late"));
+    let line = events.iter().find(|line| line.contains("late blocks"));
+    writer.write_all(&[1]).unwrap();
+    io.block_on(task).unwrap();
+    assert!(line.is_some());
+    child::found(format!("{} hooks and a line", stalls.try_iter().count()));
 }
 
 /// Each tells.

@@ -28,6 +28,7 @@ fn a_stall_has_the_stack_of_its_thread() {
     match stall.stack() {
         Some(stack) => {
             assert!(stack.contains("parse_all_of_it"), "{stack}");
+            assert!(!stack.contains("stallwatch::"), "{stack}");
             assert!(stall.to_string().ends_with(stack), "{stall}");
         }
         None => eprintln!("NOT TESTED: the kernel gives no stack"),
@@ -81,8 +82,8 @@ fn the_thread_that_resolves_a_stack_has_the_lowest_nice_value() {
     let base = nice(Path::new("/proc/thread-self")).unwrap();
     assert_eq!(own, base);
     match resolved_at {
-        Some(nice) => assert_eq!(nice, 19),
-        None => eprintln!("NOT TESTED: it was never seen. Is there a stack? {has_stack}"),
+        Some(nice) if nice > base => assert_eq!(nice, 19),
+        seen => eprintln!("NOT TESTED: seen at {seen:?}. Is there a stack? {has_stack}"),
     }
     drop(over);
     io.block_on(task).unwrap();
