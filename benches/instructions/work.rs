@@ -1,0 +1,243 @@
+//! What is counted: each piece of work, by each contender, so many turns of it.
+
+use std::future::{Future, poll_fn};
+use std::sync::mpsc;
+use std::task::Poll;
+
+use futures::executor::block_on;
+use serde::{Deserialize, Serialize};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio_rayon::AsyncThreadPool;
+use twolane::watch::Watch;
+use twolane::{Backend, CpuRuntime};
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Row {
+    Closures,
+    Futures,
+    OneByOne,
+    WakesItself,
+    Channels,
+    Yields,
+    SpawnIo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Side {
+    Rayon,
+    Runtime,
+    /// The rayon backend, while its I/O lane is watched.
+    Watched,
+    /// The same with a subscriber, in a span.
+    Traced,
+    Peer,
+}
+
+/// How many jobs are submitted before the first one is run.
+const BATCH: u64 = 1_000;
+
+/// A closure that keeps the only thread until the other end is dropped. So what follows is
+/// counted without the wake-ups of threads, whose number is chance.
+fn gate() -> (mpsc::Sender<()>, impl FnOnce() + Send + 'static) {
+    let (open, wait) = mpsc::channel::<()>();
+    (open, move || _ = wait.recv())
+}
+
+/// Submits batches, and awaits the last job of each first: then all have ended.
+fn batches<T: Future + Unpin>(
+    turns: u64,
+    close: impl Fn() -> mpsc::Sender<()>,
+    submit: impl Fn(u64) -> T,
+    wait: impl Fn(T),
+) {
+    for _ in 0..turns / BATCH {
+        let open = close();
+        let mut tasks: Vec<T> = (0..BATCH).map(&submit).collect();
+        drop(open);
+        while let Some(task) = tasks.pop() {
+            wait(task);
+        }
+    }
+}
+
+fn wakes_itself(turns: u64) -> impl Future<Output = ()> + Send + 'static {
+    let mut left = turns;
+    poll_fn(move |cx| {
+        if left == 0 {
+            return Poll::Ready(());
+        }
+        left -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+}
+
+/// One of two that wait for each other, once in a turn.
+async fn plays(begins: bool, turns: u64, send: Sender<()>, mut receive: Receiver<()>) {
+    for _ in 0..turns {
+        if begins {
+            send.send(()).await.unwrap();
+            receive.recv().await.unwrap();
+        } else {
+            receive.recv().await.unwrap();
+            send.send(()).await.unwrap();
+        }
+    }
+}
+
+fn players(turns: u64) -> [impl Future<Output = ()> + Send + 'static; 2] {
+    let ((there, from_there), (back, from_back)) = (channel(1), channel(1));
+    [
+        plays(true, turns, there, from_back),
+        plays(false, turns, back, from_there),
+    ]
+}
+
+impl Side {
+    /// `None`: there is no such contender.
+    pub fn run(self, row: Row, turns: u64) -> Option<()> {
+        match self {
+            Self::Peer => peer(row, turns),
+            Self::Rayon | Self::Runtime => {
+                on_lane(self, row, turns);
+                Some(())
+            }
+            Self::Watched | Self::Traced if matches!(row, Row::WakesItself | Row::Closures) => {
+                on_lane(self, row, turns);
+                Some(())
+            }
+            Self::Watched | Self::Traced => None,
+        }
+    }
+}
+
+fn on_lane(side: Side, row: Row, turns: u64) {
+    let io = Builder::new_current_thread().enable_all().build().unwrap();
+    let backend = match side {
+        Side::Runtime => Backend::Runtime,
+        _ => Backend::Rayon,
+    };
+    if side == Side::Traced {
+        tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
+    }
+    let _span = (side == Side::Traced).then(|| tracing::info_span!("request").entered());
+    let mut lane = CpuRuntime::builder().backend(backend).threads(1);
+    if side == Side::Watched {
+        lane = lane.watch_io(Watch::new());
+    }
+    let lane = lane.io_handle(io.handle().clone()).without_nice();
+    let cpu = lane.build().unwrap();
+    let close = || {
+        let (open, gate) = gate();
+        cpu.spawn_cpu(gate).detach();
+        open
+    };
+    match row {
+        Row::Closures => {
+            let submit = |n| cpu.spawn_cpu(move || n);
+            batches(turns, close, submit, |task| _ = task.wait().unwrap());
+        }
+        Row::Futures => {
+            let submit = |n| cpu.spawn(async move { n });
+            batches(turns, close, submit, |task| _ = task.wait().unwrap());
+        }
+        Row::OneByOne => (0..turns).for_each(|n| _ = cpu.spawn_cpu(move || n).wait().unwrap()),
+        Row::WakesItself => cpu.spawn(wakes_itself(turns)).wait().unwrap(),
+        Row::Channels => {
+            let tasks = players(turns).map(|player| cpu.spawn(player));
+            tasks.into_iter().for_each(|task| task.wait().unwrap());
+        }
+        Row::Yields => {
+            let job = async move {
+                for _ in 0..turns {
+                    twolane::yield_now().await;
+                }
+            };
+            cpu.spawn(job).wait().unwrap();
+        }
+        Row::SpawnIo => {
+            let handle = cpu.handle();
+            let job = async move {
+                for _ in 0..turns {
+                    handle.spawn_io(async {}).await.unwrap();
+                }
+            };
+            io.block_on(cpu.spawn(job)).unwrap();
+        }
+    }
+}
+
+fn tokio(workers: usize) -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(workers).build().unwrap()
+}
+
+fn peer(row: Row, turns: u64) -> Option<()> {
+    let rayon = || {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .unwrap()
+    };
+    match row {
+        Row::Closures => {
+            let pool = rayon();
+            let close = || {
+                let (open, gate) = gate();
+                pool.spawn_fifo(gate);
+                open
+            };
+            let submit = |n| pool.spawn_fifo_async(move || n);
+            batches(turns, close, submit, |task| _ = block_on(task));
+        }
+        Row::OneByOne => {
+            let pool = rayon();
+            for n in 0..turns {
+                block_on(pool.spawn_fifo_async(move || n));
+            }
+        }
+        Row::Futures => {
+            let io = tokio(1);
+            let close = || {
+                let (open, gate) = gate();
+                drop(io.spawn(async { gate() }));
+                open
+            };
+            let submit = |n| io.spawn(async move { n });
+            batches(turns, close, submit, |task| _ = block_on(task).unwrap());
+        }
+        Row::WakesItself => {
+            let io = tokio(1);
+            let task = io.spawn(tokio::task::coop::unconstrained(wakes_itself(turns)));
+            block_on(task).unwrap();
+        }
+        Row::Channels => {
+            let io = tokio(1);
+            let tasks = players(turns).map(|player| io.spawn(player));
+            tasks.into_iter().for_each(|task| block_on(task).unwrap());
+        }
+        Row::Yields => {
+            let task = async move {
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+            };
+            block_on(tokio(1).spawn(task)).unwrap();
+        }
+        // From a job, by hand: the same two threads.
+        Row::SpawnIo => {
+            let io = Builder::new_current_thread().build().unwrap();
+            let lane = CpuRuntime::builder().threads(1).without_nice();
+            let cpu = lane.io_handle(io.handle().clone()).build().unwrap();
+            let handle = io.handle().clone();
+            let job = async move {
+                for _ in 0..turns {
+                    handle.spawn(async {}).await.unwrap();
+                }
+            };
+            io.block_on(cpu.spawn(job)).unwrap();
+        }
+    }
+    Some(())
+}
