@@ -282,7 +282,10 @@ impl Schedule for Level {
     }
 
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
-        self.enter(is_closure, deadline)
+        if !stallwatch::is_watched() {
+            return None;
+        }
+        self.enter_watched(is_closure, deadline)
     }
 
     fn is_own_worker(&self) -> bool {

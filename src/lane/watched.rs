@@ -28,18 +28,13 @@ pub(super) fn pool() -> Pool {
 }
 
 impl Level {
-    /// `None` while no runtime of the process is watched.
-    #[inline]
-    pub(super) fn enter(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
-        if !stallwatch::is_watched() {
-            return None;
-        }
-        self.enter_watched(is_closure, deadline)
-    }
-
     // Apart, so that a step inlines no more than the look at one atomic.
     #[inline(never)]
-    fn enter_watched(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
+    pub(super) fn enter_watched(
+        &self,
+        is_closure: bool,
+        deadline: Option<Instant>,
+    ) -> Option<Entered> {
         let kind = match (is_closure, self.priority()) {
             (false, _) => FUTURE,
             (true, Priority::High) => URGENT_CLOSURE,

@@ -49,7 +49,7 @@ pub struct Builder {
     holds_paused_clock: bool,
     #[cfg(feature = "metrics")]
     has_histograms: bool,
-    watch_io: Option<Watch>,
+    pub(super) watch_io: Option<Watch>,
     hooks: ThreadHooks,
 }
 
@@ -236,40 +236,6 @@ impl Builder {
     #[cfg(feature = "metrics")]
     pub fn enable_histograms(mut self) -> Self {
         self.has_histograms = true;
-        self
-    }
-
-    /// Watches the I/O lane: a poll that takes too long there is reported while it lasts, with
-    /// the name of what is polled, whether it computes or blocks, and what to do about it.
-    ///
-    /// It costs a thread, which takes 0.03 to 0.3 % of a core, and some 95 instructions for each
-    /// step of a job. Default: off. The guide has [all costs and limits](crate::guide::blockers).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use twolane::{CpuRuntime, watch::Watch};
-    ///
-    /// let watch = Watch::new().on_stall(|stall| eprintln!("{stall}"));
-    /// let cpu = CpuRuntime::builder().watch_io(watch).build().unwrap();
-    /// # let _ = cpu;
-    /// # }
-    /// ```
-    ///
-    /// # Shutdown
-    ///
-    /// The watch's thread is one of the lane's. A [`shutdown`] resolves after the last call of a
-    /// [hook](Watch::on_stall) has returned, and no call follows. [`shutdown_timeout`] resolves at
-    /// its limit, and counts the thread if it is in a call; [`shutdown_background`] and a drop
-    /// wait for nothing. A hook may call each of these. If it also waits for the end, which waits
-    /// for the hook, that panics.
-    ///
-    /// [`shutdown`]: CpuRuntime::shutdown
-    /// [`shutdown_timeout`]: CpuRuntime::shutdown_timeout
-    /// [`shutdown_background`]: CpuRuntime::shutdown_background
-    pub fn watch_io(mut self, watch: Watch) -> Self {
-        self.watch_io = Some(watch);
         self
     }
 

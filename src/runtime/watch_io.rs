@@ -1,4 +1,4 @@
-//! Starts the watch of an I/O lane.
+//! `Builder::watch_io`: the watch of an I/O lane.
 //!
 //! Its thread counts as a thread of the lane. So a shutdown resolves when the last call of a
 //! hook has returned, and no call follows.
@@ -9,9 +9,46 @@ use std::sync::mpsc;
 
 use stallwatch::{StartError, Watch};
 
+use super::Builder;
 use crate::build_error::BuildError;
 use crate::lane::{Lane, thread};
 use crate::os::starter;
+
+impl Builder {
+    /// Watches the I/O lane: a poll that takes too long there is reported while it lasts, with
+    /// the name of what is polled, whether it computes or blocks, and what to do about it.
+    ///
+    /// It costs a thread, which takes 0.03 to 0.3 % of a core, and some 120 instructions for each
+    /// step of a job. Default: off. The guide has [all costs and limits](crate::guide::blockers).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, watch::Watch};
+    ///
+    /// let watch = Watch::new().on_stall(|stall| eprintln!("{stall}"));
+    /// let cpu = CpuRuntime::builder().watch_io(watch).build().unwrap();
+    /// # let _ = cpu;
+    /// # }
+    /// ```
+    ///
+    /// # Shutdown
+    ///
+    /// The watch's thread is one of the lane's. A [`shutdown`] resolves after the last call of a
+    /// [hook](Watch::on_stall) has returned, and no call follows. [`shutdown_timeout`] resolves at
+    /// its limit, and counts the thread if it is in a call; [`shutdown_background`] and a drop
+    /// wait for nothing. A hook may call each of these. If it also waits for the end, which waits
+    /// for the hook, that panics.
+    ///
+    /// [`shutdown`]: crate::CpuRuntime::shutdown
+    /// [`shutdown_timeout`]: crate::CpuRuntime::shutdown_timeout
+    /// [`shutdown_background`]: crate::CpuRuntime::shutdown_background
+    pub fn watch_io(mut self, watch: Watch) -> Self {
+        self.watch_io = Some(watch);
+        self
+    }
+}
 
 pub(super) fn check(watch: &Watch) -> Result<(), BuildError> {
     watch.check().map_err(build_error)

@@ -10,6 +10,7 @@ pub mod cgroup;
 pub mod child;
 pub mod limit;
 pub mod turns;
+pub mod wait;
 
 use std::sync::mpsc;
 

@@ -2,33 +2,18 @@
 
 #![cfg(target_os = "linux")]
 
-use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::Duration;
 
 use crate::setting::{lane, runtime};
+use crate::support::wait::{has_thread, wait_until};
 use crate::support::{BOTH, time_limit};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use twolane::watch::{Watch, watch};
 use twolane::{Backend, CpuRuntime};
-
-fn has_thread(named: &str) -> bool {
-    let tasks = fs::read_dir("/proc/self/task").unwrap();
-    // An error: it has ended meanwhile.
-    let mut names =
-        tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
-    names.any(|name| name.trim_end() == named)
-}
-
-fn wait_until(mut is: impl FnMut() -> bool) {
-    while !is() {
-        thread::yield_now();
-    }
-}
 
 #[test]
 fn the_watch_s_thread_ends_with_the_lane() {

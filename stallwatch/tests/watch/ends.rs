@@ -11,6 +11,7 @@ use std::thread;
 
 use crate::limit::time_limit;
 use crate::setting::{runtime, watched};
+use crate::wait::{has_thread, wait_until};
 use stallwatch::{Watch, Watcher, watch};
 
 /// The threads whose files this process has open.
@@ -63,20 +64,6 @@ fn the_files_of_threads_that_have_ended_are_closed() {
     };
     watched.stall_as("after them");
     assert!(told("after them"));
-}
-
-fn has_thread(named: &str) -> bool {
-    let tasks = fs::read_dir("/proc/self/task").unwrap();
-    // An error: it has ended meanwhile.
-    let mut names =
-        tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
-    names.any(|name| name.trim_end() == named)
-}
-
-fn wait_until(mut is: impl FnMut() -> bool) {
-    while !is() {
-        thread::yield_now();
-    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 
 use crate::child;
 use crate::limit::time_limit;
-use crate::setting::{runtime, watched};
+use crate::setting::{runtime, two_probes, watched};
 use fork::{Fork, fork};
 use stallwatch::{Watch, watch};
 
@@ -19,9 +19,11 @@ fn a_forked_child_s_watch_sees_its_own_thread() {
         assert_eq!(child::run(test, |_| (), |_| ()), "computes");
         return;
     }
-    // The thread has a record from here on.
+    // The thread has a record from here on, and the watch has found it: the lock of the list of
+    // records is free at the fork. The child would find it taken for ever.
     let parent = watched(None);
     parent.io.block_on(watch(async {}));
+    parent.io.block_on(two_probes(&parent.probes));
     if let Fork::Parent(id) = fork().unwrap() {
         fork::waitpid(id).unwrap();
         return;

@@ -6,6 +6,10 @@ mod child;
 #[path = "../../../tests/support/limit.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
 mod limit;
+#[cfg(target_os = "linux")]
+#[path = "../../../tests/support/wait.rs"]
+#[allow(unreachable_pub, reason = "other tests use it as a module of theirs")]
+mod wait;
 
 mod ends;
 #[cfg(target_os = "linux")]

@@ -1,13 +1,14 @@
 //! How stalls are told: by a hook, and by events, of which there are few.
 
 use std::io::{Read, Write};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 
 use crate::child;
 use crate::limit::time_limit;
 use crate::setting::{runtime, watched};
-use stallwatch::{Watch, watch};
+use stallwatch::{Stall, Watch, Watcher, watch};
+use tokio::runtime::Runtime;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber, subscriber};
 use tracing_subscriber::layer::{Context, Layer};
@@ -30,18 +31,24 @@ impl<S: Subscriber> Layer<S> for Events {
     }
 }
 
-/// The hook is called for each stall, but of all culprits five a minute are logged. (And a
-/// test has a minute.)
-#[test]
-fn five_events_are_logged_in_a_minute() {
-    let _limit = time_limit();
-    let io = runtime(Some(1));
+/// A watch, what its hook gets, and what it logs.
+fn logged(io: &Runtime) -> (Watcher, Receiver<Stall>, Receiver<String>) {
     let (send, events) = mpsc::channel();
     let log = tracing_subscriber::registry().with(Events(Mutex::new(send)));
     let (send, stalls) = mpsc::channel();
     let watched = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
     // The events go to the subscriber of the thread that starts the watch.
     let watcher = subscriber::with_default(log, || watched.start(io.handle()).unwrap());
+    (watcher, stalls, events)
+}
+
+/// The hook is called for each stall, but of all culprits five a minute are logged. (And a
+/// test has a minute.)
+#[test]
+fn five_events_are_logged_in_a_minute() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let (watcher, stalls, events) = logged(&io);
     for n in 0..9 {
         let (mut reader, mut writer) = std::io::pipe().unwrap();
         let reads = async move { reader.read_exact(&mut [0]).unwrap() };
@@ -71,11 +78,7 @@ fn a_name_forges_no_line_of_the_log() {
     const FORGED: &str = "GET /\nERROR all is lost\u{1b}[2J";
     let _limit = time_limit();
     let io = runtime(Some(1));
-    let (send, events) = mpsc::channel();
-    let log = tracing_subscriber::registry().with(Events(Mutex::new(send)));
-    let (send, stalls) = mpsc::channel();
-    let watched = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
-    let _watcher = subscriber::with_default(log, || watched.start(io.handle()).unwrap());
+    let (_watcher, stalls, events) = logged(&io);
     // It blocks, so there is no stack.
     let (mut reader, mut writer) = std::io::pipe().unwrap();
     let reads = async move { reader.read_exact(&mut [0]).unwrap() };
@@ -113,8 +116,8 @@ fn a_hook_that_panics_is_called_again() {
     }
 }
 
-/// Hooks add up, and so do the lines of a subscriber that comes late. In a process of its own,
-/// which has none before.
+/// It logs to the subscriber that the process gets later, and calls all of its hooks. In a process
+/// of its own, which has no subscriber before.
 #[test]
 fn a_watch_may_begin_before_the_log() {
     let _limit = time_limit();
