@@ -66,9 +66,11 @@ pub fn ask(role: &Role) -> Result<(Answer, Histogram<u64>), String> {
     let measured = line();
     let health = health.stop();
     let answer = measured.and_then(|_| line());
+    // The process ends, with all that its contender left.
     drop(go);
     let status = child.wait().map_err(|error| error.to_string())?;
     let answer = answer.map_err(|error| format!("{error}: {status}"))?;
     let answer = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
-    Ok((answer, health.map_err(|error| error.to_string())?))
+    let health = health.map_err(|error| format!("/health: {error}"))?;
+    Ok((answer, health))
 }
