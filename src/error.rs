@@ -13,9 +13,8 @@ use crate::panics::PanicPayload;
 /// of Tokio, so this is a type of its own. Exactly one of
 /// [`is_panic`](Self::is_panic), [`is_cancelled`](Self::is_cancelled),
 /// [`is_expired`](Self::is_expired), [`is_queue_full`](Self::is_queue_full),
-/// [`is_shutdown`](Self::is_shutdown),
-/// [`is_io_runtime_gone`](Self::is_io_runtime_gone) and
-/// [`is_out_of_threads`](Self::is_out_of_threads) is true.
+/// [`is_shutdown`](Self::is_shutdown) and
+/// [`is_io_runtime_gone`](Self::is_io_runtime_gone) is true.
 ///
 /// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`
 /// ([`is_unavailable`](Self::is_unavailable)), and 500 to the rest. These are bugs
@@ -49,18 +48,16 @@ pub(crate) enum CloseReason {
     Cancelled,
     ShutDown,
     IoRuntimeGone,
-    NoThreads,
     QueueFull,
     Expired,
 }
 
 impl CloseReason {
     /// In the order of their discriminants.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Cancelled,
         Self::ShutDown,
         Self::IoRuntimeGone,
-        Self::NoThreads,
         Self::QueueFull,
         Self::Expired,
     ];
@@ -78,10 +75,6 @@ impl CloseReason {
                 "the I/O runtime that this CpuRuntime was built on is gone: \
                  build a CpuRuntime on the runtime that is there now \
                  (in tests: one per #[tokio::test], not one for the process)"
-            }
-            Self::NoThreads => {
-                "the operating system gave no threads for the job's priority: raise its limit \
-                 (`ulimit -u`, a cgroup's `pids.max`), or build the CpuRuntime with fewer"
             }
             Self::QueueFull => {
                 "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended; \
@@ -114,6 +107,25 @@ impl JoinError {
         payload
             .try_into::<Self>()
             .unwrap_or_else(|payload| Self(Kind::Panicked(Box::new(payload))))
+    }
+
+    /// Makes the error of a job that has panicked with that payload.
+    ///
+    /// For code that catches a panic by itself and reports it as a job does. The error of
+    /// another job that was thrown by [`resume_unwind`](Self::resume_unwind) comes back as it
+    /// was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use twolane::JoinError;
+    /// let caught = std::panic::catch_unwind(|| panic!("bad frame")).unwrap_err();
+    /// let error = JoinError::from_panic(caught);
+    /// assert!(error.is_panic());
+    /// assert_eq!(error.to_string(), "the job panicked: bad frame");
+    /// ```
+    pub fn from_panic(payload: Box<dyn Any + Send + 'static>) -> Self {
+        Self::of_unwinding(PanicPayload::new(payload))
     }
 
     /// Why the job was closed, if it did not panic.
@@ -225,29 +237,6 @@ impl JoinError {
     /// ```
     pub fn is_io_runtime_gone(&self) -> bool {
         self.is(CloseReason::IoRuntimeGone)
-    }
-
-    /// Returns true if the threads of the job's priority did not start.
-    ///
-    /// The threads of a [`Priority`](crate::Priority) start with its first job, and the
-    /// operating system gave none. The next job tries again. (The threads of
-    /// [`Priority::Normal`](crate::Priority::Normal) start in `build`, which returns
-    /// [`BuildError::Spawn`](crate::BuildError::Spawn) without them.)
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let low = cpu.handle().with_priority(twolane::Priority::Low);
-    /// match low.spawn_cpu(|| 1).wait() {
-    ///     Err(error) if error.is_out_of_threads() => eprintln!("{error}"),
-    ///     result => assert_eq!(result.unwrap(), 1),
-    /// }
-    /// ```
-    pub fn is_out_of_threads(&self) -> bool {
-        self.is(CloseReason::NoThreads)
     }
 
     /// Returns true if the job was not accepted because the queue was full.

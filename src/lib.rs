@@ -49,7 +49,7 @@
 //! | a good moment in a future to let others go first | [`yield_now`] |
 //! | a request made inside a job | [`spawn_io`], or [`send_io`](RequestBuilderExt::send_io) for reqwest |
 //! | a client that always uses the I/O lane | [`IoLayer`] for tower services (hyper-util, tonic), [`IoConnector`] for object_store |
-//! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](Handle::body_from_io) |
+//! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | a client, connection or transaction that a job keeps and uses | [`OnIo`]; [`SharedOnIo`] if many jobs share it |
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
@@ -98,7 +98,7 @@
 //! | feature | default | gives |
 //! |---|---|---|
 //! | `tracing` | yes | spans and subscribers carried into jobs; a log of what no task can report |
-//! | `http-body` | no | [`Handle::body_from_io`], [`Handle::response_from_io`]: for any [`http_body::Body`] and HTTP client |
+//! | `http-body` | no | [`HandleExt::body_from_io`], [`HandleExt::response_from_io`]: for any [`http_body::Body`] and HTTP client |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
 //! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`, and [`watch::WatchLayer`]; implies `http-body` |
 //! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
@@ -151,6 +151,7 @@ mod backend;
 mod block_on;
 mod bridge;
 mod build_error;
+mod catch;
 mod error;
 #[cfg(any(feature = "metrics-facade", feature = "prometheus-client"))]
 mod export;
@@ -180,21 +181,23 @@ pub use self::metrics::Metrics;
 pub use self::metrics::call_sites::{Advice, CallSite, CallSites};
 pub use admission::{Admit, Permit, Rejected};
 pub use backend::Backend;
-#[cfg(feature = "http-body")]
-pub use bridge::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 pub use bridge::buffer::Bridged;
 pub use bridge::error::BridgeError;
 pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
-pub use bridge::on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
+pub use bridge::writer::BridgeWriter;
 pub use build_error::BuildError;
 pub use error::JoinError;
 #[cfg(feature = "metrics-facade")]
 pub use export::facade::MetricsReporter;
 #[cfg(feature = "prometheus-client")]
 pub use export::prometheus::PrometheusCollector;
-pub use handle::{EnterGuard, Handle, NoCurrentHandle, spawn_cpu, spawn_io};
+pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
+#[cfg(feature = "http-body")]
+pub use io::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
+pub use io::ext::HandleExt;
 #[cfg(any(feature = "object_store_0_13", feature = "object_store_0_14"))]
 pub use io::object_store::IoConnector;
+pub use io::on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
 #[cfg(feature = "reqwest")]
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
@@ -208,7 +211,7 @@ pub use stream::{
     Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, TryBuffered,
     Unchanged,
 };
-pub use task::slice::{Yield, yield_if_due, yield_now};
+pub use task::slice::{Yield, is_yield_due, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
 
 /// The README's code, compiled.

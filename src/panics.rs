@@ -71,13 +71,6 @@ pub(crate) fn report(what: &'static str, text: &str) {
 #[cfg(not(feature = "tracing"))]
 pub(crate) fn report(_what: &'static str, _text: &str) {}
 
-/// Drops each item by itself. If two of them panicked in one drop, the process would abort.
-pub(crate) fn drop_each<T>(what: &'static str, items: impl IntoIterator<Item = T>) {
-    if mem::needs_drop::<T>() {
-        items.into_iter().for_each(|item| drop_quietly(what, item));
-    }
-}
-
 /// Logs the payload of a panic that [`catch`] did not catch.
 pub(crate) fn report_payload(what: &'static str, payload: Box<dyn Any + Send>) {
     report(what, &PanicPayload::new(payload).text());
@@ -92,7 +85,7 @@ pub(crate) struct PanicPayload {
 }
 
 impl PanicPayload {
-    fn new(payload: Box<dyn Any + Send>) -> Self {
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
         Self {
             payload: Mutex::new(Some(payload)),
         }

@@ -14,10 +14,9 @@
 /// CPU time of `Low`. It gets this share at once, but takes a core in the middle of a
 /// slice only sometimes.
 ///
-/// `Normal`'s threads start with the lane. The threads of the others start with the
-/// first job that is submitted there. That job waits for them, longer if all cores
-/// compute at that moment. Submit an empty `High` job when the program starts, and the
-/// first real one is as fast as the others.
+/// All threads start with the lane, three for each of
+/// [`Builder::threads`](crate::Builder::threads). A thread without jobs sleeps, and costs
+/// the memory of its stack's first pages.
 ///
 /// A job that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)), or with
 /// [`Handle::current`](crate::Handle::current), keeps its own priority. Any other

@@ -4,12 +4,8 @@
 //! Nothing is captured, and it costs nothing, while no subscriber was ever set, or
 //! without the `tracing` feature.
 
-use std::io;
-
 #[cfg(feature = "tracing")]
 use tracing::{Dispatch, Span, dispatcher};
-
-use crate::priority::Priority;
 
 pub(crate) struct Origin {
     #[cfg(feature = "tracing")]
@@ -69,11 +65,6 @@ pub(crate) fn warn_of_polling_workers() {
     );
 }
 
-/// The threads of a priority could not be started. Its queued jobs end with an error.
-pub(crate) fn error_no_threads(_priority: Priority, _error: &io::Error) {
-    log!(error, priority = ?_priority, error = %_error, "no threads to be had for a priority");
-}
-
 /// Detached jobs were closed or dropped before their end.
 pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
     log!(
@@ -81,16 +72,6 @@ pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
         jobs = _jobs,
         "detached jobs were dropped before their end: the lane was shut down, its queue is full, \
          its I/O runtime is gone, or there are no threads. Keep the tasks of jobs that matter"
-    );
-}
-
-/// A value was to be dropped by a task of the I/O lane, whose runtime is gone.
-pub(crate) fn warn_of_value_without_lane(_value: &str) {
-    log!(
-        warn,
-        value = _value,
-        "a value of an OnIo is dropped after the end of its I/O runtime: what its destructor \
-         spawns never runs. Drop it, or await OnIo::take, before the runtime ends"
     );
 }
 

@@ -13,7 +13,7 @@ use tracing::span::Id;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
-use twolane::{CpuIteratorExt, CpuStreamExt, Priority, Task};
+use twolane::{CpuIteratorExt, CpuStreamExt, HandleExt, Priority, Task};
 
 /// The process's own subscriber: the lane's helpers have no other.
 struct Tap;

@@ -21,7 +21,7 @@ use crate::lane::inherit;
 use crate::lane::thread::Inherited;
 use crate::task::{self, Event, Extras, Job, Schedule, Task, Work};
 pub use admit::Admit;
-pub(crate) use drop_on_lane::DropOnLane;
+pub(crate) use drop_on_lane::drop_on_lane;
 pub use permit::Permit;
 pub use rejected::Rejected;
 
@@ -50,16 +50,6 @@ pub(crate) fn try_submit<F, W: Work>(
     }
 }
 
-/// Submits work of a stream, which needs no permit: its window bounds what it holds. A job
-/// that reads the stream may hold the last permit.
-#[track_caller]
-pub(crate) fn submit_freely<W: Work>(level: &Level, work: W) -> Task<W::Output> {
-    match level.lane().close_reason() {
-        None => take_on(level, None, None, work),
-        Some(cause) => refuse(level, cause, work),
-    }
-}
-
 fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output> {
     level.count(Event::Rejected);
     // On this thread: a panic of the destructor reaches the caller, as with any value
@@ -73,6 +63,9 @@ fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output
 fn acquire(level: &Level) -> Result<Option<task::QueuePermit>, CloseReason> {
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
+    }
+    if level.is_unlimited() {
+        return Ok(None);
     }
     // Pass on an inherited permit also to a level without a limit. A job there may
     // submit to the level of the permit again.

@@ -29,7 +29,7 @@ use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use futures_core::Stream;
+use futures_core::{FusedStream, Stream};
 use tokio::task::coop;
 
 use super::error::{BridgeError, LostReason};
@@ -144,6 +144,10 @@ impl<T> Writer<T> {
         self.lose(LostReason::Refused(Arc::new(reason)));
     }
 
+    pub(crate) fn set_unit(&mut self, unit: &'static str) {
+        self.unit = unit;
+    }
+
     /// The stream has ended, and no item is missing.
     pub(crate) fn complete(self) {
         self.shared.end.store(COMPLETE, SeqCst);
@@ -204,12 +208,6 @@ impl<T> Bridged<T> {
         self.shared.buffered.load(SeqCst)
     }
 
-    /// Whether the stream has ended and every item was read.
-    #[cfg(feature = "http-body")]
-    pub(crate) fn is_complete(&self) -> bool {
-        self.shared.end.load(SeqCst) == COMPLETE && self.shared.items.is_empty()
-    }
-
     fn take(&self) -> Option<T> {
         let (item, size) = self.shared.items.pop()?;
         self.shared.held.subtract(size);
@@ -261,6 +259,16 @@ impl<T> Stream for Bridged<T> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.get_mut().poll_read(cx)
+    }
+}
+
+impl<T> FusedStream for Bridged<T> {
+    fn is_terminated(&self) -> bool {
+        match self.shared.end.load(SeqCst) {
+            OPEN => false,
+            COMPLETE => self.shared.items.is_empty(),
+            _ => self.told_of_end,
+        }
     }
 }
 

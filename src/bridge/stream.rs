@@ -21,7 +21,11 @@ where
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
     let (writer, reader) = channel(level.held(), limit, "I/O", UNIT);
-    pump_on_io(level, Pump::new(stream, size, writer));
+    let pump = Pump::new(stream, size, writer);
+    match level.lane().close_reason() {
+        Some(cause) => pump.refuse(cause.into()),
+        None => spawn_io(level, Tailless { future: pump }).detach_quietly(),
+    }
     reader
 }
 
@@ -36,24 +40,11 @@ where
     let (writer, reader) = channel(level.held(), limit, "CPU", UNIT);
     let pump = Pump::new(stream, size, writer).on_cpu(level);
     match admission::try_submit(level, pump, FutureWork::new) {
-        Ok(task) => task.detach_own(),
+        Ok(task) => task.detach_quietly(),
         Err(rejected) => {
             let (pump, cause) = rejected.into_parts();
             pump.refuse(cause);
         }
     }
     reader
-}
-
-#[track_caller]
-pub(crate) fn pump_on_io<S, W>(level: &Level, pump: Pump<S, W>)
-where
-    S: Stream + Send + 'static,
-    S::Item: Send + 'static,
-    W: Fn(&S::Item) -> usize + Send + 'static,
-{
-    match level.lane().close_reason() {
-        Some(cause) => pump.refuse(cause.into()),
-        None => spawn_io(level, Tailless { future: pump }).detach_own(),
-    }
 }

@@ -6,7 +6,6 @@ use std::future::Future;
 use std::marker::PhantomData;
 
 use super::Handle;
-use crate::bridge::on_io::{OnIo, SharedOnIo};
 use crate::lane::thread;
 use crate::task::Task;
 
@@ -153,56 +152,6 @@ where
     F::Output: Send + 'static,
 {
     Handle::current().spawn_io(future)
-}
-
-impl<T: Send + 'static> OnIo<T> {
-    /// [`Handle::on_io`] on the current handle.
-    ///
-    /// Call it where the value is made: in [`spawn_io`], or in [`with`](Self::with) of another
-    /// `OnIo`.
-    ///
-    /// # Panics
-    ///
-    /// If there is no current handle; see [`Handle::try_current`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use tokio::net::TcpListener;
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let bound = cpu.spawn_io(async { TcpListener::bind("127.0.0.1:0").await.map(twolane::OnIo::new) });
-    /// let mut listener = bound.await.unwrap().unwrap();
-    /// assert!(listener.with(async |listener| listener.local_addr()).await.unwrap().is_ok());
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn new(value: T) -> Self {
-        Handle::current().on_io(value)
-    }
-}
-
-impl<T: Clone + Send + 'static> SharedOnIo<T> {
-    /// [`OnIo::new`], and then [`OnIo::shared`].
-    ///
-    /// # Panics
-    ///
-    /// If there is no current handle; see [`Handle::try_current`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let (sender, _) = tokio::sync::broadcast::channel::<u8>(8);
-    /// let sender = cpu.spawn_io(async { twolane::SharedOnIo::new(sender) }).await.unwrap();
-    /// assert!(sender.with(async |sender| sender.send(1)).await.unwrap().is_err()); // no receiver
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn new(value: T) -> Self {
-        OnIo::new(value).shared()
-    }
 }
 
 /// The error of a thread that has no current [`Handle`](crate::Handle).

@@ -2,14 +2,17 @@
 
 mod current;
 mod io;
+mod io_handle;
 mod spawn;
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::future::Future;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 
 use stallwatch::{Name, Watcher};
 
 use crate::backend::Backend;
+use crate::error::JoinError;
 use crate::io_lane::IoLaneState;
 use crate::lane::Level;
 use crate::metrics::Metrics;
@@ -17,6 +20,7 @@ use crate::metrics::call_sites::CallSites;
 use crate::os::nice;
 use crate::priority::Priority;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
+pub use io_handle::IoHandle;
 
 /// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
 ///
@@ -64,8 +68,7 @@ impl Handle {
 
     /// Returns a handle of the same lane at another [`Priority`].
     ///
-    /// Jobs spawned by the returned handle run on that priority's threads. These threads
-    /// start with the first job.
+    /// Jobs spawned by the returned handle run on that priority's threads.
     ///
     /// # Examples
     ///
@@ -82,8 +85,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_priority(&self, priority: Priority) -> Self {
-        let level = Level::new(self.level.lane().clone(), priority);
-        Self::new(level.at(self.level.site()))
+        Self::new(self.level.with_priority(priority))
     }
 
     /// Returns a handle whose jobs go by that name in [`call_sites`](Self::call_sites).
@@ -115,18 +117,55 @@ impl Handle {
         Self::new(self.level.at(Name::named(name)))
     }
 
-    /// This handle for what is submitted from that place, unless it has a name.
-    #[cfg(any(
-        feature = "reqwest",
-        feature = "tower",
-        feature = "object_store_0_13",
-        feature = "object_store_0_14"
-    ))]
-    pub(crate) fn at(&self, site: Name) -> Self {
+    /// Returns a handle whose jobs go by that place in [`call_sites`](Self::call_sites), unless
+    /// this one has a [name](Self::with_name).
+    ///
+    /// For libraries, whose own line submits the jobs of all their callers.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::panic::Location;
+    ///
+    /// #[track_caller]
+    /// fn decode(cpu: &twolane::Handle, frame: Vec<u8>) -> twolane::Task<usize> {
+    ///     cpu.with_location(Location::caller()).spawn_cpu(move || frame.len())
+    /// }
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let line = line!() + 1;
+    /// decode(&cpu, vec![0; 3]).await.unwrap();
+    /// assert!(cpu.call_sites()[0].site.ends_with(&format!(":{line}")));
+    /// # }
+    /// ```
+    pub fn with_location(&self, location: &'static Location<'static>) -> Self {
         match self.level.site() {
-            Name::OTHER => Self::new(self.level.at(site)),
+            Name::OTHER => Self::new(self.level.at(Name::of(location))),
             _ => self.clone(),
         }
+    }
+
+    /// Returns a handle whose jobs need no permit of a queue with a
+    /// [limit](crate::Builder::queue_limit).
+    ///
+    /// For jobs whose number and memory something else bounds: a window, a semaphore of your
+    /// own, a fixed number of them. A job that waits for such a job may hold the last permit.
+    /// What these jobs submit by the current handle needs no permit either.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::Priority;
+    /// let cpu = twolane::CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
+    /// let permit = cpu.try_admit().unwrap(); // the only one
+    /// assert!(cpu.spawn_cpu(|| 1).await.unwrap_err().is_queue_full());
+    /// assert_eq!(cpu.without_limit().spawn_cpu(|| 1).await.unwrap(), 1);
+    /// # drop(permit);
+    /// # }
+    /// ```
+    pub fn without_limit(&self) -> Self {
+        Self::new(self.level.without_limit())
     }
 
     /// Returns the priority at which this handle spawns.
@@ -218,6 +257,64 @@ impl Handle {
     /// ```
     pub fn is_closed(&self) -> bool {
         self.level.lane().is_closed()
+    }
+
+    /// Completes when the CPU lane is shut down, or when it ends with its I/O runtime.
+    ///
+    /// For what runs elsewhere and serves the lane: a feeder, a cache. The lane's own jobs end
+    /// without it. It needs no runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// It is cancel safe.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let feeder = tokio::spawn(cpu.closed());
+    /// drop(cpu);
+    /// feeder.await.unwrap();
+    /// # }
+    /// ```
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.level.lane().closing()
+    }
+
+    /// Returns the error by which a submission is refused for good, if the lane is closed or its
+    /// I/O runtime gone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let handle = cpu.handle();
+    /// assert!(handle.close_error().is_none());
+    /// drop(cpu);
+    /// assert!(handle.close_error().unwrap().is_shutdown());
+    /// # }
+    /// ```
+    pub fn close_error(&self) -> Option<JoinError> {
+        self.level.lane().close_reason().map(JoinError::from)
+    }
+
+    /// Returns the handle of the I/O lane alone, which works after a shutdown of the CPU lane
+    /// as well.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let io = cpu.io();
+    /// drop(cpu);
+    /// assert_eq!(io.spawn(async { 6 * 7 }).await.unwrap(), 42);
+    /// # }
+    /// ```
+    pub fn io(&self) -> IoHandle {
+        IoHandle::new(self.level.clone())
     }
 
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).

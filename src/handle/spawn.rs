@@ -1,15 +1,11 @@
 //! Methods of [`Handle`] for work on the CPU lane.
 
 use std::future::Future;
-use std::sync::mpsc;
-use std::time::Instant;
 
 use super::Handle;
 use crate::admission::{self, Admit, Permit, Rejected};
 use crate::backend::Backend;
-use crate::error::{CloseReason, JoinError};
-use crate::lane::control::{self, Message};
-use crate::lane::thread;
+use crate::error::JoinError;
 use crate::panics;
 use crate::task::{FutureWork, JobContext, Schedule, Task, closure, closure_with};
 
@@ -172,6 +168,27 @@ impl Handle {
         admission::try_submit(self.level(), future, FutureWork::new)
     }
 
+    /// Drops a value on the CPU lane, by a job of its own.
+    ///
+    /// To free a large map or tree takes milliseconds: too long for a thread of the I/O lane.
+    /// On a thread of this lane, the value is dropped there and then. A panic of the destructor
+    /// goes to the log. It needs no permit, and works after a shutdown too: the shutdown then
+    /// drops the value, on a thread of its own; and the calling thread, once the lane has ended.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let index: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
+    /// cpu.drop_on_cpu(index);
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn drop_on_cpu<T: Send + 'static>(&self, value: T) {
+        admission::drop_on_lane(self.level(), value);
+    }
+
     /// Waits for a permit of the queue: backpressure.
     ///
     /// The future resolves to a [`Permit`], which spawns. It resolves at once if the queue
@@ -276,28 +293,11 @@ impl Handle {
         if let Some(cause) = level.lane().close_reason() {
             return Err(cause.into());
         }
-        if thread::is_starting_worker_of(level.lane()) {
+        if level.workers().is_none() {
             panic!(
                 "`install` in an `on_thread_start` hook: it may wait for the very thread that \
                  runs the hook. Spawn a job there, and don't wait for it"
             );
-        }
-        if level.workers().is_none() {
-            // Not as a job: a job would wait for its turn, and a caller that is a worker of
-            // another priority would run no other job meanwhile.
-            let (reply, opened) = mpsc::channel();
-            let start = {
-                let level = level.clone();
-                move |_| control::start_workers(&level, move |outcome| drop(reply.send(outcome)))
-            };
-            // On the control thread, whose CPU mask they inherit. If it has ended, so has
-            // the lane, and there are no workers below.
-            let message = Message::Call(Some(Instant::now()), Box::new(start));
-            let sent = level.lane().send_control(message).is_ok();
-            if sent && !matches!(opened.recv(), Ok(Ok(()))) {
-                let closed = level.lane().close_reason();
-                return Err(closed.unwrap_or(CloseReason::NoThreads).into());
-            }
         }
         let level = &level.at_caller();
         let queued = level.installs();

@@ -9,13 +9,14 @@
 //! errors keep their kind.
 
 use std::fmt;
+use std::panic::Location;
 
 use async_trait::async_trait;
 use http_body_util::BodyExt;
 
-use crate::bridge::body::{BodyError, DEFAULT_BODY_LIMIT};
+use super::body::{BodyError, DEFAULT_BODY_LIMIT};
+use super::ext::HandleExt;
 use crate::handle::Handle;
-use stallwatch::Name;
 
 /// Wraps an object_store connector, so that a store sends its requests on the I/O lane.
 ///
@@ -59,7 +60,7 @@ impl<C> IoConnector<C> {
     pub fn new(connector: C, handle: &Handle) -> Self {
         let io = Io {
             // In reports, its requests have the place of this call.
-            handle: handle.at(Name::caller()),
+            handle: handle.with_location(Location::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         };
         Self { connector, io }

@@ -6,18 +6,18 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use reqwest::{Body, RequestBuilder, Response, ResponseBuilderExt};
 
-use crate::bridge::body::{BridgedBody, DEFAULT_BODY_LIMIT};
+use super::body::{BridgedBody, DEFAULT_BODY_LIMIT};
+use super::ext::HandleExt;
 use crate::error::JoinError;
-use crate::handle::Handle;
-use crate::handle::NoCurrentHandle;
+use crate::handle::{Handle, NoCurrentHandle};
 use crate::task::Task;
-use stallwatch::Name;
 
 /// Adds `send_io` to [`reqwest::RequestBuilder`].
 pub trait RequestBuilderExt {
@@ -69,7 +69,7 @@ impl RequestBuilderExt for RequestBuilder {
     #[track_caller]
     fn send_io(self) -> SendIo {
         SendIo {
-            site: Name::caller(),
+            location: Location::caller(),
             step: Step::Ready(Box::new(self)),
             handle: None,
             body_limit: DEFAULT_BODY_LIMIT,
@@ -85,7 +85,7 @@ impl RequestBuilderExt for RequestBuilder {
 #[must_use = "nothing is sent unless this is awaited"]
 pub struct SendIo {
     step: Step,
-    site: Name,
+    location: &'static Location<'static>,
     handle: Option<Handle>,
     body_limit: usize,
 }
@@ -139,7 +139,7 @@ impl SendIo {
             None => Handle::try_current()?,
         };
         let sent = async move { request.send().await.map(keeping_url) };
-        let handle = handle.at(self.site);
+        let handle = handle.with_location(self.location);
         self.step = Step::Sent(handle.response_from_io(sent, self.body_limit));
         Ok(())
     }

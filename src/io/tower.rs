@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::future::{Future, poll_fn};
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -11,10 +12,10 @@ use http_body::{Body, Frame, SizeHint};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::bridge::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
+use super::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
+use super::ext::HandleExt;
 use crate::handle::Handle;
 use crate::task::Task;
-use stallwatch::Name;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -92,7 +93,7 @@ impl IoLayer {
     pub fn new(handle: &Handle) -> Self {
         Self {
             // In reports, its requests have the place of this call.
-            handle: handle.at(Name::caller()),
+            handle: handle.with_location(Location::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         }
     }

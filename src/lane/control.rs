@@ -22,8 +22,6 @@
 //! - **Deadlines** of `shutdown_timeout`. The control thread measures the time itself.
 //!   So a deadline needs no Tokio timer, holds on any runtime, and holds while Tokio's
 //!   clock is paused.
-//! - **Threads of a priority that is used for the first time.** A launcher thread starts
-//!   them, and waits for the user's start hooks.
 //! - **Retries.** A drain job that its worker could not use is broadcast again after a
 //!   pause; see `pool/rayon.rs`. (Where the lane has ended meanwhile, the call finds no
 //!   pool and does nothing.)
@@ -54,7 +52,6 @@ use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
 use crate::task::Run;
-use crate::trace;
 
 const CALLED: &str = "what the control thread called";
 
@@ -63,13 +60,8 @@ pub(crate) enum Message {
     Shutdown,
     /// A job was pushed after the lane was closed.
     CloseQueued,
-    /// A job of this priority was queued before its threads had started. The next one
-    /// follows only after a start that failed.
-    Start(Priority),
     /// The reaper has dropped one batch of jobs.
     Reaped,
-    /// The result of starting the threads of this priority.
-    Started(Priority, io::Result<()>),
     /// A lane thread has ended.
     ThreadEnded,
     /// Call this when the last lane thread has ended, or at the deadline if that comes
@@ -115,23 +107,6 @@ fn as_lane_thread(lane: &Arc<Lane>, f: impl FnOnce()) {
     thread::join_level(level, Some(0));
     f();
     drop(thread::leave_level());
-}
-
-/// Starts the threads of a priority, and calls `done` with the result.
-///
-/// Both happen on a thread of their own, since a start hook of the user may block. If
-/// that thread cannot be started, `done` gets the error on the calling thread.
-pub(crate) fn start_workers(level: &Level, done: impl FnOnce(io::Result<()>) + Send + 'static) {
-    level.lane().thread_started();
-    let name = format!("{}-launcher", level.lane().settings.name);
-    let level = level.clone();
-    starter::run(name, move |born| {
-        let start = || born.and_then(|()| level.start());
-        let started =
-            panics::catch(start).unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
-        done(started);
-        level.lane().thread_ended();
-    });
 }
 
 /// Starts the thread that drops the jobs which are sent to it.
@@ -183,8 +158,7 @@ impl Control {
     }
 
     fn is_over(&mut self) -> bool {
-        // After a start that failed, the lane goes on, and needs no reaper.
-        if !self.lane.is_closed() || self.lane.is_over_except(self.idle_reapers()) {
+        if self.lane.is_over_except(self.idle_reapers()) {
             self.reaper = None;
         }
         // A reaper that has just been started is not counted yet.
@@ -241,26 +215,9 @@ impl Control {
                 let closed = self.lane.close_queued();
                 self.reap(closed);
             }
-            // The job is closed all the same: see `lane/mod.rs`. Workers that were shut
-            // down would drop the job, and so run its destructors, on this thread.
-            Message::Start(_) if self.lane.is_closed() => {}
-            Message::Start(priority) => {
-                let lane = self.lane.clone();
-                let level = Level::new(lane.clone(), priority);
-                start_workers(&level, move |started| {
-                    // An error means that the control thread has ended. It has closed all
-                    // jobs.
-                    let _ = lane.send_control(Message::Started(priority, started));
-                });
-            }
-            Message::Started(priority, Err(error)) => {
-                trace::error_no_threads(priority, &error);
-                let level = Level::new(self.lane.clone(), priority);
-                self.reap(level.close_unserved());
-            }
             Message::Reaped => self.unreaped -= 1,
             // `run` reads the number of threads after each message.
-            Message::Started(_, Ok(())) | Message::ThreadEnded => {}
+            Message::ThreadEnded => {}
             Message::Call(at, call) => self.calls.push((at, call)),
         }
     }

@@ -7,26 +7,13 @@
 //! calls [`Level::enqueue`] again. (On `Backend::Runtime`, `pool/tokio.rs` wakes the
 //! workers.)
 //!
-//! **The threads start with the first job.** A submitter may be an I/O worker, so it
-//! must not wait for threads to start:
-//!
-//! 1. The submitter pushes the job and finds no workers. The first submitter to do that
-//!    sets `start_requested` and sends [`Message::Start`].
-//! 2. The control thread has a launcher thread start the workers.
-//! 3. The launcher publishes the workers, and then notifies them for all that is
-//!    queued. If the threads could not be started, the control thread closes what is
-//!    queued.
-//!
-//! No job is lost. A submitter pushes and then looks for the workers. The launcher
-//! thread publishes the workers and then looks at the queue. Each has a `SeqCst` fence
-//! in between, so one of the two sees the other. After a failed start, the control thread
-//! clears `start_requested` and then closes what is queued. A submitter sets it after its
-//! push. Either the close finds the job, or its submitter finds the flag cleared, and
-//! sends the message of the next attempt. (Each changes the flag by a swap, so the second
-//! one sees what the first one did before.)
+//! **The threads start when the lane is built.** A start hook of the user may submit jobs
+//! before the threads are there. A submitter pushes and then looks for the workers;
+//! [`Level::start`] publishes the workers and then notifies them for all that is queued.
+//! Each has a `SeqCst` fence in between, so one of the two sees the other.
 
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use stallwatch::{Entered, Name};
@@ -46,7 +33,7 @@ use crate::metrics::held::Held;
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
-use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
+use crate::sync::{Ordering::SeqCst, fence};
 use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule};
 
 pub(super) struct LevelState {
@@ -56,11 +43,7 @@ pub(super) struct LevelState {
     queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
-    /// A `Start` message is on its way, or the workers are being started, or are there.
-    start_requested: AtomicBool,
-    /// Held by the thread that starts the workers.
-    starting: Mutex<()>,
-    /// Not set before the threads have started.
+    /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
 
@@ -72,8 +55,6 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(settings),
             sites: Sites::new(),
-            start_requested: AtomicBool::new(false),
-            starting: Mutex::new(()),
             workers: OnceLock::new(),
         }
     }
@@ -96,6 +77,8 @@ pub(crate) struct Level {
     priority: Priority,
     /// [`Name::OTHER`] if not known: then it is the caller of the method that submits.
     site: Name,
+    /// What is submitted needs no permit of a limited queue.
+    is_unlimited: bool,
 }
 
 impl Level {
@@ -104,7 +87,26 @@ impl Level {
             lane,
             priority,
             site: Name::OTHER,
+            is_unlimited: false,
         }
+    }
+
+    pub(crate) fn with_priority(&self, priority: Priority) -> Self {
+        Self {
+            priority,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn without_limit(&self) -> Self {
+        Self {
+            is_unlimited: true,
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.is_unlimited
     }
 
     /// The same level for what is submitted under that name, or from that place.
@@ -154,9 +156,7 @@ impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
         let state = self.state();
         let mut metrics = state.counters.read(&self.lane.io_watch);
-        if self.workers().is_some() {
-            metrics.threads = self.lane.settings.threads as u64;
-        }
+        metrics.threads = self.lane.settings.threads as u64;
         if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
             metrics.queue_limit = Some(jobs as u64);
             metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
@@ -205,16 +205,10 @@ impl Level {
         }
     }
 
-    /// Starts the threads, unless they are there or the lane is closed, and waits until
-    /// they are ready.
+    /// Starts the threads, once, and waits until they are ready.
     ///
     /// The new threads inherit the nice value of the calling thread.
     pub(crate) fn start(&self) -> io::Result<()> {
-        let starting = self.state().starting.lock();
-        let _one_at_a_time = starting.unwrap_or_else(PoisonError::into_inner);
-        if self.lane.is_closed() || self.workers().is_some() {
-            return Ok(());
-        }
         let workers = (self.lane.settings.start)(self)?;
         let workers = self.state().workers.get_or_init(|| workers);
         // Pairs with the fence in `enqueue`: the workers are published before the queue
@@ -227,13 +221,6 @@ impl Level {
             workers.shutdown();
         }
         Ok(())
-    }
-
-    /// No threads could be started: closes the queued jobs. The caller then drops their
-    /// work ([`Lane::discard`]).
-    pub(super) fn close_unserved(&self) -> Vec<Arc<dyn Run>> {
-        self.state().start_requested.swap(false, SeqCst);
-        self.state().close_queued(CloseReason::NoThreads)
     }
 }
 
@@ -248,11 +235,8 @@ impl Schedule for Level {
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.
         fence(SeqCst);
-        match self.workers() {
-            Some(workers) => workers.notify(self),
-            None if self.state().start_requested.swap(true, SeqCst) => {}
-            // An error means that the lane is closed, which is handled below.
-            None => drop(self.lane.send_control(Message::Start(self.priority))),
+        if let Some(workers) = self.workers() {
+            workers.notify(self);
         }
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
             // The control thread has ended. It has not seen the jobs that are in the

@@ -172,7 +172,7 @@ impl Lane {
     }
 
     /// Ready when the lane closes.
-    pub(crate) fn closing(&self) -> impl Future<Output = ()> + Send + 'static {
+    pub(crate) fn closing(&self) -> impl Future<Output = ()> + Send + use<> {
         let closing = self.closing.clone();
         async move { drop(closing.acquire().await) }
     }

@@ -207,21 +207,9 @@ pub(super) fn own_priority() -> Option<Priority> {
 
 /// Whether this thread is one of `lane`'s workers.
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
-    level_served_in(lane).is_some()
-}
-
-/// The same, and the threads of its priority are still starting: a start hook of the
-/// user may be running.
-pub(crate) fn is_starting_worker_of(lane: &Arc<Lane>) -> bool {
-    level_served_in(lane).is_some_and(|level| level.workers().is_none())
-}
-
-fn level_served_in(lane: &Arc<Lane>) -> Option<Level> {
-    let own = ask_own(Level::clone)?;
     // A thread that runs a job is a worker. Otherwise the index decides. The index
     // alone is not enough: Tokio may have made a worker of a thread that has none.
-    let is_worker = worker().is_some() || slice::runs_a_job();
-    (is_worker && Arc::ptr_eq(own.lane(), lane)).then_some(own)
+    (worker().is_some() || slice::runs_a_job()) && is_of_lane(lane)
 }
 
 fn ask_own<R>(f: impl FnOnce(&Level) -> R) -> Option<R> {

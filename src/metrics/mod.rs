@@ -83,9 +83,9 @@ pub struct Metrics {
     pub cancelled: u64,
     /// Jobs that ended without an output because of their deadline.
     pub expired: u64,
-    /// Jobs that the lane dropped: at a shutdown, or because its threads could not start.
+    /// Jobs that the lane dropped at a shutdown.
     pub dropped: u64,
-    /// The threads of this priority: 0 before its first job, except for `Normal`.
+    /// The threads of this priority.
     pub threads: u64,
     /// The [limit](crate::Builder::queue_limit) of the priority's queue, if it has one.
     pub queue_limit: Option<u64>,

@@ -2,18 +2,17 @@
 //!
 //! A thread inherits the nice value of the thread that spawns it, and without a
 //! privilege it can only raise that value. But a lane may be built inside a job of
-//! another lane, and a niced thread may be the first to use a priority. So one thread
-//! per process, started with the first lane, spawns the others. Whatever it spawns
+//! another lane. So one thread per process, started with the first lane, spawns the others. Whatever it spawns
 //! starts with the nice value of the thread that built the first lane.
 //!
 //! A thread also inherits its CPU mask, and can change that at will. A thread that is
 //! spawned here takes the mask of the thread that requested it, as if that one had spawned
 //! it. So a lane runs on the cores of the thread that built it: that thread requests the
-//! control thread, which requests the launchers, which spawn the workers.
+//! control thread, and the launcher, which spawns the workers.
 
 use std::io;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::{cpu_mask, nice};
@@ -45,20 +44,6 @@ pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::R
     outcome
         .recv()
         .unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
-}
-
-/// Runs `f` on a new thread with `Ok`. If no thread could be started, runs it on this
-/// thread with the error.
-pub(crate) fn run(name: String, f: impl FnOnce(io::Result<()>) + Send + 'static) {
-    let f = Arc::new(Mutex::new(Some(f)));
-    let run = move |born| {
-        let f = f.lock().unwrap_or_else(PoisonError::into_inner).take();
-        f.expect("it is run once")(born);
-    };
-    let main = run.clone();
-    if let Err(error) = spawn(name, move || main(Ok(()))) {
-        run(Err(error));
-    }
 }
 
 /// The nice value that new threads start with.

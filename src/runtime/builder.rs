@@ -1,7 +1,8 @@
 //! [`Builder`]: checks the settings and builds a [`CpuRuntime`].
 
 use std::fmt;
-use std::sync::mpsc;
+use std::io;
+use std::sync::{Arc, mpsc};
 
 use stallwatch::Watch;
 
@@ -12,6 +13,7 @@ use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::os::throttle::Throttle;
 use crate::os::{sizing, starter};
+use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
 use crate::task::slice;
@@ -87,7 +89,7 @@ impl Builder {
 
     /// Sets the number of threads of each [`Priority`].
     ///
-    /// If two priorities are in use, there are twice as many threads. Default:
+    /// There are three times as many: each priority has its own. Default:
     /// [`default_threads`](crate::default_threads), one per core, or fewer under a CPU
     /// quota. This setting takes precedence over the environment variable
     /// `TWOLANE_CPU_THREADS`.
@@ -106,8 +108,8 @@ impl Builder {
     ///
     /// The threads of [`Priority::Normal`] are called `NAME-0`, `NAME-1`, ..., those of
     /// the other priorities `NAME-high-0` and `NAME-low-0`, ..., and the control thread
-    /// `NAME-control`. Two short-lived ones are `NAME-launcher`, which starts the threads
-    /// of a priority, and `NAME-reaper`, which drops what closed jobs have captured.
+    /// `NAME-control`. Two short-lived ones are `NAME-launcher`, which starts the others,
+    /// and `NAME-reaper`, which drops what closed jobs have captured.
     /// Linux shows the first 15 bytes.
     ///
     /// The threads `twolane-starter` and `twolane-ticker` belong to the process, not to a
@@ -346,13 +348,7 @@ impl Builder {
         if let Some(watch) = self.watch_io {
             watch_io::start(&lane, watch)?;
         }
-        let (reply, started) = mpsc::channel();
-        let normal = Level::new(lane, Priority::Normal);
-        control::start_workers(&normal, move |outcome| drop(reply.send(outcome)));
-        let outcome = started.recv();
-        outcome
-            .expect("the launcher replies")
-            .map_err(BuildError::Spawn)?;
+        start_workers(lane).map_err(BuildError::Spawn)?;
         Ok(cpu)
     }
 
@@ -364,6 +360,23 @@ impl Builder {
             Some(asked) => Err(BuildError::Threads { asked, max }),
         }
     }
+}
+
+/// Starts the threads of all priorities, and waits until each has run its start hook.
+///
+/// A thread of its own spawns them: a thread inherits the nice value of its maker, and that of
+/// the calling thread may be raised.
+fn start_workers(lane: Arc<Lane>) -> io::Result<()> {
+    let (reply, started) = mpsc::channel();
+    let name = format!("{}-launcher", lane.settings.name);
+    starter::spawn(name, move || {
+        let start = |priority| Level::new(lane.clone(), priority).start();
+        let started = panics::catch(|| Priority::ALL.into_iter().try_for_each(start));
+        let started = started.unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
+        // An error means that the builder is gone, which waits below.
+        let _ = reply.send(started);
+    })?;
+    started.recv().expect("the launcher replies")
 }
 
 impl fmt::Debug for Builder {

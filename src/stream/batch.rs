@@ -24,7 +24,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::error::SendError;
 
 use super::shared::{Message, Piece};
-use crate::panics;
+use crate::catch::run_hook;
 use crate::task::slice;
 
 pub(super) struct Batch<O> {
@@ -88,7 +88,7 @@ impl<O: Send + 'static> Batch<O> {
         match self.pieces.try_lock() {
             Ok(mut pieces) if !pieces.is_empty() && slice::has_passed(began) => {
                 let late = Message::Pieces(mem::take(&mut *pieces));
-                panics::run_hook("the waker of a stream's reader", || {
+                run_hook("the waker of a stream's reader", || {
                     if let Err(SendError(Message::Pieces(unsent))) = self.messages.send(late) {
                         // The reader is gone: the worker drops them, on its lane.
                         *pieces = unsent;

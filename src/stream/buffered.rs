@@ -14,11 +14,11 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::coop;
 
 use super::budget::Budget;
+use super::drop_on_lane::DropOnLane;
 use super::shared::{Limits, Message, Piece, Shared};
-use crate::admission::DropOnLane;
+use crate::catch::{drop_each, report_unread};
 use crate::error::JoinError;
-use crate::lane::Level;
-use crate::panics;
+use crate::handle::Handle;
 use crate::task::Task;
 
 /// The outputs of a stream whose stages run on the CPU lane.
@@ -99,7 +99,8 @@ pub struct Buffered<O> {
     /// How many inputs have arrived.
     arrived: u64,
     total: Option<u64>,
-    lost: Option<JoinError>,
+    /// A part of the stream was dropped. Inside: the error, if it is known.
+    lost: Option<Option<JoinError>>,
     ended: bool,
     budget: Budget,
 }
@@ -109,11 +110,13 @@ pub(super) trait Running: Send + Sync {
     fn give_back(&self, items: usize, bytes: usize);
     fn under_way(&self) -> (usize, usize);
     fn cancel(&self);
+    /// The error by which the pump's task ends, after the pump was dropped on an open lane.
+    fn poll_pump(&mut self, cx: &mut Context<'_>) -> Poll<JoinError>;
 }
 
 /// Keeps the pump; its drop drops the source.
 pub(super) struct Ends<I, O> {
-    pub(super) level: Level,
+    pub(super) handle: Handle,
     pub(super) shared: Arc<Shared<I, O>>,
     pub(super) pump: Task<()>,
 }
@@ -131,7 +134,14 @@ impl<I: Send + 'static, O: Send> Running for Ends<I, O> {
         self.pump.cancel();
         let inputs = self.shared.cancel();
         if mem::needs_drop::<I>() && !inputs.is_empty() {
-            drop(DropOnLane::new(&self.level, inputs));
+            drop(DropOnLane::new(&self.handle, inputs));
+        }
+    }
+
+    fn poll_pump(&mut self, cx: &mut Context<'_>) -> Poll<JoinError> {
+        match ready!(Pin::new(&mut self.pump).poll(cx)) {
+            Err(error) => Poll::Ready(error),
+            Ok(()) => unreachable!("a pump that was dropped has not ended"),
         }
     }
 }
@@ -160,6 +170,17 @@ impl<O> Buffered<O> {
             lost: None,
             ended: false,
             budget: Budget::default(),
+        }
+    }
+
+    /// Why the rest of the stream will never come, if it will not.
+    fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<JoinError> {
+        match &mut self.lost {
+            None => Poll::Pending,
+            Some(error) => match error.take() {
+                Some(error) => Poll::Ready(error),
+                None => self.stream.poll_pump(cx),
+            },
         }
     }
 
@@ -273,7 +294,7 @@ impl<O> Stream for Buffered<O> {
                 this.receive(message);
                 // It may hold no output at all, and the next one is there.
                 this.budget.spend(unit, cx);
-            } else if let Some(error) = this.lost.take() {
+            } else if let Poll::Ready(error) = this.poll_lost(cx) {
                 this.failure = Some(error);
             } else {
                 this.give_back();
@@ -296,10 +317,10 @@ impl<O> Unpin for Buffered<O> {}
 impl<O> Drop for Buffered<O> {
     fn drop(&mut self) {
         self.stream.cancel();
-        if let Some(failure) = &self.failure {
-            failure.report_unread();
+        if let Some(failure) = self.failure.take() {
+            report_unread(failure);
         }
-        panics::drop_each(
+        drop_each(
             "the destructor of a stream's output",
             mem::take(&mut self.current),
         );

@@ -32,6 +32,7 @@
 mod batch;
 mod budget;
 mod buffered;
+mod drop_on_lane;
 mod on_cpu;
 mod pump;
 mod runner;
@@ -112,7 +113,7 @@ pub trait CpuStreamExt: Stream + Sized {
     where
         Self::Item: 'static,
     {
-        OnCpu::new(handle.level(), self, SourceLane::Io)
+        OnCpu::new(handle, self, SourceLane::Io)
     }
 }
 
@@ -154,7 +155,7 @@ pub trait CpuIteratorExt: Iterator + Sized {
     where
         Self::Item: 'static,
     {
-        OnCpu::new(handle.level(), Iter(self), SourceLane::Cpu)
+        OnCpu::new(handle, Iter(self), SourceLane::Cpu)
     }
 }
 

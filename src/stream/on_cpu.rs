@@ -10,7 +10,7 @@ use futures_core::Stream;
 use super::pump::SourceLane;
 use super::shared::Size;
 use super::stage::{FlatMap, MapInit, Stage, TryFlatMap, Unchanged};
-use crate::lane::Level;
+use crate::handle::Handle;
 
 /// How long a batch computes, unless a user sets it.
 const BATCH_TIME: Duration = Duration::from_micros(500);
@@ -49,7 +49,7 @@ const BATCH_TIME: Duration = Duration::from_micros(500);
 /// ```
 #[must_use = "nothing runs before `buffered`, `buffer_unordered` or their `try_` forms"]
 pub struct OnCpu<S: Stream, G: Stage<S::Item>, L = ByItems> {
-    pub(super) level: Level,
+    pub(super) handle: Handle,
     pub(super) source: S,
     pub(super) source_lane: SourceLane,
     pub(super) stages: G,
@@ -80,9 +80,9 @@ where
     S: Stream,
     S::Item: 'static,
 {
-    pub(super) fn new(level: &Level, source: S, source_lane: SourceLane) -> Self {
+    pub(super) fn new(handle: &Handle, source: S, source_lane: SourceLane) -> Self {
         Self {
-            level: level.clone(),
+            handle: handle.clone(),
             source,
             source_lane,
             stages: Unchanged,
@@ -100,7 +100,7 @@ where
 {
     fn stage<H: Stage<S::Item>>(self, add: impl FnOnce(G) -> H) -> OnCpu<S, H> {
         OnCpu {
-            level: self.level,
+            handle: self.handle,
             source: self.source,
             source_lane: self.source_lane,
             stages: add(self.stages),
@@ -262,7 +262,7 @@ where
         P: Fn(&G::Output) -> usize + Send + Sync + 'static,
     {
         OnCpu {
-            level: self.level,
+            handle: self.handle,
             source: self.source,
             source_lane: self.source_lane,
             stages: self.stages,
@@ -348,7 +348,7 @@ impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
 impl<S: Stream, G: Stage<S::Item>, L> fmt::Debug for OnCpu<S, G, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnCpu")
-            .field("priority", &self.level.priority())
+            .field("priority", &self.handle.priority())
             .field("source_lane", &self.source_lane)
             .field("batch_time", &self.batch)
             .finish_non_exhaustive()

@@ -16,9 +16,8 @@ use pin_project_lite::pin_project;
 
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Shared, Size};
 use super::worker::Worker;
-use crate::error::{CloseReason, JoinError};
-use crate::lane::Level;
-use crate::panics;
+use crate::catch::{catch, drop_each};
+use crate::handle::Handle;
 
 /// The pump looks at the clock after so many inputs at most.
 const INPUTS_PER_LOOK: usize = 64;
@@ -54,7 +53,7 @@ impl SourceLane {
 
 /// The pump's end of the stream.
 pub(super) struct Feed<I, O> {
-    pub(super) level: Level,
+    pub(super) handle: Handle,
     pub(super) shared: Arc<Shared<I, O>>,
     pub(super) input_size: Option<Size<I>>,
     pub(super) lane: SourceLane,
@@ -101,20 +100,15 @@ impl<I> Drop for State<I> {
     fn drop(&mut self) {
         let waiting = self.waiting.take().map(|(input, _)| input);
         let read = mem::take(&mut self.read).into_iter().chain(waiting);
-        panics::drop_each("the destructor of a stream's input", read);
+        drop_each("the destructor of a stream's input", read);
     }
 }
 
 impl<I, O> Drop for Feed<I, O> {
     fn drop(&mut self) {
         if !self.state.finished {
-            let reason = self.level.lane().close_reason();
-            let reason = reason.unwrap_or(match self.lane {
-                SourceLane::Io => CloseReason::IoRuntimeGone,
-                // A lane that is open drops a job only if its threads do not start.
-                SourceLane::Cpu => CloseReason::NoThreads,
-            });
-            self.shared.send(Message::Lost(reason.into()));
+            // `None` if the I/O runtime ends just now: then the pump's task has the error.
+            self.shared.send(Message::Lost(self.handle.close_error()));
         }
     }
 }
@@ -185,7 +179,7 @@ where
                 Poll::Pending => return Read::Waits,
                 // It drops what the source may read from, and wakes the pump. The drop of
                 // the feed tells the consumer.
-                Poll::Ready(_) if self.level.lane().is_closed() => return Read::Waits,
+                Poll::Ready(_) if self.handle.is_closed() => return Read::Waits,
                 Poll::Ready(None) => return Read::SourceEnded,
                 Poll::Ready(Some(input)) => {
                     room -= 1;
@@ -247,15 +241,15 @@ where
             if !mem::replace(&mut feed.state.is_registered, true) {
                 let _ = feed.closing.as_mut().poll(cx);
             }
-            if feed.level.lane().is_closed() {
+            if feed.handle.is_closed() {
                 // The drop of the feed tells the consumer.
                 return Poll::Ready(());
             }
         }
-        let read = panics::catch(|| feed.read(this.source.as_mut(), cx));
+        let read = catch(|| feed.read(this.source.as_mut(), cx));
         give(&feed.shared, &mut feed.state);
         for _ in 0..mem::take(&mut feed.state.unspawned) {
-            Worker::spawn(&feed.level, &feed.shared);
+            Worker::spawn(&feed.handle, &feed.shared);
         }
         let total = feed.state.next;
         let mut again = false;
@@ -266,9 +260,9 @@ where
                 feed.end(Message::End(total));
                 return Poll::Ready(());
             }
-            Err(_) if feed.level.lane().is_closed() => {}
-            Err(payload) => {
-                let failed = Piece::failed(total, JoinError::of_unwinding(payload));
+            Err(_) if feed.handle.is_closed() => {}
+            Err(error) => {
+                let failed = Piece::failed(total, error);
                 feed.end(Message::Pieces(vec![failed]));
                 return Poll::Ready(());
             }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::vec;
 
+use super::drop_on_lane::DropOnLane;
 use super::shared::Piece;
 use super::stage::{Flow, Stage};
-use crate::admission::DropOnLane;
-use crate::lane::Level;
-use crate::task::slice::is_due;
+use crate::handle::Handle;
+use crate::task::slice::is_yield_due;
 
 /// From which input on nothing is wanted any more.
 pub(super) struct Stop {
@@ -68,12 +68,12 @@ pub(super) struct Runner<G: Send + 'static, T: Send + 'static, E> {
 }
 
 impl<G: Send, T: Send, E> Runner<G, T, E> {
-    pub(super) fn new<I>(level: &Level, stages: &Arc<DropOnLane<G>>, is_error: E) -> Self
+    pub(super) fn new<I>(handle: &Handle, stages: &Arc<DropOnLane<G>>, is_error: E) -> Self
     where
         G: Stage<I, State = T>,
     {
         Self {
-            state: DropOnLane::new(level, stages.init()),
+            state: DropOnLane::new(handle, stages.init()),
             stages: stages.clone(),
             is_error,
         }
@@ -108,7 +108,7 @@ where
             if flow.is_break() {
                 return End::Stopped;
             }
-            if is_due() {
+            if is_yield_due() {
                 return End::SliceOver;
             }
         }

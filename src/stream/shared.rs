@@ -13,8 +13,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::batch::Batch;
 use super::runner::{Run, Stop};
 use super::window::Window;
+use crate::catch::{drop_each, report_unread, run_hook};
 use crate::error::JoinError;
-use crate::panics;
 use crate::pool::drain_tasks::DrainTasks;
 
 /// Makes the state of a worker.
@@ -37,7 +37,7 @@ pub(super) struct Chunk<I> {
 impl<I> Drop for Chunk<I> {
     fn drop(&mut self) {
         let items = mem::take(&mut self.items);
-        panics::drop_each("the destructor of a stream's input", items);
+        drop_each("the destructor of a stream's input", items);
     }
 }
 
@@ -96,10 +96,10 @@ impl<O> Piece<O> {
 
     /// No consumer takes it: logs a panic in it.
     pub(super) fn discard(self) {
-        if let Some(error) = &self.failure {
-            error.report_unread();
+        if let Some(error) = self.failure {
+            report_unread(error);
         }
-        panics::drop_each("the destructor of a stream's output", self.outputs);
+        drop_each("the destructor of a stream's output", self.outputs);
     }
 }
 
@@ -107,8 +107,9 @@ pub(super) enum Message<O> {
     Pieces(Vec<Piece<O>>),
     /// The source has ended after so many items.
     End(u64),
-    /// A lane has dropped the pump or a worker: some outputs will never come.
-    Lost(JoinError),
+    /// A lane has dropped the pump or a worker: some outputs will never come. The error is that
+    /// of the CPU lane, if that is closed; else that of the pump's task.
+    Lost(Option<JoinError>),
 }
 
 impl<O> Message<O> {
@@ -116,8 +117,7 @@ impl<O> Message<O> {
     pub(super) fn discard(self) {
         match self {
             Self::Pieces(pieces) => pieces.into_iter().for_each(Piece::discard),
-            Self::Lost(error) => error.report_unread(),
-            Self::End(_) => {}
+            Self::Lost(_) | Self::End(_) => {}
         }
     }
 }
@@ -300,7 +300,7 @@ impl<I, O> Shared<I, O> {
     /// Sends to the consumer. If it is gone, the caller's thread drops the message.
     pub(super) fn send(&self, message: Message<O>) {
         if let Err(unsent) = self.messages.send(message) {
-            panics::run_hook("the report of a panic", || unsent.0.discard());
+            run_hook("the report of a panic", || unsent.0.discard());
         }
     }
 

@@ -1,6 +1,7 @@
 //! How an [`OnCpu`] starts.
 
 use std::num::NonZeroUsize;
+use std::panic::Location;
 use std::sync::Arc;
 
 use futures_core::Stream;
@@ -8,16 +9,14 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::coop;
 
 use super::buffered::{Buffered, Ends};
+use super::drop_on_lane::DropOnLane;
 use super::on_cpu::OnCpu;
 use super::pump::{Feed, Pump, SourceLane, State};
 use super::runner::{Run, Runner};
 use super::shared::{Limits, Shared};
 use super::stage::Stage;
 use super::try_buffered::TryBuffered;
-use crate::admission::{self, DropOnLane};
-use crate::bridge::spawn_io::{Tailless, spawn_io};
 use crate::error::JoinError;
-use crate::task::FutureWork;
 
 impl<S, G, L> OnCpu<S, G, L>
 where
@@ -109,36 +108,38 @@ where
             Some(bytes) => (bytes.limit.get(), Some(bytes.input), Some(bytes.output)),
         };
         let limits = Limits {
-            workers: self.level.lane().settings.threads,
+            workers: self.handle.threads(),
             ordered,
             items: window.get(),
             bytes,
             batch: self.batch,
         };
-        // Pump and workers have the site of this call.
-        let level = self.level.at_caller();
-        let stages = Arc::new(DropOnLane::new(&level, self.stages));
-        let of_states = level.clone();
+        // Pump and workers have the site of this call. They need no permit: the window bounds
+        // them, and a job that reads the stream may hold the last one.
+        let handle = self.handle.with_location(Location::caller());
+        let handle = handle.without_limit();
+        let stages = Arc::new(DropOnLane::new(&handle, self.stages));
+        let of_states = handle.clone();
         let make =
             move || Box::new(Runner::new(&of_states, &stages, is_error)) as Box<dyn Run<_, _>>;
         let (messages, receiver) = unbounded_channel();
         let shared = Shared::new(&limits, Box::new(make), output_size, messages);
         let shared = Arc::new(shared);
         let feed = Feed {
-            level: level.clone(),
+            handle: handle.clone(),
             shared: shared.clone(),
             input_size,
             lane: self.source_lane,
-            closing: Box::pin(coop::unconstrained(level.lane().closing())),
+            closing: Box::pin(coop::unconstrained(handle.closed())),
             state: State::new(),
         };
         let pump = Pump::new(self.source, feed);
         let pump = match self.source_lane {
-            SourceLane::Io => spawn_io(&level, Tailless { future: pump }),
-            SourceLane::Cpu => admission::submit_freely(&level, FutureWork::new(pump)),
+            SourceLane::Io => handle.spawn_io(pump),
+            SourceLane::Cpu => handle.spawn(pump),
         };
         let ends = Ends {
-            level,
+            handle,
             shared,
             pump,
         };

@@ -16,11 +16,8 @@ use tokio::task::coop;
 
 use super::runner::End;
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Seat, Shared};
-use crate::admission;
-use crate::error::{CloseReason, JoinError};
-use crate::lane::Level;
-use crate::panics;
-use crate::task::FutureWork;
+use crate::catch::catch;
+use crate::handle::Handle;
 use crate::task::slice::yield_if_due;
 
 /// How long the second batch of a worker takes. Each further one takes twice as long, up to
@@ -28,7 +25,7 @@ use crate::task::slice::yield_if_due;
 const SECOND_BATCH: Duration = Duration::from_micros(20);
 
 pub(super) struct Worker<I, O> {
-    level: Level,
+    handle: Handle,
     shared: Arc<Shared<I, O>>,
     ended: bool,
 }
@@ -37,10 +34,7 @@ pub(super) struct Worker<I, O> {
 impl<I, O> Drop for Worker<I, O> {
     fn drop(&mut self) {
         if !self.ended {
-            let reason = self.level.lane().close_reason();
-            // A lane that is not closed drops a job if its threads do not start.
-            let reason = reason.unwrap_or(CloseReason::NoThreads);
-            self.shared.send(Message::Lost(reason.into()));
+            self.shared.send(Message::Lost(self.handle.close_error()));
         }
     }
 }
@@ -51,16 +45,16 @@ where
     O: Send + 'static,
 {
     /// The caller has added it to the number of workers.
-    pub(super) fn spawn(level: &Level, shared: &Arc<Shared<I, O>>) {
+    pub(super) fn spawn(handle: &Handle, shared: &Arc<Shared<I, O>>) {
         let worker = Self {
-            level: level.clone(),
+            handle: handle.clone(),
             shared: shared.clone(),
             ended: false,
         };
         // The closures of the stream's stages have no budget, as those of jobs have none.
-        let work = FutureWork::new(coop::unconstrained(worker.run()));
+        let work = coop::unconstrained(worker.run());
         // If the stream is dropped, it finds no chunk, and ends.
-        admission::submit_freely(level, work).detach_own();
+        handle.spawn(work).detach_quietly();
     }
 
     async fn run(mut self) {
@@ -85,11 +79,11 @@ where
         if !self.shared.stop.wants(chunk.first) {
             return true;
         }
-        match panics::catch(|| self.shared.seat()) {
+        match catch(|| self.shared.seat()) {
             Ok(seat) => self.run_chunks(seat, chunk, batch),
-            Err(payload) => {
+            Err(error) => {
                 self.shared.failed_at(chunk.first);
-                let failed = Piece::failed(chunk.first, JoinError::of_unwinding(payload));
+                let failed = Piece::failed(chunk.first, error);
                 self.shared.send(Message::Pieces(vec![failed]));
             }
         }
@@ -156,7 +150,7 @@ where
             };
             chunk.first += size as u64;
             if self.shared.put_back(part) {
-                Self::spawn(&self.level, &self.shared);
+                Self::spawn(&self.handle, &self.shared);
             }
         }
     }
@@ -173,7 +167,7 @@ fn run_some<I, O: Send + 'static>(
     let room = chunk.items.len();
     made.first = chunk.first;
     made.is_one_for_one = true;
-    let end = panics::catch(|| {
+    let end = catch(|| {
         let mut inputs = chunk.items.by_ref().take(inputs);
         let end = seat.runner.run(&mut inputs, &shared.stop, made);
         if let Some(size) = &shared.output_size {
@@ -184,9 +178,9 @@ fn run_some<I, O: Send + 'static>(
         }
         end
     });
-    let end = end.unwrap_or_else(|payload| {
+    let end = end.unwrap_or_else(|error| {
         // Nothing comes after an error, not even the panic of the size function over it.
-        made.failure = (!made.is_last).then(|| JoinError::of_unwinding(payload));
+        made.failure = (!made.is_last).then(|| error);
         End::Panicked
     });
     // After a panic the last input may have made several outputs, or none.

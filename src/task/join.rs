@@ -164,9 +164,22 @@ impl<T> Task<T> {
         }
     }
 
-    /// As [`detach`](Self::detach), for a job of the crate itself. The log has no warning
-    /// if a shutdown drops it: the user has detached nothing.
-    pub(crate) fn detach_own(mut self) {
+    /// Lets the job run on without an awaiter, as [`detach`](Self::detach), but without a
+    /// warning if it does not run.
+    ///
+    /// For a job that loses its point when the lane ends, such as one that refreshes a cache.
+    /// A panic goes to the log all the same.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// cpu.spawn(std::future::pending::<()>()).detach_quietly();
+    /// drop(cpu); // logs nothing
+    /// ```
+    pub fn detach_quietly(mut self) {
         if let Inner::Job(job) = self.take_job() {
             job.drop_join_handle();
         }

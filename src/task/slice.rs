@@ -129,9 +129,34 @@ pub(crate) fn is_slice_over(began: u32) -> bool {
     clock.wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
 }
 
-/// Whether the slice of the step that runs on this thread is over.
+/// Returns whether the slice of the job that runs on this thread is over, so that
+/// [`yield_if_due`] would yield.
+///
+/// For a future that is written by hand, or a loop that puts its state away before it yields.
+/// It costs as little. Outside a CPU job it asks for the slices of this thread, as
+/// `yield_if_due` does.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::builder().threads(1).build().unwrap();
+/// let sum = cpu.spawn(async {
+///     let (mut sum, mut batch) = (0_u64, Vec::new());
+///     for n in 0..1_000 {
+///         batch.push(n);
+///         if twolane::is_yield_due() || batch.len() == 100 {
+///             sum += batch.drain(..).sum::<u64>();
+///             twolane::yield_if_due().await;
+///         }
+///     }
+///     sum
+/// });
+/// assert_eq!(sum.await.unwrap(), 499_500);
+/// # }
+/// ```
 #[inline]
-pub(crate) fn is_due() -> bool {
+pub fn is_yield_due() -> bool {
     is_slice_over(STEP.get().slice_began)
 }
 
@@ -312,7 +337,7 @@ impl Future for Yield {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.yielded || (self.only_if_due && !is_due()) {
+        if self.yielded || (self.only_if_due && !is_yield_due()) {
             return Poll::Ready(());
         }
         self.yielded = true;

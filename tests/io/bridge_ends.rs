@@ -2,6 +2,7 @@
 
 use std::future::pending;
 use std::sync::mpsc;
+use twolane::HandleExt;
 
 use crate::dice::Dice;
 use crate::stepped::{Stepped, wait};

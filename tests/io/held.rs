@@ -8,7 +8,7 @@ use crate::support::{BOTH, lanes_with, time_limit};
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http_body_util::{BodyExt, Full};
-use twolane::{Builder, Priority};
+use twolane::{Builder, HandleExt, Priority};
 
 #[test]
 fn what_is_buffered_counts_until_it_is_read_or_dropped() {

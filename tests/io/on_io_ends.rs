@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::stepped::{Stepped, wait};
 use crate::support::{self, BOTH, Lanes, Stuck, lanes, thread_name};
 use futures::{StreamExt, stream};
-use twolane::{OnIo, Task};
+use twolane::{HandleExt, OnIo, Task};
 
 /// Where a value was dropped, and where the task ran that its destructor spawned.
 #[derive(Debug, PartialEq)]

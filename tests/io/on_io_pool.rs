@@ -9,7 +9,7 @@ use futures::StreamExt;
 use futures::stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::yield_now;
-use twolane::{CpuRuntime, JoinError, OnIo, SharedOnIo, Task};
+use twolane::{CpuRuntime, HandleExt, JoinError, OnIo, SharedOnIo, Task};
 
 const CONNECTIONS: usize = 5;
 const JOBS: usize = 1_000;

@@ -8,7 +8,7 @@ use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
-use twolane::{Backend, JobContext};
+use twolane::{Backend, HandleExt, JobContext};
 
 /// `span: message` of each event, or `target: message` outside any span.
 #[derive(Clone, Default)]

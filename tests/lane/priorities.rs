@@ -39,10 +39,9 @@ fn each_has_threads_of_its_own() {
     }
 }
 
-/// A handle alone costs nothing; the first job brings the threads, and each
-/// runs its hooks.
+/// `build` returns when each has run its start hook.
 #[test]
-fn threads_start_with_the_first_job() {
+fn all_threads_start_with_the_lane() {
     let _limit = time_limit();
     for backend in BOTH {
         let io = tokio::runtime::Runtime::new().unwrap();
@@ -63,14 +62,10 @@ fn threads_start_with_the_first_job() {
             })
             .build()
             .unwrap();
-        let threads = || Vec::from_iter(started.lock().unwrap().iter().cloned());
-        let low = cpu.handle().with_priority(Priority::Low);
-        cpu.spawn_cpu(|| ()).wait().unwrap();
-        assert_eq!(threads(), ["cpu-0"], "{backend:?}");
-        low.spawn_cpu(|| ()).wait().unwrap();
-        assert_eq!(threads(), ["cpu-0", "cpu-low-0"], "{backend:?}");
+        let threads = Vec::from_iter(started.lock().unwrap().iter().cloned());
+        assert_eq!(threads, ["cpu-0", "cpu-high-0", "cpu-low-0"], "{backend:?}");
         cpu.shutdown().wait();
-        assert_eq!(stopped.load(SeqCst), 2, "{backend:?}");
+        assert_eq!(stopped.load(SeqCst), 3, "{backend:?}");
     }
 }
 
@@ -262,39 +257,6 @@ fn a_first_use_that_races_with_a_shutdown_ends() {
             Ok(output) => assert_eq!(output, 1),
             Err(error) => assert!(error.is_shutdown(), "{error}"),
         }
-    }
-}
-
-/// A start hook that never ends holds its own priority up, and nothing else:
-/// not a submitter, not the others, not a shutdown's deadline.
-#[test]
-fn a_blocked_start_hook_holds_only_its_priority() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let wait = Mutex::new(wait);
-        let cpu = CpuRuntime::builder()
-            .backend(backend)
-            .threads(1)
-            .thread_name("cpu")
-            .io_handle(io.handle().clone())
-            .on_thread_start(move || {
-                if thread_name().starts_with("cpu-low") {
-                    let _ = wait.lock().unwrap().recv();
-                }
-            })
-            .build()
-            .unwrap();
-        let low = cpu.handle().with_priority(Priority::Low).spawn_cpu(|| ());
-        let high = cpu.handle().with_priority(Priority::High);
-        assert_eq!(high.spawn_cpu(|| 1).wait().unwrap(), 1);
-        assert_eq!(cpu.spawn_cpu(|| 2).wait().unwrap(), 2);
-        let left = cpu.shutdown_timeout(Duration::from_millis(1)).wait();
-        assert_eq!(left.jobs, 0);
-        assert!(low.wait().unwrap_err().is_shutdown());
-        drop(let_go);
-        cpu.shutdown().wait();
     }
 }
 

@@ -58,6 +58,16 @@ fn on(calls: &Calls, thread: &str) -> Vec<&'static str> {
     here.map(|(what, _)| *what).collect()
 }
 
+/// Of a lane with two for each priority.
+const THREADS: [&str; 6] = [
+    "cpu-high-0",
+    "cpu-high-1",
+    "cpu-0",
+    "cpu-1",
+    "cpu-low-0",
+    "cpu-low-1",
+];
+
 fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
     CpuRuntime::builder()
         .backend(backend)
@@ -84,14 +94,14 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
             .build()
             .unwrap();
         // `build` returns when the threads are ready: nothing to wait for.
-        for thread in ["cpu-0", "cpu-1"] {
+        for thread in THREADS {
             assert_eq!(on(&calls, thread), ["start 1", "start 2"], "{backend:?}");
         }
         let job = cpu.spawn_cpu(noting(&calls, "job"));
         job.wait().unwrap();
         cpu.shutdown().wait();
         let mut jobs = 0;
-        for thread in ["cpu-0", "cpu-1"] {
+        for thread in THREADS {
             let mut calls = on(&calls, thread);
             jobs += calls.iter().filter(|what| **what == "job").count();
             calls.retain(|what| *what != "job");
@@ -99,7 +109,7 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
             assert_eq!(calls, all, "{backend:?}: {thread}");
         }
         assert_eq!(jobs, 1);
-        let others = calls.lock().unwrap().len() - 2 * 4 - 1;
+        let others = calls.lock().unwrap().len() - THREADS.len() * 4 - 1;
         assert_eq!(others, 0, "{backend:?}: {:?}", calls.lock().unwrap());
     }
 }
@@ -124,11 +134,11 @@ fn a_start_hook_can_use_the_lane() {
             })
             .build()
             .unwrap();
-        for _ in 0..2 {
+        for _ in THREADS {
             assert!(count.recv().unwrap().starts_with("cpu-"), "{backend:?}");
         }
         cpu.shutdown().wait();
-        assert_eq!(ran.load(SeqCst), 2, "{backend:?}");
+        assert_eq!(ran.load(SeqCst), THREADS.len(), "{backend:?}");
     }
 }
 
@@ -150,7 +160,7 @@ fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
     // that pool as well.
     let blocking = job.wait().unwrap();
     assert_eq!(on(&calls, &blocking), ["start"]);
-    assert_eq!(calls.lock().unwrap().len(), 3);
+    assert_eq!(calls.lock().unwrap().len(), THREADS.len() + 1);
     cpu.shutdown().wait();
     for thread in ["cpu-0", "cpu-1", "cpu-2"] {
         assert_eq!(on(&calls, thread), ["start", "stop"], "{thread}");

@@ -7,6 +7,7 @@ use std::future::{Pending, pending};
 use std::io;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
+use twolane::HandleExt;
 
 use crate::support::{self, BOTH, Lanes, lanes};
 use futures::stream::{self, Stream, StreamExt};

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use futures::future::lazy;
-use twolane::{Backend, in_cpu_context};
+use twolane::{Backend, HandleExt, in_cpu_context};
 
 use crate::support::{self, BOTH, PanicsOnDrop, Stuck, lanes, time_limit};
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use futures::{StreamExt, stream};
-use twolane::{Handle, OnIo};
+use twolane::{Handle, HandleExt, OnIo};
 
 use crate::dice::Dice;
 use crate::surroundings::{Done, Item, Round, wait_a_little};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use twolane::{CpuIteratorExt, CpuStreamExt, Handle, JoinError, OnIo};
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle, HandleExt, JoinError, OnIo};
 
 use crate::dice::Dice;
 use crate::surroundings::{Done, Item, Live, Round, wait_a_little};

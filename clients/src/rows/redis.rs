@@ -1,6 +1,7 @@
 //! redis: one connection for all.
 
 use std::sync::Arc;
+use twolane::HandleExt;
 
 use redis::aio::{
     ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection,

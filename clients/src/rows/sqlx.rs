@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt, channel::mpsc};
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{Connection, PgConnection, PgPool};
-use twolane::spawn_io;
+use twolane::{HandleExt, spawn_io};
 
 use super::Shows::{JobPanics, Stalls};
 use super::build::{Rows, ask};

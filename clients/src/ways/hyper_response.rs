@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
-use twolane::{DEFAULT_BODY_LIMIT, Handle};
+use twolane::{DEFAULT_BODY_LIMIT, Handle, HandleExt};
 
 use crate::BoxError;
 

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::runtime::Runtime;
 use tokio::task::yield_now;
-use twolane::{Backend, CpuRuntime, Task};
+use twolane::{Backend, CpuRuntime, HandleExt, Task};
 use twolane_clients::servers::Kind;
 use twolane_clients::ways::{sqlx_on_io, sqlx_query, sqlx_rows, sqlx_shared, sqlx_transaction};
 use twolane_clients::{BoxError, sql};

@@ -17,22 +17,20 @@ mod slot;
 
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use tokio::sync::Mutex;
 
-use super::buffer::{Bridged, channel};
-use super::error::{BridgeError, LostReason};
-use super::pump::Pump;
-use super::spawn_io::{Tailless, spawn_io_unless_gone};
-use super::stream::UNIT;
+use crate::bridge::buffer::Bridged;
+use crate::bridge::error::BridgeError;
+use crate::catch::catch;
 use crate::error::JoinError;
-use crate::lane::Level;
-use crate::panics;
-use crate::task::Task;
+use crate::handle::{Handle, IoHandle};
 pub use send_async_fn::SendAsyncFnOnce;
 use send_async_fn::call;
 pub use shared::SharedOnIo;
@@ -112,16 +110,42 @@ use slot::{Slot, lock};
 #[must_use = "dropping an `OnIo` drops its value"]
 pub struct OnIo<T: Send + 'static> {
     slot: Arc<Mutex<Slot<T>>>,
-    level: Level,
+    io: IoHandle,
 }
 
 impl<T: Send + 'static> OnIo<T> {
-    pub(crate) fn on(level: Level, value: T) -> Self {
-        let slot = Slot::new(value, level.lane().io.handle().clone());
+    pub(super) fn on(io: IoHandle, value: T) -> Self {
+        let slot = Slot::new(value, io.runtime().clone());
         Self {
             slot: Arc::new(Mutex::new(slot)),
-            level,
+            io,
         }
+    }
+
+    /// Keeps a value on the I/O lane of the current handle, as
+    /// [`HandleExt::on_io`](crate::HandleExt::on_io) does.
+    ///
+    /// Call it where the value is made: in [`spawn_io`](crate::spawn_io), or in [`with`](Self::with) of another
+    /// `OnIo`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no current handle; see [`Handle::try_current`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use tokio::net::TcpListener;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let bound = cpu.spawn_io(async { TcpListener::bind("127.0.0.1:0").await.map(twolane::OnIo::new) });
+    /// let mut listener = bound.await.unwrap().unwrap();
+    /// assert!(listener.with(async |listener| listener.local_addr()).await.unwrap().is_ok());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn new(value: T) -> Self {
+        Self::on(Handle::current().io(), value)
     }
 
     /// Runs an async closure over the value, as a task of the I/O lane.
@@ -166,7 +190,7 @@ impl<T: Send + 'static> OnIo<T> {
     {
         let lock = lock(&self.slot);
         let run = async move { call(f, lock.await.get()).await };
-        self.spawn(run).await
+        self.io.spawn(run).await
     }
 
     /// Gives the value to an async closure on the I/O lane: to commit, to close.
@@ -203,7 +227,7 @@ impl<T: Send + 'static> OnIo<T> {
             let value = lock.await.take();
             f(value).await
         };
-        self.spawn(run).await
+        self.io.spawn(run).await
     }
 
     /// Polls a stream that borrows the value on the I/O lane, and yields its items here:
@@ -293,25 +317,33 @@ impl<T: Send + 'static> OnIo<T> {
         F: FnOnce(&mut T) -> Pin<Box<dyn Stream<Item = I> + Send + '_>> + Send + 'static,
         W: Fn(&I) -> usize + Send + 'static,
     {
-        let (writer, reader) = channel(self.level.held(), limit, "I/O", UNIT);
+        let (writer, reader) = self.io.bridge(limit, size);
         let lock = lock(&self.slot);
         let run = async move {
             let mut slot = lock.await;
-            match panics::catch(|| f(slot.get())) {
-                Ok(stream) => Pump::new(stream, size, writer).await,
-                Err(payload) => writer.lose(LostReason::of_unwinding(payload)),
-            }
+            let stream = match catch(|| f(slot.get())) {
+                Ok(stream) => stream,
+                // The reader gets it as a panic of the stream.
+                Err(panic) => Box::pin(Panics(Some(panic), PhantomData)),
+            };
+            writer.forward(stream).await;
         };
-        self.spawn(run).detach_own();
+        self.io.spawn(run).detach_quietly();
         reader
     }
+}
 
-    fn spawn<F>(&self, future: F) -> Task<F::Output>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        spawn_io_unless_gone(&self.level, Tailless { future })
+/// Panics at its first poll.
+struct Panics<I>(Option<JoinError>, PhantomData<fn() -> I>);
+
+impl<I> Stream for Panics<I> {
+    type Item = I;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<I>> {
+        match self.0.take() {
+            Some(panic) => panic.resume_unwind(),
+            None => Poll::Ready(None),
+        }
     }
 }
 
@@ -323,7 +355,7 @@ impl<T: Send + 'static> Drop for OnIo<T> {
         }
         let lock = lock(&self.slot);
         let run = async move { lock.await.drop_value() };
-        self.spawn(run).detach_own();
+        self.io.spawn(run).detach_quietly();
     }
 }
 

@@ -43,6 +43,27 @@ pub struct SharedOnIo<T: Send + 'static> {
 }
 
 impl<T: Clone + Send + 'static> SharedOnIo<T> {
+    /// [`OnIo::new`], and then [`OnIo::shared`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no current handle; see [`Handle::try_current`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let (sender, _) = tokio::sync::broadcast::channel::<u8>(8);
+    /// let sender = cpu.spawn_io(async { twolane::SharedOnIo::new(sender) }).await.unwrap();
+    /// assert!(sender.with(async |sender| sender.send(1)).await.unwrap().is_err()); // no receiver
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn new(value: T) -> Self {
+        OnIo::new(value).shared()
+    }
+
     /// Runs an async closure with a clone of the value, as a task of the I/O lane.
     ///
     /// All else is as for [`OnIo::with`], with one difference: the closure owns its value.
@@ -79,7 +100,7 @@ impl<T: Clone + Send + 'static> SharedOnIo<T> {
             let value = shared.slot.lock().await.get().clone();
             f(value).await
         };
-        self.value.spawn(clone_and_run).await
+        self.value.io.spawn(clone_and_run).await
     }
 }
 

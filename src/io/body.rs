@@ -6,15 +6,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Buf;
-use futures_core::Stream;
+use futures_core::{FusedStream, Stream};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use super::buffer::{Bridged, channel};
 use super::closing::this_runtime_is_closing;
-use super::error::BridgeError;
-use super::pump::Pump;
-use crate::metrics::held::Held;
+use crate::bridge::buffer::Bridged;
+use crate::bridge::error::BridgeError;
+use crate::handle::IoHandle;
 
 /// How many bytes of one body are read ahead by default: 2 MiB.
 ///
@@ -28,38 +27,32 @@ use crate::metrics::held::Held;
 /// ```
 pub const DEFAULT_BODY_LIMIT: usize = 2 * 1024 * 1024;
 
-pub(crate) type BodyPump<B> = Pump<Frames<B>, fn(&FrameResult<B>) -> usize>;
 type FrameResult<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
 
-type BridgeEnds<B> = (
-    BridgedBody<<B as Body>::Data, <B as Body>::Error>,
-    Option<BodyPump<B>>,
-);
-
-/// Returns a body for the reader, and the pump that has to run on the I/O lane for it.
-/// There is no pump if the body is known to be empty.
-pub(crate) fn bridge_body<B: Body>(held: Held, body: B, limit: usize) -> BridgeEnds<B> {
+/// Has the I/O lane read the body, ahead of its reader.
+pub(crate) fn bridge_body<B>(io: &IoHandle, body: B, limit: usize) -> BridgedBody<B::Data, B::Error>
+where
+    B: Body + Send + 'static,
+    B::Data: Send + 'static,
+    B::Error: Send + 'static,
+{
     let left = body.size_hint();
     if body.is_end_stream() {
-        return (BridgedBody { frames: None, left }, None);
+        return BridgedBody { frames: None, left };
     }
-    let (writer, reader) = channel(held, limit, "I/O", "bytes");
-    let bridged = BridgedBody {
+    let size = |frame: &FrameResult<B>| {
+        let data = frame.as_ref().ok().and_then(Frame::data_ref);
+        data.map_or(0, Buf::remaining)
+    };
+    let (writer, reader) = io.bridge(limit, size);
+    let failed = false;
+    let frames = Frames { body, failed };
+    io.spawn(writer.unit("bytes").forward(frames))
+        .detach_quietly();
+    BridgedBody {
         frames: Some(reader),
         left,
-    };
-    let size: fn(&FrameResult<B>) -> usize = |frame| {
-        frame
-            .as_ref()
-            .ok()
-            .and_then(Frame::data_ref)
-            .map_or(0, Buf::remaining)
-    };
-    let frames = Frames {
-        body,
-        failed: false,
-    };
-    (bridged, Some(Pump::new(frames, size, writer)))
+    }
 }
 
 pin_project! {
@@ -103,8 +96,8 @@ impl<B: Body> Stream for Frames<B> {
 
 /// An HTTP body that is read on the I/O lane.
 ///
-/// Returned by [`Handle::body_from_io`](crate::Handle::body_from_io), and the body of a
-/// response from [`Handle::response_from_io`](crate::Handle::response_from_io). Its
+/// Returned by [`HandleExt::body_from_io`](crate::HandleExt::body_from_io), and the body of a
+/// response from [`HandleExt::response_from_io`](crate::HandleExt::response_from_io). Its
 /// errors are [`BodyError`]s. Dropping it stops the download.
 pub struct BridgedBody<D, E> {
     // `None` if the body was known to be empty.
@@ -124,7 +117,7 @@ impl<D: Buf, E> Body for BridgedBody<D, E> {
         let Some(frames) = &mut this.frames else {
             return Poll::Ready(None);
         };
-        frames.poll_read(cx).map(|next| {
+        Pin::new(frames).poll_next(cx).map(|next| {
             next.map(|frame| {
                 let frame = frame.map_err(BodyError::Lost)?.map_err(BodyError::Body)?;
                 if let Some(data) = frame.data_ref() {
@@ -136,7 +129,7 @@ impl<D: Buf, E> Body for BridgedBody<D, E> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.frames.as_ref().is_none_or(Bridged::is_complete)
+        self.frames.as_ref().is_none_or(Bridged::is_terminated)
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -10,9 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::task::coop;
 
-use crate::io_lane::enter_for_drop;
-use crate::panics;
-use crate::trace;
+use crate::catch::{drop_quietly, run_hook};
 
 const DESTRUCTOR: &str = "the destructor of a value on the I/O lane";
 const PRESENT: &str = "the call that takes the value is the last one";
@@ -42,7 +40,7 @@ impl<T> Slot<T> {
 
     /// For a task of the I/O lane.
     pub(super) fn drop_value(&mut self) {
-        panics::drop_quietly(DESTRUCTOR, self.value.take());
+        drop_quietly(DESTRUCTOR, self.value.take());
     }
 }
 
@@ -53,15 +51,28 @@ impl<T> Drop for Slot<T> {
         }
         // The runtime has refused the task that was to drop the value, or has dropped
         // that task before its first poll.
-        panics::run_hook("the log", || {
-            trace::warn_of_value_without_lane(type_name::<T>());
+        run_hook("the log", || {
+            warn_of_value_without_lane(type_name::<T>());
         });
-        panics::run_hook(DESTRUCTOR, || {
+        run_hook(DESTRUCTOR, || {
             let io = self.io.clone();
-            let _io = enter_for_drop(&io);
+            // A thread that ends may have no context any more.
+            let can_enter = Handle::try_current()
+                .map_or_else(|error| !error.is_thread_local_destroyed(), |_| true);
+            let _io = can_enter.then(|| io.enter());
             self.drop_value();
         });
     }
+}
+
+fn warn_of_value_without_lane(_value: &str) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(
+        target: "twolane",
+        value = _value,
+        "a value of an OnIo is dropped after the end of its I/O runtime: what its destructor \
+         spawns never runs. Drop it, or await OnIo::take, before the runtime ends"
+    );
 }
 
 /// Locks the slot. The caller gets its place in the queue at the call, not at the first

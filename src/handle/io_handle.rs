@@ -1,0 +1,136 @@
+//! [`IoHandle`]: spawns on the I/O lane alone.
+
+use std::fmt;
+use std::future::Future;
+
+use crate::bridge::buffer::Bridged;
+use crate::bridge::spawn_io::{Tailless, spawn_io_unless_gone};
+use crate::bridge::writer::{BridgeWriter, bridge};
+use crate::io_lane::IoLaneState;
+use crate::lane::Level;
+use crate::task::Task;
+
+/// A handle of the I/O lane.
+///
+/// [`Handle::io`](crate::Handle::io) returns it. It needs that lane alone: what it spawns runs
+/// whether or not the CPU lane was shut down. Use it for what has to go on then: a response
+/// whose head was handed over, a connection that is given back to its pool.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let io = cpu.io();
+/// let bound = io.spawn(async { tokio::net::TcpListener::bind("127.0.0.1:0").await });
+/// assert!(bound.await.unwrap().is_ok());
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct IoHandle {
+    level: Level,
+}
+
+impl IoHandle {
+    pub(super) fn new(level: Level) -> Self {
+        Self { level }
+    }
+
+    /// Runs a future on the I/O lane, as [`Handle::spawn_io`](crate::Handle::spawn_io) does, but
+    /// also after a shutdown of the CPU lane.
+    ///
+    /// # Errors
+    ///
+    /// None here. The task returns
+    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone) if the I/O
+    /// runtime ends first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.io().spawn(async { 1 }).await.unwrap(), 1);
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> Task<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        spawn_io_unless_gone(&self.level, Tailless { future })
+    }
+
+    /// Makes the two ends of a bridge: a writer for the I/O lane, and the stream that its
+    /// reader polls anywhere.
+    ///
+    /// [`BridgeWriter::forward`] reads a stream ahead while the buffered items together count
+    /// less than `limit`; `size` says how much an item counts, and an item counts at least 1.
+    /// [`Handle::stream_from_io`](crate::Handle::stream_from_io) does both at once. Use this
+    /// where the stream has to be made on the I/O lane, or where its task does more.
+    ///
+    /// # Errors
+    ///
+    /// If the writer is dropped before its stream's end, the last item is a
+    /// [`BridgeError`](crate::BridgeError).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::{StreamExt, TryStreamExt, stream};
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let (writer, reader) = cpu.io().bridge(1 << 20, |line: &String| line.len());
+    /// let task = cpu.io().spawn(async move {
+    ///     let lines = vec!["one".to_owned(), "two".to_owned()]; // from a connection made here
+    ///     writer.forward(stream::iter(lines)).await;
+    ///     // here the connection goes back to its pool
+    /// });
+    /// assert_eq!(reader.try_collect::<Vec<_>>().await.unwrap(), ["one", "two"]);
+    /// task.await.unwrap();
+    /// # }
+    /// ```
+    pub fn bridge<T, W>(&self, limit: usize, size: W) -> (BridgeWriter<T, W>, Bridged<T>)
+    where
+        W: Fn(&T) -> usize,
+    {
+        bridge(self.level.held(), limit, size)
+    }
+
+    /// Returns the Tokio handle of the runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.io().runtime().id(), tokio::runtime::Handle::current().id());
+    /// # }
+    /// ```
+    pub fn runtime(&self) -> &tokio::runtime::Handle {
+        self.level.lane().io.handle()
+    }
+
+    /// Returns whether the runtime is there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let io = tokio::runtime::Runtime::new().unwrap();
+    /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
+    /// drop(io);
+    /// assert_eq!(cpu.io().state(), twolane::IoLaneState::Gone);
+    /// ```
+    pub fn state(&self) -> IoLaneState {
+        self.level.lane().io.state()
+    }
+}
+
+impl fmt::Debug for IoHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoHandle")
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}
