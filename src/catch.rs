@@ -5,7 +5,7 @@ use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::error::JoinError;
+use twolane_core::JoinError;
 
 /// Calls `f`, and makes its panic an error.
 pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, JoinError> {

@@ -143,55 +143,19 @@
     allow(rustdoc::broken_intra_doc_links)
 )]
 
-#[macro_use]
-mod opaque;
-
-mod admission;
-mod backend;
-mod block_on;
-mod bridge;
-mod build_error;
 mod catch;
-mod error;
 #[cfg(any(feature = "metrics-facade", feature = "prometheus-client"))]
 mod export;
-mod guard;
 pub mod guide;
-mod handle;
 mod io;
-mod io_lane;
-mod lane;
-mod metrics;
-mod os;
-mod panics;
-mod pool;
-mod priority;
-mod remaining;
-mod runtime;
-mod shard;
 mod stream;
 mod sync;
-mod task;
-mod trace;
 pub mod watch;
 
-#[cfg(feature = "metrics")]
-pub use self::metrics::DurationHistogram;
-pub use self::metrics::Metrics;
-pub use self::metrics::call_sites::{Advice, CallSite, CallSites};
-pub use admission::{Admit, Permit, Rejected};
-pub use backend::Backend;
-pub use bridge::buffer::Bridged;
-pub use bridge::error::BridgeError;
-pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
-pub use bridge::writer::BridgeWriter;
-pub use build_error::BuildError;
-pub use error::JoinError;
 #[cfg(feature = "metrics-facade")]
 pub use export::facade::MetricsReporter;
 #[cfg(feature = "prometheus-client")]
 pub use export::prometheus::PrometheusCollector;
-pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
 #[cfg(feature = "http-body")]
 pub use io::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 pub use io::ext::HandleExt;
@@ -202,17 +166,21 @@ pub use io::on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
 pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
-pub use io_lane::IoLaneState;
-pub use os::sizing::default_threads;
-pub use priority::Priority;
-pub use remaining::Remaining;
-pub use runtime::{Builder, CpuRuntime, Shutdown};
 pub use stream::{
     Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, TryBuffered,
     Unchanged,
 };
-pub use task::slice::{Yield, is_yield_due, yield_if_due, yield_now};
-pub use task::{AbortHandle, Cancelled, JobContext, Task};
+#[cfg(feature = "metrics")]
+#[doc(inline)]
+pub use twolane_core::DurationHistogram;
+#[doc(inline)]
+pub use twolane_core::{
+    AbortHandle, Admit, Advice, Backend, BridgeError, BridgeWriter, Bridged, BuildError, Builder,
+    CallSite, CallSites, Cancelled, CpuRuntime, EnterGuard, Handle, InCpuContext, IoHandle,
+    IoLaneState, JobContext, JoinError, Metrics, NoCurrentHandle, Permit, Priority, Rejected,
+    Remaining, Shutdown, Task, Yield, default_threads, in_cpu_context, is_yield_due, spawn_cpu,
+    spawn_io, yield_if_due, yield_now,
+};
 
 /// The README's code, compiled.
 #[cfg(doctest)]

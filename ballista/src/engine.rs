@@ -16,13 +16,13 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::prelude::SessionConfig;
-use twolane::Handle;
+use twolane_core::Handle;
 use twolane_datafusion::run_on;
 
 use crate::pool::IoClientPool;
 
 /// Ballista's own engine, with its stages on a CPU lane of
-/// [`Backend::Runtime`](twolane::Backend::Runtime).
+/// [`Backend::Runtime`](twolane_core::Backend::Runtime).
 pub(crate) struct LaneEngine {
     inner: DefaultExecutionEngine,
     handle: Handle,

@@ -44,7 +44,7 @@
 //!
 //! Inside a stage there is no I/O driver, so a store has to send its requests on the I/O lane. A
 //! store that does not fails in its first request, with Tokio's message *"A Tokio 1.x context was
-//! found, but IO is disabled"*. Build it once, with [`IoConnector`](twolane::IoConnector):
+//! found, but IO is disabled"*. Build it once, with `twolane::IoConnector`:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -103,7 +103,7 @@ use ballista_core::error::{BallistaError, Result};
 use ballista_executor::executor_process::ExecutorProcessConfig;
 #[cfg(doc)]
 use ballista_executor::executor_process::start_executor_process;
-use twolane::{Backend, Handle};
+use twolane_core::{Backend, Handle};
 
 use engine::LaneEngine;
 use pool::IoClientPool;

@@ -10,7 +10,7 @@ use ballista_core::client_pool::{BallistaClientPool, PooledClient};
 use ballista_core::error::{BallistaError, Result};
 use ballista_core::extension::BallistaConfigGrpcEndpoint;
 use ballista_core::utils::GrpcClientConfig;
-use twolane::Handle;
+use twolane_core::Handle;
 
 /// A pool of connections to other executors, which are opened and driven on the I/O lane.
 ///
@@ -121,7 +121,7 @@ impl IoClientPool {
             )
             .await
         });
-        let lost = |error: twolane::JoinError| Err(BallistaError::General(error.to_string()));
+        let lost = |error: twolane_core::JoinError| Err(BallistaError::General(error.to_string()));
         connected.await.unwrap_or_else(lost)
     }
 }

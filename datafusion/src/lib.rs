@@ -27,7 +27,7 @@
 //!
 //! # Which backend
 //!
-//! | | [`Backend::Runtime`](twolane::Backend::Runtime) | [`Backend::Rayon`](twolane::Backend::Rayon) |
+//! | | [`Backend::Runtime`](twolane_core::Backend::Runtime) | [`Backend::Rayon`](twolane_core::Backend::Rayon) |
 //! |---|---|---|
 //! | the tasks of a query | Tokio tasks of the lane's runtime | jobs, by [`LaneTracer`] |
 //! | cost | that of a second runtime | for each task two wake-ups of an I/O thread, too: queries of some milliseconds take a tenth longer |
@@ -61,7 +61,7 @@
 //! | | [`DataFusionError`](datafusion::error::DataFusionError) |
 //! |---|---|
 //! | the lane's queue is full | `ResourcesExhausted` |
-//! | the lane was shut down | `External`, with a [`twolane::JoinError`]; from [`stream_on`]: a [`twolane::BridgeError`] |
+//! | the lane was shut down | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`]: a [`twolane_core::BridgeError`] |
 //! | its I/O runtime is gone | `External`, with a `JoinError` |
 //! | the query panicked | the same as at a shutdown, if the panic was in the query itself; in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
 //!
@@ -71,7 +71,7 @@
 //!   batches that the query's tables have given. A join that makes many rows out of few batches
 //!   computes on after it was dropped, on any runtime, for minutes even. No counter shows it, and
 //!   its place in the queue is free. Run queries that you do not know at a
-//!   [`Priority`](twolane::Priority) of their own, whose threads you can spare.
+//!   [`Priority`](twolane_core::Priority) of their own, whose threads you can spare.
 //! - The tracer of a rayon lane is the process's. Queries that run elsewhere are not touched, if
 //!   their thread has no current handle of `twolane` ([`LaneTracer`] says when).
 

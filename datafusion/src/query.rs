@@ -22,7 +22,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::channel::oneshot;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use twolane::{Backend, BridgeError, Handle, JoinError, Task, in_cpu_context};
+use twolane_core::{Backend, BridgeError, Handle, JoinError, Task, in_cpu_context};
 
 use crate::tracer;
 
@@ -44,7 +44,7 @@ use crate::tracer;
 /// # Cost
 ///
 /// That of a job, and at its end of a hop to the I/O lane and back: each takes what the guide
-/// says of [an offload](twolane::guide::cost).
+/// says of an offload (`twolane::guide::cost`).
 ///
 /// # Examples
 ///
@@ -76,7 +76,7 @@ pub fn collect_on(
 /// # Cost
 ///
 /// That of a job, and at its end of a hop to the I/O lane and back: each takes what the guide
-/// says of [an offload](twolane::guide::cost).
+/// says of an offload (`twolane::guide::cost`).
 ///
 /// # Examples
 ///

@@ -16,7 +16,10 @@ use object_store::{
     ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions,
     Result, UploadPart,
 };
-use twolane::{DEFAULT_BODY_LIMIT, Handle};
+use twolane_core::Handle;
+
+/// How much of one file is read ahead: as much as of an HTTP body.
+const BYTES_AHEAD: usize = 2 * 1024 * 1024;
 
 /// How many names of a list are read ahead.
 const NAMES: usize = 1_000;
@@ -32,7 +35,7 @@ const PIECE: u64 = 1 << 20;
 /// files are read on the lane's own blocking pool, whose threads are niced as the lane's are.
 ///
 /// A store that sends HTTP requests needs none: build it with
-/// [`IoConnector`](twolane::IoConnector), which moves the requests alone. What computes, to sign
+/// `twolane::IoConnector`, which moves the requests alone. What computes, to sign
 /// and to parse, stays with the job.
 ///
 /// # Errors
@@ -91,7 +94,7 @@ impl<S> IoStore<S> {
         &self,
         bytes: BoxStream<'static, Result<Bytes>>,
     ) -> BoxStream<'static, Result<Bytes>> {
-        from_io(&self.handle, bytes, DEFAULT_BODY_LIMIT, Bytes::len)
+        from_io(&self.handle, bytes, BYTES_AHEAD, Bytes::len)
     }
 }
 

@@ -11,8 +11,8 @@ use datafusion::common::runtime::{JoinSetTracer, JoinSetTracerError, set_join_se
 use datafusion::error::DataFusionError;
 use futures::future::BoxFuture;
 #[cfg(doc)]
-use twolane::Backend;
-use twolane::Handle;
+use twolane_core::Backend;
+use twolane_core::Handle;
 
 type Output = Box<dyn Any + Send>;
 
@@ -31,7 +31,7 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// - The thread has a current handle ([`Handle::try_current`]): it runs a job, or the process
 ///   has a default.
 /// - The task would be spawned on that handle's I/O runtime. (Inside
-///   [`in_cpu_context`](twolane::in_cpu_context) it is spawned on the lane anyway.)
+///   [`in_cpu_context`](twolane_core::in_cpu_context) it is spawned on the lane anyway.)
 ///
 /// It has the priority of the query. If the lane's queue is limited, the tasks of a query
 /// share its permit. Dropping a query cancels its tasks.
@@ -46,9 +46,9 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// # Panics
 ///
 /// A task that the lane does not take, since its queue is full or it was shut down, unwinds with a
-/// [`twolane::JoinError`], for DataFusion has no error for it. In a job a queue is never full for its
+/// [`twolane_core::JoinError`], for DataFusion has no error for it. In a job a queue is never full for its
 /// tasks. In a query that the program spawns on its own runtime, by a process default, it may be:
-/// give that lane no [`queue_limit`](twolane::Builder::queue_limit).
+/// give that lane no [`queue_limit`](twolane_core::Builder::queue_limit).
 ///
 /// # Cost
 ///

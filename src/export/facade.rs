@@ -7,7 +7,7 @@ use metrics::{Key, Label, Level, Metadata, Recorder};
 use tokio::time::MissedTickBehavior;
 
 use super::{DEFAULT_LANE, FAMILIES, Family, Kind, Sample, Snapshot, Unit, Value};
-use crate::handle::Handle;
+use twolane_core::Handle;
 
 type Transformer = Box<dyn FnMut(&str) -> Key + Send>;
 

@@ -10,11 +10,18 @@ pub(crate) mod prometheus;
 
 use std::borrow::Cow;
 
-use crate::handle::Handle;
-use crate::metrics::{DurationHistogram, Metrics};
-use crate::priority::Priority;
 use Kind::{Counter, Gauge, Histogram};
 use Unit::{Bytes, Seconds};
+use twolane_core::Handle;
+use twolane_core::Priority;
+use twolane_core::{DurationHistogram, Metrics};
+
+/// With the values of their label.
+const PRIORITIES: [(&str, Priority); 3] = [
+    ("high", Priority::High),
+    ("normal", Priority::Normal),
+    ("low", Priority::Low),
+];
 
 /// The lane's label if the user names none.
 const DEFAULT_LANE: &str = "cpu";
@@ -245,7 +252,7 @@ fn classic(histogram: &DurationHistogram) -> Classic {
 /// All that is known of a lane.
 struct Snapshot {
     /// Each with its label.
-    priorities: [(&'static str, Metrics); Priority::ALL.len()],
+    priorities: [(&'static str, Metrics); PRIORITIES.len()],
     /// `None` if it is not watched.
     io: Option<IoLane>,
 }
@@ -259,14 +266,8 @@ struct IoLane {
 
 impl Snapshot {
     fn of(cpu: &Handle) -> Self {
-        let priorities = Priority::ALL.map(|priority| {
-            let label = match priority {
-                Priority::High => "high",
-                Priority::Normal => "normal",
-                Priority::Low => "low",
-            };
-            (label, cpu.with_priority(priority).metrics())
-        });
+        let priorities =
+            PRIORITIES.map(|(label, priority)| (label, cpu.with_priority(priority).metrics()));
         let io = cpu.is_io_watched().then(|| IoLane {
             lag: priorities[0].1.io_lag.clone(),
             stalls: cpu.io_stalls(),

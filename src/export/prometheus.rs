@@ -8,7 +8,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry;
 
 use super::{DEFAULT_LANE, FAMILIES, Kind, Snapshot, Unit, Value};
-use crate::handle::Handle;
+use twolane_core::Handle;
 
 /// Puts the metrics of CPU lanes into a [`Registry`](registry::Registry) of
 /// `prometheus-client`.

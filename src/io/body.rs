@@ -11,9 +11,9 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::closing::this_runtime_is_closing;
-use crate::bridge::buffer::Bridged;
-use crate::bridge::error::BridgeError;
-use crate::handle::IoHandle;
+use twolane_core::BridgeError;
+use twolane_core::Bridged;
+use twolane_core::IoHandle;
 
 /// How many bytes of one body are read ahead by default: 2 MiB.
 ///

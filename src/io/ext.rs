@@ -15,9 +15,9 @@ use super::body::{BridgedBody, bridge_body};
 use super::on_io::OnIo;
 #[cfg(feature = "http-body")]
 use super::response::{BridgedResponse, bridged};
-use crate::handle::Handle;
+use twolane_core::Handle;
 #[cfg(feature = "http-body")]
-use crate::task::Task;
+use twolane_core::Task;
 
 /// Methods of a [`Handle`] for values, bodies and responses that live on the I/O lane.
 ///
@@ -127,7 +127,7 @@ pub trait HandleExt: sealed::Sealed {
 mod sealed {
     #[allow(unnameable_types, reason = "a sealed trait")]
     pub trait Sealed {}
-    impl Sealed for crate::handle::Handle {}
+    impl Sealed for twolane_core::Handle {}
 }
 
 impl HandleExt for Handle {

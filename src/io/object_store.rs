@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 
 use super::body::{BodyError, DEFAULT_BODY_LIMIT};
 use super::ext::HandleExt;
-use crate::handle::Handle;
+use twolane_core::Handle;
 
 /// Wraps an object_store connector, so that a store sends its requests on the I/O lane.
 ///

@@ -15,9 +15,9 @@ use reqwest::{Body, RequestBuilder, Response, ResponseBuilderExt};
 
 use super::body::{BridgedBody, DEFAULT_BODY_LIMIT};
 use super::ext::HandleExt;
-use crate::error::JoinError;
-use crate::handle::{Handle, NoCurrentHandle};
-use crate::task::Task;
+use twolane_core::JoinError;
+use twolane_core::Task;
+use twolane_core::{Handle, NoCurrentHandle};
 
 /// Adds `send_io` to [`reqwest::RequestBuilder`].
 pub trait RequestBuilderExt {

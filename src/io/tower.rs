@@ -1,6 +1,7 @@
 //! [`IoLayer`]: any HTTP client that is a tower service, on the I/O lane.
 
 use std::error::Error;
+use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::Pin;
@@ -14,8 +15,8 @@ use tower_service::Service;
 
 use super::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 use super::ext::HandleExt;
-use crate::handle::Handle;
-use crate::task::Task;
+use twolane_core::Handle;
+use twolane_core::Task;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -191,7 +192,11 @@ impl<D, E, F: Into<BoxError>> Future for IoResponse<D, E, F> {
     }
 }
 
-debug_by_name!(IoResponse<D, E, F>);
+impl<D, E, F> fmt::Debug for IoResponse<D, E, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoResponse").finish_non_exhaustive()
+    }
+}
 
 /// The body of an [`IoService`]'s response, read on the I/O lane.
 ///

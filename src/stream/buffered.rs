@@ -17,9 +17,9 @@ use super::budget::Budget;
 use super::drop_on_lane::DropOnLane;
 use super::shared::{Limits, Message, Piece, Shared};
 use crate::catch::{drop_each, report_unread};
-use crate::error::JoinError;
-use crate::handle::Handle;
-use crate::task::Task;
+use twolane_core::Handle;
+use twolane_core::JoinError;
+use twolane_core::Task;
 
 /// The outputs of a stream whose stages run on the CPU lane.
 ///

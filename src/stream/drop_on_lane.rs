@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use crate::handle::Handle;
+use twolane_core::Handle;
 
 /// Dropped on the lane: a destructor may be a long computation, and may call what only a job
 /// should.

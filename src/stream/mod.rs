@@ -17,7 +17,7 @@
 //! - **Workers** (`worker.rs`). Each takes chunks until its batch is over, sends all outputs
 //!   in one message, and ends when no chunk is left. If an input takes long, the process's
 //!   ticker sends the outputs before it (`batch.rs`). The number of workers follows the
-//!   protocol of `pool/drain_tasks.rs`: no chunk is left without a worker.
+//!   protocol of `workers.rs`: no chunk is left without a worker.
 //! - **Consumer** (`buffered.rs`). It puts the pieces in order by the index of their first
 //!   input, and gives room back to the window as it hands outputs out.
 //!
@@ -42,18 +42,19 @@ mod start;
 mod try_buffered;
 pub(crate) mod window;
 mod worker;
+mod workers;
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
 
-use crate::handle::Handle;
 pub use buffered::Buffered;
 pub use on_cpu::{ByBytes, ByItems, OnCpu};
 use pump::SourceLane;
 pub use stage::{Stage, Unchanged};
 pub use try_buffered::TryBuffered;
+use twolane_core::Handle;
 
 /// Runs the items of any [`Stream`] on the CPU lane.
 ///

@@ -10,7 +10,7 @@ use futures_core::Stream;
 use super::pump::SourceLane;
 use super::shared::Size;
 use super::stage::{FlatMap, MapInit, Stage, TryFlatMap, Unchanged};
-use crate::handle::Handle;
+use twolane_core::Handle;
 
 /// How long a batch computes, unless a user sets it.
 const BATCH_TIME: Duration = Duration::from_micros(500);

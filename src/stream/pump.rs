@@ -17,7 +17,7 @@ use pin_project_lite::pin_project;
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Shared, Size};
 use super::worker::Worker;
 use crate::catch::{catch, drop_each};
-use crate::handle::Handle;
+use twolane_core::Handle;
 
 /// The pump looks at the clock after so many inputs at most.
 const INPUTS_PER_LOOK: usize = 64;

@@ -8,8 +8,8 @@ use std::vec;
 use super::drop_on_lane::DropOnLane;
 use super::shared::Piece;
 use super::stage::{Flow, Stage};
-use crate::handle::Handle;
-use crate::task::slice::is_yield_due;
+use twolane_core::Handle;
+use twolane_core::is_yield_due;
 
 /// From which input on nothing is wanted any more.
 pub(super) struct Stop {

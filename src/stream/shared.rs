@@ -13,9 +13,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::batch::Batch;
 use super::runner::{Run, Stop};
 use super::window::Window;
+use super::workers::Workers;
 use crate::catch::{drop_each, report_unread, run_hook};
-use crate::error::JoinError;
-use crate::pool::drain_tasks::DrainTasks;
+use twolane_core::JoinError;
 
 /// Makes the state of a worker.
 pub(super) type Make<I, O> = Box<dyn Fn() -> Box<dyn Run<I, O>> + Send + Sync>;
@@ -134,7 +134,7 @@ pub(super) struct Shared<I, O> {
     chunks: SegQueue<Chunk<I>>,
     /// What a worker has put back, which is older than any of `chunks`.
     put_back: SegQueue<Chunk<I>>,
-    pub(super) workers: DrainTasks,
+    pub(super) workers: Workers,
     pub(super) stop: Stop,
     pub(super) window: Window,
     /// How many nanoseconds an input takes, as measured lately; 0 if none was measured.
@@ -174,7 +174,7 @@ impl<I, O> Shared<I, O> {
         Self {
             chunks: SegQueue::new(),
             put_back: SegQueue::new(),
-            workers: DrainTasks::new(workers),
+            workers: Workers::new(workers),
             stop: Stop::new(limits.ordered),
             window: Window::new(limits.items, limits.bytes),
             cost: AtomicU64::new(0),

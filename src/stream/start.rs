@@ -16,7 +16,7 @@ use super::runner::{Run, Runner};
 use super::shared::{Limits, Shared};
 use super::stage::Stage;
 use super::try_buffered::TryBuffered;
-use crate::error::JoinError;
+use twolane_core::JoinError;
 
 impl<S, G, L> OnCpu<S, G, L>
 where

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::{FusedStream, Stream};
 
 use super::buffered::Buffered;
-use crate::error::JoinError;
+use twolane_core::JoinError;
 
 /// The outputs of a stream whose stages can fail: the first error is the last item.
 ///

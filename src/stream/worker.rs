@@ -17,8 +17,8 @@ use tokio::task::coop;
 use super::runner::End;
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Seat, Shared};
 use crate::catch::catch;
-use crate::handle::Handle;
-use crate::task::slice::yield_if_due;
+use twolane_core::Handle;
+use twolane_core::yield_if_due;
 
 /// How long the second batch of a worker takes. Each further one takes twice as long, up to
 /// the stream's setting.
@@ -180,7 +180,7 @@ fn run_some<I, O: Send + 'static>(
     });
     let end = end.unwrap_or_else(|error| {
         // Nothing comes after an error, not even the panic of the size function over it.
-        made.failure = (!made.is_last).then(|| error);
+        made.failure = (!made.is_last).then_some(error);
         End::Panicked
     });
     // After a panic the last input may have made several outputs, or none.

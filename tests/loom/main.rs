@@ -1,7 +1,7 @@
 //! The protocols, in every interleaving that loom explores.
 //!
 //! This crate compiles the files under test unchanged, with loom's atomics in place of
-//! the standard library's (`src/sync.rs`).
+//! the standard library's (`sync.rs`).
 
 #![allow(
     dead_code,
@@ -10,34 +10,36 @@
     reason = "the files are written for another crate, and only a part is used"
 )]
 
-#[path = "../../src/error.rs"]
+#[path = "../../core/src/error.rs"]
 mod error;
-#[path = "../../src/panics.rs"]
+#[path = "../../core/src/panics.rs"]
 mod panics;
-#[path = "../../src/shard.rs"]
+#[path = "../../core/src/shard.rs"]
 mod shard;
 #[path = "../support/loom_sync.rs"]
 mod sync;
-#[path = "../../src/metrics"]
+#[path = "../../core/src/metrics"]
 mod metrics {
     pub mod held;
 }
-#[path = "../../src/task"]
+#[path = "../../core/src/task"]
 mod task {
     pub mod completion;
     pub mod state;
 }
-#[path = "../../src/bridge"]
+#[path = "../../core/src/bridge"]
 mod bridge {
     pub mod buffer;
     pub mod error;
 }
-#[path = "../../src/pool/drain_tasks.rs"]
+#[path = "../../core/src/pool/drain_tasks.rs"]
 mod drain_tasks;
-#[path = "../../src/pool/idle.rs"]
+#[path = "../../core/src/pool/idle.rs"]
 mod idle;
 #[path = "../../src/stream/window.rs"]
 mod window;
+#[path = "../../src/stream/workers.rs"]
+mod workers;
 
 mod of_bridges;
 mod of_drain_tasks;

@@ -26,15 +26,15 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use tokio::sync::Mutex;
 
-use crate::bridge::buffer::Bridged;
-use crate::bridge::error::BridgeError;
 use crate::catch::catch;
-use crate::error::JoinError;
-use crate::handle::{Handle, IoHandle};
 pub use send_async_fn::SendAsyncFnOnce;
 use send_async_fn::call;
 pub use shared::SharedOnIo;
 use slot::{Slot, lock};
+use twolane_core::BridgeError;
+use twolane_core::Bridged;
+use twolane_core::JoinError;
+use twolane_core::{Handle, IoHandle};
 
 /// A value that lives on the I/O lane and is owned by a job: a client, a pooled
 /// connection, a transaction.

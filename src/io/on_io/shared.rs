@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use super::OnIo;
-use crate::error::JoinError;
+use twolane_core::JoinError;
 
 /// A value that lives on the I/O lane, is shared by jobs, and is cheap to clone: a
 /// connection pool, a multiplexed connection, a client.
@@ -47,7 +47,7 @@ impl<T: Clone + Send + 'static> SharedOnIo<T> {
     ///
     /// # Panics
     ///
-    /// If there is no current handle; see [`Handle::try_current`].
+    /// If there is no current handle; see [`Handle::try_current`](crate::Handle::try_current).
     ///
     /// # Examples
     ///

@@ -39,14 +39,14 @@ impl Builder {
     /// The permit is released later: when the job's turn comes and its captures are
     /// dropped. So callers that give up and try again cannot pile up captures. It does not
     /// bound what a job submits by its own permit:
-    /// [jobs that submit jobs](crate::guide::overload#jobs-that-submit-jobs) have a window,
+    /// jobs that submit jobs (`twolane::guide::overload`) have a window,
     /// or a task that waits for permits.
     ///
     /// A [`stream_from_cpu`](crate::Handle::stream_from_cpu) is a job. A full queue refuses
     /// it, and its reader gets the error.
     ///
     /// **A stream needs no permit.** The workers of
-    /// [`on_cpu`](crate::CpuStreamExt::on_cpu), and the job that calls an iterator, are jobs
+    /// `on_cpu`, and the job that calls an iterator, are jobs
     /// of this priority that the limit does not count: at most one worker for each thread,
     /// and the stream's window bounds what they hold. So a full queue neither refuses nor
     /// delays a stream, and what its stages submit needs no permit either. To limit the
@@ -59,7 +59,7 @@ impl Builder {
     /// With as many jobs as threads there is no queue: the threads idle between the end
     /// of a job and the next submission. To shed load, use
     /// threads x (longest useful wait / time of a job); see
-    /// [overload](crate::guide::overload). A limited queue costs each job two small
+    /// `twolane::guide::overload`. A limited queue costs each job two small
     /// allocations, and the semaphore's lock, which is held for a few instructions.
     ///
     /// # Examples

@@ -22,7 +22,7 @@ use crate::task::slice;
 ///
 /// That runtime has timers and no I/O driver. A socket that is opened in it panics with
 /// Tokio's message, *"A Tokio 1.x context was found, but IO is disabled"*. Give what does
-/// I/O to [`spawn_io`](crate::spawn_io), to an adapter, or to an [`OnIo`](crate::OnIo).
+/// I/O to [`spawn_io`](crate::spawn_io), to an adapter, or to an `OnIo`.
 /// The `Drop` of a client in the middle of a poll calls `tokio::spawn` there, too, unless
 /// the client is in an `OnIo`.
 ///

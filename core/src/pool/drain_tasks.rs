@@ -1,5 +1,4 @@
-//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio.rs`), or
-//! the workers of a stream.
+//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio.rs`).
 //!
 //! A drain task is *live* from its spawn until it finds the queue empty. A submitter
 //! pushes a job, and spawns a drain task if fewer than `most` are live. If `most` are
@@ -13,7 +12,7 @@ use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 
 pub(crate) struct DrainTasks {
     live: AtomicUsize,
-    pub(crate) most: usize,
+    most: usize,
 }
 
 impl DrainTasks {
@@ -22,10 +21,6 @@ impl DrainTasks {
             live: AtomicUsize::new(0),
             most,
         }
-    }
-
-    pub(crate) fn live(&self) -> usize {
-        self.live.load(SeqCst)
     }
 
     /// Call after a push and a fence. True if the caller must spawn a drain task.

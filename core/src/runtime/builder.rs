@@ -21,7 +21,7 @@ use crate::task::slice;
 /// Settings of a [`CpuRuntime`].
 ///
 /// [`CpuRuntime::builder`] makes one, and [`build`](Self::build) uses it. The guide has
-/// a table of all [settings](crate::guide::settings).
+/// a table of all: `twolane::guide::settings`.
 ///
 /// # Examples
 ///

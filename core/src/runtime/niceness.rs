@@ -34,7 +34,7 @@ impl Builder {
     /// much higher. Otherwise it waits for the end of a slice (milliseconds). From a
     /// distance of 8 on, that wait is the exception. So the distance from 0 to 16 is cut
     /// in half. The measurements are in the
-    /// [guide](crate::guide::late_job#why-these-nice-values).
+    /// guide (`twolane::guide::late_job`).
     ///
     /// # Slices
     ///
@@ -120,7 +120,7 @@ impl Builder {
     /// The kernel treats a core that runs only such threads as idle, and puts threads that
     /// wake up there. With nice values alone, two High threads that wake up together may
     /// queue for one core, for milliseconds, while another core runs Low's work. The
-    /// measurements are in the guide: [`object_store`](crate::guide::object_store).
+    /// measurements are in the guide: `twolane::guide::object_store`.
     ///
     /// The price: such a thread gets a tenth of what a thread of Normal gets, and next to
     /// nothing beside the I/O lane or another process at nice 0 (1 to 340). It starves as

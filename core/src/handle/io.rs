@@ -98,7 +98,7 @@ impl Handle {
     ///
     /// Do not end a request at such an error: the server would take the part before it
     /// for the whole. A body passes the error on. For a client of plain messages see
-    /// [tonic](crate::guide::clients#tonic-messages-that-are-computed).
+    /// tonic in `twolane::guide::clients`.
     ///
     /// # Examples
     ///

@@ -3,7 +3,7 @@
 /// What runs the CPU lane's jobs: a rayon pool or a Tokio runtime.
 ///
 /// The contract is the same on both, except for these differences; the
-/// [guide](crate::guide::backends) says when to choose which.
+/// guide (`twolane::guide::backends`) says when to choose which.
 ///
 /// | inside a job | `Rayon` | `Runtime` |
 /// |---|---|---|

@@ -62,7 +62,7 @@ pub use builder::Builder;
 ///    [`Cancelled`](crate::Cancelled): make that a 503 too.
 /// 3. Wait for the server once more, so that it sends those answers.
 ///
-/// The [guide](crate::guide::shutdown) has the code of these steps. Besides:
+/// The guide (`twolane::guide::shutdown`) has the code of these steps. Besides:
 ///
 /// - A job that runs during a shutdown can start no other job, on either lane. It has to
 ///   do its last work itself.
@@ -77,7 +77,7 @@ pub use builder::Builder;
 /// - A stream that the lane reads (`stream_from_cpu`, `on_cpu`) breaks off with an error at
 ///   the call of the shutdown. It may read from a job that the lane drops, whose channel then
 ///   ends like a complete one.
-/// - A hook of the lane's watch ([`Watch::on_stall`](crate::watch::Watch::on_stall)) that runs keeps
+/// - A hook of the lane's watch ([`Watch::on_stall`](stallwatch::Watch::on_stall)) that runs keeps
 ///   its thread, as a closure does. None is called after `shutdown` has resolved.
 /// - Destructors of queued and suspended jobs run on a thread of the CPU lane, not on
 ///   the thread that shuts down. If a job is submitted at the very moment of the
@@ -291,7 +291,7 @@ impl fmt::Debug for CpuRuntime {
 /// # Panics
 ///
 /// Polling it again after it is ready panics. So does polling it in a hook of the lane's watch
-/// ([`Watch::on_stall`](crate::watch::Watch::on_stall)): the shutdown waits for that hook.
+/// ([`Watch::on_stall`](stallwatch::Watch::on_stall)): the shutdown waits for that hook.
 ///
 /// # Cancel safety
 ///

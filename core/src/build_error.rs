@@ -71,7 +71,7 @@ pub enum BuildError {
         /// The largest limit.
         max: usize,
     },
-    /// [`Watch::threshold`](crate::watch::Watch::threshold) was shorter than the watch can tell.
+    /// [`Watch::threshold`](stallwatch::Watch::threshold) was shorter than the watch can tell.
     WatchThreshold {
         /// The duration asked for.
         asked: Duration,

@@ -22,7 +22,7 @@ pub use histogram::DurationHistogram;
 /// stream that was passed to `spawn_cpu`, `spawn` or
 /// [`stream_from_cpu`](crate::Handle::stream_from_cpu), in any form. Requests and futures
 /// on the I/O lane are no jobs. The guide explains each field:
-/// [`metrics`](crate::guide::metrics).
+/// `twolane::guide::metrics`.
 ///
 /// ```text
 /// submitted = queued + running + suspended
@@ -135,7 +135,7 @@ impl Metrics {
     /// `io_stalls` and `cpu_stalls` are not among them: they are the lane's, not the
     /// priority's.
     ///
-    /// The crate has [two](crate::guide::metrics#for-prometheus).
+    /// The crate `twolane` has two: `twolane::guide::metrics`.
     ///
     /// # Examples
     ///

@@ -36,7 +36,7 @@ const RESERVE: f64 = 0.25;
 /// threads cannot always prevent that: not with a quota of one core, and not where
 /// several priorities compute at the same time.
 /// [`Builder::throttle_to_quota`](crate::Builder::throttle_to_quota) does the rest; see
-/// the [guide](crate::guide::containers).
+/// the guide (`twolane::guide::containers`).
 ///
 /// # Errors
 ///

@@ -114,7 +114,8 @@ pub(crate) fn in_cpu_context() -> bool {
 }
 
 // Relaxed, here and below: the ticks order no other memory.
-pub(crate) fn ticks() -> u32 {
+/// The tick count.
+pub fn ticks() -> u32 {
     CLOCK.load(Relaxed) & !DEMAND
 }
 
@@ -161,7 +162,7 @@ pub fn is_yield_due() -> bool {
 }
 
 /// Whether a slice is over, for the ticker itself: this asks for no ticks.
-pub(crate) fn has_passed(began: u32) -> bool {
+pub fn has_passed(began: u32) -> bool {
     ticks().wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
 }
 
@@ -169,8 +170,8 @@ pub(crate) fn has_passed(began: u32) -> bool {
 static AT_TICKS: SegQueue<Box<dyn Fn() -> bool + Send>> = SegQueue::new();
 
 /// Has the ticker call it at each tick until it returns false. The caller asks for ticks, by
-/// [`is_slice_over`].
-pub(crate) fn at_each_tick(what: impl Fn() -> bool + Send + 'static) {
+/// `is_slice_over`.
+pub fn at_each_tick(what: impl Fn() -> bool + Send + 'static) {
     AT_TICKS.push(Box::new(what));
 }
 
@@ -252,7 +253,7 @@ fn tick() {
 /// Yields to the other jobs of the lane if this job's slice of 5 to 10 ms is over.
 ///
 /// Otherwise it does nothing, at about the cost of one atomic load (see
-/// [cost](crate::guide::cost)). Call it in the loop of a future on the CPU lane that
+/// `twolane::guide::cost`). Call it in the loop of a future on the CPU lane that
 /// computes for a long time without waiting. A yield is also the point where such a
 /// future observes its cancellation and a shutdown.
 ///

@@ -19,7 +19,7 @@ pub(crate) use table::{Sample, Sites, Stamp};
 ///
 /// [`Handle::call_sites`](crate::Handle::call_sites) returns it. A *run* is what a thread
 /// does in one go: a closure, one poll of a future, one slice of a worker of an
-/// [`OnCpu`](crate::OnCpu) stream. So the run time of a future is that of a poll, and a
+/// `OnCpu` stream. So the run time of a future is that of a poll, and a
 /// future that is polled often has many runs. It is real time: on a busy machine it
 /// includes the time for which the thread had no core.
 ///

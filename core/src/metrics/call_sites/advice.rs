@@ -14,7 +14,7 @@ const ENOUGH: u64 = 32;
 
 /// What the figures of a [`CallSite`](super::CallSite) say about offloading there.
 ///
-/// The limits are those of the guide ([cost](crate::guide::cost)). `Display` writes a
+/// The limits are those of the guide (`twolane::guide::cost`). `Display` writes a
 /// sentence.
 ///
 /// # Examples

@@ -33,11 +33,11 @@ pub use io_handle::IoHandle;
 /// | [`spawn_cpu_with`](Self::spawn_cpu_with) | the same, and it asks whether it is still wanted | the same |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
-/// | [`on_io`](Self::on_io) | a client, a connection or a transaction that a job keeps | a hop for each call |
+/// | [`io`](Self::io) | the same for what outlives the CPU lane | the same |
 /// | [`install`](Self::install) | a closure that borrows, from a plain thread | blocks the caller |
 ///
 /// The guide has the measurements, and the smallest piece of work that is worth an
-/// offload: [`cost`](crate::guide::cost).
+/// offload: `twolane::guide::cost`.
 ///
 /// The methods spawn at the handle's [`Priority`]. It is `Normal`, unless
 /// [`with_priority`](Self::with_priority) set another.
@@ -387,8 +387,8 @@ impl Handle {
     ///
     /// A call site is the line that submits the job (`spawn_cpu`, `spawn` and all their
     /// forms, [`install`](Self::install), the call of `buffered` of a stream), or a
-    /// [name](Self::with_name). It is always on: the guide says [what it
-    /// costs](crate::guide::metrics#call-sites). This only reports; it moves nothing.
+    /// [name](Self::with_name). It is always on: the guide says what it
+    /// costs (`twolane::guide::metrics`). This only reports; it moves nothing.
     ///
     /// # Examples
     ///

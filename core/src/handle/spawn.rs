@@ -13,7 +13,7 @@ impl Handle {
     /// Runs a closure on the CPU lane.
     ///
     /// Use it for work that computes for 100 µs or more. Batch smaller work into slices
-    /// of about 1 ms; see [cost](crate::guide::cost). With [`Backend::Rayon`], `par_iter`,
+    /// of about 1 ms; see `twolane::guide::cost`. With [`Backend::Rayon`], `par_iter`,
     /// `join` and `scope` inside the closure use the lane's own threads. The queue is
     /// FIFO, and unbounded unless it has a [limit](crate::Builder::queue_limit).
     ///
@@ -76,8 +76,8 @@ impl Handle {
     /// Runs a future on the CPU lane, which polls it there each time.
     ///
     /// Use it for futures that compute between their `.await`s. Their I/O should go
-    /// through [`spawn_io`](Self::spawn_io), an [`OnIo`](crate::OnIo) or an adapter
-    /// ([your client](crate::guide::clients)). A future that holds a connection of a pool
+    /// through [`spawn_io`](Self::spawn_io), `twolane::OnIo` or an adapter
+    /// (`twolane::guide::clients`). A future that holds a connection of a pool
     /// while it computes, or waits for one in the pool's queue, keeps it from all others.
     ///
     /// # Errors
@@ -262,8 +262,7 @@ impl Handle {
     /// # Errors
     ///
     /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`] after a
-    /// shutdown; [`JoinError::is_io_runtime_gone`]; [`JoinError::is_out_of_threads`] if
-    /// this is the first use of the priority and its threads cannot start.
+    /// shutdown; [`JoinError::is_io_runtime_gone`].
     ///
     /// # Panics
     ///

@@ -1,0 +1,91 @@
+//! The core of `twolane`: two lanes, one for I/O and one for CPU work, in one process.
+//!
+//! The *I/O lane* is the application's own Tokio runtime. The *CPU lane* has threads of its own,
+//! rayon's or those of a second Tokio runtime, for closures and futures that compute. Nice values
+//! let the I/O lane have a core whenever it wants one.
+//!
+//! Applications depend on `twolane`, which exports all of this crate, and adds streams that
+//! compute, HTTP and database clients, exporters of metrics and a guide. Libraries and engines
+//! that submit work to a lane depend on this crate: it changes less, and has no type in its
+//! interface that is before 1.0, but of `futures-core`, `tokio` and `stallwatch`.
+//!
+//! ```
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let cpu = twolane_core::CpuRuntime::new()?;
+//! let product = cpu.spawn_cpu(|| (1..=20_u64).product::<u64>()).await?;
+//! assert_eq!(product, 2_432_902_008_176_640_000);
+//! # Ok(()) }
+//! ```
+//!
+//! # Where to find what
+//!
+//! | | |
+//! |---|---|
+//! | build, configure and shut down a lane | [`CpuRuntime`], [`Builder`] |
+//! | submit to it, and to the I/O lane | [`Handle`], [`IoHandle`] |
+//! | await, cancel, detach | [`Task`], [`AbortHandle`], [`JobContext`] |
+//! | wait for a place in a queue with a limit | [`Handle::admit`], [`Permit`] |
+//! | a stream from one lane to the other | [`Handle::stream_from_io`], [`Bridged`] |
+//! | let others pass | [`yield_if_due`], [`yield_now`] |
+//! | count | [`Metrics`], [`CallSites`] |
+//!
+//! In the examples below, `twolane::` may be read as `twolane_core::`.
+//!
+#![forbid(unsafe_code)]
+
+#[macro_use]
+mod opaque;
+
+mod admission;
+mod backend;
+mod block_on;
+mod bridge;
+mod build_error;
+mod error;
+mod guard;
+mod handle;
+mod io_lane;
+mod lane;
+mod metrics;
+mod os;
+mod panics;
+mod pool;
+mod priority;
+mod remaining;
+mod runtime;
+mod shard;
+mod sync;
+mod task;
+mod trace;
+
+#[cfg(feature = "metrics")]
+pub use self::metrics::DurationHistogram;
+pub use self::metrics::Metrics;
+pub use self::metrics::call_sites::{Advice, CallSite, CallSites};
+pub use admission::{Admit, Permit, Rejected};
+pub use backend::Backend;
+pub use bridge::buffer::Bridged;
+pub use bridge::error::BridgeError;
+pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
+pub use bridge::writer::BridgeWriter;
+pub use build_error::BuildError;
+pub use error::JoinError;
+pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
+pub use io_lane::IoLaneState;
+pub use os::sizing::default_threads;
+pub use priority::Priority;
+pub use remaining::Remaining;
+pub use runtime::{Builder, CpuRuntime, Shutdown};
+pub use task::slice::{Yield, is_yield_due, yield_if_due, yield_now};
+pub use task::{AbortHandle, Cancelled, JobContext, Task};
+
+/// The clock of the slices, for the streams of `twolane`: no part of the interface.
+#[doc(hidden)]
+pub mod ticks {
+    pub use crate::task::slice::{at_each_tick, has_passed, ticks as now};
+}
+
+/// The README's code, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
