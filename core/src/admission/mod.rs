@@ -64,7 +64,7 @@ fn acquire(level: &Level) -> Result<Option<task::QueuePermit>, CloseReason> {
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
     }
-    if level.is_unlimited() {
+    if !level.lane().has_limits() || level.is_unlimited() {
         return Ok(None);
     }
     // Pass on an inherited permit also to a level without a limit. A job there may

@@ -19,6 +19,7 @@ use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
 use crate::os::nice;
 use crate::priority::Priority;
+use crate::task::Schedule;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use io_handle::IoHandle;
 

@@ -7,7 +7,7 @@ use crate::admission::{self, Admit, Permit, Rejected};
 use crate::backend::Backend;
 use crate::error::JoinError;
 use crate::panics;
-use crate::task::{FutureWork, JobContext, Schedule, Task, closure, closure_with};
+use crate::task::{FutureWork, JobContext, Task, closure, closure_with};
 
 impl Handle {
     /// Runs a closure on the CPU lane.
@@ -302,11 +302,7 @@ impl Handle {
         let queued = level.installs();
         let (mut f, mut result) = (Some(f), None);
         let mut run = || {
-            let sample = level.begin_sample(queued);
-            result = f.take().map(panics::catch);
-            if let Some(sample) = sample {
-                level.end_sample(&sample);
-            }
+            level.timed(queued, || result = f.take().map(panics::catch));
         };
         if level
             .workers()

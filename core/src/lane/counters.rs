@@ -17,20 +17,13 @@
 //! below zero.
 //!
 //! **Pages.** The counters lie on pages. A worker has its own page for the events in a
-//! job's step, and adds to it with plain stores. All other events go to one of
+//! job's step (`task/worker.rs`), and adds to it with plain stores. All other events go to one of
 //! [`SHARED`] pages, which the thread's number selects. So no worker waits for a cache
 //! line of another worker.
 //!
-//! **Orderings.** An increment is `Release` and a read is `Acquire`. So a reader that
-//! sees an event also sees the events that led to it. Only the page's own worker writes
-//! to its page, so that worker's load may be `Relaxed`.
-
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-
 use crossbeam_utils::CachePadded;
 
-use super::{ThreadSettings, thread};
+use super::ThreadSettings;
 #[cfg(feature = "metrics")]
 use crate::metrics::DurationHistogram;
 use crate::metrics::Metrics;
@@ -39,9 +32,8 @@ use crate::metrics::io_watch::IoWatch;
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::{self, Timings};
 use crate::shard;
-use crate::task::Event;
+use crate::task::{Event, Page};
 
-const EVENTS: usize = Event::ClosedSuspended as usize + 1;
 /// Most machines have fewer I/O workers.
 const SHARED: usize = 16;
 
@@ -49,7 +41,7 @@ pub(crate) struct Counters {
     /// One page per worker, by its index. Then one page for lane threads without a
     /// worker index (Tokio starts such threads where a job blocks in place). Then the
     /// shared pages.
-    pages: Box<[CachePadded<[AtomicU64; EVENTS]>]>,
+    pages: Box<[CachePadded<Page>]>,
     workers: usize,
     pub(super) held: Held,
     #[cfg(feature = "metrics")]
@@ -72,15 +64,10 @@ impl Counters {
         }
     }
 
-    /// Only for a thread of the level, in a step of a job.
-    pub(super) fn count_in_step(&self, event: Event) {
-        match thread::worker() {
-            Some(worker) if worker < self.workers => {
-                let own = &self.pages[worker][event as usize];
-                own.store(own.load(Relaxed) + 1, Release);
-            }
-            _ => self.add(self.workers, event),
-        }
+    /// The page for the steps of the worker of that index, and whether others share it.
+    pub(super) fn page(&self, worker: Option<usize>) -> (&Page, bool) {
+        let own = worker.filter(|worker| *worker < self.workers);
+        (&self.pages[own.unwrap_or(self.workers)], own.is_none())
     }
 
     pub(super) fn count(&self, event: Event) {
@@ -93,12 +80,11 @@ impl Counters {
     }
 
     fn add(&self, page: usize, event: Event) {
-        self.pages[page][event as usize].fetch_add(1, Release);
+        self.pages[page].add(event);
     }
 
     fn sum(&self, event: Event) -> u64 {
-        let counts = self.pages.iter().map(|page| &page[event as usize]);
-        counts.map(|count| count.load(Acquire)).sum()
+        self.pages.iter().map(|page| page.get(event)).sum()
     }
 
     /// Returns how many jobs run now. Reads the subtracted counters first.

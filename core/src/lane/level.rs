@@ -27,14 +27,14 @@ use super::thread::Inherited;
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::Metrics;
-use crate::metrics::call_sites::{Sample, Sites, Stamp};
+use crate::metrics::call_sites::{Sites, Stamp, Steps};
 use crate::metrics::held::Held;
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
 use crate::sync::{Ordering::SeqCst, fence};
-use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule};
+use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule, Worker};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
@@ -132,10 +132,6 @@ impl Level {
         }
     }
 
-    pub(crate) fn site(&self) -> Name {
-        self.site
-    }
-
     pub(crate) fn lane(&self) -> &Arc<Lane> {
         &self.lane
     }
@@ -169,9 +165,37 @@ impl Level {
         self.state().counters.held.clone()
     }
 
-    /// For a closure that is no job, and is to be timed as one.
+    /// Runs a closure that is no job, but is to be timed as one that was queued with that stamp.
+    pub(crate) fn timed<R>(&self, queued: Stamp, f: impl FnOnce() -> R) -> R {
+        let sample = Sites::begin_decided(queued);
+        let result = f();
+        if let Some(sample) = sample {
+            self.state().sites.end(self.site, &sample);
+        }
+        result
+    }
+
+    /// The stamp of a closure for [`timed`](Self::timed), which begins to wait now.
     pub(crate) fn installs(&self) -> Stamp {
         self.state().sites.submitted(self.site, shard::number())
+    }
+
+    /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
+    pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
+        let state = self.state();
+        let (page, shares_page) = state.counters.page(index);
+        Worker {
+            priority: self.priority,
+            closed: &self.lane.closed,
+            page,
+            shares_page,
+            throttle: self.lane.throttle.as_ref(),
+            sites: &state.sites,
+            steps: Steps::new(),
+            #[cfg(feature = "metrics")]
+            timings: state.counters.timings.as_deref(),
+            yielded: false,
+        }
     }
 
     /// `None` before the threads have started.
@@ -253,18 +277,11 @@ impl Schedule for Level {
         self.lane.registry.remove(key);
     }
 
-    fn throttle(&self, is_over: impl Fn() -> bool) {
-        if let Some(throttle) = &self.lane.throttle {
-            if throttle.is_due() && !is_over() {
-                throttle.pause(self.priority, is_over);
-            }
-        }
-    }
-
     fn inherit_permit(&self, permit: QueuePermit) -> impl Drop {
         inherit::enter(Inherited::By(permit))
     }
 
+    #[inline]
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
         if !stallwatch::is_watched() {
             return None;
@@ -280,10 +297,6 @@ impl Schedule for Level {
         self.state().counters.count(event);
     }
 
-    fn count_in_step(&self, event: Event) {
-        self.state().counters.count_in_step(event);
-    }
-
     fn submitted(&self) -> Stamp {
         let (state, thread) = (self.state(), shard::number());
         state.counters.count_from(thread, Event::Submitted);
@@ -294,16 +307,8 @@ impl Schedule for Level {
         self.state().sites.woken(self.site)
     }
 
-    #[inline]
-    fn begin_sample(&self, queued: Stamp) -> Option<Sample> {
-        if queued == Stamp::NO {
-            return None;
-        }
-        self.state().sites.begin(self.site, queued)
-    }
-
-    fn end_sample(&self, sample: &Sample) {
-        self.state().sites.end(self.site, sample);
+    fn site(&self) -> Name {
+        self.site
     }
 
     fn count_lost(&self) {

@@ -18,7 +18,7 @@
 //! - A worker looks at `closed` after it has suspended a job (`Job::suspend`, in `task/step.rs`).
 //! - `closed` is set before anything is dropped. So a future that has Tokio tasks on the
 //!   lane, and finds it open after its last step, has lost none of them. Otherwise it ends
-//!   as if it were suspended in that step (`Job::is_cut_short`, in `task/step.rs`).
+//!   as if it were suspended in that step (`Job::compute`, in `task/step.rs`).
 //! - A running closure cannot be stopped. Its task resolves when it returns.
 //!
 //! **Orderings.** `closed` is `SeqCst`, with a fence after the write and before the
@@ -63,6 +63,7 @@ pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {
     levels: [level::LevelState; Priority::ALL.len()],
+    has_limits: bool,
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     /// Of the I/O lane, if it is watched.
@@ -95,6 +96,7 @@ impl Lane {
         control: Sender<Message>,
     ) -> Arc<Self> {
         Arc::new(Self {
+            has_limits: queue_limits.iter().any(Option::is_some),
             levels: queue_limits.map(|limit| level::LevelState::new(&settings, limit)),
             registry: Registry::default(),
             settings,
@@ -123,6 +125,7 @@ impl Lane {
     }
 
     /// Returns why a submission is refused now, if it is.
+    #[inline]
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         let with_io = self.closed_with_io.load(SeqCst);
         if self.is_closed() && !with_io {
@@ -162,8 +165,9 @@ impl Lane {
     }
 
     /// Whether any priority has a queue limit.
+    #[inline]
     pub(crate) fn has_limits(&self) -> bool {
-        self.limits().next().is_some()
+        self.has_limits
     }
 
     fn has_issued(&self, permit: &OwnedSemaphorePermit) -> bool {

@@ -166,7 +166,7 @@ pub(crate) fn replace_level(
     .flatten()
 }
 
-pub(super) fn worker() -> Option<usize> {
+pub(crate) fn worker() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }
 

@@ -6,6 +6,7 @@ use stallwatch::{Entered, Pool, Work};
 
 use super::Level;
 use crate::priority::Priority;
+use crate::task::Schedule;
 
 const FUTURE: usize = 0;
 const CLOSURE: usize = 1;

@@ -21,8 +21,9 @@
 //!   sleeps there, so an unused lane makes no thread wake up.
 //!
 //! Between two jobs an active worker gives rayon's own work a turn. So a lane that is
-//! never empty starves neither `rayon::spawn` nor stolen children. With futures, the
-//! turn comes after a slice of 5 to 10 ms (`slice.rs`).
+//! never empty starves neither `rayon::spawn` nor stolen children. A turn looks at the queues of
+//! all workers. So while rayon has no work, the next turn comes after twice as many jobs, up to
+//! [`RARELY`], or after a slice of 5 to 10 ms (`slice.rs`), as it does with futures.
 //!
 //! If jobs follow each other closely, a worker that finds the queue empty spins for
 //! [`SPIN`] before it parks, since a wake-up costs about as much. Only one worker of
@@ -48,10 +49,12 @@ use rayon_core::Yield;
 use super::idle::{Idle, Wakeup};
 use crate::guard::on_drop;
 use crate::lane::Level;
-use crate::task::{Run, StepEnd, budget, slice};
+use crate::task::{Run, StepEnd, Worker, budget, slice};
 
 /// About twice a round trip to an awaiter that was asleep.
 const SPIN: Duration = Duration::from_micros(40);
+/// How many jobs a worker runs between two turns of rayon, if the turns before found nothing.
+const RARELY: usize = 16;
 /// How many jobs a worker runs at most between two turns of rayon.
 const MOST_JOBS: usize = 64;
 const FIRST_LOOK: Duration = Duration::from_millis(20);
@@ -132,7 +135,8 @@ impl ActiveWorkers {
     pub(super) fn drain(&self, worker: usize, level: &Level, spawn_drain: impl Fn()) {
         let turn = Turn {
             active: self,
-            worker,
+            index: worker,
+            worker: level.worker(Some(worker)),
             level,
             spawn_drain,
             searching: true,
@@ -140,6 +144,7 @@ impl ActiveWorkers {
             next: None,
             rayon_had_its: slice::ticks(),
             jobs: 0,
+            jobs_to_a_turn: 1,
         };
         IS_DRAINING.set(true);
         let _ = budget::without(|| {
@@ -153,7 +158,8 @@ impl ActiveWorkers {
 /// One activity of a worker, from its drain job until it deactivates.
 struct Turn<'a, S> {
     active: &'a ActiveWorkers,
-    worker: usize,
+    index: usize,
+    worker: Worker<'a>,
     level: &'a Level,
     spawn_drain: S,
     searching: bool,
@@ -164,6 +170,8 @@ struct Turn<'a, S> {
     /// The tick of rayon's last turn, and the jobs since then.
     rayon_had_its: u32,
     jobs: usize,
+    /// After how many jobs its next turn comes.
+    jobs_to_a_turn: usize,
 }
 
 impl<S: Fn()> Turn<'_, S> {
@@ -210,7 +218,7 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        match job.run() {
+        match job.run(&mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {
@@ -234,7 +242,9 @@ impl<S: Fn()> Turn<'_, S> {
     /// more than [`MOST_JOBS`] jobs.
     fn is_rayons_turn(&self) -> bool {
         let is_good = || self.level.has_queued() && !self.active.idle.has_searcher();
-        self.jobs >= MOST_JOBS || is_good()
+        let is_due =
+            || self.jobs >= self.jobs_to_a_turn || slice::is_slice_over(self.rayon_had_its);
+        self.jobs >= MOST_JOBS || (is_good() && is_due())
     }
 
     /// Goes on with a job that was woken during its own step.
@@ -259,7 +269,12 @@ impl<S: Fn()> Turn<'_, S> {
         self.end_search();
         self.rayon_had_its = slice::ticks();
         self.jobs = 0;
-        run_rayons_work()
+        let found = run_rayons_work();
+        self.jobs_to_a_turn = match found {
+            true => 1,
+            false => (2 * self.jobs_to_a_turn).min(RARELY),
+        };
+        found
     }
 
     /// Whether there is work to do before this worker parks.
@@ -281,7 +296,7 @@ impl<S: Fn()> Turn<'_, S> {
         let ActiveWorkers { idle, .. } = self.active;
         let must_not_park = || self.level.has_queued() || self.active.is_parking_off();
         if self.active.is_parking_off()
-            || !idle.try_park(self.worker, &mut self.searching, must_not_park)
+            || !idle.try_park(self.index, &mut self.searching, must_not_park)
         {
             return Parked::Stays;
         }
@@ -290,7 +305,7 @@ impl<S: Fn()> Turn<'_, S> {
         loop {
             let elapsed = start.elapsed();
             let left = timeout.saturating_sub(elapsed);
-            if left.is_zero() && idle.unpark(self.worker) {
+            if left.is_zero() && idle.unpark(self.index) {
                 return Parked::TimedOut;
             }
             if !idle.is_parked() {

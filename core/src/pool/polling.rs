@@ -19,10 +19,12 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Serves the level until `is_over` returns true and no job is queued.
 pub(super) fn serve(level: &Level, is_over: impl Fn() -> bool) {
+    // It counts on the page that threads without an index share: it is slow anyway.
+    let mut worker = level.worker(None);
     loop {
         while let Some(job) = level.pop() {
             budget::refill();
-            if let StepEnd::Requeue { job, yielded } = job.run() {
+            if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
                 level.put_back(job, yielded);
             }
             run_rayons_work();

@@ -227,7 +227,7 @@ impl Future for DrainTask {
         if let Some(job) = this.next.take().or_else(|| level.pop()) {
             let _adopted = (!lane_thread::is_of(level)).then(|| adopt_thread(level, &this.moved));
             let _io = level.lane().io.handle().enter();
-            match job.run() {
+            match job.run(&mut level.worker(lane_thread::worker())) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.put_back(job, yielded);
                 }

@@ -114,7 +114,7 @@ impl Builder {
     ///
     /// The threads `twolane-starter` and `twolane-ticker` belong to the process, not to a
     /// lane. The starter and the control thread sleep unless they have something to do. The
-    /// ticker sleeps while no future runs.
+    /// ticker sleeps unless a future runs or closures are queued.
     ///
     /// # Examples
     ///

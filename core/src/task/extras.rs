@@ -51,20 +51,24 @@ impl Extras {
     }
 
     /// Runs `f` in the span and with the subscriber of the submitter.
+    #[inline]
     pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
         let origin = self.0.as_ref().and_then(|inner| inner.origin.as_ref());
         trace::in_scope(origin, f)
     }
 
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.0.as_ref().and_then(|inner| inner.deadline)
     }
 
+    #[inline]
     pub(crate) fn is_past_deadline(&self) -> bool {
         self.deadline()
             .is_some_and(|deadline| deadline <= Instant::now())
     }
 
+    #[inline]
     pub(crate) fn permit(&self) -> Option<QueuePermit> {
         self.lock(|inner| &inner.permit, |permit| permit.clone())
     }
@@ -96,6 +100,7 @@ impl Extras {
         self.lock(|inner| &inner.clock, Option::take)
     }
 
+    #[inline]
     fn lock<T>(
         &self,
         field: impl FnOnce(&Inner) -> &Mutex<Option<T>>,

@@ -24,6 +24,7 @@ pub(crate) mod budget;
 mod clock_hold;
 pub(crate) mod completion;
 mod context;
+mod event;
 mod extras;
 mod join;
 mod schedule;
@@ -31,6 +32,7 @@ pub(crate) mod slice;
 pub(crate) mod state;
 mod step;
 mod work;
+mod worker;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -46,11 +48,13 @@ use crate::trace::warn_of_lost_jobs;
 pub use abort_handle::AbortHandle;
 use completion::{Completion, Slot};
 pub use context::{Cancelled, JobContext};
+pub(crate) use event::{Event, Page};
 pub(crate) use extras::{Extras, QueuePermit};
 pub use join::Task;
-pub(crate) use schedule::{Event, RegistryKey, Schedule};
+pub(crate) use schedule::{RegistryKey, Schedule};
 use state::{Close, JoinInterest, Progress, State, ToIdle};
 pub(crate) use work::{FutureWork, Work, closure, closure_with};
+pub(crate) use worker::Worker;
 
 /// Names, in the log, the values that a job drops at its end.
 pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";
@@ -98,7 +102,7 @@ pub(crate) enum StepEnd {
 pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed before.
     #[must_use]
-    fn run(self: Arc<Self>) -> StepEnd;
+    fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd;
     /// Closes the job and notifies its awaiter at once; does nothing if the job runs or
     /// has ended. The caller then makes sure that [`discard`](Self::discard) is called.
     fn close(&self, cause: CloseReason);
@@ -141,11 +145,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    fn throttle(&self) {
-        self.scheduler
-            .throttle(|| self.scheduler.is_closed() || self.has_ended());
-    }
-
     /// Call once, on the thread that has closed the job.
     fn notify_closed(&self, cause: CloseReason, interest: JoinInterest, was_suspended: bool) {
         self.scheduler.count(Event::of_close(cause));
@@ -165,20 +164,20 @@ impl<W: Work, S: Schedule> Job<W, S> {
 }
 
 impl<W: Work, S: Schedule> Run for Job<W, S> {
-    fn run(self: Arc<Self>) -> StepEnd {
-        self.throttle();
+    fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd {
+        worker.throttle(|| self.has_ended());
         // `step` itself catches a panic of the work. This call catches a panic of the
         // subscriber, and of destructors that run with the job's last reference. The
         // closure borrows `self`: moving the reference costs more than the rest of a
         // step's bookkeeping.
-        match call_logged(JOB_DESTRUCTOR, || self.step()).flatten() {
+        match call_logged(JOB_DESTRUCTOR, || self.step(worker)).flatten() {
             Some(ToIdle::Suspended) => {
                 run_hook(JOB_DESTRUCTOR, || drop(self));
                 StepEnd::Suspended
             }
             Some(ToIdle::Requeue) => StepEnd::Requeue {
                 job: self,
-                yielded: slice::yielded(),
+                yielded: worker.yielded,
             },
             _ => {
                 run_hook(JOB_DESTRUCTOR, || drop(self));

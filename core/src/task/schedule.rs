@@ -1,17 +1,17 @@
-//! [`Schedule`]: what a job needs from its lane. `lane/level.rs` implements it.
+//! [`Schedule`]: what a job calls its lane back for. `lane/level.rs` implements it.
 //!
-//! A job knows its lane by this trait only. So `task` imports nothing of `lane`.
+//! A job knows its lane by this trait only, and by the [`Worker`](super::Worker) that runs it.
+//! So `task` imports nothing of `lane`.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{QueuePermit, Run};
-use crate::error::CloseReason;
-use crate::metrics::call_sites::{Sample, Stamp};
+use super::{Event, QueuePermit, Run};
+use crate::metrics::call_sites::Stamp;
 #[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
-use stallwatch::Entered;
+use stallwatch::{Entered, Name};
 
 /// A lane at one of its priorities, as its jobs see it.
 pub(crate) trait Schedule: Clone + Send + Sync + 'static {
@@ -26,8 +26,6 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey;
     fn unregister(&self, key: RegistryKey);
 
-    /// Call before a step: waits while the process is about to use up its CPU quota.
-    fn throttle(&self, is_over: impl Fn() -> bool);
     /// While the returned guard lives, the jobs that this thread submits share
     /// `permit`.
     fn inherit_permit(&self, permit: QueuePermit) -> impl Drop;
@@ -37,17 +35,14 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn is_own_worker(&self) -> bool;
 
     fn count(&self, event: Event);
-    /// Like `count`; only for a thread of the level, in a step of a job.
-    fn count_in_step(&self, event: Event);
     /// Counts a job that is about to be queued for the first time. Returns whether its
     /// first step is a sample of its call site.
     fn submitted(&self) -> Stamp;
     /// Returns whether the next step is a sample, for a job that is about to be queued
     /// again.
     fn woken(&self) -> Stamp;
-    /// Begins a step of a job with that stamp, if it is a sample.
-    fn begin_sample(&self, queued: Stamp) -> Option<Sample>;
-    fn end_sample(&self, sample: &Sample);
+    /// The call site of the job.
+    fn site(&self) -> Name;
     /// Counts a detached job that was closed. It has no awaiter, so the log reports it.
     fn count_lost(&self);
     /// `None` if they are not recorded.
@@ -58,35 +53,3 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
 /// The index of a job in the registry, plus one, so that an `Option` of it is no
 /// larger.
 pub(crate) type RegistryKey = NonZeroUsize;
-
-/// The events that a level counts.
-#[derive(Clone, Copy)]
-pub(crate) enum Event {
-    Submitted,
-    Rejected,
-    /// A step began.
-    Begun,
-    /// A step ended without an output, and the job is about to be suspended.
-    Suspended,
-    /// A job that was suspended, or about to be, is going to be queued.
-    Woken,
-    Completed,
-    Panicked,
-    Cancelled,
-    Expired,
-    /// The lane itself closed the job.
-    Dropped,
-    /// Counted in addition to `Cancelled`, `Expired` or `Dropped`: where the job was.
-    ClosedQueued,
-    ClosedSuspended,
-}
-
-impl Event {
-    pub(crate) fn of_close(cause: CloseReason) -> Self {
-        match cause {
-            CloseReason::Cancelled => Self::Cancelled,
-            CloseReason::Expired => Self::Expired,
-            _ => Self::Dropped,
-        }
-    }
-}

@@ -23,7 +23,6 @@ use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 
-use crate::guard::on_drop;
 use crate::os::starter;
 use crate::panics;
 
@@ -43,12 +42,12 @@ const ONE_TICK: u32 = 4;
 
 /// What a thread knows of the step that it runs.
 #[derive(Clone, Copy)]
-struct Step {
+pub(super) struct Step {
     is_running: bool,
-    yielded: bool,
+    pub(super) yielded: bool,
     /// The job was polled in the CPU lane's own context, in this step or before: Tokio
     /// tasks that the lane drops may be part of it.
-    in_cpu_context: bool,
+    pub(super) in_cpu_context: bool,
     /// The tick at which its slice began.
     slice_began: u32,
 }
@@ -64,22 +63,27 @@ thread_local! {
     };
 }
 
-/// Marks this thread as running a job's step, until the returned guard is dropped.
+/// Marks this thread as running a job's step, until [`end_step`] gets what this returns.
 /// `in_cpu_context`: whether the job was polled there in an earlier step.
-pub(crate) fn begin_step(in_cpu_context: bool) -> impl Drop {
-    let was_running = runs_a_job();
-    STEP.set(Step {
+#[inline]
+pub(super) fn begin_step(in_cpu_context: bool) -> Step {
+    STEP.replace(Step {
         is_running: true,
         yielded: false,
         in_cpu_context,
         slice_began: ticks(),
-    });
-    on_drop(move || {
-        STEP.set(Step {
-            is_running: was_running,
-            ..STEP.get()
-        });
     })
+}
+
+/// Returns the step that has ended.
+#[inline]
+pub(super) fn end_step(outer: Step) -> Step {
+    let ended = STEP.get();
+    STEP.set(Step {
+        is_running: outer.is_running,
+        ..ended
+    });
+    ended
 }
 
 pub(crate) fn runs_a_job() -> bool {
@@ -94,23 +98,12 @@ pub(crate) fn set_yielded() {
     });
 }
 
-/// Whether the step that has just ended on this thread yielded.
-pub(crate) fn yielded() -> bool {
-    STEP.get().yielded
-}
-
 /// The step that runs on this thread, if any, polls in the CPU lane's own context.
 pub(crate) fn set_in_cpu_context() {
     STEP.set(Step {
         in_cpu_context: true,
         ..STEP.get()
     });
-}
-
-/// Whether the job of the step that runs on this thread, or has just ended, was polled
-/// in the CPU lane's own context.
-pub(crate) fn in_cpu_context() -> bool {
-    STEP.get().in_cpu_context
 }
 
 // Relaxed, here and below: the ticks order no other memory.

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 use super::completion::{Slot, wake};
 use super::state::{ToIdle, ToRunning};
 use super::work::{AsLink, Work};
-use super::{Cancel, Event, JOB_DESTRUCTOR, Job, RegistryKey, Run, Schedule, slice};
+use super::{Cancel, Event, JOB_DESTRUCTOR, Job, RegistryKey, Run, Schedule, Worker, slice};
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::Stamp;
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
@@ -23,15 +23,15 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Whether the step may run. If not, the job was closed, and the caller drops its
     /// work.
-    fn begin(&self) -> bool {
-        if self.scheduler.is_closed() {
+    fn begin(&self, worker: &Worker<'_>) -> bool {
+        if worker.is_closed() {
             self.close(CloseReason::ShutDown);
         } else if self.extras.is_past_deadline() {
             self.close(CloseReason::Expired);
         }
         let runs = self.state().to_running() == ToRunning::Run;
         if runs {
-            self.scheduler.count_in_step(Event::Begun);
+            worker.count(Event::Begun);
         }
         runs
     }
@@ -41,42 +41,51 @@ impl<W: Work, S: Schedule> Job<W, S> {
         self: &Arc<Self>,
         slot: &mut Slot<W::Output, W>,
         waker: &Waker,
+        worker: &mut Worker<'_>,
     ) -> Poll<Result<W::Output, JoinError>> {
         #[cfg(feature = "metrics")]
-        let timings = self.scheduler.timings();
-        #[cfg(feature = "metrics")]
-        let begun = timings.map(|timings| timings.begin(&self.completion.queued_at));
+        let begun = worker
+            .timings
+            .map(|timings| timings.begin(&self.completion.queued_at));
         let stamp = Stamp(self.completion.stamp.load(Relaxed));
         // For a wake in this step.
         self.completion.stamp.store(Stamp::UNDECIDED.0, Relaxed);
-        let sample = self.scheduler.begin_sample(stamp);
+        let sample = worker.begin_sample(self.scheduler.site(), stamp);
         let mut cx = Context::from_waker(waker);
+        let outer = slice::begin_step(self.was_in_cpu_context());
         let step = {
             let permit = self.extras.permit();
             let _inherited = permit.map(|permit| self.scheduler.inherit_permit(permit));
-            let _step = slice::begin_step(self.was_in_cpu_context());
             let deadline = self.extras.deadline();
             let _entered = self.scheduler.enter_step(W::IS_CLOSURE, deadline);
             let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
             let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
             catch(|| self.extras.in_scope(step))
         };
+        let ended = slice::end_step(outer);
+        worker.yielded = ended.yielded;
         if let Some(sample) = sample {
-            self.scheduler.end_sample(&sample);
+            worker.sites.end(self.scheduler.site(), &sample);
         }
         #[cfg(feature = "metrics")]
-        if let Some((timings, begun)) = timings.zip(begun) {
+        if let Some((timings, begun)) = worker.timings.zip(begun) {
             timings.end(begun);
         }
         let output = match step {
             Ok(Poll::Pending) => {
-                self.note_cpu_context();
+                if ended.in_cpu_context {
+                    self.note_cpu_context();
+                }
                 return Poll::Pending;
             }
             Ok(Poll::Ready(output)) => Ok(output),
             Err(payload) => Err(JoinError::of_unwinding(payload)),
         };
-        if self.is_cut_short() {
+        // The end of this step is no end of the job: it is a future that has Tokio tasks on
+        // this lane, and the lane is closed. It drops them after that, so the output may be no
+        // more than the error of a part that was dropped. The job is closed like one that has
+        // to wait.
+        if !W::IS_CLOSURE && ended.in_cpu_context && worker.is_closed() {
             drop_quietly("the destructor of a late output", output);
             return Poll::Pending;
         }
@@ -88,14 +97,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
         Poll::Ready(output)
     }
 
-    /// Whether the end of this step is no end of the job: it is a future that has Tokio
-    /// tasks on this lane, and the lane is closed. It drops them after that, so the
-    /// output may be no more than the error of a part that was dropped. The job is
-    /// closed like one that has to wait.
-    fn is_cut_short(&self) -> bool {
-        !W::IS_CLOSURE && slice::in_cpu_context() && self.scheduler.is_closed()
-    }
-
     // Relaxed, as for the registry key: the job's state orders one runner after the other.
     fn was_in_cpu_context(&self) -> bool {
         let link = self.link.as_link();
@@ -103,10 +104,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
     }
 
     fn note_cpu_context(&self) {
-        if slice::in_cpu_context() {
-            if let Some(link) = self.link.as_link() {
-                link.in_cpu_context.store(true, Relaxed);
-            }
+        if let Some(link) = self.link.as_link() {
+            link.in_cpu_context.store(true, Relaxed);
         }
     }
 
@@ -115,6 +114,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         &self,
         mut slot: MutexGuard<'_, Slot<W::Output, W>>,
         output: Result<W::Output, JoinError>,
+        worker: &Worker<'_>,
     ) {
         let closed = output.as_ref().err().map(JoinError::close_reason);
         let panicked = closed == Some(None);
@@ -122,11 +122,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
         drop(slot);
         // Count and release the permit first: an awaiter may rely on both.
         match closed {
-            None => self.scheduler.count_in_step(Event::Completed),
-            Some(None) => self.scheduler.count_in_step(Event::Panicked),
+            None => worker.count(Event::Completed),
+            Some(None) => worker.count(Event::Panicked),
             // It ends as a job that it awaited: as if it were closed while it is suspended.
             Some(Some(cause)) => {
-                self.scheduler.count_in_step(Event::Suspended);
+                worker.count(Event::Suspended);
                 self.scheduler.count(Event::of_close(cause));
                 self.scheduler.count(Event::ClosedSuspended);
             }
@@ -146,12 +146,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Call after a step without an output. It notifies the awaiter on
     /// [`ToIdle::Discard`].
-    pub(super) fn suspend(&self) -> ToIdle {
-        self.scheduler.count_in_step(Event::Suspended);
-        let paused = self.state().to_idle(|| self.scheduler.is_closed());
+    pub(super) fn suspend(&self, worker: &Worker<'_>) -> ToIdle {
+        worker.count(Event::Suspended);
+        let paused = self.state().to_idle(|| worker.is_closed());
         match &paused {
             ToIdle::Suspended => {}
-            ToIdle::Requeue => self.scheduler.count_in_step(Event::Woken),
+            ToIdle::Requeue => worker.count(Event::Woken),
             ToIdle::Discard {
                 cause,
                 interest,
@@ -176,8 +176,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
     /// job has ended.
-    pub(super) fn step(self: &Arc<Self>) -> Option<ToIdle> {
-        if !self.begin() {
+    pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
+        if !self.begin(worker) {
             self.discard();
             return None;
         }
@@ -187,16 +187,16 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let own = W::waker(self);
         let mut slot = self.completion.slot();
         let waker = own.as_deref().unwrap_or(Waker::noop());
-        match self.compute(&mut slot, waker) {
+        match self.compute(&mut slot, waker, worker) {
             Poll::Ready(output) => {
                 self.leave_registry();
-                self.finish(slot, output);
+                self.finish(slot, output, worker);
                 None
             }
             Poll::Pending => {
                 drop(slot);
                 self.enter_registry();
-                let paused = self.suspend();
+                let paused = self.suspend(worker);
                 if let ToIdle::Discard { .. } = paused {
                     self.discard();
                 }

@@ -13,7 +13,7 @@ use std::vec;
 use crate::priority::Priority;
 pub use advice::Advice;
 use stallwatch::escaped;
-pub(crate) use table::{Sample, Sites, Stamp};
+pub(crate) use table::{Sample, Sites, Stamp, Steps};
 
 /// What the jobs of one call site and [`Priority`] cost.
 ///

@@ -64,6 +64,36 @@ impl Stamp {
     }
 }
 
+/// What a thread knows of the steps that it decides about.
+#[derive(Clone, Copy)]
+pub(crate) struct Steps {
+    count: u64,
+    /// A site of which there are samples enough, if only each [`ONE_IN`]th is one from now on.
+    known: Name,
+}
+
+impl Steps {
+    pub(crate) const fn new() -> Self {
+        Self {
+            count: 0,
+            known: Name::OTHER,
+        }
+    }
+
+    /// The weight of the next step of that site, if it is a sample.
+    #[inline]
+    fn weigh(&mut self, sites: &Sites, site: Name) -> Option<u64> {
+        if site != self.known || site == Name::OTHER {
+            if sites.has_few(site) {
+                return Some(1);
+            }
+            self.known = site;
+        }
+        self.count = self.count.wrapping_add(1);
+        is_one_of_many(self.count).then_some(ONE_IN)
+    }
+}
+
 /// A step that is a sample.
 pub(crate) struct Sample {
     weight: u64,
@@ -130,24 +160,38 @@ impl Sites {
 
     /// For a future that was woken, and is about to be queued again.
     pub(crate) fn woken(&self, site: Name) -> Stamp {
-        match self.weigh(site) {
-            None => Stamp::NO,
-            Some(weight) => Stamp::now(weight),
+        thread_local! {
+            static WAKES: Cell<Steps> = const { Cell::new(Steps::new()) };
         }
+        let mut wakes = WAKES.get();
+        let weight = wakes.weigh(self, site);
+        WAKES.set(wakes);
+        weight.map_or(Stamp::NO, Stamp::now)
     }
 
-    /// Begins a step.
-    pub(crate) fn begin(&self, site: Name, queued: Stamp) -> Option<Sample> {
+    /// Begins a step, if it is a sample.
+    #[inline]
+    pub(crate) fn begin(&self, site: Name, queued: Stamp, steps: &mut Steps) -> Option<Sample> {
         let (weight, was_queued) = match queued {
-            Stamp::UNDECIDED => (self.weigh(site)?, false),
+            Stamp::UNDECIDED => (steps.weigh(self, site)?, false),
             stamp => (stamp.weight(), true),
         };
+        Some(Self::sample(queued, weight, was_queued))
+    }
+
+    /// As [`begin`](Self::begin), for a job whose stamp was decided.
+    pub(crate) fn begin_decided(queued: Stamp) -> Option<Sample> {
+        (queued != Stamp::NO).then(|| Self::sample(queued, queued.weight(), true))
+    }
+
+    #[cold]
+    fn sample(queued: Stamp, weight: u64, was_queued: bool) -> Sample {
         let begun = now();
-        Some(Sample {
+        Sample {
             weight,
             wait: was_queued.then(|| queued.wait(begun)),
             begun,
-        })
+        }
     }
 
     /// Ends the step.
@@ -166,16 +210,8 @@ impl Sites {
         }
     }
 
-    fn weigh(&self, site: Name) -> Option<u64> {
-        if self.of(site).samples.load(Relaxed) < FIRST {
-            return Some(1);
-        }
-        thread_local! {
-            static STEPS: Cell<u64> = const { Cell::new(0) };
-        }
-        let nth = STEPS.get().wrapping_add(1);
-        STEPS.set(nth);
-        is_one_of_many(nth).then_some(ONE_IN)
+    fn has_few(&self, site: Name) -> bool {
+        self.of(site).samples.load(Relaxed) < FIRST
     }
 
     pub(crate) fn read(&self, priority: Priority) -> impl Iterator<Item = CallSite> {

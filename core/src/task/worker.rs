@@ -1,0 +1,69 @@
+//! [`Worker`]: the thread that runs a job's step, as the step sees it.
+//!
+//! It lives on the stack of the loop that drains the queue, and is passed down to each job. So a
+//! step finds its counters, the lane's flag and the sampling at hand, and looks nothing up.
+
+use stallwatch::Name;
+
+use super::event::{Event, Page};
+use crate::metrics::call_sites::{Sample, Sites, Stamp, Steps};
+#[cfg(feature = "metrics")]
+use crate::metrics::timings::Timings;
+use crate::os::throttle::Throttle;
+use crate::priority::Priority;
+use crate::sync::{AtomicBool, Ordering::SeqCst};
+
+pub(crate) struct Worker<'a> {
+    pub(crate) priority: Priority,
+    /// Whether the lane is closed.
+    pub(crate) closed: &'a AtomicBool,
+    pub(crate) page: &'a Page,
+    /// Whether other threads count on the same page.
+    pub(crate) shares_page: bool,
+    /// Set if the lane keeps a CPU quota where there is one.
+    pub(crate) throttle: Option<&'a Throttle>,
+    pub(crate) sites: &'a Sites,
+    pub(crate) steps: Steps,
+    /// `None` if they are not recorded.
+    #[cfg(feature = "metrics")]
+    pub(crate) timings: Option<&'a Timings>,
+    /// The last step yielded to the other jobs of the lane.
+    pub(crate) yielded: bool,
+}
+
+impl Worker<'_> {
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
+    }
+
+    #[inline]
+    pub(super) fn count(&self, event: Event) {
+        if self.shares_page {
+            self.page.add(event);
+        } else {
+            self.page.add_alone(event);
+        }
+    }
+
+    /// Call before a step: waits while the process is about to use up its CPU quota.
+    #[inline]
+    pub(super) fn throttle(&self, has_ended: impl Fn() -> bool) {
+        let Some(throttle) = self.throttle else {
+            return;
+        };
+        let is_over = || self.is_closed() || has_ended();
+        if throttle.is_due() && !is_over() {
+            throttle.pause(self.priority, is_over);
+        }
+    }
+
+    /// Begins a step of a job of that site and stamp, if the step is a sample.
+    #[inline]
+    pub(super) fn begin_sample(&mut self, site: Name, queued: Stamp) -> Option<Sample> {
+        if queued == Stamp::NO {
+            return None;
+        }
+        self.sites.begin(site, queued, &mut self.steps)
+    }
+}
