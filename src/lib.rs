@@ -114,12 +114,18 @@
 //! crate is compiled and not run; there, threads have no nice values, and CPU quotas
 //! are not seen.
 //!
+//! # Crates
+//!
+//! The lanes, their tasks and the bridge are the crate `twolane-core`, which this one exports whole.
+//! A library or an engine that submits work depends on that one: it changes less. The module
+//! [`watch`] is the crate `stallwatch`, which is of use without a CPU lane too.
+//!
 //! # Public dependencies
 //!
 //! Types and traits of `tokio`, `http`, `http-body`, `bytes` and
 //! `futures-core` 0.3 are in this crate's interface, with `tower-service` and
 //! `tower-layer` 0.3, reqwest 0.13, object_store, `tracing-subscriber` 0.3,
-//! `prometheus-client` 0.25 and `metrics` 0.24 by feature. The module [`watch`] is the crate
+//! `prometheus-client` 0.25 and `metrics` 0.24 by feature, and of `twolane-core` and
 //! `stallwatch` 0.1.
 //!
 //! Other crates pin some of these (DataFusion 55 pins object_store 0.13). A new

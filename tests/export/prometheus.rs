@@ -83,7 +83,7 @@ fn a_scrape_tells_what_the_test_has_counted() {
         is("twolane_active_jobs normal", "state=running", 1.0);
         is("twolane_active_jobs normal", "state=suspended", 1.0);
         is("twolane_threads normal", "", 1.0);
-        is("twolane_threads high", "", 0.0);
+        is("twolane_threads high", "", 1.0);
         // Three jobs are there, one is cancelled and still in the queue, one is to come.
         is("twolane_queue_permits normal", "state=in_use", LIMIT as f64);
         is("twolane_queue_permits normal", "state=free", 0.0);
