@@ -1,12 +1,12 @@
 //! redis: one connection for all.
 
 use std::sync::Arc;
-use twolane::HandleExt;
 
 use redis::aio::{
     ConnectionLike, ConnectionManager, ConnectionManagerConfig, MultiplexedConnection,
 };
 use tokio::sync::OnceCell;
+use twolane::HandleExt;
 
 use super::Shows::{JobPanics, RequestPanics};
 use super::build::{Rows, ask};

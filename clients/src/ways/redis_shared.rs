@@ -1,7 +1,7 @@
 //! redis: a connection that only the I/O lane touches. Several commands share a hop.
 
 use redis::aio::ConnectionManager;
-use twolane::{HandleExt, SharedOnIo};
+use twolane::SharedOnIo;
 
 use crate::BoxError;
 

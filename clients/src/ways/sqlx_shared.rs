@@ -1,7 +1,7 @@
 //! sqlx: a pool that only the I/O lane touches, for queries that read like plain ones.
 
 use sqlx::PgPool;
-use twolane::{HandleExt, SharedOnIo};
+use twolane::SharedOnIo;
 
 use crate::BoxError;
 
