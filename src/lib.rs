@@ -176,14 +176,11 @@ pub use stream::{
     Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, TryBuffered,
     Unchanged,
 };
-#[cfg(feature = "metrics")]
-#[doc(inline)]
-pub use twolane_core::DurationHistogram;
 #[doc(inline)]
 pub use twolane_core::{
-    AbortHandle, Admit, Advice, Backend, BridgeError, BridgeWriter, Bridged, BuildError, Builder,
-    CallSite, CallSites, Cancelled, CpuRuntime, EnterGuard, Handle, InCpuContext, IoHandle,
-    IoLaneState, JobContext, JoinError, Metrics, NoCurrentHandle, Permit, Priority, Rejected,
+    AbortHandle, Admit, Backend, BridgeError, BridgeWriter, Bridged, BuildError, Builder, CallSite,
+    CallSites, Cancelled, CpuRuntime, DurationHistogram, EnterGuard, Handle, InCpuContext,
+    IoHandle, JobContext, JoinError, Metrics, NoCurrentHandle, Permit, Priority, Rejected,
     Remaining, Shutdown, Task, Yield, default_threads, in_cpu_context, is_yield_due, spawn_cpu,
     spawn_io, yield_if_due, yield_now,
 };

@@ -58,10 +58,9 @@ mod sync;
 mod task;
 mod trace;
 
-#[cfg(feature = "metrics")]
-pub use self::metrics::DurationHistogram;
-pub use self::metrics::Metrics;
-pub use self::metrics::call_sites::{Advice, CallSite, CallSites};
+pub use self::metrics::call_sites::{CallSite, CallSites};
+pub use self::metrics::{DurationHistogram, Metrics};
+
 pub use admission::{Admit, Permit, Rejected};
 pub use backend::Backend;
 pub use bridge::buffer::Bridged;
@@ -71,7 +70,6 @@ pub use bridge::writer::BridgeWriter;
 pub use build_error::BuildError;
 pub use error::JoinError;
 pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
-pub use io_lane::IoLaneState;
 pub use os::sizing::default_threads;
 pub use priority::Priority;
 pub use remaining::Remaining;

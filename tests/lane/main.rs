@@ -2,13 +2,13 @@
 
 mod admission;
 mod call_sites;
-mod families;
 mod fan_out;
 mod idle_workers;
 mod install;
 mod limit_bounds_memory;
 mod metrics;
 mod names;
+mod nested;
 mod order;
 #[cfg(feature = "test-util")]
 mod paused_clock;

@@ -5,7 +5,6 @@ use std::sync::mpsc;
 
 use crate::support::{BOTH, Stuck, lanes, lanes_with, time_limit};
 use tokio::sync::oneshot;
-#[cfg(feature = "metrics")]
 use twolane::Builder;
 use twolane::Priority;
 
@@ -122,8 +121,6 @@ fn what_a_shutdown_drops_is_in_the_books() {
     }
 }
 
-/// The feature alone costs nothing, and says nothing: another crate may have asked for it.
-#[cfg(feature = "metrics")]
 #[test]
 fn nothing_is_timed_unless_the_lane_is_told_to() {
     let _limit = time_limit();
@@ -141,7 +138,6 @@ fn nothing_is_timed_unless_the_lane_is_told_to() {
 
 /// Each of them. A job that waits while this thread counts 3 ms is in the counters with
 /// as much, and so is the step that it waits for.
-#[cfg(feature = "metrics")]
 #[test]
 fn waits_and_steps_are_timed() {
     use std::time::Duration;
@@ -174,7 +170,6 @@ fn waits_and_steps_are_timed() {
 
 /// However short and many the jobs: none is left out. A future that is woken waits
 /// in the queue once more, and its second poll is a step of its own.
-#[cfg(feature = "metrics")]
 #[test]
 fn every_wait_and_step_is_counted() {
     const EACH: u64 = 100;

@@ -67,7 +67,6 @@ assert_not_impl_any!(InCpuContext<std::marker::PhantomPinned>: Unpin);
 assert_impl_all!(SendIo: Future, Debug, Send, Unpin);
 assert_impl_all!(Yield: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(Backend: Copy, Debug, Eq, std::hash::Hash, Default, Send, Sync);
-assert_impl_all!(IoLaneState: Copy, Debug, Eq, std::hash::Hash, Send, Sync);
 
 /// Whether a value may be used on both sides of a `catch_unwind`.
 macro_rules! unwind_safe {

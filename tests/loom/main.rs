@@ -5,28 +5,41 @@
 
 #![allow(
     dead_code,
+    missing_docs,
+    unused_imports,
+    unused_macros,
     unreachable_pub,
     unnameable_types,
     reason = "the files are written for another crate, and only a part is used"
 )]
 
+#[macro_use]
+#[path = "../../core/src/opaque.rs"]
+mod opaque;
+#[path = "../../core/src/block_on.rs"]
+mod block_on;
+#[path = "../../core/src/build_error.rs"]
+mod build_error;
 #[path = "../../core/src/error.rs"]
 mod error;
+#[path = "../../core/src/guard.rs"]
+mod guard;
+#[path = "../../core/src/metrics/mod.rs"]
+mod metrics;
+#[path = "../../core/src/os/mod.rs"]
+mod os;
 #[path = "../../core/src/panics.rs"]
 mod panics;
+#[path = "../../core/src/priority.rs"]
+mod priority;
 #[path = "../../core/src/shard.rs"]
 mod shard;
 #[path = "../support/loom_sync.rs"]
 mod sync;
-#[path = "../../core/src/metrics"]
-mod metrics {
-    pub mod held;
-}
-#[path = "../../core/src/task"]
-mod task {
-    pub mod completion;
-    pub mod state;
-}
+#[path = "../../core/src/task/mod.rs"]
+mod task;
+#[path = "../../core/src/trace.rs"]
+mod trace;
 #[path = "../../core/src/bridge"]
 mod bridge {
     pub mod buffer;

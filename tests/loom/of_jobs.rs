@@ -1,295 +1,293 @@
-//! The life of a job, and its completion.
+//! The life of a job: the code of `core/src/task`, on a lane of the model's own.
+//!
+//! A model's worker is the thread that calls [`Lane::run_next`]. The models are of one job, so
+//! the lane's registry has one place.
 
-use std::future::poll_fn;
-use std::sync::Arc;
-use std::sync::atomic::AtomicI32;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use loom::future::block_on;
 use loom::sync::atomic::Ordering::SeqCst;
 use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
+use stallwatch::{Entered, Name};
 
-use crate::error::{self, CloseReason};
+use crate::error::CloseReason;
+use crate::metrics::call_sites::{Sites, Stamp, Steps};
+use crate::metrics::timings::Timings;
 use crate::model;
+use crate::priority::Priority;
 use crate::sync::Queue;
-use crate::task::completion::{Completion, Slot, wake};
-use crate::task::state::{Close, JoinInterest, State, ToIdle, ToRunning};
+use crate::task::slice::set_in_cpu_context;
+use crate::task::{
+    Cancel, Event, Extras, FutureWork, Job, Page, RegistryKey, Run, Schedule, StepEnd, Task,
+    Worker, closure,
+};
 
-/// Counted outside of the model, so that it orders nothing there.
-#[derive(Default)]
-struct Count(AtomicI32);
-
-impl Count {
-    fn add(&self) {
-        self.0.fetch_add(1, SeqCst);
-    }
-
-    fn get(&self) -> i32 {
-        self.0.load(SeqCst)
-    }
-}
-
-/// As `lane/counters.rs`.
-#[derive(Default)]
-struct Counters {
-    submitted: Count,
-    begun: Count,
-    suspended: Count,
-    woken: Count,
-    completed: Count,
-    /// Cancelled, expired, dropped.
-    closed: Count,
-    closed_queued: Count,
-    closed_suspended: Count,
-}
-
-impl Counters {
-    fn queued(&self) -> i32 {
-        self.submitted.get() + self.woken.get() - self.begun.get() - self.closed_queued.get()
-    }
-
-    fn running(&self) -> i32 {
-        self.begun.get() - self.suspended.get() - self.completed.get()
-    }
-
-    fn suspended(&self) -> i32 {
-        self.suspended.get() - self.woken.get() - self.closed_suspended.get()
-    }
-
-    fn ended(&self) -> i32 {
-        self.completed.get() + self.closed.get()
-    }
-}
-
-/// The steps of the future in these models; the last one returns the output.
-const STEPS: i32 = 2;
-
-/// The lane and a future on it, as in `task/mod.rs`, with counters in place of the
-/// work.
-struct Model {
-    completion: Completion<u8>,
-    queue: Queue<()>,
+/// As `lane/`, with one worker.
+struct Lane {
+    queue: Queue<Arc<dyn Run>>,
     closed: AtomicBool,
-    counters: Counters,
-    steps: Count,
-    work_dropped: Count,
-    /// Whether it is in the registry of suspended jobs. (In the lane, the registry's
-    /// lock orders more.)
-    registered: Count,
-    /// Whether its deadline has passed. (The clock orders nothing.)
-    expired: Count,
-    /// A Tokio task of the job's, which the lane drops when it shuts down.
-    part: Option<Part>,
+    /// The standard library's atomics, which order nothing in a model.
+    counted: Page,
+    sites: Sites,
+    /// The standard library's mutex, which orders nothing in a model. (In the lane, the
+    /// registry's lock orders more.)
+    registered: Mutex<Option<Arc<dyn Run>>>,
+    /// A Tokio task of a job's, which the lane drops when it shuts down.
+    part_is_dropped: AtomicBool,
 }
 
-#[derive(Default)]
-struct Part {
-    is_dropped: AtomicBool,
-}
+#[derive(Clone)]
+struct Level(Arc<Lane>);
 
-/// The output of a job, and what it returns without its part.
-const OUTPUT: u8 = 7;
-const NO_PART: u8 = 0;
-
-impl Model {
-    fn new() -> Arc<Self> {
-        Self::queued(None)
-    }
-
-    fn queued(part: Option<Part>) -> Arc<Self> {
-        let model = Self::unsubmitted(part);
-        model.counters.submitted.add();
-        model.queue.push(());
-        model
-    }
-
-    fn unsubmitted(part: Option<Part>) -> Arc<Self> {
-        Arc::new(Self {
-            completion: Completion::new(State::queued(), Slot::Empty),
+impl Level {
+    fn new() -> Self {
+        Self(Arc::new(Lane {
             queue: Queue::new(),
             closed: AtomicBool::new(false),
-            counters: Counters::default(),
-            steps: Count::default(),
-            work_dropped: Count::default(),
-            registered: Count::default(),
-            expired: Count::default(),
-            part,
-        })
+            counted: Page::default(),
+            sites: Sites::new(),
+            registered: Mutex::new(None),
+            part_is_dropped: AtomicBool::new(false),
+        }))
     }
 
-    fn state(&self) -> &State {
-        &self.completion.state
-    }
-
-    fn is_closed(&self) -> bool {
-        self.closed.load(SeqCst)
-    }
-
-    /// `was_suspended`: the counters had it as suspended until now.
-    fn notify_closed(&self, cause: CloseReason, interest: JoinInterest, was_suspended: bool) {
-        self.counters.closed.add();
-        if was_suspended {
-            self.counters.closed_suspended.add();
-        } else {
-            self.counters.closed_queued.add();
-        }
-        self.completion.closed(cause, interest);
-    }
-
-    fn close(&self, cause: CloseReason) {
-        match self.state().close(cause) {
-            Close::WasQueued(interest) => self.notify_closed(cause, interest, false),
-            Close::WasIdle(interest) => self.notify_closed(cause, interest, true),
-            Close::No => {}
-        }
-    }
-
-    /// Drops the work, if it is still there. (Several threads may call it: the slot's
-    /// lock gives the work to one of them.)
-    fn discard(&self) {
-        if self.work_dropped.get() == 0 {
-            self.work_dropped.add();
-        }
-    }
-
-    /// Pops the job from the queue, if it is there, and runs one step.
+    /// Pops a job, if there is one, and runs one step.
     fn run_next(&self) -> bool {
-        if self.queue.pop().is_none() {
+        let lane = &*self.0;
+        let Some(job) = lane.queue.pop() else {
             return false;
-        }
-        if self.is_closed() {
-            self.close(CloseReason::ShutDown);
-            self.discard();
-            return true;
-        }
-        if self.expired.get() > 0 {
-            self.close(CloseReason::Expired);
-        }
-        if self.state().to_running() == ToRunning::Discard {
-            self.discard();
-            return true;
-        }
-        self.counters.begun.add();
-        assert_eq!(self.work_dropped.get(), 0, "run without its work");
-        self.steps.add();
-        let is_last = self.steps.get() == STEPS;
-        let part = self.part.as_ref();
-        let lost = is_last && part.is_some_and(|part| part.is_dropped.load(SeqCst));
-        let is_cut_short = part.is_some() && self.is_closed();
-        if is_last && !is_cut_short {
-            self.discard();
-            let output = if lost { NO_PART } else { OUTPUT };
-            *self.completion.slot() = Slot::Output(Ok(output));
-            self.counters.completed.add();
-            wake(self.completion.finish());
-        } else {
-            self.pause();
+        };
+        let mut worker = Worker {
+            priority: Priority::Normal,
+            closed: &lane.closed,
+            page: &lane.counted,
+            shares_page: true,
+            throttle: None,
+            sites: &lane.sites,
+            steps: Steps::new(),
+            timings: None,
+            yielded: false,
+        };
+        match job.run(&mut worker) {
+            StepEnd::Ended | StepEnd::Suspended => {}
+            // As an active worker does: it looks at the queue again.
+            StepEnd::Requeue { job, .. } => lane.queue.push(job),
         }
         true
     }
 
-    fn pause(&self) {
-        if self.registered.get() == 0 {
-            self.registered.add();
-        }
-        self.counters.suspended.add();
-        match self.state().to_idle(|| self.is_closed()) {
-            ToIdle::Suspended => {}
-            ToIdle::Requeue => {
-                self.counters.woken.add();
-                self.queue.push(());
-            }
-            ToIdle::Discard {
-                cause,
-                interest,
-                was_queued,
-            } => {
-                self.notify_closed(cause, interest, !was_queued);
-                self.discard();
-            }
+    fn close_queued(&self) {
+        while let Some(job) = self.0.queue.pop() {
+            close(&*job);
         }
     }
 
-    fn wake(&self) {
-        if self.state().wake() {
-            self.counters.woken.add();
-            self.enqueue();
+    /// What the closing thread and the control thread do.
+    fn shut_down(&self) {
+        self.0.closed.store(true, SeqCst);
+        fence(SeqCst);
+        self.close_queued();
+        let registered = self.0.registered.try_lock().unwrap().clone();
+        if let Some(job) = registered {
+            close(&*job);
         }
+        self.0.part_is_dropped.store(true, SeqCst);
     }
 
-    fn cancel(&self) {
-        self.state().request_cancel();
-        match self.state().close(CloseReason::Cancelled) {
-            Close::WasQueued(interest) => {
-                self.notify_closed(CloseReason::Cancelled, interest, false)
-            }
-            Close::WasIdle(interest) => {
-                self.notify_closed(CloseReason::Cancelled, interest, true);
-                self.enqueue();
-            }
-            Close::No => {}
-        }
+    /// One job has ended, once, and the counters agree.
+    #[track_caller]
+    fn check_end(&self) {
+        let count = |event| self.0.counted.get(event);
+        let closed = [Event::Cancelled, Event::Expired, Event::Dropped].map(count);
+        let closed: u64 = closed.iter().sum();
+        let (queued, suspended) = (count(Event::ClosedQueued), count(Event::ClosedSuspended));
+        let came = count(Event::Submitted) + count(Event::Woken);
+        assert_eq!(came, count(Event::Begun) + queued, "queued");
+        let stopped = count(Event::Suspended) + count(Event::Completed);
+        assert_eq!(count(Event::Begun), stopped, "running");
+        let resumed = count(Event::Woken) + suspended;
+        assert_eq!(count(Event::Suspended), resumed, "suspended");
+        assert_eq!(count(Event::Completed) + closed, 1, "ended");
+        assert_eq!(queued + suspended, closed);
+        let registered = self.0.registered.try_lock().unwrap();
+        assert!(registered.is_none(), "it is still registered");
+    }
+}
+
+/// As the control thread and the reaper do.
+fn close(job: &dyn Run) {
+    job.close(CloseReason::ShutDown);
+    if job.has_ended() {
+        job.discard();
+    }
+}
+
+impl Schedule for Level {
+    fn is_closed(&self) -> bool {
+        self.0.closed.load(SeqCst)
     }
 
-    fn submit(&self) {
-        self.counters.submitted.add();
-        self.enqueue();
-    }
-
-    /// As the lane does: a thread that pushes reads `closed` afterwards. The control
-    /// thread has ended already.
-    fn enqueue(&self) {
-        self.queue.push(());
+    /// The control thread has ended already.
+    fn enqueue(&self, job: Arc<dyn Run>) {
+        self.0.queue.push(job);
         fence(SeqCst);
         if self.is_closed() {
             self.close_queued();
         }
     }
 
-    fn close_queued(&self) {
-        while self.queue.pop().is_some() {
-            self.close(CloseReason::ShutDown);
-            if self.state().has_ended() {
-                self.discard();
-            }
-        }
+    fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
+        *self.0.registered.try_lock().unwrap() = Some(job);
+        RegistryKey::MIN
     }
 
-    /// What the closing thread and the control thread do.
-    fn shut_down(&self) {
-        self.closed.store(true, SeqCst);
-        fence(SeqCst);
-        self.close_queued();
-        if self.registered.get() > 0 {
-            self.close(CloseReason::ShutDown);
-            if self.state().has_ended() {
-                self.discard();
-            }
-        }
-        if let Some(part) = &self.part {
-            part.is_dropped.store(true, SeqCst);
-        }
+    fn unregister(&self, _: RegistryKey) {
+        *self.0.registered.try_lock().unwrap() = None;
     }
 
-    fn join(&self) -> Result<u8, error::JoinError> {
-        block_on(poll_fn(|cx| self.completion.poll(cx)))
+    fn enter_step(&self, _: bool, _: Option<Instant>) -> Option<Entered> {
+        None
     }
 
-    /// The job has ended once, and the counters agree.
-    #[track_caller]
-    fn check_end(&self) {
-        assert_eq!(self.work_dropped.get(), 1);
-        assert_eq!(self.counters.ended(), 1);
-        assert_eq!(self.counters.queued(), 0, "queued");
-        assert_eq!(self.counters.running(), 0, "running");
-        assert_eq!(self.counters.suspended(), 0, "suspended");
+    fn is_own_worker(&self) -> bool {
+        false
+    }
+
+    fn count(&self, event: Event) {
+        self.0.counted.add(event);
+    }
+
+    fn submitted(&self) -> Stamp {
+        self.count(Event::Submitted);
+        Stamp::NO
+    }
+
+    fn woken(&self) -> Stamp {
+        Stamp::NO
+    }
+
+    fn site(&self) -> Name {
+        Name::OTHER
+    }
+
+    fn count_lost(&self) {}
+
+    fn timings(&self) -> Option<&Timings> {
+        None
     }
 }
 
-/// Runs `call` on a thread of its own.
-fn on_thread(job: &Arc<Model>, call: fn(&Model)) -> thread::JoinHandle<()> {
-    let job = job.clone();
-    thread::spawn(move || call(&job))
+const OUTPUT: u8 = 7;
+/// What a job returns without its part.
+const NO_PART: u8 = 0;
+
+/// What a job captures. It may be dropped once, and does not run after that.
+struct Captures {
+    is_dropped: Arc<Mutex<bool>>,
+}
+
+impl Drop for Captures {
+    fn drop(&mut self) {
+        let mut is_dropped = self.is_dropped.try_lock().unwrap();
+        assert!(!std::mem::replace(&mut *is_dropped, true));
+    }
+}
+
+/// Returns its output in the last of so many steps.
+struct Steppy {
+    level: Level,
+    left: u8,
+    has_part: bool,
+    captures: Captures,
+}
+
+impl Future for Steppy {
+    type Output = u8;
+
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u8> {
+        assert!(!*self.captures.is_dropped.try_lock().unwrap());
+        if self.has_part {
+            set_in_cpu_context();
+        }
+        self.left -= 1;
+        if self.left > 0 {
+            return Poll::Pending;
+        }
+        let is_lost = self.has_part && self.level.0.part_is_dropped.load(SeqCst);
+        Poll::Ready(if is_lost { NO_PART } else { OUTPUT })
+    }
+}
+
+/// A job that is not submitted yet.
+struct Subject {
+    level: Level,
+    job: Arc<Job<FutureWork<Steppy>, Level>>,
+    captures_are_dropped: Arc<Mutex<bool>>,
+}
+
+impl Subject {
+    fn new(steps: u8, has_part: bool, deadline: Option<Instant>) -> Self {
+        let level = Level::new();
+        let captures_are_dropped = Arc::<Mutex<bool>>::default();
+        let future = Steppy {
+            level: level.clone(),
+            left: steps,
+            has_part,
+            captures: Captures {
+                is_dropped: captures_are_dropped.clone(),
+            },
+        };
+        let extras = Extras::new(None, deadline);
+        Self {
+            job: Job::new(level.clone(), FutureWork::new(future), extras),
+            level,
+            captures_are_dropped,
+        }
+    }
+
+    fn submit(&self) -> Task<u8> {
+        self.job.submitted();
+        self.level.enqueue(self.job.clone());
+        Task::new(self.job.clone())
+    }
+
+    /// Of a future of two steps.
+    fn submitted() -> (Self, Task<u8>) {
+        let subject = Self::new(2, false, None);
+        let task = subject.submit();
+        (subject, task)
+    }
+
+    /// The waker of its steps, which has no effect before the first one.
+    fn waker(&self) -> Waker {
+        futures::task::waker(self.job.clone())
+    }
+
+    fn on_thread(&self, call: impl FnOnce(&Level) + 'static) -> thread::JoinHandle<()> {
+        let level = self.level.clone();
+        thread::spawn(move || call(&level))
+    }
+
+    fn wake_on_thread(&self) -> thread::JoinHandle<()> {
+        let waker = self.waker();
+        self.on_thread(move |_| waker.wake())
+    }
+
+    fn cancel_on_thread(&self) -> thread::JoinHandle<()> {
+        let job = self.job.clone();
+        self.on_thread(move |_| job.cancel())
+    }
+
+    #[track_caller]
+    fn check_end(&self) {
+        self.level.check_end();
+        assert!(*self.captures_are_dropped.try_lock().unwrap());
+    }
 }
 
 /// Wake and cancel during a step: the awaiter is notified, the work is dropped once and
@@ -297,39 +295,36 @@ fn on_thread(job: &Arc<Model>, call: fn(&Model)) -> thread::JoinHandle<()> {
 #[test]
 fn wake_and_cancel_against_a_step() {
     model(|| {
-        let job = Model::new();
-        let waker = on_thread(&job, Model::wake);
-        let canceller = on_thread(&job, Model::cancel);
-        job.run_next();
+        let (subject, task) = Subject::submitted();
+        let waker = subject.wake_on_thread();
+        let canceller = subject.cancel_on_thread();
+        subject.level.run_next();
         waker.join().unwrap();
         canceller.join().unwrap();
-        while job.run_next() {}
+        while subject.level.run_next() {}
         // A wake before the first step wakes nothing, so the job may still be
         // suspended. But it was cancelled, so it has ended.
-        match job.join() {
+        match block_on(task) {
             Ok(output) => assert_eq!(output, OUTPUT),
             Err(error) => assert!(error.is_cancelled()),
         }
-        job.check_end();
+        subject.check_end();
     });
 }
 
-/// A cancel and a deadline during a step: the job ends once, for one reason.
+/// A cancel of a job whose deadline has passed: it ends once, for one reason.
 #[test]
-fn cancel_and_deadline_against_a_step() {
+fn a_cancel_against_a_deadline() {
     model(|| {
-        let job = Model::new();
-        let canceller = on_thread(&job, Model::cancel);
-        let clock = on_thread(&job, |job| job.expired.add());
-        job.run_next();
-        job.wake();
-        clock.join().unwrap();
-        while job.run_next() {}
+        let subject = Subject::new(2, false, Some(Instant::now()));
+        let task = subject.submit();
+        let canceller = subject.cancel_on_thread();
+        subject.level.run_next();
         canceller.join().unwrap();
-        while job.run_next() {}
-        let error = job.join().unwrap_err();
+        while subject.level.run_next() {}
+        let error = block_on(task).unwrap_err();
         assert!(error.is_cancelled() || error.is_expired());
-        job.check_end();
+        subject.check_end();
     });
 }
 
@@ -338,15 +333,13 @@ fn cancel_and_deadline_against_a_step() {
 #[test]
 fn a_submission_against_a_shutdown() {
     model(|| {
-        let job = Model::unsubmitted(None);
-        let control = on_thread(&job, Model::shut_down);
-        job.submit();
+        let subject = Subject::new(2, false, None);
+        let control = subject.on_thread(Level::shut_down);
+        let task = subject.submit();
         control.join().unwrap();
-        if job.queue.pop().is_some() {
-            panic!("it is forgotten in the queue");
-        }
-        assert!(job.join().unwrap_err().is_shutdown());
-        job.check_end();
+        assert!(subject.level.0.queue.pop().is_none(), "it is forgotten");
+        assert!(block_on(task).unwrap_err().is_shutdown());
+        subject.check_end();
     });
 }
 
@@ -354,18 +347,18 @@ fn a_submission_against_a_shutdown() {
 #[test]
 fn wake_and_shutdown_against_a_step() {
     model(|| {
-        let job = Model::new();
-        let waker = on_thread(&job, Model::wake);
-        let control = on_thread(&job, Model::shut_down);
-        job.run_next();
+        let (subject, task) = Subject::submitted();
+        let waker = subject.wake_on_thread();
+        let control = subject.on_thread(Level::shut_down);
+        subject.level.run_next();
         waker.join().unwrap();
         control.join().unwrap();
-        while job.run_next() {}
-        match job.join() {
+        while subject.level.run_next() {}
+        match block_on(task) {
             Ok(output) => assert_eq!(output, OUTPUT),
             Err(error) => assert!(error.is_shutdown()),
         }
-        job.check_end();
+        subject.check_end();
     });
 }
 
@@ -374,20 +367,19 @@ fn wake_and_shutdown_against_a_step() {
 #[test]
 fn a_shutdown_against_a_job_with_a_part() {
     model(|| {
-        let job = Model::queued(Some(Part::default()));
-        // One step is left.
-        job.steps.add();
-        let control = on_thread(&job, Model::shut_down);
-        let waker = on_thread(&job, Model::wake);
-        job.run_next();
+        let subject = Subject::new(1, true, None);
+        let task = subject.submit();
+        let control = subject.on_thread(Level::shut_down);
+        let waker = subject.wake_on_thread();
+        subject.level.run_next();
         waker.join().unwrap();
         control.join().unwrap();
-        while job.run_next() {}
-        match job.join() {
+        while subject.level.run_next() {}
+        match block_on(task) {
             Ok(output) => assert_eq!(output, OUTPUT),
             Err(error) => assert!(error.is_shutdown()),
         }
-        job.check_end();
+        subject.check_end();
     });
 }
 
@@ -395,18 +387,20 @@ fn a_shutdown_against_a_job_with_a_part() {
 #[test]
 fn cancel_and_shutdown_against_a_step_that_is_woken() {
     model(|| {
-        let job = Model::new();
-        let canceller = on_thread(&job, Model::cancel);
-        let control = on_thread(&job, Model::shut_down);
-        let waker = on_thread(&job, Model::wake);
-        job.run_next();
+        let (subject, task) = Subject::submitted();
+        let canceller = subject.cancel_on_thread();
+        let control = subject.on_thread(Level::shut_down);
+        let waker = subject.wake_on_thread();
+        subject.level.run_next();
         waker.join().unwrap();
         canceller.join().unwrap();
         control.join().unwrap();
-        while job.run_next() {}
-        let result = job.join();
-        assert!(result.is_ok_and(|output| output == OUTPUT) || job.counters.closed.get() == 1);
-        job.check_end();
+        while subject.level.run_next() {}
+        match block_on(task) {
+            Ok(output) => assert_eq!(output, OUTPUT),
+            Err(error) => assert!(error.is_shutdown() || error.is_cancelled()),
+        }
+        subject.check_end();
     });
 }
 
@@ -415,32 +409,29 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
 #[test]
 fn a_cancel_against_the_end() {
     model(|| {
-        let job = Model::new();
-        // One step is left.
-        job.steps.add();
-        let canceller = thread::spawn({
-            let job = job.clone();
-            move || {
-                let came_after = job.state().has_ended();
-                job.cancel();
-                came_after
-            }
+        let subject = Subject::new(1, false, None);
+        let task = subject.submit();
+        let job = subject.job.clone();
+        let canceller = thread::spawn(move || {
+            let came_after = job.has_ended();
+            job.cancel();
+            came_after
         });
-        job.run_next();
-        let is_wanted = job.state().is_cancel_requested();
+        subject.level.run_next();
+        let is_wanted = subject.job.is_cancel_requested();
         let came_after = canceller.join().unwrap();
-        assert!(!(came_after && job.state().is_cancel_requested()));
+        assert!(!(came_after && subject.job.is_cancel_requested()));
         // The cancel came before the end, or has no effect: a later look finds the
         // same.
-        assert_eq!(job.state().is_cancel_requested(), is_wanted);
-        job.cancel();
-        assert_eq!(job.state().is_cancel_requested(), is_wanted);
-        match job.join() {
+        assert_eq!(subject.job.is_cancel_requested(), is_wanted);
+        subject.job.clone().cancel();
+        assert_eq!(subject.job.is_cancel_requested(), is_wanted);
+        match block_on(task) {
             Ok(output) => assert_eq!(output, OUTPUT),
             // It was still in the queue.
             Err(error) => assert!(error.is_cancelled() && is_wanted),
         }
-        job.check_end();
+        subject.check_end();
     });
 }
 
@@ -448,76 +439,49 @@ fn a_cancel_against_the_end() {
 #[test]
 fn a_wake_is_not_lost() {
     model(|| {
-        let job = Model::new();
-        let runner = on_thread(&job, |job| {
-            // The step registers its waker; the other thread wakes it.
-            job.run_next();
-        });
-        job.wake();
+        let (subject, task) = Subject::submitted();
+        let waker = subject.waker();
+        // The step runs; the other thread wakes it.
+        let runner = subject.on_thread(|level| _ = level.run_next());
+        waker.wake_by_ref();
         runner.join().unwrap();
-        job.wake();
-        while job.run_next() {}
-        assert_eq!(job.join().unwrap(), OUTPUT);
-        job.check_end();
+        waker.wake_by_ref();
+        while subject.level.run_next() {}
+        assert_eq!(block_on(task).unwrap(), OUTPUT);
+        subject.check_end();
     });
-}
-
-/// What a runner does with its output.
-fn finish<T>(completion: &Completion<T>, output: T) {
-    *completion.slot() = Slot::Output(Ok(output));
-    wake(completion.finish());
 }
 
 /// The awaiter gets the output, whether it sleeps or not.
 #[test]
-fn finish_against_await() {
+fn the_end_against_an_await() {
     model(|| {
-        let completion = Arc::new(Completion::<_>::running());
-        let runner = thread::spawn({
-            let completion = completion.clone();
-            move || finish(&completion, vec![1])
-        });
-        let output = block_on(poll_fn(|cx| completion.poll(cx)));
-        assert_eq!(output.unwrap(), [1]);
+        let subject = Subject::new(1, false, None);
+        let task = subject.submit();
+        let runner = subject.on_thread(|level| _ = level.run_next());
+        assert_eq!(block_on(task).unwrap(), OUTPUT);
         runner.join().unwrap();
+        subject.check_end();
     });
 }
 
-/// A job finishes while its `Task` is dropped: one of the two threads drops the output.
+/// A job ends while its task is detached: one of the two threads drops the output.
 #[test]
-fn finish_against_a_dropped_task() {
+fn the_end_against_a_detached_task() {
     model(|| {
+        let level = Level::new();
         let output = Arc::new(());
-        let completion = Arc::new(Completion::<_>::running());
+        let kept = output.clone();
+        let job = Job::new(level.clone(), closure(move || kept), Extras::default());
+        job.submitted();
+        level.enqueue(job.clone());
         let runner = thread::spawn({
-            let completion = completion.clone();
-            let output = output.clone();
-            move || finish(&completion, output)
+            let level = level.clone();
+            move || _ = level.run_next()
         });
-        completion.drop_join_handle();
+        Task::new(job).detach();
         runner.join().unwrap();
         assert_eq!(Arc::strong_count(&output), 1, "the output is still there");
-    });
-}
-
-/// A `spawn_io` finishes while a canceller closes it: one outcome.
-#[test]
-fn try_finish_against_cancel() {
-    model(|| {
-        let completion = Arc::new(Completion::<_>::running());
-        let runner = thread::spawn({
-            let completion = completion.clone();
-            move || completion.try_finish(Ok(5))
-        });
-        let interest = completion.state.close_running(CloseReason::Cancelled);
-        let cancelled = interest.is_some();
-        if let Some(interest) = interest {
-            completion.closed(CloseReason::Cancelled, interest);
-        }
-        match block_on(poll_fn(|cx| completion.poll(cx))) {
-            Ok(output) => assert!(!cancelled && output == 5),
-            Err(error) => assert!(cancelled && error.is_cancelled()),
-        }
-        runner.join().unwrap();
+        level.check_end();
     });
 }

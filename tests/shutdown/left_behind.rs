@@ -147,7 +147,7 @@ fn a_runtime_that_ends_with_its_thread() {
     .join()
     .unwrap();
     assert!(task.wait().unwrap_err().is_io_runtime_gone());
-    assert_eq!(state.io_lane_state(), twolane::IoLaneState::Gone);
+    assert!(state.io().is_gone());
 }
 
 /// A body that fails at each poll filled the memory with its errors, which

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::sync::{AcquireError, OwnedSemaphorePermit};
@@ -58,8 +57,7 @@ impl Admit {
     /// Waits for the permit on a plain thread, which sleeps meanwhile.
     ///
     /// [`Task::wait`](crate::Task::wait) lists the threads that may call it. Inside a
-    /// job of the same lane it returns at once: what is submitted there uses the job's
-    /// own permit.
+    /// job of the same lane it returns at once: what is submitted there needs no permit.
     ///
     /// # Errors
     ///
@@ -90,7 +88,7 @@ impl Admit {
                     let permit = ready!(acquire.as_mut().poll(cx));
                     let permit = permit.map_err(|_closed| self.level.lane().reason_of_close());
                     return Poll::Ready(
-                        permit.map(|permit| Permit::new(&self.level, Some(Arc::new(permit)))),
+                        permit.map(|permit| Permit::new(&self.level, Some(permit))),
                     );
                 }
                 Step::Done => panic!("an `Admit` was polled after it was ready"),

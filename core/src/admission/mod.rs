@@ -10,16 +10,13 @@ mod drop_on_lane;
 mod permit;
 mod rejected;
 
-use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::TryAcquireError;
+use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
 use crate::error::CloseReason;
-use crate::lane::Level;
-use crate::lane::inherit;
-use crate::lane::thread::Inherited;
-use crate::task::{self, Event, Extras, Job, Schedule, Task, Work};
+use crate::lane::{Level, thread};
+use crate::task::{Event, Extras, Job, Schedule, Task, Work};
 pub use admit::Admit;
 pub(crate) use drop_on_lane::drop_on_lane;
 pub use permit::Permit;
@@ -58,32 +55,28 @@ fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output
     Task::refused(cause)
 }
 
-/// Returns the permit for a submission by this thread: a permit that already covers
-/// this thread, else a new one, if the level has a limit.
-fn acquire(level: &Level) -> Result<Option<task::QueuePermit>, CloseReason> {
+/// Returns the permit for a submission by this thread, if it needs one.
+fn acquire(level: &Level) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
     }
-    if !level.lane().has_limits() || level.is_unlimited() {
+    let Some(limit) = level.limit() else {
+        return Ok(None);
+    };
+    if level.is_unlimited() || thread::is_exempt(level.lane()) {
         return Ok(None);
     }
-    // Pass on an inherited permit also to a level without a limit. A job there may
-    // submit to the level of the permit again.
-    match (inherit::inherited(level.lane()), level.limit()) {
-        (Inherited::By(permit), _) => Ok(Some(permit)),
-        (Inherited::No, Some(limit)) => match limit.clone().try_acquire_owned() {
-            Ok(permit) => Ok(Some(Arc::new(permit))),
-            Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
-            Err(TryAcquireError::Closed) => Err(level.lane().reason_of_close()),
-        },
-        _ => Ok(None),
+    match limit.clone().try_acquire_owned() {
+        Ok(permit) => Ok(Some(permit)),
+        Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
+        Err(TryAcquireError::Closed) => Err(level.lane().reason_of_close()),
     }
 }
 
 #[track_caller]
 fn take_on<W: Work>(
     level: &Level,
-    permit: Option<task::QueuePermit>,
+    permit: Option<OwnedSemaphorePermit>,
     deadline: Option<Instant>,
     work: W,
 ) -> Task<W::Output> {

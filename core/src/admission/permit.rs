@@ -4,11 +4,11 @@ use std::fmt;
 use std::future::Future;
 use std::time::Instant;
 
+use tokio::sync::OwnedSemaphorePermit;
+
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
-use crate::task::{
-    self, Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with,
-};
+use crate::task::{Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with};
 
 /// The right to submit one job, not yet used.
 ///
@@ -18,7 +18,7 @@ use crate::task::{
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
     level: Level,
-    permit: Option<task::QueuePermit>,
+    permit: Option<OwnedSemaphorePermit>,
     deadline: Option<Instant>,
 }
 
@@ -35,7 +35,7 @@ impl Permit {
         })
     }
 
-    pub(super) fn new(level: &Level, permit: Option<task::QueuePermit>) -> Self {
+    pub(super) fn new(level: &Level, permit: Option<OwnedSemaphorePermit>) -> Self {
         Self {
             level: level.clone(),
             permit,

@@ -1,216 +1,125 @@
-//! `spawn_io`: a future as a task of the I/O runtime, with a [`Task`] as its awaiting
-//! side.
-//!
-//! The Tokio task is the runner in the sense of [`State`](crate::task::state): it
-//! finishes the completion, or its drop closes the completion. It is dropped unfinished
-//! in two cases only: a canceller has closed the completion and then aborted the task,
-//! or the runtime has shut down.
+//! `spawn_io`: a future as a Tokio task of the I/O runtime. Its awaiting side is an
+//! [`IoJoin`](crate::task::IoJoin).
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
-use tokio::task::AbortHandle;
-
-use crate::error::{CloseReason, JoinError};
-use crate::io_lane::enter_for_drop;
-use crate::lane::inherit;
-use crate::lane::thread::Inherited;
-use crate::lane::{Level, thread};
-use crate::panics;
-use crate::task::completion::Completion;
-use crate::task::{Cancel, Join, Task};
-use crate::trace::{self, Origin};
 use stallwatch::Name;
 
-/// Work that goes on in the same Tokio task after the output was handed over. Dropping
-/// the [`Task`] does not cancel it any more.
-pub(crate) type Tail = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
-
-pin_project! {
-    /// A future without a tail.
-    pub(crate) struct Tailless<F> {
-        #[pin]
-        pub(crate) future: F,
-    }
-}
-
-impl<F: Future> Future for Tailless<F> {
-    type Output = (F::Output, Tail);
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        self.project().future.poll(cx).map(|output| (output, None))
-    }
-}
-
-/// Runs `head` on the I/O lane, unless the CPU lane was shut down or the I/O runtime is
-/// gone.
-#[track_caller]
-pub(crate) fn spawn_io<F, T>(level: &Level, head: F) -> Task<T>
-where
-    F: Future<Output = (T, Tail)> + Send + 'static,
-    T: Send + 'static,
-{
-    match level.lane().close_reason() {
-        Some(cause) => {
-            drop(head);
-            Task::refused(cause)
-        }
-        None => spawn_io_unless_gone(level, head),
-    }
-}
-
-/// Runs `head` on the I/O lane, also if the CPU lane was shut down.
-#[track_caller]
-pub(crate) fn spawn_io_unless_gone<F, T>(level: &Level, head: F) -> Task<T>
-where
-    F: Future<Output = (T, Tail)> + Send + 'static,
-    T: Send + 'static,
-{
-    let job = Arc::new(IoJob {
-        completion: Completion::running(),
-        origin: Origin::capture(),
-        abort: OnceLock::new(),
-    });
-    let runner = Runner {
-        head: Some(Box::pin(head)),
-        tail: None,
-        job: job.clone(),
-        level: level.clone(),
-        site: level.site_or_caller(),
-        inherited: inherit::inherited(level.lane()).for_io(),
-    };
-    // A runtime that is gone drops the runner at once, which closes the completion.
-    let spawned = level.lane().io.handle().spawn(runner);
-    // It cannot have been cancelled yet: its `Task` is made below.
-    job.abort.get_or_init(|| spawned.abort_handle());
-    Task::new(job)
-}
-
-struct IoJob<T> {
-    completion: Completion<T>,
-    origin: Option<Origin>,
-    abort: OnceLock<AbortHandle>,
-}
-
-impl<T: Send> Cancel for IoJob<T> {
-    fn cancel(self: Arc<Self>) {
-        if let Some(interest) = self.completion.state.close_running(CloseReason::Cancelled) {
-            if let Some(abort) = self.abort.get() {
-                abort.abort();
-            }
-            self.completion.closed(CloseReason::Cancelled, interest);
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        self.completion.state.has_ended()
-    }
-}
-
-impl<T: Send + 'static> Join<T> for IoJob<T> {
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
-        self.completion.poll(cx)
-    }
-
-    fn drop_join_handle(&self) {
-        self.completion.drop_join_handle();
-    }
-
-    fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
-        self
-    }
-}
-
-/// Polls and drops the future in the context of its submitter: inside the span, and
-/// with the submitter's handle as the current one. Catches its panics.
-struct Runner<F, T> {
-    head: Option<Pin<Box<F>>>,
-    tail: Tail,
-    job: Arc<IoJob<T>>,
-    level: Level,
-    /// Where it was spawned, for the watch.
-    site: Name,
-    /// What covers the submissions of the future; its submitter has passed it on.
-    inherited: Inherited,
-}
-
-impl<F, T> Runner<F, T>
-where
-    F: Future<Output = (T, Tail)>,
-{
-    fn poll_both(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let poll =
-            |head: &mut Option<Pin<Box<F>>>| head.as_mut().map(|head| head.as_mut().poll(cx));
-        let poll = panics::or_drop(DESTRUCTOR, &mut self.head, Option::take, poll);
-        if let Some(poll) = poll {
-            let (output, tail) = ready!(poll);
-            // A panic of the destructor must not lose the output.
-            panics::drop_quietly(DESTRUCTOR, self.head.take());
-            self.job.completion.try_finish(Ok(output));
-            self.tail = tail;
-        }
-        match &mut self.tail {
-            Some(tail) => tail.as_mut().poll(cx),
-            None => Poll::Ready(()),
-        }
-    }
-}
-
-impl<F, T> Runner<F, T> {
-    fn inside<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
-        let (level, job) = (self.level.clone(), self.job.clone());
-        let _inherited = inherit::enter(self.inherited.clone());
-        thread::with_entered(&level, || trace::in_scope(job.origin.as_ref(), || f(self)))
-    }
-}
+use crate::io_lane::enter_for_drop;
+use crate::lane::{Level, thread};
+use crate::panics;
+use crate::task::{IoJoin, Panicked, Task};
+use crate::trace::{self, Origin};
 
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
 
-impl<F, T> Future for Runner<F, T>
+/// Runs `future` on the I/O lane, unless the CPU lane was shut down or the I/O runtime is
+/// gone.
+#[track_caller]
+pub(crate) fn spawn_io<F>(level: &Level, future: F) -> Task<F::Output>
 where
-    F: Future<Output = (T, Tail)>,
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
 {
-    type Output = ();
+    match level.lane().close_reason() {
+        Some(cause) => {
+            drop(future);
+            Task::refused(cause)
+        }
+        None => spawn_io_unless_gone(level, future),
+    }
+}
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let _entered = stallwatch::enter(self.site);
-        match panics::catch(|| self.inside(|this| panics::catch(|| this.poll_both(cx)))) {
-            Ok(Ok(polled)) => polled,
-            Ok(Err(payload)) | Err(payload) => {
-                // It is still there if the subscriber panicked. Drop it before its awaiter
-                // gets the error, as with a job.
-                panics::drop_quietly(DESTRUCTOR, self.head.take());
-                if self.job.completion.state.has_ended() {
-                    // The panic came in the tail or after a cancel, so no awaiter gets
-                    // it.
-                    panics::report("a future on the I/O lane", &payload.text());
-                } else {
-                    let error = JoinError::of_unwinding(payload);
-                    self.job.completion.try_finish(Err(error));
-                }
-                Poll::Ready(())
+/// Runs `future` on the I/O lane, also if the CPU lane was shut down.
+#[track_caller]
+pub(crate) fn spawn_io_unless_gone<F>(level: &Level, future: F) -> Task<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let inside = Inside {
+        site: level.site_or_caller(),
+        origin: Origin::capture(),
+        level: match thread::is_exempt(level.lane()) {
+            true => level.without_limit(),
+            false => level.clone(),
+        },
+    };
+    let future = Some(future);
+    let task = level.lane().io.handle().spawn(OnIo { future, inside });
+    Task::on_io(IoJoin::new(task))
+}
+
+/// What is around the future while it is polled and dropped: the span of its submitter, and the
+/// submitter's handle as the current one.
+struct Inside {
+    level: Level,
+    origin: Option<Origin>,
+    /// Where it was spawned, for the watch.
+    site: Name,
+}
+
+impl Inside {
+    fn call<R>(&self, f: impl FnOnce() -> R) -> R {
+        thread::with_entered(&self.level, || trace::in_scope(self.origin.as_ref(), f))
+    }
+}
+
+pin_project! {
+    struct OnIo<F: Future> {
+        // `None` once it has ended.
+        #[pin]
+        future: Option<F>,
+        inside: Inside,
+    }
+
+    impl<F: Future> PinnedDrop for OnIo<F> {
+        fn drop(this: Pin<&mut Self>) {
+            let mut this = this.project();
+            if this.future.is_some() {
+                // A runtime that is gone drops the task on the submitter's thread.
+                let _io = enter_for_drop(this.inside.level.lane().io.handle());
+                panics::run_hook(DESTRUCTOR, || {
+                    this.inside.call(|| drop_quietly(&mut this.future));
+                });
             }
         }
     }
 }
 
-impl<F, T> Drop for Runner<F, T> {
-    fn drop(&mut self) {
-        // A runtime that is gone drops the runner on the submitter's thread.
-        let level = self.level.clone();
-        let _io = enter_for_drop(level.lane().io.handle());
-        panics::run_hook(DESTRUCTOR, || {
-            self.inside(|this| {
-                panics::drop_quietly(DESTRUCTOR, this.head.take());
-                panics::drop_quietly(DESTRUCTOR, this.tail.take());
-            });
-        });
-        let completion = &self.job.completion;
-        if let Some(interest) = completion.state.close_running(CloseReason::IoRuntimeGone) {
-            completion.closed(CloseReason::IoRuntimeGone, interest);
+/// A panic of the destructor must not lose the output, nor leave the drop of the task.
+fn drop_quietly<F>(future: &mut Pin<&mut Option<F>>) {
+    panics::run_hook(DESTRUCTOR, || future.set(None));
+}
+
+impl<F: Future> Future for OnIo<F> {
+    type Output = Result<F::Output, Panicked>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let _entered = stallwatch::enter(this.inside.site);
+        let poll = |future: &mut Pin<&mut Option<F>>| match future.as_mut().as_pin_mut() {
+            Some(future) => future.poll(cx),
+            None => unreachable!("Tokio polls no task that has ended"),
+        };
+        let step = || {
+            let polled = panics::or_drop(DESTRUCTOR, &mut this.future, |f| f.set(None), poll);
+            if polled.is_ready() {
+                // Drop the future before publishing the output, as with a job.
+                drop_quietly(&mut this.future);
+            }
+            polled
+        };
+        match panics::catch(|| this.inside.call(step)) {
+            Ok(polled) => polled.map(Ok),
+            Err(payload) => {
+                // It is still there if the subscriber panicked.
+                drop_quietly(&mut this.future);
+                Poll::Ready(Err(Panicked::new(payload)))
+            }
         }
     }
 }

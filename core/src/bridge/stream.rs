@@ -4,7 +4,7 @@ use futures_core::Stream;
 
 use super::buffer::{Bridged, channel};
 use super::pump::Pump;
-use super::spawn_io::{Tailless, spawn_io};
+use super::spawn_io::spawn_io;
 use crate::admission;
 use crate::lane::Level;
 use crate::task::FutureWork;
@@ -24,7 +24,7 @@ where
     let pump = Pump::new(stream, size, writer);
     match level.lane().close_reason() {
         Some(cause) => pump.refuse(cause.into()),
-        None => spawn_io(level, Tailless { future: pump }).detach_quietly(),
+        None => spawn_io(level, pump).detach_quietly(),
     }
     reader
 }

@@ -6,7 +6,7 @@ use futures_core::Stream;
 
 use super::Handle;
 use crate::bridge::buffer::Bridged;
-use crate::bridge::spawn_io::{self, Tailless};
+use crate::bridge::spawn_io;
 use crate::bridge::stream;
 use crate::task::Task;
 
@@ -42,7 +42,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        spawn_io::spawn_io(self.level(), Tailless { future })
+        spawn_io::spawn_io(self.level(), future)
     }
 
     /// Polls `stream` on the I/O lane, and yields its items to the reader here.

@@ -4,9 +4,8 @@ use std::fmt;
 use std::future::Future;
 
 use crate::bridge::buffer::Bridged;
-use crate::bridge::spawn_io::{Tailless, spawn_io_unless_gone};
+use crate::bridge::spawn_io::spawn_io_unless_gone;
 use crate::bridge::writer::{BridgeWriter, bridge};
-use crate::io_lane::IoLaneState;
 use crate::lane::Level;
 use crate::task::Task;
 
@@ -59,7 +58,7 @@ impl IoHandle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        spawn_io_unless_gone(&self.level, Tailless { future })
+        spawn_io_unless_gone(&self.level, future)
     }
 
     /// Makes the two ends of a bridge: a writer for the I/O lane, and the stream that its
@@ -112,7 +111,7 @@ impl IoHandle {
         self.level.lane().io.handle()
     }
 
-    /// Returns whether the runtime is there.
+    /// Returns whether the runtime was shut down.
     ///
     /// # Examples
     ///
@@ -120,17 +119,17 @@ impl IoHandle {
     /// let io = tokio::runtime::Runtime::new().unwrap();
     /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
     /// drop(io);
-    /// assert_eq!(cpu.io().state(), twolane::IoLaneState::Gone);
+    /// assert!(cpu.io().is_gone());
     /// ```
-    pub fn state(&self) -> IoLaneState {
-        self.level.lane().io.state()
+    pub fn is_gone(&self) -> bool {
+        self.level.lane().io.is_gone()
     }
 }
 
 impl fmt::Debug for IoHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IoHandle")
-            .field("state", &self.state())
+            .field("is_gone", &self.is_gone())
             .finish_non_exhaustive()
     }
 }

@@ -13,7 +13,6 @@ use stallwatch::{Name, Watcher};
 
 use crate::backend::Backend;
 use crate::error::JoinError;
-use crate::io_lane::IoLaneState;
 use crate::lane::Level;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
@@ -225,24 +224,6 @@ impl Handle {
         self.level.lane().io.handle()
     }
 
-    /// Returns whether the I/O runtime has polled a task yet, and whether it still exists.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let io = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
-    /// let handle = cpu.handle();
-    /// assert_eq!(handle.io_lane_state(), twolane::IoLaneState::NotDriven);
-    /// io.block_on(async { tokio::task::yield_now().await });
-    /// assert_eq!(handle.io_lane_state(), twolane::IoLaneState::Driven);
-    /// drop(io);
-    /// assert_eq!(handle.io_lane_state(), twolane::IoLaneState::Gone);
-    /// ```
-    pub fn io_lane_state(&self) -> IoLaneState {
-        self.level.lane().io.state()
-    }
-
     /// Returns whether the CPU lane was shut down, or is about to be: it takes no job any more.
     ///
     /// # Examples
@@ -383,8 +364,7 @@ impl Handle {
             .collect()
     }
 
-    /// Returns what the jobs of each call site cost, at all priorities of the lane, with
-    /// advice where offloading is worth it.
+    /// Returns what the jobs of each call site cost, at all priorities of the lane.
     ///
     /// A call site is the line that submits the job (`spawn_cpu`, `spawn` and all their
     /// forms, [`install`](Self::install), the call of `buffered` of a stream), or a
@@ -429,7 +409,7 @@ impl fmt::Debug for Handle {
             .field("running", &lane.running())
             .field("throttled_to_cores", &lane.throttled_to_cores())
             .field("closed", &lane.is_closed())
-            .field("io_lane", &self.io_lane_state())
+            .field("io_lane_gone", &lane.io.is_gone())
             .field("nice", &nice)
             .field("nice_refused", &lane.nice_refused())
             .finish()

@@ -192,8 +192,8 @@ impl Handle {
     /// Waits for a permit of the queue: backpressure.
     ///
     /// The future resolves to a [`Permit`], which spawns. It resolves at once if the queue
-    /// has no [limit](crate::Builder::queue_limit), and inside a job, which submits by its
-    /// own permit. Waiters are served in FIFO order, from their first poll on.
+    /// has no [limit](crate::Builder::queue_limit), and inside a job, which needs
+    /// none. Waiters are served in FIFO order, from their first poll on.
     ///
     /// On a plain thread, use [`Admit::wait`]. To limit the wait, put Tokio's `timeout_at`
     /// around the future.

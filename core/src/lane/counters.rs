@@ -24,13 +24,10 @@
 use crossbeam_utils::CachePadded;
 
 use super::ThreadSettings;
-#[cfg(feature = "metrics")]
-use crate::metrics::DurationHistogram;
 use crate::metrics::Metrics;
 use crate::metrics::held::Held;
 use crate::metrics::io_watch::IoWatch;
-#[cfg(feature = "metrics")]
-use crate::metrics::timings::{self, Timings};
+use crate::metrics::timings::Timings;
 use crate::shard;
 use crate::task::{Event, Page};
 
@@ -44,7 +41,6 @@ pub(crate) struct Counters {
     pages: Box<[CachePadded<Page>]>,
     workers: usize,
     pub(super) held: Held,
-    #[cfg(feature = "metrics")]
     pub(super) timings: Option<Box<Timings>>,
 }
 
@@ -55,11 +51,7 @@ impl Counters {
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
-            #[cfg(feature = "metrics")]
             held: Held::new(settings.has_histograms),
-            #[cfg(not(feature = "metrics"))]
-            held: Held::default(),
-            #[cfg(feature = "metrics")]
             timings: settings.has_histograms.then(Box::default),
         }
     }
@@ -94,11 +86,6 @@ impl Counters {
         self.sum(Event::Begun).saturating_sub(ended)
     }
 
-    #[cfg(feature = "metrics")]
-    fn times(&self, of: fn(&Timings) -> DurationHistogram) -> DurationHistogram {
-        self.timings.as_deref().map_or_else(timings::none, of)
-    }
-
     /// Reads what happens to a job later before what happens to it sooner. So it never
     /// finds an end without its submission.
     ///
@@ -117,6 +104,7 @@ impl Counters {
         let begun = self.sum(Event::Begun);
         let woken = self.sum(Event::Woken);
         let submitted = self.sum(Event::Submitted);
+        let timings = self.timings.as_deref();
         Metrics {
             submitted,
             rejected: self.sum(Event::Rejected),
@@ -133,13 +121,9 @@ impl Counters {
             permits_in_use: 0,
             io_stalls: io.stalls(),
             cpu_stalls: io.cpu_stalls(),
-            #[cfg(feature = "metrics")]
-            io_lag: io.lag.read(),
-            #[cfg(feature = "metrics")]
-            queue_wait: self.times(Timings::waits),
-            #[cfg(feature = "metrics")]
-            run_time: self.times(Timings::steps),
-            #[cfg(feature = "metrics")]
+            io_lag: io.lag(),
+            queue_wait: timings.map(Timings::waits).unwrap_or_default(),
+            run_time: timings.map(Timings::steps).unwrap_or_default(),
             bridge_bytes: self.held.bytes(),
         }
     }

@@ -21,20 +21,17 @@ use tokio::sync::Semaphore;
 
 use super::control::Message;
 use super::counters::Counters;
-use super::inherit;
 use super::queue::RunQueue;
-use super::thread::Inherited;
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Sites, Stamp, Steps};
 use crate::metrics::held::Held;
-#[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
 use crate::sync::{Ordering::SeqCst, fence};
-use crate::task::{Event, QueuePermit, RegistryKey, Run, Schedule, Worker};
+use crate::task::{Event, RegistryKey, Run, Schedule, Worker};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
@@ -192,7 +189,6 @@ impl Level {
             throttle: self.lane.throttle.as_ref(),
             sites: &state.sites,
             steps: Steps::new(),
-            #[cfg(feature = "metrics")]
             timings: state.counters.timings.as_deref(),
             yielded: false,
         }
@@ -277,10 +273,6 @@ impl Schedule for Level {
         self.lane.registry.remove(key);
     }
 
-    fn inherit_permit(&self, permit: QueuePermit) -> impl Drop {
-        inherit::enter(Inherited::By(permit))
-    }
-
     #[inline]
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
         if !stallwatch::is_watched() {
@@ -315,7 +307,6 @@ impl Schedule for Level {
         self.lane.count_lost();
     }
 
-    #[cfg(feature = "metrics")]
     fn timings(&self) -> Option<&Timings> {
         self.state().counters.timings.as_deref()
     }

@@ -29,7 +29,6 @@
 pub(crate) mod control;
 mod counters;
 mod hooks;
-pub(crate) mod inherit;
 mod level;
 mod queue;
 mod registry;
@@ -42,7 +41,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
 use stallwatch::Pool;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use crate::error::CloseReason;
 use crate::io_lane::{IoLane, enter_for_drop};
@@ -99,8 +98,8 @@ impl Lane {
             has_limits: queue_limits.iter().any(Option::is_some),
             levels: queue_limits.map(|limit| level::LevelState::new(&settings, limit)),
             registry: Registry::default(),
-            settings,
             io_watch: IoWatch::default(),
+            settings,
             pool: watched::pool(),
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
@@ -168,11 +167,6 @@ impl Lane {
     #[inline]
     pub(crate) fn has_limits(&self) -> bool {
         self.has_limits
-    }
-
-    fn has_issued(&self, permit: &OwnedSemaphorePermit) -> bool {
-        self.limits()
-            .any(|limit| Arc::ptr_eq(limit, permit.semaphore()))
     }
 
     /// Ready when the lane closes.

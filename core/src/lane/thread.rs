@@ -1,32 +1,19 @@
-//! What a thread knows about the lanes: its own lane and worker index, the handles
-//! entered on it, and the permit that covers what it submits.
+//! What a thread knows about the lanes: its own lane and worker index, and the handles
+//! entered on it.
+//!
+//! **Which submissions need a permit.** A job that waits for another job must not wait for a
+//! permit that it holds itself. So the threads of a lane submit to it without one: what they
+//! run is part of a job that has one, or never needed it. The same holds inside a future that
+//! a job gives to `spawn_io` ([`is_exempt`]).
 
 use std::cell::{Cell, RefCell};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
-
-use tokio::sync::OwnedSemaphorePermit;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::{Lane, Level};
 use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
-use crate::task::{QueuePermit, slice};
-
-/// Which permit covers the jobs that a thread submits: see `inherit.rs`.
-#[derive(Clone, Default)]
-pub(crate) enum Inherited {
-    /// A submission needs a permit of its own.
-    #[default]
-    No,
-    /// A submission to this lane needs no permit. It comes from a job that holds none,
-    /// or from code that is part of no known job.
-    Free(Weak<Lane>),
-    /// A submission uses this permit.
-    By(QueuePermit),
-    /// On the I/O lane: a submission uses this permit while a job still holds it. The
-    /// future may run for long after the job.
-    AsLongAsHeld(Weak<OwnedSemaphorePermit>),
-}
+use crate::task::slice;
 
 struct Thread {
     /// The lane that counts this thread among its own: see [`begin`].
@@ -37,7 +24,6 @@ struct Thread {
     worker: Cell<Option<usize>>,
     /// The levels that the user has entered, innermost last.
     entered: RefCell<Vec<Level>>,
-    inherited: RefCell<Inherited>,
 }
 
 thread_local! {
@@ -47,7 +33,6 @@ thread_local! {
             own: RefCell::new(None),
             worker: Cell::new(None),
             entered: RefCell::new(Vec::new()),
-            inherited: RefCell::new(Inherited::No),
         }
     };
 }
@@ -170,14 +155,6 @@ pub(crate) fn worker() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }
 
-pub(super) fn inherited() -> Inherited {
-    with_thread(|thread| thread.inherited.borrow().clone()).unwrap_or_default()
-}
-
-pub(super) fn set_inherited(inherited: Inherited) -> Inherited {
-    with_thread(|thread| thread.inherited.replace(inherited)).unwrap_or_default()
-}
-
 /// The level that this thread belongs to.
 pub(crate) fn own() -> Option<Level> {
     ask_own(Level::clone)
@@ -195,8 +172,17 @@ pub(crate) fn is_of(level: &Level) -> bool {
         .unwrap_or(false)
 }
 
+/// Whether what this thread submits to `lane` needs no permit: it is a thread of the lane, or
+/// polls a future that one has given to `spawn_io`.
+pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
+    let covers = |level: &Level| level.is_unlimited() && Arc::ptr_eq(level.lane(), lane);
+    lane.has_limits()
+        && (is_of_lane(lane)
+            || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false))
+}
+
 /// Whether this thread belongs to `lane`, as a worker or not.
-pub(super) fn is_of_lane(lane: &Arc<Lane>) -> bool {
+fn is_of_lane(lane: &Arc<Lane>) -> bool {
     ask_own(|own| Arc::ptr_eq(own.lane(), lane)).unwrap_or(false)
 }
 

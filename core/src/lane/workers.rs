@@ -47,7 +47,6 @@ pub(crate) struct ThreadSettings {
     /// Whether a closure stops the paused Tokio clock while it is under way.
     #[cfg(feature = "test-util")]
     pub(crate) holds_paused_clock: bool,
-    #[cfg(feature = "metrics")]
     pub(crate) has_histograms: bool,
     /// By priority.
     pub(crate) niceness: [Niceness; Priority::ALL.len()],

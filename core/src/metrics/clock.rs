@@ -9,6 +9,6 @@ pub(super) fn now() -> u64 {
     nanos(EPOCH.elapsed())
 }
 
-pub(super) fn nanos(duration: Duration) -> u64 {
+pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,19 +1,15 @@
 //! [`Metrics`]: the counters and histograms of a lane.
 
 pub(crate) mod call_sites;
-mod clock;
+pub(crate) mod clock;
 pub(crate) mod held;
-#[cfg(feature = "metrics")]
-mod histogram;
+pub(crate) mod histogram;
 pub(crate) mod io_watch;
-#[cfg(feature = "metrics")]
 pub(crate) mod timings;
 
 use std::fmt;
-#[cfg(feature = "metrics")]
 use std::time::Duration;
 
-#[cfg(feature = "metrics")]
 pub use histogram::DurationHistogram;
 
 /// Counts what became of the jobs of one [`Priority`](crate::Priority), and times them.
@@ -50,7 +46,7 @@ pub use histogram::DurationHistogram;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Stalls of the I/O lane that its watch has reported, without suspicions; the same for each priority. 0 if it is
+    /// Stalls of the I/O lane that its watch has reported; the same for each priority. 0 if it is
     /// not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
     pub io_stalls: u64,
     /// Jobs that held up the CPU lane, as the watch has reported; the same for each priority: a
@@ -59,7 +55,6 @@ pub struct Metrics {
     pub cpu_stalls: u64,
     /// How long probes of the watch waited for the I/O lane; the same for each priority.
     /// Empty if it is not watched.
-    #[cfg(feature = "metrics")]
     pub io_lag: DurationHistogram,
     /// Jobs that the lane has accepted.
     pub submitted: u64,
@@ -96,15 +91,11 @@ pub struct Metrics {
     /// The wait is from the submission, or from the wake-up of a suspended future, to the
     /// step. Longer waits than 2.4 hours count as 2.4 hours. The wait of `admit` is not
     /// included. Empty without [`Builder::enable_histograms`](crate::Builder::enable_histograms).
-    /// Feature `metrics`.
-    #[cfg(feature = "metrics")]
     pub queue_wait: DurationHistogram,
     /// How long steps took: each run of a closure, each poll of a future. The same holds.
-    #[cfg(feature = "metrics")]
     pub run_time: DurationHistogram,
     /// What the bridges of this priority's handles have buffered: bodies by their bytes,
     /// streams by the `size` that their caller gave. Both directions. The same holds.
-    #[cfg(feature = "metrics")]
     pub bridge_bytes: u64,
 }
 
@@ -113,7 +104,7 @@ impl Metrics {
     ///
     /// A long closure is in it when it returns. Divide its growth by `threads` and by the
     /// time that has passed, and you have the use of the threads. 0 without
-    /// [`Builder::enable_histograms`](crate::Builder::enable_histograms). Feature `metrics`.
+    /// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
     ///
     /// # Examples
     ///
@@ -125,7 +116,6 @@ impl Metrics {
     /// assert_eq!(metrics.busy_time(), metrics.run_time.sum());
     /// # }
     /// ```
-    #[cfg(feature = "metrics")]
     pub fn busy_time(&self) -> Duration {
         self.run_time.sum()
     }

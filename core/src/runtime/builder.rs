@@ -49,7 +49,6 @@ pub struct Builder {
     throttle_to_quota: bool,
     #[cfg(feature = "test-util")]
     holds_paused_clock: bool,
-    #[cfg(feature = "metrics")]
     has_histograms: bool,
     pub(super) watch_io: Option<Watch>,
     hooks: ThreadHooks,
@@ -68,7 +67,6 @@ impl Builder {
             throttle_to_quota: true,
             #[cfg(feature = "test-util")]
             holds_paused_clock: false,
-            #[cfg(feature = "metrics")]
             has_histograms: false,
             watch_io: None,
             hooks: ThreadHooks::default(),
@@ -133,8 +131,6 @@ impl Builder {
     /// The runtime must outlive the `CpuRuntime`, and a thread must drive it. A
     /// `current_thread` runtime does I/O only while its `block_on` runs; a future passed
     /// to [`spawn_io`](crate::Handle::spawn_io) waits until then.
-    /// [`Handle::io_lane_state`](crate::Handle::io_lane_state) tells whether the runtime
-    /// has run.
     ///
     /// # Examples
     ///
@@ -223,8 +219,7 @@ impl Builder {
     /// bridges hold: the fields `queue_wait`, `run_time` and `bridge_bytes` of
     /// [`Metrics`](crate::Metrics). Default: off, and these are empty.
     ///
-    /// Each job reads the clock two to four times, which takes some 100 ns. It is no matter of the
-    /// feature `metrics` alone, since any crate of a program can turn that on for all.
+    /// Each job reads the clock two to four times, which takes some 100 ns.
     ///
     /// # Examples
     ///
@@ -235,7 +230,6 @@ impl Builder {
     /// assert_eq!(cpu.metrics().run_time.count(), 1);
     /// # }
     /// ```
-    #[cfg(feature = "metrics")]
     pub fn enable_histograms(mut self) -> Self {
         self.has_histograms = true;
         self
@@ -332,7 +326,6 @@ impl Builder {
             hooks: self.hooks,
             #[cfg(feature = "test-util")]
             holds_paused_clock: self.holds_paused_clock,
-            #[cfg(feature = "metrics")]
             has_histograms: self.has_histograms,
             niceness,
         };

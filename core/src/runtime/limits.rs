@@ -21,25 +21,18 @@ impl Builder {
     /// | [`admit`](crate::Handle::admit) | waits for a permit, in FIFO order |
     /// | [`try_admit`](crate::Handle::try_admit) | an error, before there is a closure |
     ///
-    /// **A job submits by its own permit**, at any priority. So a job that waits for
-    /// another job never waits for the permit that it holds itself. The permit is released
-    /// when the job, and all jobs submitted by that permit, have ended. A closure has
-    /// ended when it has returned, even if its task was dropped before. The rule holds on
-    /// the job's thread, and inside futures that the job passes to `spawn_io` as long as
-    /// the job holds its permit. So the limit counts jobs that come from outside, each with
-    /// all jobs that it submits.
-    ///
-    /// Some code on the lane's threads belongs to no known job: a rayon child that another
-    /// thread has stolen, a `tokio::spawn` or `spawn_blocking` inside `in_cpu_context`,
-    /// `install`, thread hooks, destructors. Such code submits without a permit, and so do
-    /// futures that it passes to `spawn_io`. A thread that the job itself has started needs
-    /// a permit, like any other thread.
+    /// **What the lane's threads submit needs no permit**, at any priority: a job that waits
+    /// for another job never waits for the permit that it holds itself. The same holds
+    /// inside a future that a job passes to `spawn_io`, and for rayon children,
+    /// `tokio::spawn` and `spawn_blocking` inside `in_cpu_context`, thread hooks and
+    /// destructors. A thread that the job itself has started needs a permit, like any other
+    /// thread. So the limit counts the jobs that come from outside, until each has ended. A
+    /// closure has ended when it has returned, even if its task was dropped before.
     ///
     /// **The limit bounds memory.** If a queued job is cancelled, its task fails at once.
     /// The permit is released later: when the job's turn comes and its captures are
     /// dropped. So callers that give up and try again cannot pile up captures. It does not
-    /// bound what a job submits by its own permit:
-    /// jobs that submit jobs (`twolane::guide::overload`) have a window,
+    /// bound what a job submits: jobs that submit jobs (`twolane::guide::overload`) have a window,
     /// or a task that waits for permits.
     ///
     /// A [`stream_from_cpu`](crate::Handle::stream_from_cpu) is a job. A full queue refuses

@@ -12,6 +12,8 @@ use stallwatch::{StartError, Watch};
 use super::Builder;
 use crate::build_error::BuildError;
 use crate::lane::{Lane, thread};
+use crate::metrics::clock::nanos;
+use crate::metrics::histogram::AtomicHistogram;
 use crate::os::starter;
 
 impl Builder {
@@ -55,12 +57,10 @@ pub(super) fn check(watch: &Watch) -> Result<(), BuildError> {
 }
 
 pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
-    #[cfg(feature = "metrics")]
-    let watch = {
-        let lag = lane.io_watch.lag.clone();
-        watch.on_probe(move |waited| lag.add(waited))
-    };
+    let lag = Arc::new(AtomicHistogram::fine());
+    let _ = lane.io_watch.lag.set(lag.clone());
     let watch = watch
+        .on_probe(move |waited| lag.add(nanos(waited), 1))
         .pool(&lane.pool)
         .thread_name(format!("{}-watch", lane.settings.name));
     let own = lane.clone();

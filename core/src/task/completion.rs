@@ -6,7 +6,6 @@
 //! thread has to wait for a preempted thread that holds it. That matters when the
 //! lane's threads have a higher nice value than the awaiter's thread.
 
-use std::convert::Infallible;
 use std::mem;
 use std::task::{Context, Poll, Waker};
 
@@ -44,14 +43,13 @@ impl<T, W> Slot<T, W> {
     }
 }
 
-/// `W` is the work that computes the output, if the completion stores it too.
-pub(crate) struct Completion<T, W = Infallible> {
+/// `W` is the work that computes the output `T`.
+pub(crate) struct Completion<T, W> {
     pub(crate) state: State,
     /// Whether the next step is a sample of the job's call site. Here, as there is free
     /// space beside the state. Only the thread that queues the job or runs it touches it.
     pub(crate) stamp: std::sync::atomic::AtomicU32,
     /// When the job was queued, for its level's histograms.
-    #[cfg(feature = "metrics")]
     pub(crate) queued_at: std::sync::atomic::AtomicU64,
     awaiter: AtomicWaker,
     slot: Mutex<Slot<T, W>>,
@@ -62,7 +60,6 @@ impl<T, W> Completion<T, W> {
         Self {
             state,
             stamp: std::sync::atomic::AtomicU32::new(0),
-            #[cfg(feature = "metrics")]
             queued_at: std::sync::atomic::AtomicU64::new(0),
             awaiter: AtomicWaker::new(),
             slot: Mutex::new(slot),
@@ -85,20 +82,7 @@ impl<T, W> Completion<T, W> {
     /// waker.
     #[must_use]
     pub(crate) fn finish(&self) -> Option<Waker> {
-        self.settle(self.state.finish())
-    }
-
-    /// Like [`finish`](Self::finish), for work that another thread may have closed
-    /// while it ran. In that case it drops the output.
-    pub(crate) fn try_finish(&self, output: Result<T, JoinError>) {
-        *self.slot() = Slot::Output(output);
-        match self.state.try_finish() {
-            Some(interest) => wake(self.settle(interest)),
-            None => self.drop_output(),
-        }
-    }
-
-    fn settle(&self, interest: JoinInterest) -> Option<Waker> {
+        let interest = self.state.finish();
         if interest.is_dropped() {
             self.drop_output();
             None
@@ -174,13 +158,6 @@ impl<T, W> Completion<T, W> {
             Some(Err(error)) => error.report_unread(),
             output => drop_quietly("the destructor of an unread output", output),
         }
-    }
-}
-
-impl<T> Completion<T> {
-    /// For work that runs elsewhere (`spawn_io`).
-    pub(crate) fn running() -> Self {
-        Self::new(State::running(), Slot::Empty)
     }
 }
 

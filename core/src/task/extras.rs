@@ -5,7 +5,7 @@
 
 #[cfg(feature = "test-util")]
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -14,10 +14,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::clock_hold::ClockHold;
 use crate::panics::run_hook;
 use crate::trace::{self, Origin};
-
-/// Released when its last holder drops it. The holders are the job that was admitted by
-/// it, and the jobs that this job has submitted.
-pub(crate) type QueuePermit = Arc<OwnedSemaphorePermit>;
 
 #[derive(Default)]
 pub(crate) struct Extras(Option<Box<Inner>>);
@@ -28,7 +24,7 @@ struct Inner {
     deadline: Option<Instant>,
     /// The thread that ends the job takes it. Only threads that run or discard the job
     /// lock the mutex, for a few instructions.
-    permit: Mutex<Option<QueuePermit>>,
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
     #[cfg(feature = "test-util")]
     clock: Mutex<Option<ClockHold>>,
     #[cfg(feature = "test-util")]
@@ -37,7 +33,7 @@ struct Inner {
 
 impl Extras {
     /// For a job that this thread submits.
-    pub(crate) fn new(permit: Option<QueuePermit>, deadline: Option<Instant>) -> Self {
+    pub(crate) fn new(permit: Option<OwnedSemaphorePermit>, deadline: Option<Instant>) -> Self {
         let origin = Origin::capture();
         let is_empty = origin.is_none() && permit.is_none() && deadline.is_none();
         Self((!is_empty).then(|| {
@@ -66,11 +62,6 @@ impl Extras {
     pub(crate) fn is_past_deadline(&self) -> bool {
         self.deadline()
             .is_some_and(|deadline| deadline <= Instant::now())
-    }
-
-    #[inline]
-    pub(crate) fn permit(&self) -> Option<QueuePermit> {
-        self.lock(|inner| &inner.permit, |permit| permit.clone())
     }
 
     /// Call after the job has ended and its captures were dropped.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::task::coop;
 
-use super::{AbortHandle, Cancel, Join};
+use super::{AbortHandle, Cancel, IoJoin, Join};
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
 use crate::trace::warn_of_lost_jobs;
@@ -104,6 +104,8 @@ pub struct Task<T> {
 
 enum Inner<T> {
     Job(Arc<dyn Join<T>>),
+    /// A future on the I/O lane.
+    OnIo(IoJoin<T>),
     /// The lane did not accept the job.
     Refused(CloseReason),
     /// The task has returned its output, or was detached.
@@ -114,6 +116,12 @@ impl<T> Task<T> {
     pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
         Self {
             inner: Inner::Job(job),
+        }
+    }
+
+    pub(crate) fn on_io(future: IoJoin<T>) -> Self {
+        Self {
+            inner: Inner::OnIo(future),
         }
     }
 
@@ -130,6 +138,7 @@ impl<T> Task<T> {
     fn as_cancel(&self) -> Option<Arc<dyn Cancel>> {
         match &self.inner {
             Inner::Job(job) => Some(job.clone().as_cancel()),
+            Inner::OnIo(future) => Some(future.as_cancel()),
             Inner::Refused(_) | Inner::Over => None,
         }
     }
@@ -250,7 +259,11 @@ impl<T> Task<T> {
     /// # }
     /// ```
     pub fn is_finished(&self) -> bool {
-        self.as_cancel().is_none_or(|job| job.has_ended())
+        match &self.inner {
+            Inner::Job(job) => job.has_ended(),
+            Inner::OnIo(future) => future.has_ended(),
+            Inner::Refused(_) | Inner::Over => true,
+        }
     }
 
     /// Blocks the current thread until the output is there.
@@ -273,8 +286,8 @@ impl<T> Task<T> {
     ///   runtime it hangs.
     ///
     /// The same is true of [`Admit::wait`](crate::Admit::wait), with one difference: on
-    /// a thread of the lane it does not wait at all, since a submission there shares
-    /// the running job's own permit.
+    /// a thread of the lane it does not wait at all, since a submission there needs no
+    /// permit.
     ///
     /// One case is not detected: a closure waits for a `spawn_io` whose future awaits a
     /// job of the same lane. This works while the lane has a free thread. If all
@@ -320,8 +333,9 @@ impl<T> Future for Task<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let budget = ready!(coop::poll_proceed(cx));
         let this = &mut *self;
-        let output = match &this.inner {
+        let output = match &mut this.inner {
             Inner::Job(job) => ready!(job.poll(cx)),
+            Inner::OnIo(future) => ready!(future.poll(cx)),
             Inner::Refused(cause) => Err((*cause).into()),
             Inner::Over => panic!("a `Task` was polled after it had returned its output"),
         };
@@ -333,9 +347,13 @@ impl<T> Future for Task<T> {
 
 impl<T> Drop for Task<T> {
     fn drop(&mut self) {
-        if let Inner::Job(job) = self.take_job() {
-            job.clone().as_cancel().cancel();
-            job.drop_join_handle();
+        match self.take_job() {
+            Inner::Job(job) => {
+                job.clone().as_cancel().cancel();
+                job.drop_join_handle();
+            }
+            Inner::OnIo(future) => future.abort(),
+            Inner::Refused(_) | Inner::Over => {}
         }
     }
 }

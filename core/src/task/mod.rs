@@ -26,6 +26,7 @@ pub(crate) mod completion;
 mod context;
 mod event;
 mod extras;
+mod io;
 mod join;
 mod schedule;
 pub(crate) mod slice;
@@ -49,7 +50,8 @@ pub use abort_handle::AbortHandle;
 use completion::{Completion, Slot};
 pub use context::{Cancelled, JobContext};
 pub(crate) use event::{Event, Page};
-pub(crate) use extras::{Extras, QueuePermit};
+pub(crate) use extras::Extras;
+pub(crate) use io::{IoJoin, Panicked};
 pub use join::Task;
 pub(crate) use schedule::{RegistryKey, Schedule};
 use state::{Close, JoinInterest, Progress, State, ToIdle};
@@ -71,15 +73,10 @@ pub(crate) trait Join<T>: Cancel {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
     /// The task was dropped: no awaiter will take the output.
     fn drop_join_handle(&self);
-    /// The task was detached: the same, and a job of the lane logs its loss.
-    fn detach(&self) {
-        self.drop_join_handle();
-    }
-    /// Whether the current thread is a worker of the lane on which the job runs. Always
-    /// false for work that runs elsewhere (`spawn_io`).
-    fn is_own_worker(&self) -> bool {
-        false
-    }
+    /// The task was detached: the same, and the job logs its loss.
+    fn detach(&self);
+    /// Whether the current thread is a worker of the lane on which the job runs.
+    fn is_own_worker(&self) -> bool;
     // The MSRV has no trait upcasting.
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }
@@ -139,7 +136,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
     fn time_queued(&self, stamp: Stamp) {
         // Relaxed, as in a step: the queue orders the two.
         self.completion.stamp.store(stamp.0, Relaxed);
-        #[cfg(feature = "metrics")]
         if let Some(timings) = self.scheduler.timings() {
             timings.queued(&self.completion.queued_at);
         }

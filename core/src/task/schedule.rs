@@ -7,9 +7,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Event, QueuePermit, Run};
+use super::{Event, Run};
 use crate::metrics::call_sites::Stamp;
-#[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 use stallwatch::{Entered, Name};
 
@@ -26,9 +25,6 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey;
     fn unregister(&self, key: RegistryKey);
 
-    /// While the returned guard lives, the jobs that this thread submits share
-    /// `permit`.
-    fn inherit_permit(&self, permit: QueuePermit) -> impl Drop;
     /// While the returned guard lives, the watch sees this thread in a step of the job.
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered>;
     /// Whether this thread is one of the lane's workers.
@@ -46,7 +42,6 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Counts a detached job that was closed. It has no awaiter, so the log reports it.
     fn count_lost(&self);
     /// `None` if they are not recorded.
-    #[cfg(feature = "metrics")]
     fn timings(&self) -> Option<&Timings>;
 }
 

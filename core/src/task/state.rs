@@ -144,11 +144,6 @@ impl State {
         Self(AtomicU32::new(QUEUED))
     }
 
-    /// For work that never waits in a queue of the lane.
-    pub(crate) fn running() -> Self {
-        Self(AtomicU32::new(RUNNING))
-    }
-
     /// Changes the phase and keeps the flags.
     ///
     /// `step` gets the phase and the word. It returns the new phase, or breaks with an
@@ -228,28 +223,6 @@ impl State {
     /// The runner calls it; the output must be in the slot before.
     pub(crate) fn finish(&self) -> JoinInterest {
         JoinInterest(self.0.fetch_or(FINISHED, SeqCst))
-    }
-
-    /// Like [`finish`](Self::finish), for work that another thread may close with
-    /// [`close_running`](Self::close_running). Returns `None` if that came first; then
-    /// the output does not count.
-    pub(crate) fn try_finish(&self) -> Option<JoinInterest> {
-        self.leave_running(FINISHED)
-    }
-
-    /// Ends running work without an output. Only for work outside the lane's queues
-    /// (`spawn_io`), where any thread may call it. Returns `None` if another thread has
-    /// ended the work.
-    pub(crate) fn close_running(&self, cause: CloseReason) -> Option<JoinInterest> {
-        self.leave_running(closed(cause))
-    }
-
-    fn leave_running(&self, to: u32) -> Option<JoinInterest> {
-        let left = self.step(|phase, _| match phase {
-            RUNNING | WOKEN => ControlFlow::Continue(to),
-            _ => ControlFlow::Break(()),
-        });
-        left.ok().map(JoinInterest)
     }
 
     /// Returns whether the caller must push the job to the queue.

@@ -43,7 +43,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
         waker: &Waker,
         worker: &mut Worker<'_>,
     ) -> Poll<Result<W::Output, JoinError>> {
-        #[cfg(feature = "metrics")]
         let begun = worker
             .timings
             .map(|timings| timings.begin(&self.completion.queued_at));
@@ -54,8 +53,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let mut cx = Context::from_waker(waker);
         let outer = slice::begin_step(self.was_in_cpu_context());
         let step = {
-            let permit = self.extras.permit();
-            let _inherited = permit.map(|permit| self.scheduler.inherit_permit(permit));
             let deadline = self.extras.deadline();
             let _entered = self.scheduler.enter_step(W::IS_CLOSURE, deadline);
             let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
@@ -67,7 +64,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
         if let Some(sample) = sample {
             worker.sites.end(self.scheduler.site(), &sample);
         }
-        #[cfg(feature = "metrics")]
         if let Some((timings, begun)) = worker.timings.zip(begun) {
             timings.end(begun);
         }

@@ -7,7 +7,6 @@ use stallwatch::Name;
 
 use super::event::{Event, Page};
 use crate::metrics::call_sites::{Sample, Sites, Stamp, Steps};
-#[cfg(feature = "metrics")]
 use crate::metrics::timings::Timings;
 use crate::os::throttle::Throttle;
 use crate::priority::Priority;
@@ -25,7 +24,6 @@ pub(crate) struct Worker<'a> {
     pub(crate) sites: &'a Sites,
     pub(crate) steps: Steps,
     /// `None` if they are not recorded.
-    #[cfg(feature = "metrics")]
     pub(crate) timings: Option<&'a Timings>,
     /// The last step yielded to the other jobs of the lane.
     pub(crate) yielded: bool,

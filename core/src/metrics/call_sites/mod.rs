@@ -1,8 +1,6 @@
 //! [`CallSites`]: what the jobs of each call site cost, and whether that is worth an
 //! offload.
 
-mod advice;
-mod buckets;
 mod table;
 
 use std::fmt;
@@ -11,7 +9,6 @@ use std::time::Duration;
 use std::vec;
 
 use crate::priority::Priority;
-pub use advice::Advice;
 use stallwatch::escaped;
 pub(crate) use table::{Sample, Sites, Stamp, Steps};
 
@@ -31,7 +28,6 @@ pub(crate) use table::{Sample, Sites, Stamp, Steps};
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// use twolane::Advice;
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let sums = cpu.with_name("sums");
 /// for n in 0..40_u64 {
@@ -40,7 +36,7 @@ pub(crate) use table::{Sample, Sites, Stamp, Steps};
 /// let sites = cpu.call_sites();
 /// let sums = sites.iter().find(|site| site.site == "sums").unwrap();
 /// assert_eq!(sums.jobs, 40);
-/// assert_ne!(sums.advice, Advice::LongEnoughForLow);
+/// println!("{:?} in all, p99 {:?}", sums.total_run, sums.run_p99);
 /// # }
 /// ```
 #[derive(Clone, Debug)]
@@ -58,6 +54,8 @@ pub struct CallSite {
     pub samples: u64,
     /// How long all runs took together, estimated from the samples.
     pub total_run: Duration,
+    /// How long a run takes on average. `None` if none was timed.
+    pub run_mean: Option<Duration>,
     /// Half of the runs took no longer. `None` before the first sample.
     pub run_p50: Option<Duration>,
     /// 99 % of the runs took no longer.
@@ -67,8 +65,6 @@ pub struct CallSite {
     pub wait_p50: Option<Duration>,
     /// 99 % of the waits took no longer.
     pub wait_p99: Option<Duration>,
-    /// What these figures say.
-    pub advice: Advice,
 }
 
 /// The call sites of a lane, those that took most time first.
@@ -84,7 +80,7 @@ pub struct CallSite {
 /// cpu.spawn_cpu(|| 6 * 7).await.unwrap();
 /// println!("{}", cpu.call_sites());
 /// for site in cpu.call_sites() {
-///     println!("{}: {}", site.site, site.advice);
+///     println!("{}: {:?} a run", site.site, site.run_mean);
 /// }
 /// # }
 /// ```
@@ -135,16 +131,17 @@ impl fmt::Display for CallSites {
         let widths = names.iter().map(|name| name.chars().count());
         let width = widths.chain([4]).max().unwrap_or_default();
         write!(f, "{:width$}  priority       jobs    run in all", "site")?;
-        writeln!(f, "   run p50   run p99  wait p50  wait p99  advice")?;
+        writeln!(f, "      mean   run p50   run p99  wait p50  wait p99")?;
         let short = |time: Option<Duration>| time.map_or("-".to_owned(), |t| format!("{t:.1?}"));
         for (site, name) in self.0.iter().zip(names) {
             write!(f, "{name:width$}  ")?;
             write!(f, "{:8} {:>10} ", format!("{:?}", site.priority), site.jobs)?;
             write!(f, "{:>13}", format!("~{:.1?}", site.total_run))?;
-            for time in [site.run_p50, site.run_p99, site.wait_p50, site.wait_p99] {
+            let runs = [site.run_mean, site.run_p50, site.run_p99];
+            for time in runs.into_iter().chain([site.wait_p50, site.wait_p99]) {
                 write!(f, " {:>9}", short(time))?;
             }
-            writeln!(f, "  {}", site.advice)?;
+            writeln!(f)?;
         }
         Ok(())
     }

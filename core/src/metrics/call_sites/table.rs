@@ -13,14 +13,13 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use stallwatch::Name;
 
-use super::buckets::Buckets;
-use super::{CallSite, advice};
+use super::CallSite;
 use crate::metrics::clock::now;
+use crate::metrics::histogram::AtomicHistogram;
 use crate::priority::Priority;
 
 const ONE_IN: u64 = 32;
@@ -105,10 +104,8 @@ struct Counters {
     /// By the submitter's shard.
     jobs: [CachePadded<AtomicU64>; SHARDS],
     samples: AtomicU64,
-    /// Of all steps, as far as the samples tell.
-    run_nanos: AtomicU64,
-    runs: Buckets,
-    waits: Buckets,
+    runs: AtomicHistogram,
+    waits: AtomicHistogram,
 }
 
 impl Counters {
@@ -116,9 +113,8 @@ impl Counters {
         Self {
             jobs: [const { CachePadded::new(AtomicU64::new(0)) }; SHARDS],
             samples: AtomicU64::new(0),
-            run_nanos: AtomicU64::new(0),
-            runs: Buckets::new(),
-            waits: Buckets::new(),
+            runs: AtomicHistogram::coarse(),
+            waits: AtomicHistogram::coarse(),
         }
     }
 }
@@ -203,7 +199,6 @@ impl Sites {
         let counters = self.of(site);
         let weight = sample.weight;
         counters.samples.fetch_add(1, Relaxed);
-        counters.run_nanos.fetch_add(ran * weight, Relaxed);
         counters.runs.add(ran, weight);
         if let Some(wait) = sample.wait {
             counters.waits.add(wait, weight);
@@ -227,27 +222,18 @@ impl Sites {
 fn read(site: Name, priority: Priority, counters: &Counters) -> CallSite {
     let jobs = counters.jobs.iter().map(|jobs| jobs.load(Relaxed)).sum();
     let samples = counters.samples.load(Relaxed);
-    let total_run = Duration::from_nanos(counters.run_nanos.load(Relaxed));
     let (runs, waits) = (counters.runs.read(), counters.waits.read());
-    let run_p99 = runs.quantile(99);
-    let figures = advice::Figures {
-        samples,
-        mean: Duration::from_nanos(total_run.as_nanos() as u64 / runs.sum().max(1)),
-        p50: runs.quantile(50).unwrap_or_default(),
-        p99: run_p99.unwrap_or_default(),
-        priority,
-    };
     CallSite {
         site: site.to_string(),
         priority,
         jobs,
         samples,
-        total_run,
-        run_p50: runs.quantile(50),
-        run_p99,
-        wait_p50: waits.quantile(50),
-        wait_p99: waits.quantile(99),
-        advice: figures.advice(),
+        total_run: runs.sum(),
+        run_mean: runs.mean(),
+        run_p50: runs.quantile(0.5),
+        run_p99: runs.quantile(0.99),
+        wait_p50: waits.quantile(0.5),
+        wait_p99: waits.quantile(0.99),
     }
 }
 
@@ -259,7 +245,8 @@ fn is_one_of_many(nth: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Advice;
+    use std::time::Duration;
+
     use super::*;
 
     fn sample(weight: u64, wait: Option<u64>) -> Sample {
@@ -301,7 +288,6 @@ mod tests {
         };
         assert!(within(read.run_p50, 500_000_000) && within(read.run_p99, 500_000_000));
         assert!(within(read.wait_p50, 50_000) && within(read.wait_p99, 50_000));
-        assert_eq!(read.advice, Advice::LongEnoughForLow);
         assert_eq!((unused.jobs, unused.samples, unused.run_p50), (1, 0, None));
     }
 

@@ -1,5 +1,5 @@
-//! What a job submits goes in by the job's own permit: so recursion never waits for
-//! itself, and the permit is free when the whole family has ended.
+//! What a job submits needs no permit, on whichever way it goes: so recursion never waits for
+//! itself. The job's own permit is free when the job has ended.
 
 use std::sync::mpsc;
 
@@ -7,7 +7,7 @@ use futures::FutureExt;
 use tokio::sync::oneshot;
 use twolane::{Handle, Priority};
 
-use crate::admission::{is_full, limited, look};
+use crate::admission::{is_full, limited};
 use crate::support::{BOTH, lanes_with, time_limit};
 
 fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
@@ -39,7 +39,7 @@ fn recursion_deeper_than_the_limit_ends() {
 
 /// By way of the other lane, and of another priority.
 #[test]
-fn what_a_job_submits_elsewhere_goes_in_by_its_place() {
+fn what_a_job_submits_elsewhere_needs_no_permit() {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = lanes_with(backend, 1, |builder| {
@@ -64,7 +64,7 @@ fn what_a_job_submits_elsewhere_goes_in_by_its_place() {
 
 /// The chain goes by a priority that has no limit, and over the I/O lane.
 #[test]
-fn no_job_waits_for_a_place_of_its_own_family() {
+fn a_chain_of_jobs_waits_for_no_permit() {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = limited(backend, 1);
@@ -81,9 +81,9 @@ fn no_job_waits_for_a_place_of_its_own_family() {
             by_high.await.unwrap()
         });
         assert_eq!(outer.wait().unwrap(), 42);
-        // From a job that came in by no place at all.
+        // From a job that has no permit.
         let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
-        let _place = cpu.try_admit().unwrap();
+        let _permit = cpu.try_admit().unwrap();
         let outer = high.spawn(async move {
             twolane::spawn_io(async move { normal.admit().await.is_ok() }).await
         });
@@ -91,35 +91,35 @@ fn no_job_waits_for_a_place_of_its_own_family() {
     }
 }
 
-/// A job that has ended has left its place to what it had submitted.
+/// The limit counts the jobs that come from outside.
 #[test]
-fn a_place_is_free_when_the_whole_family_has_ended() {
+fn a_permit_is_free_when_its_job_has_ended() {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let (let_go, wait) = oneshot::channel::<()>();
-        let (ended, child_ended) = mpsc::channel();
+        let (started, child_started) = mpsc::channel();
         let parent = cpu.spawn_cpu(move || {
-            let child = Handle::current().spawn(async move {
-                wait.await.unwrap();
-                let _ = ended.send(());
-            });
-            child.detach();
+            Handle::current().spawn(async move {
+                started.send(()).unwrap();
+                wait.await
+            })
         });
-        parent.wait().unwrap();
+        let child = parent.wait().unwrap();
+        child_started.recv().unwrap();
+        let permit = cpu.try_admit().unwrap();
         assert!(is_full(&cpu));
-        let mut next = cpu.admit();
-        assert!(look(&mut next).is_pending());
         let_go.send(()).unwrap();
-        child_ended.recv().unwrap();
-        assert!(lanes.io.block_on(next).is_ok());
+        child.wait().unwrap().unwrap();
+        drop(permit);
+        assert!(!is_full(&cpu));
     }
 }
 
 /// It may go on for ever, and is no job of the lane.
 #[test]
-fn what_goes_on_in_the_io_lane_keeps_no_place() {
+fn what_goes_on_in_the_io_lane_keeps_no_permit() {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = limited(backend, 1);
