@@ -102,9 +102,8 @@
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
 //! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`, and [`watch::WatchLayer`]; implies `http-body` |
 //! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
-//! | `metrics` | no | histograms of queue wait and run time in [`Metrics`], for lanes that [ask for them](Builder::enable_histograms) |
-//! | `prometheus-client` | no | [`PrometheusCollector`], for prometheus-client 0.25; implies `metrics` |
-//! | `metrics-facade` | no | [`MetricsReporter`], for the facade `metrics` 0.24 and its exporters; implies `metrics` |
+//! | `prometheus-client` | no | [`PrometheusCollector`], for prometheus-client 0.25 |
+//! | `metrics-facade` | no | [`MetricsReporter`], for the facade `metrics` 0.24 and its exporters |
 //! | `tracing-layer` | no | [`watch::SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
 //! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |

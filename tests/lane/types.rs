@@ -137,7 +137,7 @@ fn debug_tells_the_state() {
             &name,
             "threads: 2",
             "closed: false",
-            "io_lane: Driven",
+            "io_lane_gone: false",
         ];
         shows(&handle, &open);
         shows(&cpu, &["CpuRuntime", "closed: false"]);
@@ -166,7 +166,7 @@ fn debug_tells_the_state() {
         shutdown.wait();
         shows(&handle, &[&name, "closed: true", "running: 0"]);
         drop(io);
-        shows(&handle, &["io_lane: Gone"]);
+        shows(&handle, &["io_lane_gone: true"]);
     }
     let settings = CpuRuntime::builder().threads(3).thread_name("query");
     shows(&settings, &["Builder", "Rayon", "3", "query"]);

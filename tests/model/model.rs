@@ -34,19 +34,18 @@ pub(crate) struct Job {
     is_cancelled: bool,
     deadline_has_passed: bool,
     /// It is held until what the job has captured is dropped.
-    place: Option<Place>,
+    has_place: bool,
     /// By the lane's thread; of a job that was closed.
     pub(crate) is_discarded: bool,
     /// It was never taken on.
     pub(crate) was_refused: bool,
 }
 
-/// Shared by a job and those that it submitted.
-type Place = usize;
-
 /// A permit: a place, if the queue has a limit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Permit(Option<Place>);
+pub(crate) struct Permit {
+    has_place: bool,
+}
 
 /// One call of `admit` whose answer has not been looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +76,6 @@ pub(crate) struct Counts {
 pub(crate) struct Model {
     /// Free permits, if there is a limit.
     free: Option<usize>,
-    /// How many hold each place.
-    holders: Vec<usize>,
     waiting: VecDeque<usize>,
     pub(crate) waiters: Vec<Waiter>,
     pub(crate) jobs: Vec<Job>,
@@ -97,7 +94,6 @@ impl Model {
     pub(crate) fn new(queue_limit: Option<usize>) -> Self {
         Self {
             free: queue_limit,
-            holders: Vec::new(),
             waiting: VecDeque::new(),
             waiters: Vec::new(),
             jobs: Vec::new(),
@@ -132,12 +128,12 @@ impl Model {
     pub(crate) fn enter(&mut self) -> Result<Permit, End> {
         let entered = match (self.refusal(false), &mut self.free) {
             (Some(refusal), _) => Err(refusal),
-            (None, None) => Ok(Permit(None)),
+            (None, None) => Ok(Permit { has_place: false }),
             (None, Some(0)) => Err(End::QueueFull),
             // No call waits where a place is free.
             (None, Some(free)) => {
                 *free -= 1;
-                Ok(self.new_place())
+                Ok(Permit { has_place: true })
             }
         };
         self.count_refused(&entered);
@@ -151,11 +147,6 @@ impl Model {
 
     pub(crate) fn count_refusal(&mut self) {
         self.ended.rejected += 1;
-    }
-
-    fn new_place(&mut self) -> Permit {
-        self.holders.push(1);
-        Permit(Some(self.holders.len() - 1))
     }
 
     fn count_refused<T>(&mut self, entered: &Result<T, End>) {
@@ -181,7 +172,7 @@ impl Model {
         let entered = match self.waiters[waiter] {
             Waiter::Waits => return None,
             Waiter::LetInOrClosed if !is_let_in => Err(End::ShutDown),
-            Waiter::LetIn | Waiter::LetInOrClosed => Ok(self.new_place()),
+            Waiter::LetIn | Waiter::LetInOrClosed => Ok(Permit { has_place: true }),
             Waiter::Closed => Err(End::ShutDown),
             Waiter::Gone => unreachable!("it is polled no more"),
         };
@@ -199,14 +190,8 @@ impl Model {
         }
     }
 
-    pub(crate) fn drop_permit(&mut self, Permit(place): Permit) {
-        self.give_back(place);
-    }
-
-    fn give_back(&mut self, place: Option<Place>) {
-        let Some(place) = place else { return };
-        self.holders[place] -= 1;
-        if self.holders[place] == 0 {
+    pub(crate) fn drop_permit(&mut self, permit: Permit) {
+        if permit.has_place {
             self.place_is_free();
         }
     }
@@ -228,13 +213,13 @@ impl Model {
         gate: Option<Tell>,
     ) -> usize {
         let job = self.jobs.len();
-        let (phase, place) = match by {
-            Ok(Permit(place)) => {
+        let (phase, has_place) = match by {
+            Ok(permit) => {
                 self.ended.submitted += 1;
                 self.queue.push_back(job);
-                (Phase::Queued, place)
+                (Phase::Queued, permit.has_place)
             }
-            Err(refusal) => (Phase::Ended(refusal), None),
+            Err(refusal) => (Phase::Ended(refusal), false),
         };
         self.jobs.push(Job {
             kind,
@@ -243,7 +228,7 @@ impl Model {
             blocks: kind != Kind::Sleepy,
             is_cancelled: false,
             deadline_has_passed: false,
-            place,
+            has_place,
             is_discarded: false,
             was_refused: by.is_err(),
         });
@@ -266,18 +251,10 @@ impl Model {
         self.spawn(by, kind, gate)
     }
 
-    /// By the job that runs, and so by its place.
-    pub(crate) fn spawn_child(&mut self, parent: usize, kind: Kind, gate: Option<Tell>) -> usize {
-        let by = match self.refusal(false) {
-            Some(refusal) => Err(refusal),
-            None => {
-                let place = self.jobs[parent].place;
-                if let Some(place) = place {
-                    self.holders[place] += 1;
-                }
-                Ok(Permit(place))
-            }
-        };
+    /// By the job that runs, and so without a place.
+    pub(crate) fn spawn_child(&mut self, kind: Kind, gate: Option<Tell>) -> usize {
+        let no_place = Permit { has_place: false };
+        let by = self.refusal(false).map_or(Ok(no_place), Err);
         self.count_refused(&by);
         self.spawn(by, kind, gate)
     }
@@ -333,10 +310,11 @@ impl Model {
     fn discard(&mut self, job: usize) {
         self.jobs[job].is_discarded = true;
         if !matches!(self.end_of(job), Some(End::Output | End::Panicked)) {
-            self.lags_behind |= self.jobs[job].place.is_some();
+            self.lags_behind |= self.jobs[job].has_place;
         }
-        let place = self.jobs[job].place.take();
-        self.give_back(place);
+        if std::mem::take(&mut self.jobs[job].has_place) {
+            self.place_is_free();
+        }
     }
 
     pub(crate) fn tell(&mut self, job: usize, tell: Tell) {

@@ -248,7 +248,7 @@ impl Run {
         let Some(parent) = self.model.running else {
             return Ok(());
         };
-        let job = self.model.spawn_child(parent, kind, first);
+        let job = self.model.spawn_child(kind, first);
         let (mut real, work) = Real::new(job, kind, first, self.step.clone());
         real.has_context = kind == Kind::Closure;
         let handle = self.handle.clone();

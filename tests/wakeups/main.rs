@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 
 mod beside_a_join;
+mod first_jobs;
 mod idle_lane;
 
 #[path = "../support/mod.rs"]

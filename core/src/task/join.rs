@@ -203,7 +203,8 @@ impl<T> Task<T> {
     ///   soon after.
     /// - A running future goes on until its next `.await` that has to wait.
     /// - A running closure goes on until it returns.
-    /// - A job of `spawn_io` ends at once in any case, and is dropped on the I/O lane.
+    /// - A future of `spawn_io` ends when the I/O lane comes to it and drops it, or with the
+    ///   output of the poll that runs.
     ///
     /// If a running job ends with an output all the same, the task gives that output.
     /// Calling `cancel` twice, or after the end, does nothing.

@@ -11,10 +11,10 @@
 //! each thirty-second would find the same kind of job each time.
 
 use std::cell::Cell;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crossbeam_utils::CachePadded;
+use once_cell::race::OnceBox;
 use stallwatch::Name;
 
 use super::CallSite;
@@ -119,18 +119,20 @@ impl Counters {
     }
 }
 
-type Page = [OnceLock<Box<Counters>>; PAGE];
+type Page = [OnceBox<Counters>; PAGE];
 
 /// The sites of one level. It grows by what is used: 1 KB, and 3.5 KB for a site.
 pub(crate) struct Sites {
-    pages: Box<[OnceLock<Box<Page>>; Name::MOST / PAGE]>,
+    // Two threads may make the same one, and one of them drops its own. So no thread waits for
+    // another one, which may have lost its core.
+    pages: Box<[OnceBox<Page>; Name::MOST / PAGE]>,
 }
 
 // Relaxed, here and below: a submission is counted before the job is queued, and a sample
 // is added before the job's output is published. These order what an awaiter finds.
 impl Sites {
     pub(crate) fn new() -> Self {
-        let pages = Box::new([const { OnceLock::new() }; Name::MOST / PAGE]);
+        let pages = Box::new([const { OnceBox::new() }; Name::MOST / PAGE]);
         Self { pages }
     }
 
@@ -138,7 +140,7 @@ impl Sites {
         let index = site.index() as usize;
         // Not out of bounds; and so the compiler knows.
         let page = &self.pages[index / PAGE % (Name::MOST / PAGE)];
-        let page = page.get_or_init(|| Box::new([const { OnceLock::new() }; PAGE]));
+        let page = page.get_or_init(|| Box::new([const { OnceBox::new() }; PAGE]));
         page[index % PAGE].get_or_init(|| Box::new(Counters::new()))
     }
 
