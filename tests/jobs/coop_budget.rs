@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::support::turns::{current_thread, turns_of_another};
-use crate::support::{BOTH, Dropped, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
 use futures::StreamExt;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::coop;
@@ -201,36 +201,6 @@ fn full(items: usize) -> UnboundedReceiver<usize> {
     receiver
 }
 
-/// A future that is always ready, as a query over data in memory is, yields by the budget
-/// only. A rayon worker gave it none: the future held the thread, and a task that was
-/// dropped computed on.
-#[test]
-fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let (started, running) = std::sync::mpsc::channel();
-        let (dropped, end) = std::sync::mpsc::channel();
-        let endless = lanes.cpu.spawn(async move {
-            let _dropped = Dropped(dropped);
-            let (sender, mut receiver) = mpsc::unbounded_channel();
-            sender.send(()).unwrap();
-            started.send(()).unwrap();
-            loop {
-                receiver.recv().await.unwrap();
-                sender.send(()).unwrap();
-            }
-        });
-        running.recv().unwrap();
-        for n in 0..10 {
-            assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
-        }
-        drop::<twolane::Task<()>>(endless);
-        assert_eq!(end.recv().unwrap(), "cpu-0", "{backend:?}");
-        assert_eq!(lanes.cpu.spawn(async { 1 }).wait().unwrap(), 1);
-    }
-}
-
 /// A closure cannot yield, so a budget that is used up would make it wait for ever. It may
 /// follow a future that has spent its own on the same thread, also a future that panicked.
 #[test]
@@ -268,30 +238,6 @@ fn closures_have_no_budget() {
             assert_eq!(outputs.len(), 2);
         }
     }
-}
-
-/// A future may use what enters a runtime where it may be used without a budget, too.
-#[test]
-fn a_future_on_rayon_may_block_by_tokios_means() {
-    const ITEMS: usize = 300;
-    let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
-    let io = lanes.io.handle().clone();
-    let future = async move {
-        let read = |items| async move {
-            let mut receiver = full(items);
-            while receiver.recv().await.is_some() {}
-        };
-        // Each has a budget of its own, and leaves that of the future as it was.
-        io.block_on(read(ITEMS));
-        tokio::task::block_in_place(|| io.block_on(read(ITEMS)));
-        tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap()
-            .block_on(read(ITEMS));
-        coop::has_budget_remaining()
-    };
-    assert!(lanes.cpu.spawn(future).wait().unwrap());
 }
 
 /// Inside `block_in_place`, `futures::executor::block_on(receiver.recv())` waited for ever on

@@ -13,11 +13,11 @@ mod order;
 #[cfg(feature = "test-util")]
 mod paused_clock;
 mod priorities;
+mod rayons_own_work;
 mod threads;
 mod tokio_tasks;
 #[cfg(feature = "reqwest")]
 mod types;
-mod waiting_workers;
 
 #[path = "../support/stepped.rs"]
 mod stepped;

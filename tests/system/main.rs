@@ -1,9 +1,7 @@
-//! What the operating system gives and allows: cores, quotas, nice values, threads.
+//! What the operating system gives and allows: cores, quotas, nice values.
 
 #[cfg(target_os = "linux")]
 mod cpu_mask;
-#[cfg(target_os = "linux")]
-mod out_of_threads;
 mod sizing;
 #[cfg(target_os = "linux")]
 mod weights;

@@ -1,4 +1,11 @@
 //! What if the system has no threads to give to a lane?
+//!
+//! Relied on in `core/src/pool/tokio.rs` (`try_threads`): Tokio starts its workers one by one
+//! inside `Builder::build`, and takes no thread besides. So `n + 1` threads that start before
+//! show that `build` will not fail, which matters since it does not return an error: it panics,
+//! and, if some of the workers have started, waits for them for ever while it unwinds. If
+//! `build` takes more threads, or other ones, a lane on a system that is short of threads hangs
+//! in `CpuRuntime::build`. Once the oldest Tokio returns an error instead, `try_threads` can go.
 
 use std::fs;
 use std::process::Command;

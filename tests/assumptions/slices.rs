@@ -1,0 +1,58 @@
+//! Does a thread get the slice that it asks for by way of a deadline that keeps its policy?
+//!
+//! Relied on in `core/src/os/nice.rs` (`set_slice`): Linux takes the run time of a deadline as
+//! the length of a slice if `SCHED_FLAG_KEEP_POLICY` is set, and thread-priority passes that
+//! flag on, of which it knows nothing. Without it the threads of the lane have the kernel's
+//! slice, and a thread of the I/O lane that wakes up waits for milliseconds until one has used
+//! its own. Nothing reports this: the call may be refused on any system.
+
+use std::fs;
+
+use crate::support::{BOTH, Lanes, lanes, lanes_with, time_limit};
+use rustix::process::getpriority_process;
+use twolane::{CpuRuntime, Priority};
+
+const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+
+/// The kernel's slice for this thread, in milliseconds. Kernels without debug information in
+/// `/proc`, or older than 6.6, do not tell.
+fn my_slice() -> Option<f64> {
+    let sched = fs::read_to_string("/proc/thread-self/sched").ok()?;
+    let line = sched.lines().find(|line| line.starts_with("se.slice "))?;
+    let nanos: f64 = line.rsplit_once(':')?.1.trim().parse().ok()?;
+    Some(nanos / 1e6)
+}
+
+/// So a thread of the I/O lane that wakes up needs not wait for the end of a slice.
+#[test]
+fn each_priority_has_slices_of_its_own() {
+    let _limit = time_limit();
+    let Some(kernels) = my_slice().filter(|_| takes_slices()) else {
+        eprintln!("not tested: this kernel has no slices, or does not tell");
+        return;
+    };
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let slices = |cpu: &CpuRuntime| {
+            ALL.map(|priority| {
+                let handle = cpu.handle().with_priority(priority);
+                handle.spawn_cpu(my_slice).wait().unwrap().unwrap()
+            })
+        };
+        assert_eq!(slices(&cpu), [4.0, 6.0, 10.0], "{backend:?}");
+        let on_io = io.block_on(io.spawn(async { my_slice() })).unwrap();
+        assert_eq!(on_io, Some(kernels));
+        let off = lanes_with(backend, 1, |builder| builder.without_nice());
+        assert_eq!(slices(&off.cpu), [kernels; 3], "{backend:?}");
+    }
+}
+
+/// Whether the kernel is 6.12 or later, and this process not one that may not ask.
+fn takes_slices() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let numbers: Vec<u32> = release
+        .split(['.', '-'])
+        .map_while(|part| part.parse().ok())
+        .collect();
+    numbers.as_slice() >= [6, 12].as_slice() && getpriority_process(None) == Ok(0)
+}

@@ -1,0 +1,36 @@
+//! Does rayon's own work run on a lane that has jobs all the time?
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
+
+use crate::support::{lanes, time_limit};
+use twolane::Backend;
+
+/// A lane that is never empty still lets rayon's own work run.
+#[test]
+fn a_busy_lane_does_not_starve_rayon() {
+    let _limit = time_limit();
+    for threads in [1, 2] {
+        let lanes = lanes(Backend::Rayon, threads);
+        let done = Arc::new(AtomicBool::new(false));
+        // Each job submits the next, so that the queue is never empty.
+        fn chain(done: Arc<AtomicBool>) {
+            if !done.load(SeqCst) {
+                twolane::spawn_cpu(move || chain(done)).detach();
+            }
+        }
+        for _ in 0..2 * threads {
+            let done = done.clone();
+            lanes.cpu.spawn_cpu(move || chain(done)).detach();
+        }
+        let (sent, received) = mpsc::channel();
+        lanes
+            .cpu
+            .spawn_cpu(move || rayon::spawn(move || sent.send("native").unwrap()))
+            .wait()
+            .unwrap();
+        assert_eq!(received.recv().unwrap(), "native");
+        assert_eq!(lanes.cpu.install(|| 3).unwrap(), 3);
+        done.store(true, SeqCst);
+    }
+}
