@@ -19,6 +19,14 @@ impl Wake for Unpark {
     }
 }
 
+thread_local! {
+    static WAKER: Waker = waker();
+}
+
+fn waker() -> Waker {
+    Waker::from(Arc::new(Unpark(thread::current())))
+}
+
 /// Polls `future` on the current thread, which sleeps between the wakes.
 ///
 /// Inside a Tokio task all polls here belong to one poll of that task. Tokio does not
@@ -26,7 +34,8 @@ impl Wake for Unpark {
 /// become ready: hence `unconstrained`.
 pub(crate) fn block_on<F: Future + Unpin>(future: F) -> F::Output {
     let mut future = coop::unconstrained(future);
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    // A destructor of another thread-local may wait, when this one is gone.
+    let waker = WAKER.try_with(Waker::clone).unwrap_or_else(|_| waker());
     let mut cx = Context::from_waker(&waker);
     loop {
         match Pin::new(&mut future).poll(&mut cx) {

@@ -15,15 +15,22 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
+    #[inline]
     pub(crate) fn capture() -> Option<Self> {
         #[cfg(feature = "tracing")]
         if dispatcher::has_been_set() {
-            return Some(Self {
-                dispatch: dispatcher::get_default(Dispatch::clone),
-                span: Span::current(),
-            });
+            return Some(Self::current());
         }
         None
+    }
+
+    #[cfg(feature = "tracing")]
+    #[cold]
+    fn current() -> Self {
+        Self {
+            dispatch: dispatcher::get_default(Dispatch::clone),
+            span: Span::current(),
+        }
     }
 }
 

@@ -33,17 +33,18 @@ struct Inner {
 
 impl Extras {
     /// For a job that this thread submits.
+    #[inline]
     pub(crate) fn new(permit: Option<OwnedSemaphorePermit>, deadline: Option<Instant>) -> Self {
         let origin = Origin::capture();
-        let is_empty = origin.is_none() && permit.is_none() && deadline.is_none();
-        Self((!is_empty).then(|| {
-            Box::new(Inner {
-                origin,
-                deadline,
-                permit: Mutex::new(permit),
-                ..Inner::default()
-            })
-        }))
+        if origin.is_none() && permit.is_none() && deadline.is_none() {
+            return Self(None);
+        }
+        Self(Some(Box::new(Inner {
+            origin,
+            deadline,
+            permit: Mutex::new(permit),
+            ..Inner::default()
+        })))
     }
 
     /// Runs `f` in the span and with the subscriber of the submitter.

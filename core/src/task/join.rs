@@ -315,10 +315,10 @@ impl<T> Task<T> {
     #[track_caller]
     pub fn wait(self) -> Result<T, JoinError> {
         let waits_for_own_lane = match &self.inner {
-            Inner::Job(job) => job.is_own_worker(),
+            Inner::Job(job) => !job.has_ended() && job.is_own_worker(),
             _ => false,
         };
-        if waits_for_own_lane && !self.is_finished() {
+        if waits_for_own_lane {
             panic!(
                 "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
                  it would wait for itself. Await the task in a future given to `spawn`"
