@@ -173,8 +173,7 @@ pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
 pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
 pub use stream::{
-    Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, TryBuffered,
-    Unchanged,
+    Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, Unchanged,
 };
 #[cfg(feature = "metrics")]
 #[doc(inline)]

@@ -88,8 +88,6 @@ pub struct Buffered<O> {
     unreturned: (usize, usize),
     /// So many items are given back at once: each time may wake the pump.
     give_back_at: usize,
-    /// Its last output ends the stream.
-    is_last: bool,
     /// What comes after it, as the last item.
     failure: Option<JoinError>,
     /// The pieces that have come, by the index of their first input.
@@ -161,7 +159,6 @@ impl<O> Buffered<O> {
             is_one_for_one: false,
             unreturned: (0, 0),
             give_back_at: (limits.items / 8).max(1),
-            is_last: false,
             failure: None,
             pieces: BTreeMap::new(),
             next: 0,
@@ -210,7 +207,6 @@ impl<O> Buffered<O> {
         self.is_one_for_one = piece.is_one_for_one;
         self.current = piece.outputs.into_iter();
         self.current_size = (piece.inputs, piece.bytes);
-        self.is_last = piece.is_last;
         self.failure = piece.failure;
         if self.current.as_slice().is_empty() {
             self.end_of_piece();
@@ -262,9 +258,6 @@ impl<O> Buffered<O> {
             if let Some(failure) = self.failure.take() {
                 self.end();
                 return Some(Some(Err(failure)));
-            }
-            if self.is_last && !self.ended {
-                self.end();
             }
             if self.ended || self.total == Some(self.next) {
                 self.ended = true;

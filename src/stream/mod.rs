@@ -24,10 +24,9 @@
 //! Neither the pump nor a worker waits for the consumer, except for room. So the stream
 //! goes on while its consumer is busy, until the window is full.
 //!
-//! **Ends.** The pump sends how many inputs there were. A stage that panics, or an output
-//! that is an error, travels with the outputs, at its place. A lane that drops the pump or
-//! a worker drops a guard that tells the consumer. So a stream that is short ends with an
-//! error.
+//! **Ends.** The pump sends how many inputs there were. The panic of a stage travels with the
+//! outputs, at its place. A lane that drops the pump or a worker drops a guard that tells the
+//! consumer. So a stream that is short ends with an error.
 
 mod batch;
 mod budget;
@@ -39,7 +38,6 @@ mod runner;
 mod shared;
 mod stage;
 mod start;
-mod try_buffered;
 pub(crate) mod window;
 mod worker;
 mod workers;
@@ -53,7 +51,6 @@ pub use buffered::Buffered;
 pub use on_cpu::{ByBytes, ByItems, OnCpu};
 use pump::SourceLane;
 pub use stage::{Stage, Unchanged};
-pub use try_buffered::TryBuffered;
 use twolane_core::Handle;
 
 /// Runs the items of any [`Stream`] on the CPU lane.
