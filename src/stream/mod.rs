@@ -29,9 +29,9 @@
 //! consumer. So a stream that is short ends with an error.
 
 mod batch;
-mod budget;
 mod buffered;
 mod drop_on_lane;
+mod ends;
 mod on_cpu;
 mod pump;
 mod runner;

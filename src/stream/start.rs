@@ -8,8 +8,9 @@ use futures_core::Stream;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::coop;
 
-use super::buffered::{Buffered, Ends};
+use super::buffered::Buffered;
 use super::drop_on_lane::DropOnLane;
+use super::ends::Ends;
 use super::on_cpu::OnCpu;
 use super::pump::{Feed, Pump, SourceLane, State};
 use super::runner::{Run, Runner};
