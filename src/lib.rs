@@ -171,7 +171,7 @@ pub use io::on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
 #[cfg(feature = "reqwest")]
 pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
 #[cfg(feature = "tower")]
-pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
+pub use io::tower::{IoBody, IoLayer, IoService};
 pub use stream::{
     Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, Unchanged,
 };
