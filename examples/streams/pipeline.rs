@@ -12,7 +12,8 @@ use std::io;
 use std::num::NonZeroUsize;
 
 use futures::{Stream, StreamExt};
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, Handle};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 
 use crate::Error;
 

@@ -89,7 +89,8 @@ impl SendIo {
     /// # Examples
     ///
     /// ```no_run
-    /// # use twolane::{Handle, SendIoError};
+    /// # use twolane::Handle;
+    /// # use twolane::io::SendIoError;
     /// # async fn f(client: reqwest::Client, handle: Handle) -> Result<(), SendIoError> {
     /// use twolane::RequestBuilderExt;
     /// let page = client.get("http://127.0.0.1:8080/page").send_io().on(&handle).await?;
@@ -108,7 +109,7 @@ impl SendIo {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn f(client: reqwest::Client) -> Result<(), twolane::SendIoError> {
+    /// # async fn f(client: reqwest::Client) -> Result<(), twolane::io::SendIoError> {
     /// use twolane::RequestBuilderExt;
     /// let dump = client.get("http://127.0.0.1:8080/dump").send_io().body_limit(64 << 20).await?;
     /// # Ok(()) }
@@ -169,7 +170,8 @@ impl fmt::Debug for SendIo {
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// use twolane::{RequestBuilderExt, SendIoError};
+/// use twolane::RequestBuilderExt;
+/// use twolane::io::SendIoError;
 /// // No job, no entered handle, no default: there is no lane to send it on.
 /// let sent = reqwest::Client::new().get("http://127.0.0.1:1/").send_io().await;
 /// assert!(matches!(sent.unwrap_err(), SendIoError::NoCurrentHandle(_)));

@@ -25,8 +25,8 @@ const ITEMS_A_UNIT: u32 = 32;
 
 /// The outputs of a stream whose stages run on the CPU lane.
 ///
-/// Returned by [`OnCpu::buffered`](crate::OnCpu::buffered) and
-/// [`OnCpu::buffer_unordered`](crate::OnCpu::buffer_unordered). Any task can poll it, on
+/// Returned by [`OnCpu::buffered`](crate::stream::OnCpu::buffered) and
+/// [`OnCpu::buffer_unordered`](crate::stream::OnCpu::buffer_unordered). Any task can poll it, on
 /// any runtime or none. (A plain thread: `futures::executor::block_on`. Not inside a job of
 /// the same lane, which would wait for itself; there, give a future to
 /// [`Handle::spawn`](crate::Handle::spawn).) The I/O runtime has to be driven, as for

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 /// Whether the stages go on with their item.
 pub(super) type Flow = ControlFlow<()>;
 
-/// The stages of an [`OnCpu`](crate::OnCpu). Its methods make them; it can't be
+/// The stages of an [`OnCpu`](crate::stream::OnCpu). Its methods make them; it can't be
 /// implemented outside of this crate.
 pub trait Stage<I>: sealed::Sealed + Send + Sync + 'static {
     /// What comes out of the last stage.

@@ -1,4 +1,31 @@
-//! How an [`OnCpu`] starts.
+//! How an [`OnCpu`] starts, and the parts of a stream that runs:
+//!
+//! ```text
+//! source ──> pump ──> chunks ──> workers ──> messages ──> consumer
+//!            a task   a lock-    jobs of     a channel    the task that
+//!            of its   free       the CPU     of Tokio's   polls `Buffered`
+//!            lane     queue      lane
+//!               ^                                            │
+//!               └─────────── room in the window <────────────┘
+//! ```
+//!
+//! - **Pump** (`pump.rs`). It reads the source while the window (`window.rs`) has room,
+//!   cuts what it has read into chunks, and spawns workers: at most as many as the lane
+//!   has threads. The jobs of a stream need no permit of a limited queue, since the window
+//!   bounds what they hold. A job that reads the stream may hold the last permit.
+//! - **Workers** (`worker.rs`). Each takes chunks until its batch is over, sends all outputs
+//!   in one message, and ends when no chunk is left. If an input takes long, the process's
+//!   ticker sends the outputs before it (`batch.rs`). The number of workers follows the
+//!   protocol of `workers.rs`: no chunk is left without a worker.
+//! - **Consumer** (`buffered.rs`). It puts the pieces in order by the index of their first
+//!   input, and gives room back to the window as it hands outputs out.
+//!
+//! Neither the pump nor a worker waits for the consumer, except for room. So the stream
+//! goes on while its consumer is busy, until the window is full.
+//!
+//! **Ends.** The pump sends how many inputs there were. The panic of a stage travels with the
+//! outputs, at its place. A lane that drops the pump or a worker drops a guard that tells the
+//! consumer. So a stream that is short ends with an error.
 
 use std::num::NonZeroUsize;
 use std::panic::Location;
@@ -87,7 +114,7 @@ where
     /// {
     ///     let mut numbers = body
     ///         .on_cpu(cpu)
-    ///         .map(|text| text.and_then(|text| text.parse().map_err(io::Error::other)))
+    ///         .map(|text| text.and_then(|text| text.parse::<u32>().map_err(io::Error::other)))
     ///         .buffered(NonZeroUsize::new(64).unwrap())
     ///         .map(|number| number?);
     ///     let mut sum = 0;

@@ -10,7 +10,8 @@ use axum::Router;
 use axum::routing::get;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
-use twolane::{Backend, RequestBuilderExt, SendIoError};
+use twolane::io::SendIoError;
+use twolane::{Backend, RequestBuilderExt};
 
 fn hello() -> Server {
     Server::start(Router::new().route("/", get(|| async { "hello" })))

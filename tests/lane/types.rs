@@ -13,6 +13,8 @@ use crate::support::{self, BOTH, Lanes, lanes};
 use futures::stream::{self, Stream, StreamExt};
 use http_body_util::Empty;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
+use twolane::io::{BodyError, BridgedBody, SendIo, SendIoError};
+use twolane::metrics::{CallSite, CallSites, DurationHistogram, Metrics};
 use twolane::*;
 
 // Shared by every thread of a program.

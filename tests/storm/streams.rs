@@ -275,7 +275,11 @@ macro_rules! ends {
 }
 
 impl Plan {
-    fn stages<S>(&self, source: twolane::OnCpu<S, twolane::Unchanged>, live: &Live) -> Items
+    fn stages<S>(
+        &self,
+        source: twolane::stream::OnCpu<S, twolane::stream::Unchanged>,
+        live: &Live,
+    ) -> Items
     where
         S: Stream<Item = Item> + Send + 'static,
     {

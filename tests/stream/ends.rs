@@ -8,7 +8,8 @@ use crate::support::{BOTH, Dropped, Lanes, lanes, time_limit};
 use crate::{channel, window};
 use futures::executor::block_on;
 use futures::{StreamExt, TryStreamExt, stream};
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, JoinError};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt, JoinError};
 
 fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinError>> {
     lanes.io.block_on(stream.next())

@@ -170,6 +170,7 @@ impl<T: Send + 'static> OnIo<T> {
     ///
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
     /// let (sender, receiver) = tokio::sync::mpsc::channel(8);
     /// let mut receiver = cpu.handle().on_io(receiver);
@@ -204,6 +205,7 @@ impl<T: Send + 'static> OnIo<T> {
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use tokio::io::AsyncWriteExt;
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
     /// let (writer, _reader) = tokio::io::duplex(64);
     /// let writer = cpu.handle().on_io(writer);

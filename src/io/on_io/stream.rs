@@ -35,6 +35,7 @@ impl<T: Send + 'static> OnIo<T> {
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use futures::{StreamExt, TryStreamExt, stream};
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
     /// let mut table = cpu.handle().on_io(vec!["one", "two", "three"]);
     /// let rows = table.stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |row| row.len());
@@ -79,6 +80,7 @@ impl<T: Send + 'static> OnIo<T> {
     /// fn rows(table: twolane::OnIo<Vec<u8>>) -> twolane::Bridged<u8> {
     ///     table.into_stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |_| 1)
     /// }
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
     /// let rows = rows(cpu.handle().on_io(vec![1, 2, 3]));
     /// assert_eq!(rows.try_collect::<Vec<_>>().await?, [1, 2, 3]);
