@@ -31,11 +31,9 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
+use twolane::metrics::{MetricsReporter, PrometheusCollector};
 use twolane::watch::{Watch, WatchLayer};
-use twolane::{
-    CpuRuntime, Handle, JoinError, MetricsReporter, Priority, PrometheusCollector,
-    RequestBuilderExt,
-};
+use twolane::{CpuRuntime, Handle, JoinError, Priority, RequestBuilderExt};
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 

@@ -48,7 +48,7 @@
 //! | a long loop in a future | [`yield_if_due`] |
 //! | a good moment in a future to let others go first | [`yield_now`] |
 //! | a request made inside a job | [`spawn_io`], or [`send_io`](RequestBuilderExt::send_io) for reqwest |
-//! | a client that always uses the I/O lane | [`IoLayer`] for tower services (hyper-util, tonic), [`IoConnector`] for object_store |
+//! | a client that always uses the I/O lane | [`IoLayer`](io::IoLayer) for tower services (hyper-util, tonic), [`IoConnector`](io::IoConnector) for object_store |
 //! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | a client, connection or transaction that a job keeps and uses | [`OnIo`]; [`SharedOnIo`] if many jobs share it |
@@ -76,7 +76,7 @@
 //!   submits; [their job can](guide::overload#jobs-that-submit-jobs). It serves waiters in
 //!   FIFO order, and no job waits for a permit that it holds itself. A stream needs none:
 //!   its window bounds it.
-//! - The [counters](Metrics) balance: each submitted job is there, or has ended in
+//! - The [counters](metrics::Metrics) balance: each submitted job is there, or has ended in
 //!   one way.
 //! - Awaiting what is ready spends Tokio's [cooperative budget](tokio::task::coop), as
 //!   Tokio's own types do. Each poll of a future on the lane has that budget.
@@ -100,10 +100,10 @@
 //! | `tracing` | yes | spans and subscribers carried into jobs; a log of what no task can report |
 //! | `http-body` | no | [`HandleExt::body_from_io`], [`HandleExt::response_from_io`]: for any [`http_body::Body`] and HTTP client |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
-//! | `tower` | no | [`IoLayer`], for any `Service<http::Request<_>>`, and [`watch::WatchLayer`]; implies `http-body` |
-//! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`], for that version of object_store; implies `http-body` |
-//! | `prometheus-client` | no | [`PrometheusCollector`], for prometheus-client 0.25 |
-//! | `metrics-facade` | no | [`MetricsReporter`], for the facade `metrics` 0.24 and its exporters |
+//! | `tower` | no | [`IoLayer`](io::IoLayer), for any `Service<http::Request<_>>`, and [`watch::WatchLayer`]; implies `http-body` |
+//! | `object_store_0_14`, `object_store_0_13` | no | [`IoConnector`](io::IoConnector), for that version of object_store; implies `http-body` |
+//! | `prometheus-client` | no | [`PrometheusCollector`](metrics::PrometheusCollector), for prometheus-client 0.25 |
+//! | `metrics-facade` | no | [`MetricsReporter`](metrics::MetricsReporter), for the facade `metrics` 0.24 and its exporters |
 //! | `tracing-layer` | no | [`watch::SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
 //! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
@@ -113,11 +113,18 @@
 //! crate is compiled and not run; there, threads have no nice values, and CPU quotas
 //! are not seen.
 //!
+//! # Modules
+//!
+//! The root has what most programs name: the lane, its tasks and errors, the free functions and
+//! the extension traits. The rest is in modules by subject: [`stream`] (what computes streams),
+//! [`io`] (values, bodies and clients of the I/O lane), [`metrics`] (figures and their exporters),
+//! [`watch`] (what blocks the I/O lane).
+//!
 //! # Crates
 //!
-//! The lanes, their tasks and the bridge are the crate `twolane-core`, which this one exports whole.
-//! A library or an engine that submits work depends on that one: it changes less. The module
-//! [`watch`] is the crate `stallwatch`, which is of use without a CPU lane too.
+//! The lanes, their tasks and the bridge are the crate `twolane-core`, all of whose names this one
+//! has too. A library or an engine that submits work depends on that one: it changes less. The
+//! module [`watch`] is the crate `stallwatch`, which is of use without a CPU lane too.
 //!
 //! # Public dependencies
 //!
@@ -149,39 +156,26 @@
 )]
 
 mod catch;
-#[cfg(any(feature = "metrics-facade", feature = "prometheus-client"))]
-mod export;
 pub mod guide;
-mod io;
-mod stream;
+pub mod io;
+pub mod metrics;
+pub mod stream;
 mod sync;
 pub mod watch;
 
-#[cfg(feature = "metrics-facade")]
-pub use export::facade::MetricsReporter;
-#[cfg(feature = "prometheus-client")]
-pub use export::prometheus::PrometheusCollector;
-#[cfg(feature = "http-body")]
-pub use io::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
-pub use io::ext::HandleExt;
-#[cfg(any(feature = "object_store_0_13", feature = "object_store_0_14"))]
-pub use io::object_store::IoConnector;
-pub use io::on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
 #[cfg(feature = "reqwest")]
-pub use io::reqwest::{RequestBuilderExt, SendIo, SendIoError};
-#[cfg(feature = "tower")]
-pub use io::tower::{IoBody, IoLayer, IoResponse, IoService};
-pub use stream::{
-    Buffered, ByBytes, ByItems, CpuIteratorExt, CpuStreamExt, Iter, OnCpu, Stage, TryBuffered,
-    Unchanged,
-};
+#[doc(inline)]
+pub use io::RequestBuilderExt;
+#[doc(inline)]
+pub use io::{HandleExt, OnIo, SharedOnIo};
+#[doc(inline)]
+pub use stream::{CpuIteratorExt, CpuStreamExt};
 #[doc(inline)]
 pub use twolane_core::{
-    AbortHandle, Admit, Backend, BridgeError, BridgeWriter, Bridged, BuildError, Builder, CallSite,
-    CallSites, Cancelled, CpuRuntime, DurationHistogram, EnterGuard, Handle, InCpuContext,
-    IoHandle, JobContext, JoinError, Metrics, NoCurrentHandle, Permit, Priority, Rejected,
-    Remaining, Shutdown, Task, Yield, default_threads, in_cpu_context, is_yield_due, spawn_cpu,
-    spawn_io, yield_if_due, yield_now,
+    AbortHandle, Admit, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
+    EnterGuard, Handle, InCpuContext, JobContext, JoinError, NoCurrentHandle, Permit,
+    Priority, Rejected, Remaining, Shutdown, Task, Yield, default_threads, in_cpu_context,
+    is_yield_due, spawn_cpu, spawn_io, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

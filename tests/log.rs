@@ -192,7 +192,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
                 panic!("too late");
             })
             .buffered(WINDOW);
-        let stream: twolane::Buffered<()> = stream;
+        let stream: twolane::stream::Buffered<()> = stream;
         starts.recv().unwrap();
         drop(stream);
         let_go.send(()).unwrap();
@@ -419,7 +419,7 @@ const STREAM_ENDS: [StreamEnd; 9] = [
             n.to_string()
         });
         let lengths = CpuStreamExt::on_cpu(source, &lanes.cpu).map(|n: String| n.len());
-        let lengths: twolane::Buffered<usize> = lengths.buffered(WINDOW);
+        let lengths: twolane::stream::Buffered<usize> = lengths.buffered(WINDOW);
         pulls.iter().take(4).for_each(drop);
         let over = lanes.cpu.shutdown();
         drop(lengths);
@@ -478,13 +478,13 @@ const STREAM_ENDS: [StreamEnd; 9] = [
 const WINDOW: NonZeroUsize = NonZeroUsize::new(8).unwrap();
 
 /// Its workers have states that a destructor frees.
-fn stream_with_states(cpu: &twolane::Handle) -> twolane::Buffered<usize> {
+fn stream_with_states(cpu: &twolane::Handle) -> twolane::stream::Buffered<usize> {
     let numbers = CpuStreamExt::on_cpu(futures::stream::iter(0..4), cpu);
     let numbers = numbers.map_init(String::new, |_: &mut String, n: usize| n);
     numbers.buffered(WINDOW)
 }
 
-fn read_to_its_end(lanes: &Lanes) -> twolane::Buffered<usize> {
+fn read_to_its_end(lanes: &Lanes) -> twolane::stream::Buffered<usize> {
     let mut numbers = stream_with_states(&lanes.cpu);
     for n in 0..4 {
         assert_eq!(block_on(numbers.next()).unwrap().unwrap(), n);

@@ -44,7 +44,7 @@
 //!
 //! Inside a stage there is no I/O driver, so a store has to send its requests on the I/O lane. A
 //! store that does not fails in its first request, with Tokio's message *"A Tokio 1.x context was
-//! found, but IO is disabled"*. Build it once, with `twolane::IoConnector`:
+//! found, but IO is disabled"*. Build it once, with `twolane::io::IoConnector`:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -52,7 +52,7 @@
 //! use datafusion::execution::runtime_env::RuntimeEnv;
 //! use object_store::aws::AmazonS3Builder;
 //! use object_store::client::ReqwestConnector;
-//! use twolane::IoConnector;
+//! use twolane::io::IoConnector;
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let cpu = twolane::CpuRuntime::new()?;

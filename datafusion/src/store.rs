@@ -35,7 +35,7 @@ const PIECE: u64 = 1 << 20;
 /// files are read on the lane's own blocking pool, whose threads are niced as the lane's are.
 ///
 /// A store that sends HTTP requests needs none: build it with
-/// `twolane::IoConnector`, which moves the requests alone. What computes, to sign
+/// `twolane::io::IoConnector`, which moves the requests alone. What computes, to sign
 /// and to parse, stays with the job.
 ///
 /// # Errors

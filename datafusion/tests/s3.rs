@@ -17,7 +17,8 @@ use object_store::ClientOptions;
 use object_store::aws::AmazonS3Builder;
 use object_store::client::ReqwestConnector;
 use support::{BOTH, Lanes, lanes, time_limit};
-use twolane::{Backend, Handle, IoConnector};
+use twolane::io::IoConnector;
+use twolane::{Backend, Handle};
 use twolane_datafusion::{collect_on, run_on, stream_on};
 use twolane_s3::server::Server;
 

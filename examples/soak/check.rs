@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use twolane::Metrics;
+use twolane::metrics::Metrics;
 
 use super::kinds::Kind;
 use super::ledger::{End, Entry, Ledger, Record, Seen};

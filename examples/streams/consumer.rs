@@ -10,7 +10,7 @@
 
 use std::num::NonZeroUsize;
 
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 use twolane::{CpuStreamExt, Handle};
 
@@ -45,9 +45,10 @@ where
     let mut outputs = stream::poll_fn(move |cx| messages.poll_recv(cx))
         .on_cpu(cpu)
         .map(move |message| Ok::<_, Error>((message.offset, compute(&message.text)?)))
-        .try_buffered(WINDOW);
-    while let Some(output) = outputs.next().await {
-        let (offset, output) = output?;
+        .buffered(WINDOW)
+        .map(|output| output?);
+    // An error returns, and so drops the stream: what is queued behind it never runs.
+    while let Some((offset, output)) = outputs.try_next().await? {
         store.write(output).await?;
         store.commit(offset + 1).await?;
     }

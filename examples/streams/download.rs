@@ -19,7 +19,8 @@ use flate2::write::GzEncoder;
 use futures::{Stream, StreamExt, TryStreamExt};
 use tokio::io::AsyncRead;
 use tokio_util::io::{ReaderStream, StreamReader};
-use twolane::{Buffered, CpuIteratorExt, Handle};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, Handle};
 
 /// How far the producer is ahead.
 pub const LIMIT: NonZeroUsize = NonZeroUsize::new(1 << 20).unwrap();

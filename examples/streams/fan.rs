@@ -10,7 +10,8 @@ use std::num::NonZeroUsize;
 
 use futures::stream::select_all;
 use futures::{Stream, TryStreamExt};
-use twolane::{Buffered, CpuStreamExt, Handle};
+use twolane::stream::Buffered;
+use twolane::{CpuStreamExt, Handle};
 
 use crate::Error;
 

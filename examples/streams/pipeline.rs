@@ -12,7 +12,8 @@ use std::io;
 use std::num::NonZeroUsize;
 
 use futures::{Stream, StreamExt};
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, Handle, TryBuffered};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 
 use crate::Error;
 
@@ -35,22 +36,24 @@ pub fn three_stages(
 }
 
 /// The stage in the middle waits for I/O: two streams, with requests between them. They
-/// run on the I/O lane, many at once, and all three stages keep the order.
+/// run on the I/O lane, many at once, and all three stages keep the order. An error of any
+/// stage is an item at its place; the reader stops at the first one.
 pub fn with_io<F>(
     cpu: &Handle,
     lines: impl Stream<Item = String> + Send + 'static,
     look_up: impl Fn(u32) -> F + Send + 'static,
-) -> TryBuffered<String, Error>
+) -> impl Stream<Item = Result<String, Error>>
 where
     F: Future<Output = io::Result<u64>> + Send + 'static,
 {
     let orders = lines
         .on_cpu(cpu)
         .map(|line| parse(&line))
-        .try_buffered(WINDOW);
+        .buffered(WINDOW)
+        .map(|order| order?);
     // With futures' `try_buffered` an error would overtake the requests before it.
     let priced = orders
-        .map(move |order| {
+        .map(move |order: Result<Order, Error>| {
             let request = order.map(|order| (look_up(order.product), order));
             async move {
                 let (price, order) = request?;
@@ -61,7 +64,8 @@ where
     priced
         .on_cpu(cpu)
         .map(|priced| priced.map(|(order, price)| bill(&order, price)))
-        .try_buffered(WINDOW)
+        .buffered(WINDOW)
+        .map(|bill| bill?)
 }
 
 pub struct Order {

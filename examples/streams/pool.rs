@@ -10,7 +10,8 @@ use std::num::NonZeroUsize;
 use flate2::{Compress, Compression, FlushCompress};
 use futures::stream;
 use tokio::sync::mpsc;
-use twolane::{Buffered, CpuStreamExt, Handle};
+use twolane::stream::Buffered;
+use twolane::{CpuStreamExt, Handle};
 
 /// How many jobs are queued, run, or wait for the consumer.
 const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();

@@ -39,7 +39,8 @@ use hyper_util::rt::TokioExecutor;
 use tokio::runtime::{Builder, Runtime};
 use tonic::transport::{Channel, Endpoint};
 use tower::{BoxError, Layer, ServiceExt};
-use twolane::{CpuRuntime, IoLayer};
+use twolane::CpuRuntime;
+use twolane::io::IoLayer;
 use twolane_grpc as grpc;
 
 const SERVER_THINKS: Duration = Duration::from_millis(5);

@@ -28,7 +28,8 @@ use tonic::transport::Channel;
 use tonic::{Request, Status};
 use tower::Layer;
 use tower::util::MapRequest;
-use twolane::{Handle, IoLayer, IoService};
+use twolane::Handle;
+use twolane::io::{IoLayer, IoService};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 

@@ -21,7 +21,8 @@ use support::{BOTH, Lanes, Stuck, lanes};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use tower::Layer;
-use twolane::{BridgeError, CpuRuntime, IoLayer, IoService, JoinError};
+use twolane::io::{IoLayer, IoService};
+use twolane::{BridgeError, CpuRuntime, JoinError};
 use twolane_grpc as grpc;
 
 /// A channel as a job would make it: its tasks belong to the I/O lane.

@@ -12,7 +12,8 @@ use object_store_0_14::aws::AmazonS3Builder;
 use object_store_0_14::client::{HttpConnector, ReqwestConnector, SpawnedReqwestConnector};
 use object_store_0_14::path::Path;
 use support::{BOTH, Lanes, lanes};
-use twolane::{Backend, DEFAULT_BODY_LIMIT, IoConnector};
+use twolane::Backend;
+use twolane::io::{DEFAULT_BODY_LIMIT, IoConnector};
 use twolane_s3::torrent::{Event, Torrent};
 
 const MIB: usize = 1 << 20;

@@ -23,7 +23,7 @@ use twolane_core::IoHandle;
 /// # Examples
 ///
 /// ```
-/// assert_eq!(twolane::DEFAULT_BODY_LIMIT, 2 * 1024 * 1024);
+/// assert_eq!(twolane::io::DEFAULT_BODY_LIMIT, 2 * 1024 * 1024);
 /// ```
 pub const DEFAULT_BODY_LIMIT: usize = 2 * 1024 * 1024;
 
@@ -161,7 +161,7 @@ impl<D, E> fmt::Debug for BridgedBody<D, E> {
 /// # Examples
 ///
 /// ```
-/// use twolane::BodyError;
+/// use twolane::io::BodyError;
 /// fn is_ours(error: &BodyError<std::io::Error>) -> bool {
 ///     matches!(error, BodyError::Lost(_))
 /// }

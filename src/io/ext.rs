@@ -30,6 +30,7 @@ pub trait HandleExt: sealed::Sealed {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let timer = tokio::time::interval(std::time::Duration::from_millis(1));
     /// let mut timer = cpu.handle().on_io(timer);
@@ -42,12 +43,12 @@ pub trait HandleExt: sealed::Sealed {
     ///
     /// The I/O lane reads at most `limit` bytes and one frame ahead. With 0, one frame at
     /// a time crosses. A good `limit` is
-    /// [`DEFAULT_BODY_LIMIT`](crate::DEFAULT_BODY_LIMIT). The returned body has the size
+    /// [`DEFAULT_BODY_LIMIT`](crate::io::DEFAULT_BODY_LIMIT). The returned body has the size
     /// hint and the trailers of `body`.
     ///
     /// # Errors
     ///
-    /// None here. The reader gets a [`BodyError`](crate::BodyError): the body's own
+    /// None here. The reader gets a [`BodyError`](crate::io::BodyError): the body's own
     /// error, or that the I/O lane stopped before the end of the body.
     ///
     /// # Examples
@@ -55,9 +56,10 @@ pub trait HandleExt: sealed::Sealed {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// use http_body_util::{BodyExt, Full};
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let body = Full::new(bytes::Bytes::from("hello"));
-    /// let bridged = cpu.handle().body_from_io(body, twolane::DEFAULT_BODY_LIMIT);
+    /// let bridged = cpu.handle().body_from_io(body, twolane::io::DEFAULT_BODY_LIMIT);
     /// assert_eq!(bridged.collect().await.unwrap().to_bytes(), "hello");
     /// # }
     /// ```
@@ -76,8 +78,8 @@ pub trait HandleExt: sealed::Sealed {
     /// `body_limit` bytes and one frame, as [`body_from_io`](Self::body_from_io) does.
     ///
     /// For reqwest there is [`send_io`](crate::RequestBuilderExt::send_io), for a tower
-    /// service [`IoLayer`](crate::IoLayer), and for object_store
-    /// [`IoConnector`](crate::IoConnector).
+    /// service [`IoLayer`](crate::io::IoLayer), and for object_store
+    /// [`IoConnector`](crate::io::IoConnector).
     ///
     /// The request starts at the call, even if the task is never polled. The
     /// request's own body is polled on the I/O lane too. If it computes, give it
@@ -100,11 +102,12 @@ pub trait HandleExt: sealed::Sealed {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// use http_body_util::{BodyExt, Full};
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let request = async { // a client's, on the I/O lane
     ///     Ok::<_, std::io::Error>(http::Response::new(Full::new(bytes::Bytes::from("hello"))))
     /// };
-    /// let task = cpu.handle().response_from_io(request, twolane::DEFAULT_BODY_LIMIT);
+    /// let task = cpu.handle().response_from_io(request, twolane::io::DEFAULT_BODY_LIMIT);
     /// let response = task.await.unwrap().unwrap();
     /// assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "hello");
     /// # }

@@ -25,7 +25,8 @@ use twolane_core::Handle;
 /// # Examples
 ///
 /// ```
-/// use twolane::{CpuRuntime, IoConnector};
+/// use twolane::CpuRuntime;
+/// use twolane::io::IoConnector;
 /// // `connector` is object_store's `ReqwestConnector`, or one of your own. The result is
 /// // for `with_http_connector` of a store's builder.
 /// fn on_io_lane<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
@@ -51,7 +52,8 @@ impl<C> IoConnector<C> {
     /// # Examples
     ///
     /// ```
-    /// use twolane::{CpuRuntime, IoConnector};
+    /// use twolane::CpuRuntime;
+    /// use twolane::io::IoConnector;
     /// fn on_io_lane<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
     ///     IoConnector::new(connector, cpu)
     /// }
@@ -74,7 +76,8 @@ impl<C> IoConnector<C> {
     /// # Examples
     ///
     /// ```
-    /// use twolane::{CpuRuntime, IoConnector};
+    /// use twolane::CpuRuntime;
+    /// use twolane::io::IoConnector;
     /// fn reading_ahead<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
     ///     IoConnector::new(connector, cpu).body_limit(8 << 20)
     /// }

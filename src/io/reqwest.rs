@@ -5,19 +5,15 @@
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::panic::Location;
 use std::pin::Pin;
-use std::task::{Context, Poll};
 
-use bytes::Bytes;
 use reqwest::{Body, RequestBuilder, Response, ResponseBuilderExt};
 
-use super::body::{BridgedBody, DEFAULT_BODY_LIMIT};
+use super::body::DEFAULT_BODY_LIMIT;
 use super::ext::HandleExt;
-use twolane_core::JoinError;
-use twolane_core::Task;
-use twolane_core::{Handle, NoCurrentHandle};
+use twolane_core::{Handle, JoinError, NoCurrentHandle};
 
 /// Adds `send_io` to [`reqwest::RequestBuilder`].
 pub trait RequestBuilderExt {
@@ -28,8 +24,9 @@ pub trait RequestBuilderExt {
     /// job that awaits the request is busy. The response is an ordinary one, with
     /// `url()`, extensions, trailers and the size hint.
     ///
-    /// The request starts at the first poll, on the current handle (or on
-    /// [another](SendIo::on)). The body is read ahead up to [`DEFAULT_BODY_LIMIT`] bytes
+    /// The request starts when it is awaited, on the current handle (or on
+    /// [another](SendIo::on)). For what takes a `Future`, there is
+    /// [`into_future`](IntoFuture::into_future). The body is read ahead up to [`DEFAULT_BODY_LIMIT`] bytes
     /// (or [`body_limit`](SendIo::body_limit)).
     ///
     /// The I/O lane decompresses responses if the client is set to (`gzip` and others). If
@@ -70,32 +67,20 @@ impl RequestBuilderExt for RequestBuilder {
     fn send_io(self) -> SendIo {
         SendIo {
             location: Location::caller(),
-            step: Step::Ready(Box::new(self)),
+            request: self,
             handle: None,
             body_limit: DEFAULT_BODY_LIMIT,
         }
     }
 }
 
-/// A request that is being sent; made by [`RequestBuilderExt::send_io`].
-///
-/// # Panics
-///
-/// Polling it again after it is ready panics.
+/// A request that is sent when it is awaited; made by [`RequestBuilderExt::send_io`].
 #[must_use = "nothing is sent unless this is awaited"]
 pub struct SendIo {
-    step: Step,
+    request: RequestBuilder,
     location: &'static Location<'static>,
     handle: Option<Handle>,
     body_limit: usize,
-}
-
-type Bridged = BridgedBody<Bytes, reqwest::Error>;
-
-enum Step {
-    Ready(Box<RequestBuilder>),
-    Sent(Task<Result<http::Response<Bridged>, reqwest::Error>>),
-    Done,
 }
 
 impl SendIo {
@@ -104,7 +89,8 @@ impl SendIo {
     /// # Examples
     ///
     /// ```no_run
-    /// # use twolane::{Handle, SendIoError};
+    /// # use twolane::Handle;
+    /// # use twolane::io::SendIoError;
     /// # async fn f(client: reqwest::Client, handle: Handle) -> Result<(), SendIoError> {
     /// use twolane::RequestBuilderExt;
     /// let page = client.get("http://127.0.0.1:8080/page").send_io().on(&handle).await?;
@@ -123,7 +109,7 @@ impl SendIo {
     /// # Examples
     ///
     /// ```no_run
-    /// # async fn f(client: reqwest::Client) -> Result<(), twolane::SendIoError> {
+    /// # async fn f(client: reqwest::Client) -> Result<(), twolane::io::SendIoError> {
     /// use twolane::RequestBuilderExt;
     /// let dump = client.get("http://127.0.0.1:8080/dump").send_io().body_limit(64 << 20).await?;
     /// # Ok(()) }
@@ -133,15 +119,17 @@ impl SendIo {
         self
     }
 
-    fn send(&mut self, request: RequestBuilder) -> Result<(), NoCurrentHandle> {
-        let handle = match self.handle.take() {
+    async fn send(self) -> Result<Response, SendIoError> {
+        let handle = match self.handle {
             Some(handle) => handle,
-            None => Handle::try_current()?,
+            None => Handle::try_current().map_err(SendIoError::NoCurrentHandle)?,
         };
-        let sent = async move { request.send().await.map(keeping_url) };
+        let sent = async move { self.request.send().await.map(keeping_url) };
         let handle = handle.with_location(self.location);
-        self.step = Step::Sent(handle.response_from_io(sent, self.body_limit));
-        Ok(())
+        let task = handle.response_from_io(sent, self.body_limit);
+        let response = task.await.map_err(SendIoError::Join)?;
+        let response = response.map_err(SendIoError::Request)?;
+        Ok(Response::from(response.map(Body::wrap)))
     }
 }
 
@@ -159,28 +147,12 @@ fn keeping_url(response: Response) -> http::Response<Body> {
     response
 }
 
-impl Future for SendIo {
+impl IntoFuture for SendIo {
     type Output = Result<Response, SendIoError>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        if let Step::Ready(_) = this.step {
-            if let Step::Ready(request) = std::mem::replace(&mut this.step, Step::Done) {
-                if let Err(none) = this.send(*request) {
-                    return Poll::Ready(Err(SendIoError::NoCurrentHandle(none)));
-                }
-            }
-        }
-        let Step::Sent(task) = &mut this.step else {
-            panic!("`SendIo` was polled after it was ready");
-        };
-        let sent = std::task::ready!(Pin::new(task).poll(cx));
-        this.step = Step::Done;
-        Poll::Ready(match sent {
-            Ok(Ok(response)) => Ok(Response::from(response.map(Body::wrap))),
-            Ok(Err(error)) => Err(SendIoError::Request(error)),
-            Err(error) => Err(SendIoError::Join(error)),
-        })
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
     }
 }
 
@@ -198,7 +170,8 @@ impl fmt::Debug for SendIo {
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// use twolane::{RequestBuilderExt, SendIoError};
+/// use twolane::RequestBuilderExt;
+/// use twolane::io::SendIoError;
 /// // No job, no entered handle, no default: there is no lane to send it on.
 /// let sent = reqwest::Client::new().get("http://127.0.0.1:1/").send_io().await;
 /// assert!(matches!(sent.unwrap_err(), SendIoError::NoCurrentHandle(_)));

@@ -1,11 +1,10 @@
 //! [`IoLayer`]: any HTTP client that is a tower service, on the I/O lane.
 
 use std::error::Error;
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Buf;
 use http::Response;
@@ -16,7 +15,6 @@ use tower_service::Service;
 use super::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 use super::ext::HandleExt;
 use twolane_core::Handle;
-use twolane_core::Task;
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -66,7 +64,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 /// use tower::{Layer, ServiceExt};
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let client = Client::builder(TokioExecutor::new()).build_http::<Empty<bytes::Bytes>>();
-/// let client = twolane::IoLayer::new(&cpu.handle()).layer(client);
+/// let client = twolane::io::IoLayer::new(&cpu.handle()).layer(client);
 /// let request = http::Request::get("http://127.0.0.1:1/").body(Empty::new()).unwrap();
 /// let job = cpu.spawn(client.oneshot(request)); // polled on the CPU lane
 /// assert!(job.await.unwrap().is_err()); // no server listens there
@@ -86,7 +84,7 @@ impl IoLayer {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let stack = tower::ServiceBuilder::new().layer(twolane::IoLayer::new(&cpu.handle()));
+    /// let stack = tower::ServiceBuilder::new().layer(twolane::io::IoLayer::new(&cpu.handle()));
     /// # drop(stack);
     /// # }
     /// ```
@@ -109,7 +107,7 @@ impl IoLayer {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let layer = twolane::IoLayer::new(&cpu.handle()).body_limit(64 << 10);
+    /// let layer = twolane::io::IoLayer::new(&cpu.handle()).body_limit(64 << 10);
     /// # drop(layer);
     /// # }
     /// ```
@@ -149,7 +147,7 @@ where
 {
     type Response = Response<IoBody<B::Data, B::Error>>;
     type Error = BoxError;
-    type Future = IoResponse<B::Data, B::Error, S::Error>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -162,39 +160,11 @@ where
             service.call(request).await
         };
         let IoLayer { handle, body_limit } = &self.layer;
-        IoResponse {
-            task: handle.response_from_io(request, *body_limit),
-        }
-    }
-}
-
-/// The future of an [`IoService`]'s response.
-///
-/// # Panics
-///
-/// Polling it again after it is ready panics.
-///
-/// # Cancel safety
-///
-/// Dropping it stops the request.
-#[must_use = "dropping it stops the request"]
-pub struct IoResponse<D, E, F> {
-    task: Task<Result<Response<BridgedBody<D, E>>, F>>,
-}
-
-impl<D, E, F: Into<BoxError>> Future for IoResponse<D, E, F> {
-    type Output = Result<Response<IoBody<D, E>>, BoxError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let response = ready!(Pin::new(&mut self.task).poll(cx))?;
-        let response = response.map_err(Into::into)?;
-        Poll::Ready(Ok(response.map(|bridged| IoBody { bridged })))
-    }
-}
-
-impl<D, E, F> fmt::Debug for IoResponse<D, E, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IoResponse").finish_non_exhaustive()
+        let task = handle.response_from_io(request, *body_limit);
+        Box::pin(async move {
+            let response = task.await?.map_err(Into::into)?;
+            Ok(response.map(IoBody))
+        })
     }
 }
 
@@ -202,9 +172,7 @@ impl<D, E, F> fmt::Debug for IoResponse<D, E, F> {
 ///
 /// Its errors are the service's own, boxed, or a [`BridgeError`](crate::BridgeError).
 #[derive(Debug)]
-pub struct IoBody<D, E> {
-    bridged: BridgedBody<D, E>,
-}
+pub struct IoBody<D, E>(BridgedBody<D, E>);
 
 impl<D: Buf, E: Into<BoxError>> Body for IoBody<D, E> {
     type Data = D;
@@ -214,18 +182,19 @@ impl<D: Buf, E: Into<BoxError>> Body for IoBody<D, E> {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<D>, BoxError>>> {
-        let polled = Pin::new(&mut self.bridged).poll_frame(cx);
-        polled.map_err(|error| match error {
-            BodyError::Body(own) => own.into(),
-            BodyError::Lost(lost) => lost.into(),
-        })
+        Pin::new(&mut self.0)
+            .poll_frame(cx)
+            .map_err(|error| match error {
+                BodyError::Body(own) => own.into(),
+                BodyError::Lost(lost) => lost.into(),
+            })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.bridged.is_end_stream()
+        self.0.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.bridged.size_hint()
+        self.0.size_hint()
     }
 }

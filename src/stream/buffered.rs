@@ -2,29 +2,31 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::mem;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::vec;
 
 use futures_core::{FusedStream, Stream};
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::coop;
+use tokio::task::coop::{self, RestoreOnPending};
 
-use super::budget::Budget;
-use super::drop_on_lane::DropOnLane;
-use super::shared::{Limits, Message, Piece, Shared};
+use super::ends::Running;
+use super::shared::{Limits, Message, Piece};
 use crate::catch::{drop_each, report_unread};
-use twolane_core::Handle;
 use twolane_core::JoinError;
-use twolane_core::Task;
+
+/// One unit of Tokio's cooperative budget pays for so many items of one message; a task has 128
+/// units between two yields. With a unit for each item, as Tokio's channels take, a task that
+/// takes items of some nanoseconds would yield each microsecond, and a yield costs as much. A
+/// message of fewer items costs a unit too: items that take the stages long come in such ones.
+const ITEMS_A_UNIT: u32 = 32;
 
 /// The outputs of a stream whose stages run on the CPU lane.
 ///
-/// Returned by [`OnCpu::buffered`](crate::OnCpu::buffered) and
-/// [`OnCpu::buffer_unordered`](crate::OnCpu::buffer_unordered). Any task can poll it, on
+/// Returned by [`OnCpu::buffered`](crate::stream::OnCpu::buffered) and
+/// [`OnCpu::buffer_unordered`](crate::stream::OnCpu::buffer_unordered). Any task can poll it, on
 /// any runtime or none. (A plain thread: `futures::executor::block_on`. Not inside a job of
 /// the same lane, which would wait for itself; there, give a future to
 /// [`Handle::spawn`](crate::Handle::spawn).) The I/O runtime has to be driven, as for
@@ -88,8 +90,6 @@ pub struct Buffered<O> {
     unreturned: (usize, usize),
     /// So many items are given back at once: each time may wake the pump.
     give_back_at: usize,
-    /// Its last output ends the stream.
-    is_last: bool,
     /// What comes after it, as the last item.
     failure: Option<JoinError>,
     /// The pieces that have come, by the index of their first input.
@@ -102,48 +102,8 @@ pub struct Buffered<O> {
     /// A part of the stream was dropped. Inside: the error, if it is known.
     lost: Option<Option<JoinError>>,
     ended: bool,
-    budget: Budget,
-}
-
-/// The other ends of a stream, whatever its inputs.
-pub(super) trait Running: Send + Sync {
-    fn give_back(&self, items: usize, bytes: usize);
-    fn under_way(&self) -> (usize, usize);
-    fn cancel(&self);
-    /// The error by which the pump's task ends, after the pump was dropped on an open lane.
-    fn poll_pump(&mut self, cx: &mut Context<'_>) -> Poll<JoinError>;
-}
-
-/// Keeps the pump; its drop drops the source.
-pub(super) struct Ends<I, O> {
-    pub(super) handle: Handle,
-    pub(super) shared: Arc<Shared<I, O>>,
-    pub(super) pump: Task<()>,
-}
-
-impl<I: Send + 'static, O: Send> Running for Ends<I, O> {
-    fn give_back(&self, items: usize, bytes: usize) {
-        self.shared.window.give_back(items, bytes);
-    }
-
-    fn under_way(&self) -> (usize, usize) {
-        (self.shared.window.items(), self.shared.window.bytes())
-    }
-
-    fn cancel(&self) {
-        self.pump.cancel();
-        let inputs = self.shared.cancel();
-        if mem::needs_drop::<I>() && !inputs.is_empty() {
-            drop(DropOnLane::new(&self.handle, inputs));
-        }
-    }
-
-    fn poll_pump(&mut self, cx: &mut Context<'_>) -> Poll<JoinError> {
-        match ready!(Pin::new(&mut self.pump).poll(cx)) {
-            Err(error) => Poll::Ready(error),
-            Ok(()) => unreachable!("a pump that was dropped has not ended"),
-        }
-    }
+    /// How many items the last unit of the task's budget still pays for.
+    paid: u32,
 }
 
 impl<O> Buffered<O> {
@@ -161,7 +121,6 @@ impl<O> Buffered<O> {
             is_one_for_one: false,
             unreturned: (0, 0),
             give_back_at: (limits.items / 8).max(1),
-            is_last: false,
             failure: None,
             pieces: BTreeMap::new(),
             next: 0,
@@ -169,7 +128,7 @@ impl<O> Buffered<O> {
             total: None,
             lost: None,
             ended: false,
-            budget: Budget::default(),
+            paid: 0,
         }
     }
 
@@ -210,7 +169,6 @@ impl<O> Buffered<O> {
         self.is_one_for_one = piece.is_one_for_one;
         self.current = piece.outputs.into_iter();
         self.current_size = (piece.inputs, piece.bytes);
-        self.is_last = piece.is_last;
         self.failure = piece.failure;
         if self.current.as_slice().is_empty() {
             self.end_of_piece();
@@ -252,6 +210,15 @@ impl<O> Buffered<O> {
         self.stream.cancel();
     }
 
+    /// Spends the unit, if one was due, on an item or a message.
+    fn pay(&mut self, unit: Option<RestoreOnPending>) {
+        if let Some(unit) = unit {
+            unit.made_progress();
+            self.paid = ITEMS_A_UNIT;
+        }
+        self.paid -= 1;
+    }
+
     /// Returns the next item, if it has come.
     fn look(&mut self) -> Option<Option<Result<O, JoinError>>> {
         loop {
@@ -262,9 +229,6 @@ impl<O> Buffered<O> {
             if let Some(failure) = self.failure.take() {
                 self.end();
                 return Some(Some(Err(failure)));
-            }
-            if self.is_last && !self.ended {
-                self.end();
             }
             if self.ended || self.total == Some(self.next) {
                 self.ended = true;
@@ -282,9 +246,13 @@ impl<O> Stream for Buffered<O> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            let unit = ready!(this.budget.poll(cx));
+            // Its drop gives it back: a poll without an item costs nothing.
+            let unit = match this.paid {
+                0 => Some(ready!(coop::poll_proceed(cx))),
+                _ => None,
+            };
             if let Some(next) = this.look() {
-                this.budget.spend(unit, cx);
+                this.pay(unit);
                 return Poll::Ready(next);
             }
             // Unconstrained: this stream counts the items that it returns.
@@ -293,12 +261,12 @@ impl<O> Stream for Buffered<O> {
             if let Poll::Ready(Some(message)) = pin!(coop::unconstrained(receive)).poll(cx) {
                 this.receive(message);
                 // It may hold no output at all, and the next one is there.
-                this.budget.spend(unit, cx);
+                this.pay(unit);
+                this.paid = 0;
             } else if let Poll::Ready(error) = this.poll_lost(cx) {
                 this.failure = Some(error);
             } else {
                 this.give_back();
-                this.budget = Budget::default();
                 return Poll::Pending;
             }
         }

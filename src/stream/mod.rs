@@ -1,178 +1,53 @@
-//! Streams that compute: the items of any stream or iterator go through stages on the CPU
-//! lane.
+//! Streams and iterators whose items are computed on the CPU lane.
 //!
-//! ```text
-//! source ──> pump ──> chunks ──> workers ──> messages ──> consumer
-//!            a task   a lock-    jobs of     a channel    the task that
-//!            of its   free       the CPU     of Tokio's   polls `Buffered`
-//!            lane     queue      lane
-//!               ^                                            │
-//!               └─────────── room in the window <────────────┘
+//! Use it for many items of one kind, each with work of its own: blocks to decode, rows to
+//! filter, parts to compress. `on_cpu` runs them on all threads of the lane, small ones
+//! together, in the order of the source or as they are finished. For a single job there is
+//! [`spawn_cpu`](crate::Handle::spawn_cpu); for one sequential producer
+//! [`stream_from_cpu`](crate::Handle::stream_from_cpu).
+//!
+//! ```
+//! # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
+//! use futures::TryStreamExt;
+//! use std::num::NonZeroUsize;
+//! use twolane::stream::{Buffered, CpuStreamExt};
+//!
+//! const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap(); // items under way
+//! let cpu = twolane::CpuRuntime::new().unwrap();
+//! let pages = futures::stream::iter(["<a>", "<b><c>"]);
+//! let tags: Buffered<usize> = pages
+//!     .on_cpu(&cpu)
+//!     .map(|page| page.matches('<').count())
+//!     .buffered(WINDOW);
+//! assert_eq!(tags.try_collect::<Vec<_>>().await?, [1, 2]);
+//! # Ok(()) }
 //! ```
 //!
-//! - **Pump** (`pump.rs`). It reads the source while the window (`window.rs`) has room,
-//!   cuts what it has read into chunks, and spawns workers: at most as many as the lane
-//!   has threads. The jobs of a stream need no permit of a limited queue, since the window
-//!   bounds what they hold. A job that reads the stream may hold the last permit.
-//! - **Workers** (`worker.rs`). Each takes chunks until its batch is over, sends all outputs
-//!   in one message, and ends when no chunk is left. If an input takes long, the process's
-//!   ticker sends the outputs before it (`batch.rs`). The number of workers follows the
-//!   protocol of `workers.rs`: no chunk is left without a worker.
-//! - **Consumer** (`buffered.rs`). It puts the pieces in order by the index of their first
-//!   input, and gives room back to the window as it hands outputs out.
+//! | | |
+//! |---|---|
+//! | from a source to its stages | [`CpuStreamExt`], [`CpuIteratorExt`] (also at the crate's root) |
+//! | the stages, the window, the start | [`OnCpu`] |
+//! | the outputs | [`Buffered`] |
+//! | what types an [`OnCpu`] alone | [`Stage`], [`Unchanged`], [`Iter`], [`ByItems`], [`ByBytes`] |
 //!
-//! Neither the pump nor a worker waits for the consumer, except for room. So the stream
-//! goes on while its consumer is busy, until the window is full.
-//!
-//! **Ends.** The pump sends how many inputs there were. A stage that panics, or an output
-//! that is an error, travels with the outputs, at its place. A lane that drops the pump or
-//! a worker drops a guard that tells the consumer. So a stream that is short ends with an
-//! error.
+//! [The guide](crate::guide::streams) has the whole story: recipes, what holds, the cost.
 
 mod batch;
-mod budget;
 mod buffered;
 mod drop_on_lane;
+mod ends;
+mod ext;
 mod on_cpu;
 mod pump;
 mod runner;
 mod shared;
 mod stage;
 mod start;
-mod try_buffered;
-pub(crate) mod window;
+mod window;
 mod worker;
 mod workers;
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
-use futures_core::Stream;
-
 pub use buffered::Buffered;
+pub use ext::{CpuIteratorExt, CpuStreamExt, Iter};
 pub use on_cpu::{ByBytes, ByItems, OnCpu};
-use pump::SourceLane;
 pub use stage::{Stage, Unchanged};
-pub use try_buffered::TryBuffered;
-use twolane_core::Handle;
-
-/// Runs the items of any [`Stream`] on the CPU lane.
-///
-/// It is what `futures::StreamExt::buffered` over `spawn_blocking` is meant to be: the
-/// items run on all threads of the lane, small ones travel together, and the source is
-/// read while the consumer is busy.
-///
-/// # Examples
-///
-/// ```
-/// # #[tokio::main] async fn main() {
-/// use futures::StreamExt;
-/// use std::num::NonZeroUsize;
-/// use twolane::CpuStreamExt;
-///
-/// const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
-/// # let pages = || futures::stream::iter(["<a>", "<b>"]);
-/// # fn decode(page: &str) -> usize { page.len() }
-/// # async fn write(_: usize) {}
-/// // Before:
-/// let mut rows = pages()
-///     .map(|page| tokio::task::spawn_blocking(move || decode(page)))
-///     .buffered(8);
-/// while let Some(row) = rows.next().await {
-///     write(row.unwrap()).await;
-/// }
-/// // After:
-/// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let mut rows = pages()
-///     .on_cpu(&cpu)
-///     .map(decode)
-///     .buffered(WINDOW);
-/// while let Some(row) = rows.next().await {
-///     write(row.unwrap()).await;
-/// }
-/// # }
-/// ```
-pub trait CpuStreamExt: Stream + Sized {
-    /// Sends the items to the CPU lane of `handle`, where the stages run that are added to
-    /// the returned [`OnCpu`].
-    ///
-    /// The stream itself is polled, and dropped, by a task of the I/O lane, so it must not
-    /// block or compute (see [`OnCpu::source_on_cpu`]). The priority of the handle and the
-    /// current span are those of all stages. A worker is one job of the lane: the counters
-    /// of [`Metrics`](crate::Metrics) count it once, whatever it runs. There are at most as
-    /// many workers as the lane has threads, and as many inputs as the window allows. They
-    /// need no permit of a [limited queue](crate::Builder::queue_limit).
-    ///
-    /// # Errors
-    ///
-    /// None here; see [`Buffered`].
-    ///
-    /// # Examples
-    ///
-    /// See [`CpuStreamExt`].
-    fn on_cpu(self, handle: &Handle) -> OnCpu<Self, Unchanged>
-    where
-        Self::Item: 'static,
-    {
-        OnCpu::new(handle, self, SourceLane::Io)
-    }
-}
-
-impl<S: Stream> CpuStreamExt for S {}
-
-/// Runs the items of any [`Iterator`] on the CPU lane.
-///
-/// # Examples
-///
-/// ```
-/// # #[tokio::main] async fn main() {
-/// use futures::TryStreamExt;
-/// use std::num::NonZeroUsize;
-/// use twolane::CpuIteratorExt;
-///
-/// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let words = "to be or not".split(' ').on_cpu(&cpu).map(str::len);
-/// let words = words.buffered(NonZeroUsize::new(64).unwrap());
-/// assert_eq!(words.try_collect::<Vec<_>>().await.unwrap(), [2, 2, 2, 3]);
-/// # }
-/// ```
-pub trait CpuIteratorExt: Iterator + Sized {
-    /// Sends the items to the CPU lane of `handle`, where the stages run that are added to
-    /// the returned [`OnCpu`].
-    ///
-    /// A job of the CPU lane calls the iterator: one at a time. So let the iterator give
-    /// keys or blocks, and compute in a stage, which runs on all threads. The job needs no
-    /// permit of a limited queue. An iterator that blocks belongs in `spawn_blocking`, with
-    /// a channel as the source.
-    ///
-    /// # Errors
-    ///
-    /// None here; see [`Buffered`].
-    ///
-    /// # Examples
-    ///
-    /// See [`CpuIteratorExt`].
-    fn on_cpu(self, handle: &Handle) -> OnCpu<Iter<Self>, Unchanged>
-    where
-        Self::Item: 'static,
-    {
-        OnCpu::new(handle, Iter(self), SourceLane::Cpu)
-    }
-}
-
-impl<I: Iterator> CpuIteratorExt for I {}
-
-/// An iterator as the source of an [`OnCpu`].
-#[derive(Debug)]
-pub struct Iter<I>(I);
-
-// The iterator is not pinned.
-impl<I> Unpin for Iter<I> {}
-
-impl<I: Iterator> Stream for Iter<I> {
-    type Item = I::Item;
-
-    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<I::Item>> {
-        Poll::Ready(self.0.next())
-    }
-}

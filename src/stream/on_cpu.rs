@@ -9,7 +9,7 @@ use futures_core::Stream;
 
 use super::pump::SourceLane;
 use super::shared::Size;
-use super::stage::{FlatMap, MapInit, Stage, TryFlatMap, Unchanged};
+use super::stage::{FlatMap, MapInit, Stage, Unchanged};
 use twolane_core::Handle;
 
 /// How long a batch computes, unless a user sets it.
@@ -19,8 +19,9 @@ const BATCH_TIME: Duration = Duration::from_micros(500);
 ///
 /// Returned by [`CpuStreamExt::on_cpu`](crate::CpuStreamExt::on_cpu) and
 /// [`CpuIteratorExt::on_cpu`](crate::CpuIteratorExt::on_cpu). `S` is the source, `G` its
-/// stages. Add stages, then start it with [`buffered`](Self::buffered),
-/// [`buffer_unordered`](Self::buffer_unordered) or their `try_` forms. The guide has [the whole story](crate::guide::streams).
+/// stages. Add stages, then start it with [`buffered`](Self::buffered) or
+/// [`buffer_unordered`](Self::buffer_unordered). The guide has
+/// [the whole story](crate::guide::streams).
 ///
 /// All stages of one `OnCpu` run in the same job: an item goes through them without a hop
 /// between threads. A stage is a closure that several threads call at once, so it is `Fn`.
@@ -47,7 +48,7 @@ const BATCH_TIME: Duration = Duration::from_micros(500);
 /// assert_eq!(numbers.try_collect::<Vec<_>>().await.unwrap(), [9, 1, 4]);
 /// # }
 /// ```
-#[must_use = "nothing runs before `buffered`, `buffer_unordered` or their `try_` forms"]
+#[must_use = "nothing runs before `buffered` or `buffer_unordered`"]
 pub struct OnCpu<S: Stream, G: Stage<S::Item>, L = ByItems> {
     pub(super) handle: Handle,
     pub(super) source: S,
@@ -162,6 +163,10 @@ where
     /// memory at once: the window counts the inputs (and, with
     /// [`max_bytes`](Self::max_bytes), the bytes of all of them).
     ///
+    /// If `f` can fail, use [`map`](Self::map) to a `Result` of a `Vec`, and flatten where
+    /// the stream is read: `.map_ok(|rows| stream::iter(rows.into_iter().map(Ok)))` and
+    /// `.try_flatten()` of `futures::TryStreamExt`.
+    ///
     /// # Examples
     ///
     /// ```
@@ -185,43 +190,6 @@ where
         P::Item: 'static,
     {
         self.stage(|before| FlatMap { before, f })
-    }
-
-    /// Adds a stage that turns each item into any number of others, or fails.
-    ///
-    /// Its outputs are `Result`s, for [`try_buffered`](Self::try_buffered).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// # use futures::TryStreamExt;
-    /// # use std::num::NonZeroUsize;
-    /// use twolane::CpuStreamExt;
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let letters = futures::stream::iter([vec![b'h', b'i'], vec![0xff]])
-    ///     .on_cpu(&cpu)
-    ///     .try_flat_map(|block| match String::from_utf8(block) {
-    ///         Ok(text) => Ok(text.chars().collect::<Vec<_>>()),
-    ///         Err(error) => Err(Box::<dyn std::error::Error + Send + Sync>::from(error)),
-    ///     });
-    /// let mut letters = letters.try_buffered(NonZeroUsize::new(64).unwrap());
-    /// assert_eq!(letters.try_next().await.unwrap(), Some('h'));
-    /// assert_eq!(letters.try_next().await.unwrap(), Some('i'));
-    /// assert!(letters.try_next().await.is_err());
-    /// # }
-    /// ```
-    pub fn try_flat_map<P, E, F>(
-        self,
-        f: F,
-    ) -> OnCpu<S, impl Stage<S::Item, Output = Result<P::Item, E>>>
-    where
-        F: Fn(G::Output) -> Result<P, E> + Send + Sync + 'static,
-        P: IntoIterator,
-        P::Item: 'static,
-        E: 'static,
-    {
-        self.stage(|before| TryFlatMap { before, f })
     }
 
     /// Limits the bytes that are under way, in addition to the items. Call it after the

@@ -12,34 +12,26 @@ use twolane_core::Handle;
 use twolane_core::is_yield_due;
 
 /// From which input on nothing is wanted any more.
-pub(super) struct Stop {
-    at: AtomicU64,
-    ordered: bool,
-}
+pub(super) struct Stop(AtomicU64);
 
 impl Stop {
-    pub(super) fn new(ordered: bool) -> Self {
-        Self {
-            at: AtomicU64::new(u64::MAX),
-            ordered,
-        }
+    pub(super) fn new() -> Self {
+        Self(AtomicU64::new(u64::MAX))
     }
 
     // Relaxed, here and below: a thread that sees the old value only does work that is
     // not wanted.
     pub(super) fn wants(&self, index: u64) -> bool {
-        index < self.at.load(Relaxed)
+        index < self.0.load(Relaxed)
     }
 
-    /// The input of this index has failed. The consumer still wants what comes before it,
-    /// if it takes the outputs in order.
+    /// The input of this index has panicked. The consumer still wants what comes before it.
     pub(super) fn failed(&self, index: u64) {
-        let from = if self.ordered { index } else { 0 };
-        self.at.fetch_min(from, Relaxed);
+        self.0.fetch_min(index, Relaxed);
     }
 
     pub(super) fn all(&self) {
-        self.at.store(0, Relaxed);
+        self.0.store(0, Relaxed);
     }
 }
 
@@ -47,7 +39,7 @@ impl Stop {
 pub(super) enum End {
     Whole,
     SliceOver,
-    /// An output is an error, or the rest is not wanted.
+    /// The rest is not wanted.
     Stopped,
     Panicked,
 }
@@ -61,30 +53,24 @@ pub(super) trait Run<I, O>: Send {
     fn run(&mut self, inputs: &mut Inputs<'_, I>, stop: &Stop, made: &mut Piece<O>) -> End;
 }
 
-pub(super) struct Runner<G: Send + 'static, T: Send + 'static, E> {
+pub(super) struct Runner<G: Send + 'static, T: Send + 'static> {
     stages: Arc<DropOnLane<G>>,
     state: DropOnLane<T>,
-    is_error: E,
 }
 
-impl<G: Send, T: Send, E> Runner<G, T, E> {
-    pub(super) fn new<I>(handle: &Handle, stages: &Arc<DropOnLane<G>>, is_error: E) -> Self
+impl<G: Send, T: Send> Runner<G, T> {
+    pub(super) fn new<I>(handle: &Handle, stages: &Arc<DropOnLane<G>>) -> Self
     where
         G: Stage<I, State = T>,
     {
         Self {
             state: DropOnLane::new(handle, stages.init()),
             stages: stages.clone(),
-            is_error,
         }
     }
 }
 
-impl<I, G, E> Run<I, G::Output> for Runner<G, G::State, E>
-where
-    G: Stage<I>,
-    E: Fn(&G::Output) -> bool + Send,
-{
+impl<I, G: Stage<I>> Run<I, G::Output> for Runner<G, G::State> {
     fn run(&mut self, inputs: &mut Inputs<'_, I>, stop: &Stop, made: &mut Piece<G::Output>) -> End {
         for input in inputs {
             let index = made.end();
@@ -96,13 +82,8 @@ where
                 if !stop.wants(index) {
                     return Flow::Break(());
                 }
-                made.is_last = (self.is_error)(&output);
                 made.outputs.push(output);
-                if made.is_last {
-                    Flow::Break(())
-                } else {
-                    Flow::Continue(())
-                }
+                Flow::Continue(())
             });
             made.is_one_for_one &= made.outputs.len() == made.inputs;
             if flow.is_break() {

@@ -49,8 +49,6 @@ pub(super) struct Piece<O> {
     pub(super) bytes: usize,
     /// Each input has made one output.
     pub(super) is_one_for_one: bool,
-    /// The last output is one that ends the stream.
-    pub(super) is_last: bool,
     /// A panic of the source or of a stage. It comes after the outputs and ends the stream.
     pub(super) failure: Option<JoinError>,
 }
@@ -68,7 +66,6 @@ impl<O> Piece<O> {
             outputs: Vec::with_capacity(room),
             bytes: 0,
             is_one_for_one: true,
-            is_last: false,
             failure: None,
         }
     }
@@ -86,7 +83,6 @@ impl<O> Piece<O> {
         self.inputs += mem::take(&mut next.inputs);
         self.outputs.append(&mut next.outputs);
         self.bytes = self.bytes.saturating_add(mem::take(&mut next.bytes));
-        self.is_last = next.is_last;
         self.failure = next.failure.take();
     }
 
@@ -175,7 +171,7 @@ impl<I, O> Shared<I, O> {
             chunks: SegQueue::new(),
             put_back: SegQueue::new(),
             workers: Workers::new(workers),
-            stop: Stop::new(limits.ordered),
+            stop: Stop::new(),
             window: Window::new(limits.items, limits.bytes),
             cost: AtomicU64::new(0),
             batch: limits.batch,
@@ -219,7 +215,7 @@ impl<I, O> Shared<I, O> {
         self.workers.try_end(|| self.is_empty())
     }
 
-    /// The input of this index has failed.
+    /// The input of this index has panicked.
     pub(super) fn failed_at(&self, index: u64) {
         self.stop.failed(index);
         self.window.wake_pump();

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 /// Whether the stages go on with their item.
 pub(super) type Flow = ControlFlow<()>;
 
-/// The stages of an [`OnCpu`](crate::OnCpu). Its methods make them; it can't be
+/// The stages of an [`OnCpu`](crate::stream::OnCpu). Its methods make them; it can't be
 /// implemented outside of this crate.
 pub trait Stage<I>: sealed::Sealed + Send + Sync + 'static {
     /// What comes out of the last stage.
@@ -47,15 +47,9 @@ pub(super) struct FlatMap<B, F> {
     pub(super) f: F,
 }
 
-pub(super) struct TryFlatMap<B, F> {
-    pub(super) before: B,
-    pub(super) f: F,
-}
-
 impl sealed::Sealed for Unchanged {}
 impl<B, N, F> sealed::Sealed for MapInit<B, N, F> {}
 impl<B, F> sealed::Sealed for FlatMap<B, F> {}
-impl<B, F> sealed::Sealed for TryFlatMap<B, F> {}
 
 impl<I: 'static> Stage<I> for Unchanged {
     type Output = I;
@@ -115,35 +109,6 @@ where
         emit: &mut E,
     ) -> Flow {
         let mut f = |item| (self.f)(item).into_iter().try_for_each(&mut *emit);
-        self.before.run(before, input, &mut f)
-    }
-}
-
-impl<I, B, F, P, X> Stage<I> for TryFlatMap<B, F>
-where
-    B: Stage<I>,
-    F: Fn(B::Output) -> Result<P, X> + Send + Sync + 'static,
-    P: IntoIterator,
-    P::Item: 'static,
-    X: 'static,
-{
-    type Output = Result<P::Item, X>;
-    type State = B::State;
-
-    fn init(&self) -> B::State {
-        self.before.init()
-    }
-
-    fn run<E: FnMut(Self::Output) -> Flow>(
-        &self,
-        before: &mut B::State,
-        input: I,
-        emit: &mut E,
-    ) -> Flow {
-        let mut f = |item| match (self.f)(item) {
-            Ok(items) => items.into_iter().try_for_each(|item| emit(Ok(item))),
-            Err(error) => emit(Err(error)),
-        };
         self.before.run(before, input, &mut f)
     }
 }

@@ -1,4 +1,31 @@
-//! How an [`OnCpu`] starts.
+//! How an [`OnCpu`] starts, and the parts of a stream that runs:
+//!
+//! ```text
+//! source ──> pump ──> chunks ──> workers ──> messages ──> consumer
+//!            a task   a lock-    jobs of     a channel    the task that
+//!            of its   free       the CPU     of Tokio's   polls `Buffered`
+//!            lane     queue      lane
+//!               ^                                            │
+//!               └─────────── room in the window <────────────┘
+//! ```
+//!
+//! - **Pump** (`pump.rs`). It reads the source while the window (`window.rs`) has room,
+//!   cuts what it has read into chunks, and spawns workers: at most as many as the lane
+//!   has threads. The jobs of a stream need no permit of a limited queue, since the window
+//!   bounds what they hold. A job that reads the stream may hold the last permit.
+//! - **Workers** (`worker.rs`). Each takes chunks until its batch is over, sends all outputs
+//!   in one message, and ends when no chunk is left. If an input takes long, the process's
+//!   ticker sends the outputs before it (`batch.rs`). The number of workers follows the
+//!   protocol of `workers.rs`: no chunk is left without a worker.
+//! - **Consumer** (`buffered.rs`). It puts the pieces in order by the index of their first
+//!   input, and gives room back to the window as it hands outputs out.
+//!
+//! Neither the pump nor a worker waits for the consumer, except for room. So the stream
+//! goes on while its consumer is busy, until the window is full.
+//!
+//! **Ends.** The pump sends how many inputs there were. The panic of a stage travels with the
+//! outputs, at its place. A lane that drops the pump or a worker drops a guard that tells the
+//! consumer. So a stream that is short ends with an error.
 
 use std::num::NonZeroUsize;
 use std::panic::Location;
@@ -8,15 +35,14 @@ use futures_core::Stream;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::coop;
 
-use super::buffered::{Buffered, Ends};
+use super::buffered::Buffered;
 use super::drop_on_lane::DropOnLane;
+use super::ends::Ends;
 use super::on_cpu::OnCpu;
 use super::pump::{Feed, Pump, SourceLane, State};
 use super::runner::{Run, Runner};
 use super::shared::{Limits, Shared};
 use super::stage::Stage;
-use super::try_buffered::TryBuffered;
-use twolane_core::JoinError;
 
 impl<S, G, L> OnCpu<S, G, L>
 where
@@ -40,7 +66,9 @@ where
     ///
     /// # Errors
     ///
-    /// None here; see [`Buffered`].
+    /// None here; see [`Buffered`]. A stage that can fail returns `Result`s, which are
+    /// outputs like any other: the stream does not end at an `Err`. Read it up to the first
+    /// one and drop it, as below: the drop cancels the items behind the error.
     ///
     /// # Cost
     ///
@@ -67,9 +95,44 @@ where
     /// assert_eq!(sum, 332_833_500);
     /// # }
     /// ```
+    ///
+    /// With a source and a stage that can fail. `|row| row?` puts the [`JoinError`] of a panic
+    /// or of a lane that has ended into the stage's own error, which is `From<JoinError>`;
+    /// [`io::Error`](std::io::Error) and `Box<dyn Error + Send + Sync>` are. Then
+    /// `futures::TryStreamExt` reads up to the first error:
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::{Stream, StreamExt, TryStreamExt};
+    /// use std::io;
+    /// use std::num::NonZeroUsize;
+    /// use twolane::{CpuStreamExt, Handle};
+    ///
+    /// async fn sum<S>(cpu: &Handle, body: S) -> io::Result<u32>
+    /// where
+    ///     S: Stream<Item = io::Result<&'static str>> + Send + 'static,
+    /// {
+    ///     let mut numbers = body
+    ///         .on_cpu(cpu)
+    ///         .map(|text| text.and_then(|text| text.parse::<u32>().map_err(io::Error::other)))
+    ///         .buffered(NonZeroUsize::new(64).unwrap())
+    ///         .map(|number| number?);
+    ///     let mut sum = 0;
+    ///     while let Some(number) = numbers.try_next().await? {
+    ///         sum += number;
+    ///     }
+    ///     Ok(sum) // here, and at the `?`, `numbers` is dropped
+    /// }
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let body = futures::stream::iter([Ok("7"), Err(io::Error::other("reset by peer")), Ok("1")]);
+    /// assert_eq!(sum(&cpu, body).await.unwrap_err().to_string(), "reset by peer");
+    /// # }
+    /// ```
+    ///
+    /// [`JoinError`]: crate::JoinError
     #[track_caller]
     pub fn buffered(self, window: NonZeroUsize) -> Buffered<G::Output> {
-        self.start(window, true, |_| false)
+        self.start(window, true)
     }
 
     /// Starts the stream. Its outputs come as they are finished.
@@ -95,14 +158,11 @@ where
     /// ```
     #[track_caller]
     pub fn buffer_unordered(self, window: NonZeroUsize) -> Buffered<G::Output> {
-        self.start(window, false, |_| false)
+        self.start(window, false)
     }
 
     #[track_caller]
-    fn start<E>(self, window: NonZeroUsize, ordered: bool, is_error: E) -> Buffered<G::Output>
-    where
-        E: Fn(&G::Output) -> bool + Copy + Send + Sync + 'static,
-    {
+    fn start(self, window: NonZeroUsize, ordered: bool) -> Buffered<G::Output> {
         let (bytes, input_size, output_size) = match self.bytes {
             None => (usize::MAX, None, None),
             Some(bytes) => (bytes.limit.get(), Some(bytes.input), Some(bytes.output)),
@@ -120,8 +180,7 @@ where
         let handle = handle.without_limit();
         let stages = Arc::new(DropOnLane::new(&handle, self.stages));
         let of_states = handle.clone();
-        let make =
-            move || Box::new(Runner::new(&of_states, &stages, is_error)) as Box<dyn Run<_, _>>;
+        let make = move || Box::new(Runner::new(&of_states, &stages)) as Box<dyn Run<_, _>>;
         let (messages, receiver) = unbounded_channel();
         let shared = Shared::new(&limits, Box::new(make), output_size, messages);
         let shared = Arc::new(shared);
@@ -144,78 +203,5 @@ where
             pump,
         };
         Buffered::new(receiver, Box::new(ends), &limits)
-    }
-}
-
-impl<S, G, T, E, L> OnCpu<S, G, L>
-where
-    S: Stream + Send + 'static,
-    S::Item: Send + 'static,
-    G: Stage<S::Item, Output = Result<T, E>>,
-    T: Send + 'static,
-    E: From<JoinError> + Send + 'static,
-{
-    /// Starts a stream whose last stage can fail. Its outputs come in the order of the
-    /// source, until the first error.
-    ///
-    /// As [`buffered`](Self::buffered). The error is the last item. As soon as a stage
-    /// fails, all later items are cancelled; the earlier ones still come. A panic of a
-    /// stage, or the end of a lane, becomes an `E` as well, so `E` must be
-    /// `From<JoinError>`: [`io::Error`](std::io::Error) and `Box<dyn Error + Send + Sync>`
-    /// are. Without that, use [`buffered`](Self::buffered) and two question marks:
-    /// `row??`.
-    ///
-    /// A source of `Result`s needs no method of its own: its first stage handles them.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use futures::TryStreamExt;
-    /// use std::io;
-    /// use std::num::NonZeroUsize;
-    /// use twolane::CpuStreamExt;
-    ///
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let body = futures::stream::iter([Ok("7"), Err(io::Error::other("reset by peer"))]);
-    /// let mut numbers = body
-    ///     .on_cpu(&cpu)
-    ///     .map(|chunk: io::Result<&str>| chunk?.parse::<u32>().map_err(io::Error::other))
-    ///     .try_buffered(NonZeroUsize::new(64).unwrap());
-    /// assert_eq!(numbers.try_next().await.unwrap(), Some(7));
-    /// assert_eq!(numbers.try_next().await.unwrap_err().to_string(), "reset by peer");
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn try_buffered(self, window: NonZeroUsize) -> TryBuffered<T, E> {
-        TryBuffered(self.start(window, true, Result::is_err))
-    }
-
-    /// Starts a stream whose last stage can fail. Its outputs come as they are finished,
-    /// until the first error.
-    ///
-    /// As [`try_buffered`](Self::try_buffered), without the order: the first error that
-    /// occurs is the last item, and what has not run by then is cancelled.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use futures::TryStreamExt;
-    /// use std::num::NonZeroUsize;
-    /// use twolane::CpuIteratorExt;
-    ///
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let halves = (0..9).on_cpu(&cpu).map(|n| match n % 2 {
-    ///     0 => Ok(n / 2),
-    ///     _ => Err(std::io::Error::other("odd")),
-    /// });
-    /// let halves = halves.try_buffer_unordered(NonZeroUsize::new(4).unwrap());
-    /// assert!(halves.try_collect::<Vec<_>>().await.is_err());
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn try_buffer_unordered(self, window: NonZeroUsize) -> TryBuffered<T, E> {
-        TryBuffered(self.start(window, false, Result::is_err))
     }
 }

@@ -179,14 +179,13 @@ fn run_some<I, O: Send + 'static>(
         end
     });
     let end = end.unwrap_or_else(|error| {
-        // Nothing comes after an error, not even the panic of the size function over it.
-        made.failure = (!made.is_last).then_some(error);
+        made.failure = Some(error);
         End::Panicked
     });
     // After a panic the last input may have made several outputs, or none.
     made.is_one_for_one &= made.outputs.len() <= made.inputs;
     chunk.first = made.end();
-    if made.is_last || end == End::Panicked {
+    if end == End::Panicked {
         shared.failed_at(chunk.first.saturating_sub(1));
     }
     seat.batch.put(made, room);

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use metrics::{Key, Unit};
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
+use twolane::metrics::{MetricsReporter, PrometheusCollector};
 use twolane::watch::Watch;
-use twolane::{MetricsReporter, PrometheusCollector};
 
 use crate::busy;
 use crate::scrape::{Samples, key, samples, text};

@@ -7,8 +7,8 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use metrics_util::debugging::DebuggingRecorder;
+use twolane::metrics::{MetricsReporter, PrometheusCollector};
 use twolane::watch::{Watch, watch};
-use twolane::{MetricsReporter, PrometheusCollector};
 
 use crate::facade::recorded;
 use crate::scrape::{Samples, samples, text};

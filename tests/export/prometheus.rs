@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use twolane::{Builder, DurationHistogram, Priority, PrometheusCollector};
+use twolane::metrics::{DurationHistogram, PrometheusCollector};
+use twolane::{Builder, Priority};
 
 use crate::scrape::{samples, text};
 use crate::support::{BOTH, lanes, lanes_with, time_limit};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
-use twolane::PrometheusCollector;
+use twolane::metrics::PrometheusCollector;
 
 /// The samples by name and labels: `name{a="1",b="2"}`, in the labels' order.
 pub(crate) type Samples = BTreeMap<String, f64>;

@@ -14,7 +14,8 @@ use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
-use twolane::{Backend, BodyError, BridgeError, HandleExt};
+use twolane::io::BodyError;
+use twolane::{Backend, BridgeError, HandleExt};
 
 /// Endless; counts what it was asked for.
 fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {

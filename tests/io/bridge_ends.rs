@@ -181,7 +181,7 @@ fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
         asked.recv().unwrap();
         io.shutdown_background();
         match wait(body.collect()) {
-            Err(twolane::BodyError::Lost(lost)) => assert_eq!(lost.sent(), 5),
+            Err(twolane::io::BodyError::Lost(lost)) => assert_eq!(lost.sent(), 5),
             other => panic!("{other:?}"),
         }
     }

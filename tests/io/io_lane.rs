@@ -9,7 +9,8 @@ use crate::server::Server;
 use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, thread_name};
 use axum::Router;
 use axum::routing::get;
-use twolane::{Backend, BuildError, CpuRuntime, Handle, RequestBuilderExt, SendIoError};
+use twolane::io::SendIoError;
+use twolane::{Backend, BuildError, CpuRuntime, Handle, RequestBuilderExt};
 
 fn current_thread() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()

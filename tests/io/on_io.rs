@@ -11,7 +11,8 @@ use crate::support::{self, BOTH, Dropped, Lanes, cpu_lane, lanes, thread_name};
 use futures::future::{join_all, select};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::{Barrier, oneshot};
-use twolane::{HandleExt, JoinError, OnIo, SendAsyncFnOnce, SharedOnIo};
+use twolane::io::SendAsyncFnOnce;
+use twolane::{HandleExt, JoinError, OnIo, SharedOnIo};
 
 /// Polls a call until it has begun, and drops it then.
 async fn abort_when_begun<F: Future>(call: F, begun: oneshot::Receiver<()>) {

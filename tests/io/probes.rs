@@ -14,7 +14,8 @@ use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Full, StreamBody};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::unbounded_channel;
-use twolane::{BodyError, Handle, HandleExt};
+use twolane::io::BodyError;
+use twolane::{Handle, HandleExt};
 
 use crate::stepped::wait;
 use crate::support::{child, cpu_lane, time_limit};

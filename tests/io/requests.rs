@@ -10,7 +10,8 @@ use axum::Router;
 use axum::routing::get;
 use bytes::Bytes;
 use tokio::sync::Semaphore;
-use twolane::{Backend, RequestBuilderExt, SendIoError};
+use twolane::io::SendIoError;
+use twolane::{Backend, RequestBuilderExt};
 
 fn hello() -> Server {
     Server::start(Router::new().route("/", get(|| async { "hello" })))
@@ -105,7 +106,7 @@ fn a_busy_job_does_not_time_its_own_request_out() {
         let request = client().get(server.url("/")).timeout(patience);
         let may_answer = may_answer.clone();
         let job = cpu.spawn(async move {
-            let mut request = request.send_io();
+            let mut request = request.send_io().into_future();
             assert!(poll_once(&mut request).await.is_pending());
             may_answer.add_permits(1);
             let too_late = async move { tokio::time::sleep(patience * 5 / 4).await };
@@ -160,7 +161,7 @@ fn it_needs_a_handle_and_the_io_lane() {
         .unwrap();
     let request = || client().get(server.url("/")).send_io();
 
-    let error = elsewhere.block_on(request()).unwrap_err();
+    let error = elsewhere.block_on(request().into_future()).unwrap_err();
     assert!(
         matches!(error, SendIoError::NoCurrentHandle(_)),
         "{error:?}"
@@ -181,7 +182,10 @@ fn it_needs_a_handle_and_the_io_lane() {
     let text = elsewhere.block_on(async { request().on(&handle).await.unwrap().text().await });
     assert_eq!(text.unwrap(), "hello");
     drop(io);
-    match elsewhere.block_on(request().on(&handle)).unwrap_err() {
+    match elsewhere
+        .block_on(request().on(&handle).into_future())
+        .unwrap_err()
+    {
         SendIoError::Join(error) => assert!(error.is_io_runtime_gone()),
         other => panic!("{other:?}"),
     }

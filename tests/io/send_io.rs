@@ -13,7 +13,8 @@ use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use reqwest::{Client, Response, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use twolane::{Backend, BridgeError, CpuRuntime, RequestBuilderExt, SendIoError};
+use twolane::io::SendIoError;
+use twolane::{Backend, BridgeError, CpuRuntime, RequestBuilderExt};
 
 /// Sends from a job.
 fn sent(cpu: &CpuRuntime, client: &Client, url: String) -> Result<Response, SendIoError> {
@@ -128,7 +129,7 @@ fn a_big_body_arrives_byte_for_byte() {
     let server = pages();
     let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
     for client in [client(), h2_client()] {
-        for limit in [0, twolane::DEFAULT_BODY_LIMIT, usize::MAX] {
+        for limit in [0, twolane::io::DEFAULT_BODY_LIMIT, usize::MAX] {
             let request = client.get(server.url("/big")).send_io().body_limit(limit);
             let job = cpu.spawn(async { request.await.unwrap().bytes().await });
             assert!(job.wait().unwrap().unwrap() == big(), "limit {limit}");

@@ -22,7 +22,8 @@ use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::{BoxError, Layer, Service, ServiceExt};
-use twolane::{Backend, BridgeError, IoLayer, JoinError};
+use twolane::io::IoLayer;
+use twolane::{Backend, BridgeError, JoinError};
 
 type HyperClient = Client<HttpConnector, Full<Bytes>>;
 

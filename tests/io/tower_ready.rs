@@ -15,7 +15,8 @@ use http::{Request, Response};
 use http_body_util::Empty;
 use tokio::sync::{oneshot, watch};
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
-use twolane::{Backend, IoLayer};
+use twolane::Backend;
+use twolane::io::IoLayer;
 
 type Answer = Response<Empty<bytes::Bytes>>;
 

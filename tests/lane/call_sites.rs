@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::support::{BOTH, Stuck, child, lanes, lanes_with, time_limit};
 use futures::{StreamExt, stream};
-use twolane::{Backend, CallSite, CpuStreamExt, Handle, Priority};
+use twolane::metrics::CallSite;
+use twolane::{Backend, CpuStreamExt, Handle, Priority};
 
 /// The jobs of each site.
 fn jobs(cpu: &Handle) -> BTreeMap<String, u64> {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::support::{BOTH, time_limit};
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep, timeout};
-use twolane::{Backend, Buffered, CpuIteratorExt, CpuRuntime, CpuStreamExt};
+use twolane::stream::Buffered;
+use twolane::{Backend, CpuIteratorExt, CpuRuntime, CpuStreamExt};
 
 fn lane(backend: Backend) -> CpuRuntime {
     let settings = CpuRuntime::builder().backend(backend).threads(1);

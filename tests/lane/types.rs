@@ -13,6 +13,8 @@ use crate::support::{self, BOTH, Lanes, lanes};
 use futures::stream::{self, Stream, StreamExt};
 use http_body_util::Empty;
 use static_assertions::{assert_impl_all, assert_not_impl_any};
+use twolane::io::{BodyError, BridgedBody, SendIo, SendIoError};
+use twolane::metrics::{CallSite, CallSites, DurationHistogram, Metrics};
 use twolane::*;
 
 // Shared by every thread of a program.
@@ -64,7 +66,7 @@ assert_impl_all!(InCpuContext<Pending<()>>: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(InCpuContext<stream::Pending<()>>: Stream, Debug, Send, Sync, Unpin);
 assert_not_impl_any!(InCpuContext<Rc<u8>>: Send, Sync);
 assert_not_impl_any!(InCpuContext<std::marker::PhantomPinned>: Unpin);
-assert_impl_all!(SendIo: Future, Debug, Send, Unpin);
+assert_impl_all!(SendIo: IntoFuture, Debug, Send, Unpin);
 assert_impl_all!(Yield: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(Backend: Copy, Debug, Eq, std::hash::Hash, Default, Send, Sync);
 
@@ -210,7 +212,10 @@ fn debug_of_errors_tells_what_happened() {
     shows(&none, &["Builder::threads(0)"]);
     let name = CpuRuntime::builder().thread_name("a\0b").build();
     shows(&name.unwrap_err(), &["Builder::thread_name", "a\\0b"]);
-    let sent = reqwest::Client::new().get("http://127.0.0.1:1/").send_io();
+    let sent = reqwest::Client::new()
+        .get("http://127.0.0.1:1/")
+        .send_io()
+        .into_future();
     shows(&io.block_on(sent).unwrap_err(), &["NoCurrentHandle"]);
 
     cpu.shutdown().wait();

@@ -58,7 +58,7 @@ pub(crate) enum Waiter {
     Gone,
 }
 
-/// As in [`twolane::Metrics`].
+/// As in [`twolane::metrics::Metrics`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) submitted: u64,

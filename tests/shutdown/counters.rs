@@ -15,7 +15,8 @@ use std::task::Poll;
 
 use crate::support::{cpu_lane, time_limit};
 use tokio::sync::oneshot;
-use twolane::{Backend, Metrics};
+use twolane::Backend;
+use twolane::metrics::Metrics;
 
 const ROUNDS: usize = 1_500;
 /// In turns of a spin loop; the rest of a step takes less.

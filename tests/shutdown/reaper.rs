@@ -20,7 +20,10 @@ impl Drop for State {
     }
 }
 
-fn read_to_its_end(cpu: &Handle, dropped: &Sender<(ThreadId, String)>) -> twolane::Buffered<u8> {
+fn read_to_its_end(
+    cpu: &Handle,
+    dropped: &Sender<(ThreadId, String)>,
+) -> twolane::stream::Buffered<u8> {
     let dropped = dropped.clone();
     let one = std::iter::once(1).on_cpu(cpu);
     let one = one.map_init(move || State(dropped.clone()), |_: &mut State, n| n);

@@ -11,7 +11,8 @@ use crate::support::{BOTH, Dropped, Lanes, lanes, lanes_with, thread_name, time_
 use crate::window;
 use futures::{StreamExt, stream};
 use tokio::io::AsyncReadExt;
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, Handle, Priority};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle, Priority};
 
 pub(crate) const INPUTS: u32 = 40;
 

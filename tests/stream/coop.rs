@@ -11,7 +11,8 @@ use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
 use crate::window;
 use futures::future::select_all;
 use futures::{StreamExt, stream};
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt};
 
 /// More than any test reads: the window is never full.
 const ENDLESS: usize = 1 << 30;

@@ -1,14 +1,15 @@
 //! How does a stream end: dropped, with a panic, with a lane that is gone?
 
 use std::panic::panic_any;
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::support::{BOTH, Dropped, Lanes, lanes, time_limit};
 use crate::{channel, window};
 use futures::executor::block_on;
-use futures::{StreamExt, stream};
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, JoinError, TryBuffered};
+use futures::{StreamExt, TryStreamExt, stream};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt, JoinError};
 
 fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinError>> {
     lanes.io.block_on(stream.next())
@@ -228,10 +229,10 @@ fn a_shutdown_while_the_source_is_pending() {
     }
 }
 
-/// The size function panics over the very output that ends the stream. The panic came
-/// after the error, as an item of its own.
+/// What `try_next` and `?` make of a stage that fails. The item behind the error may run at that
+/// moment, and a closure cannot be stopped; what is queued behind that never runs.
 #[test]
-fn nothing_comes_after_the_first_error() {
+fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
     #[derive(Debug)]
     enum Failure {
         Odd(u32),
@@ -242,26 +243,52 @@ fn nothing_comes_after_the_first_error() {
             Self::Join
         }
     }
+    async fn sum(numbers: Buffered<Result<(u32, Arc<()>), Failure>>) -> Result<u32, Failure> {
+        let mut numbers = numbers.map(|number| number?);
+        let mut sum = 0;
+        while let Some((number, _)) = numbers.try_next().await? {
+            sum += number;
+        }
+        Ok(sum)
+    }
     let _limit = time_limit();
     for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let mut numbers: TryBuffered<u32, Failure> = (1..10)
-            .on_cpu(&lanes.cpu.handle())
-            .map(|n: u32| if n == 3 { Err(Failure::Odd(n)) } else { Ok(n) })
-            .max_bytes(
-                window(1_000),
-                |_| 1,
-                |output| match output {
-                    Ok(_) => 1,
-                    Err(error) => panic!("{error:?} has no size"),
-                },
-            )
-            .try_buffered(window(4));
-        let mut next = || lanes.io.block_on(numbers.next());
-        assert_eq!(next().unwrap().unwrap(), 1);
-        assert_eq!(next().unwrap().unwrap(), 2);
-        assert!(matches!(next(), Some(Err(Failure::Odd(3)))));
-        let after = next();
-        assert!(after.is_none(), "{after:?}");
+        for is_ordered in [true, false] {
+            let lanes = lanes(backend, 1);
+            let (ran, runs) = mpsc::channel();
+            let (dropped, drops) = mpsc::channel();
+            let (let_go, wait) = mpsc::channel();
+            let wait = Mutex::new(wait);
+            let (live, sentinel) = (Arc::new(()), Dropped(dropped));
+            let item = live.clone();
+            let source = stream::iter(0..).map(move |n| {
+                let _in_source = &sentinel;
+                (n, item.clone())
+            });
+            let stages = CpuStreamExt::on_cpu(source, &lanes.cpu).map(move |(n, live)| {
+                ran.send(n).unwrap();
+                match n {
+                    3 => return Err(Failure::Odd(n)),
+                    4 => wait.lock().unwrap().recv().unwrap(),
+                    _ => {}
+                }
+                Ok((n, live))
+            });
+            // Each output goes alone: the error comes while the item behind it runs.
+            let stages = stages.batch_time(Duration::ZERO);
+            let numbers = match is_ordered {
+                true => stages.buffered(window(64)),
+                false => stages.buffer_unordered(window(64)),
+            };
+            let sum = lanes.io.block_on(sum(numbers));
+            assert!(matches!(sum, Err(Failure::Odd(3))), "{sum:?}");
+            assert_eq!(drops.recv().unwrap(), "io");
+            // It fails if the item behind the error has not begun.
+            let _ = let_go.send(());
+            let ran = Vec::from_iter(runs);
+            assert!([0, 1, 2, 3, 4].starts_with(&ran), "{ran:?}");
+            assert!(lanes.cpu.shutdown().wait().is_empty());
+            assert_eq!(Arc::strong_count(&live), 1, "an input or output leaked");
+        }
     }
 }

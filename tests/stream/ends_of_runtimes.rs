@@ -9,7 +9,8 @@ use crate::support::{BOTH, Dropped, Lanes, Stuck, cpu_lane, lanes, time_limit};
 use crate::window;
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, Handle, JoinError};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle, JoinError};
 
 const INPUTS: u32 = 9;
 

@@ -10,7 +10,8 @@ use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
 use crate::{channel, spin, window};
 use futures::executor::block_on;
 use futures::{FutureExt, StreamExt, stream};
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt, Handle};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 
 /// The pump gave its inputs to the workers, and looked at the clock, after 128 of them,
 /// however long the iterator took over each: the workers had nothing to do for so long.

@@ -160,17 +160,17 @@ macro_rules! stages {
                 }
                 item
             })
-            .try_flat_map(move |item: Item| {
+            .flat_map(move |item: Item| {
                 if error_at == Some(item.value) {
-                    return Err(Failure::Error(item.value));
+                    return vec![Err(Failure::Error(item.value))];
                 }
-                let live = live.clone();
-                Ok(outputs_of(item.value).map(move |output| Item::new(output, &live)))
+                let outputs = outputs_of(item.value);
+                outputs.map(|output| Ok(Item::new(output, &live))).collect()
             });
         let items = window($plan.window);
         match ($plan.bytes, $plan.ordered) {
-            (None, true) => stages.try_buffered(items).boxed(),
-            (None, false) => stages.try_buffer_unordered(items).boxed(),
+            (None, true) => stages.buffered(items).map(|item| item?).boxed(),
+            (None, false) => stages.buffer_unordered(items).map(|item| item?).boxed(),
             (Some(limit), ordered) => {
                 let output = |output: &Result<Item, Failure>| match output {
                     Ok(item) => item.value as usize % 13,
@@ -179,8 +179,8 @@ macro_rules! stages {
                 let stages =
                     stages.max_bytes(window(limit), |item| item.value as usize % 50, output);
                 match ordered {
-                    true => stages.try_buffered(items).boxed(),
-                    false => stages.try_buffer_unordered(items).boxed(),
+                    true => stages.buffered(items).map(|item| item?).boxed(),
+                    false => stages.buffer_unordered(items).map(|item| item?).boxed(),
                 }
             }
         }
@@ -248,13 +248,16 @@ impl Plan {
                 }
                 Some(Err(error)) => error,
             };
+            let error = match error {
+                // The caller drops the stream here, as a loop with `try_next` does.
+                Failure::Error(at) => return Some(End::Error(at)),
+                Failure::Join(error) => error,
+            };
             assert!(stream.next().await.is_none());
-            let gone = self.gone.map(|(gone, _)| gone);
-            return Some(match error {
-                Failure::Error(at) => End::Error(at),
-                Failure::Join(e) if e.is_shutdown() && gone == Some(Gone::Cpu) => End::Gone,
-                Failure::Join(e) if e.is_io_runtime_gone() && gone == Some(Gone::Io) => End::Gone,
-                Failure::Join(e) => End::Panic(*e.into_panic().downcast::<u32>().unwrap()),
+            return Some(match self.gone.map(|(gone, _)| gone) {
+                Some(Gone::Cpu) if error.is_shutdown() => End::Gone,
+                Some(Gone::Io) if error.is_io_runtime_gone() => End::Gone,
+                _ => End::Panic(*error.into_panic().downcast::<u32>().unwrap()),
             });
         }
         None

@@ -13,7 +13,8 @@ use crate::{channel, spin, window};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use tokio::time::timeout;
-use twolane::{Buffered, CpuIteratorExt, CpuStreamExt};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuStreamExt};
 
 /// Far more than any output takes that does not wait.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -9,7 +9,8 @@ use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_
 use datafusion::execution::runtime_env::RuntimeEnv;
 use object_store::client::ReqwestConnector;
 use serde::{Deserialize, Serialize};
-use twolane::{Backend, CpuRuntime, IoConnector};
+use twolane::io::IoConnector;
+use twolane::{Backend, CpuRuntime};
 use twolane_ballista::on_lane;
 use twolane_benches::child;
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use futures::{SinkExt, Stream, StreamExt, stream};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Response};
-use twolane::IoService;
+use twolane::io::IoService;
 use twolane_grpc::abort;
 
 use super::Shows::Stalls;

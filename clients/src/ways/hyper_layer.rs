@@ -5,7 +5,7 @@ use http::{Request, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
 use tower::{Layer, ServiceExt};
-use twolane::{IoLayer, IoService};
+use twolane::io::{IoLayer, IoService};
 
 use crate::BoxError;
 

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use http::{Request, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::{Client, connect::HttpConnector};
-use twolane::{DEFAULT_BODY_LIMIT, Handle, HandleExt};
+use twolane::io::DEFAULT_BODY_LIMIT;
+use twolane::{Handle, HandleExt};
 
 use crate::BoxError;
 

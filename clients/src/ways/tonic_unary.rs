@@ -5,7 +5,8 @@ use bytes::Bytes;
 use tonic::Status;
 use tonic::transport::Channel;
 use tower::Layer;
-use twolane::{Handle, IoLayer, IoService};
+use twolane::Handle;
+use twolane::io::{IoLayer, IoService};
 
 /// Once, beside the channel.
 pub fn layered(channel: &Channel, cpu: &Handle) -> IoService<Channel> {

@@ -5,7 +5,7 @@ use datafusion::prelude::SessionContext;
 use object_store::client::{ReqwestConnector, SpawnedReqwestConnector};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::{Handle, Runtime};
-use twolane::IoConnector;
+use twolane::io::IoConnector;
 use twolane_tpch::queries;
 use twolane_tpch::tables::in_memory;
 

@@ -5,7 +5,7 @@ use futures::future::ready;
 use futures::stream::StreamExt;
 use tonic::{Code, Request};
 use tower::Layer;
-use twolane::IoLayer;
+use twolane::io::IoLayer;
 use twolane_grpc as grpc;
 
 use crate::service::*;

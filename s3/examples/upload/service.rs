@@ -23,11 +23,11 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use object_store_0_14::{ObjectStore, ObjectStoreExt, WriteMultipart};
 use tokio_util::codec::FramedRead;
 use tokio_util::io::StreamReader;
-use twolane::{CpuStreamExt, Handle, TryBuffered};
+use twolane::{CpuStreamExt, Handle};
 
 use crate::lines::{self, BLOCK, Block, Rows, WholeLines};
 
@@ -81,7 +81,7 @@ async fn write_object((cpu, store): Service, name: String, body: Body) -> Result
 }
 
 async fn write_parts(
-    mut blocks: TryBuffered<Rows, Error>,
+    mut blocks: impl Stream<Item = Result<Rows, Error>> + Unpin,
     upload: &mut WriteMultipart,
 ) -> Result<usize, Error> {
     let mut rows = 0;
@@ -93,7 +93,7 @@ async fn write_parts(
     Ok(rows)
 }
 
-fn encoded(cpu: &Handle, body: Body) -> TryBuffered<Rows, Error> {
+fn encoded(cpu: &Handle, body: Body) -> impl Stream<Item = Result<Rows, Error>> + Unpin {
     let body = cpu.stream_from_io(body.into_data_stream(), LIMIT.get(), |chunk| {
         chunk.as_ref().map_or(0, Bytes::len)
     });
@@ -107,5 +107,6 @@ fn encoded(cpu: &Handle, body: Body) -> TryBuffered<Rows, Error> {
         .source_on_cpu()
         .map(|block: Block| lines::encode(&block?))
         .max_bytes(LIMIT, lines::block_len, lines::rows_len)
-        .try_buffered(WINDOW)
+        .buffered(WINDOW)
+        .map(|block| block?)
 }

@@ -8,7 +8,8 @@ use object_store_0_14::ObjectStore;
 use object_store_0_14::aws::AmazonS3Builder;
 use object_store_0_14::client::{ReqwestConnector, SpawnedReqwestConnector};
 use tokio::runtime::Runtime;
-use twolane::{Backend, CpuRuntime, IoConnector, Priority};
+use twolane::io::IoConnector;
+use twolane::{Backend, CpuRuntime, Priority};
 
 use super::cpu::Cpu;
 use super::lsm::Error;

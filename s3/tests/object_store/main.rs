@@ -1,4 +1,4 @@
-//! `twolane::IoConnector`: object_store over a real S3 server, with faults
+//! `twolane::io::IoConnector`: object_store over a real S3 server, with faults
 //! between the two. The same tests for each version of object_store.
 
 #![allow(

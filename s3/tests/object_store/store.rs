@@ -45,8 +45,8 @@ pub(super) fn store_by(
     Arc::new(builder.build().unwrap())
 }
 
-pub(super) fn io_connector(cpu: &twolane::Handle) -> twolane::IoConnector<ReqwestConnector> {
-    twolane::IoConnector::new(ReqwestConnector::default(), cpu)
+pub(super) fn io_connector(cpu: &twolane::Handle) -> twolane::io::IoConnector<ReqwestConnector> {
+    twolane::io::IoConnector::new(ReqwestConnector::default(), cpu)
 }
 
 /// One whose requests are on the I/O lane.

@@ -14,7 +14,8 @@ use std::future::Future;
 /// In a function that takes such a closure itself:
 ///
 /// ```
-/// use twolane::{JoinError, OnIo, SendAsyncFnOnce};
+/// use twolane::{JoinError, OnIo};
+/// use twolane::io::SendAsyncFnOnce;
 ///
 /// async fn timed<T, R, F>(value: &mut OnIo<T>, f: F) -> Result<R, JoinError>
 /// where
@@ -28,6 +29,7 @@ use std::future::Future;
 ///     result
 /// }
 /// # #[tokio::main] async fn main() {
+/// # use twolane::HandleExt;
 /// # let cpu = twolane::CpuRuntime::new().unwrap();
 /// # let mut value = cpu.handle().on_io(1);
 /// # assert_eq!(timed(&mut value, async |value| *value).await.unwrap(), 1);

@@ -81,6 +81,7 @@ impl<T: Clone + Send + 'static> SharedOnIo<T> {
     ///
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
     /// let limit = std::sync::Arc::new(tokio::sync::Semaphore::new(5));
     /// let limit = cpu.handle().on_io(limit).shared();
@@ -111,6 +112,7 @@ impl<T: Clone + Send + 'static> OnIo<T> {
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
+    /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let shared = cpu.handle().on_io(1).shared();
     /// let (left, right) = (shared.clone(), shared);

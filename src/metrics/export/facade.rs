@@ -17,7 +17,7 @@ const METADATA: Metadata<'static> = Metadata::new("twolane", Level::INFO, Some(m
 ///
 /// It is used as `tokio-metrics`' `RuntimeMetricsReporter` is. The guide has the
 /// [names](crate::guide::metrics#for-prometheus): those of
-/// [`PrometheusCollector`](crate::PrometheusCollector), so that the same queries read both.
+/// [`PrometheusCollector`](crate::metrics::PrometheusCollector), so that the same queries read both.
 /// Three things differ, because of the facade:
 ///
 /// - Its counters are integers, so sums of seconds are gauges.
@@ -35,7 +35,7 @@ const METADATA: Metadata<'static> = Metadata::new("twolane", Level::INFO, Some(m
 /// # #[tokio::main] async fn main() {
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// // First install an exporter: `metrics-exporter-prometheus`, for example.
-/// let reporter = twolane::MetricsReporter::new(cpu.handle());
+/// let reporter = twolane::metrics::MetricsReporter::new(cpu.handle());
 /// tokio::spawn(reporter.describe_and_run());
 /// # }
 /// ```
@@ -58,7 +58,7 @@ impl MetricsReporter {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let reporter = twolane::MetricsReporter::new(cpu.handle());
+    /// let reporter = twolane::metrics::MetricsReporter::new(cpu.handle());
     /// # }
     /// ```
     pub fn new(cpu: Handle) -> Self {
@@ -77,7 +77,7 @@ impl MetricsReporter {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let ingest = twolane::CpuRuntime::new().unwrap();
-    /// let reporter = twolane::MetricsReporter::new(ingest.handle()).with_lane("ingest");
+    /// let reporter = twolane::metrics::MetricsReporter::new(ingest.handle()).with_lane("ingest");
     /// # }
     /// ```
     pub fn with_lane(mut self, lane: impl Into<String>) -> Self {
@@ -92,7 +92,7 @@ impl MetricsReporter {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let reporter = twolane::MetricsReporter::new(cpu.handle())
+    /// let reporter = twolane::metrics::MetricsReporter::new(cpu.handle())
     ///     .with_interval(std::time::Duration::from_secs(1));
     /// # }
     /// ```
@@ -111,7 +111,7 @@ impl MetricsReporter {
     /// # #[tokio::main] async fn main() {
     /// use metrics::Key;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let reporter = twolane::MetricsReporter::new(cpu.handle()).with_metrics_transformer(|name| {
+    /// let reporter = twolane::metrics::MetricsReporter::new(cpu.handle()).with_metrics_transformer(|name| {
     ///     let name = name.replacen("twolane_", "my_app_cpu_", 1);
     ///     Key::from_parts(name, &[("application", "my_app")])
     /// });
@@ -135,7 +135,7 @@ impl MetricsReporter {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let reporter = twolane::MetricsReporter::new(cpu.handle()).describe();
+    /// let reporter = twolane::metrics::MetricsReporter::new(cpu.handle()).describe();
     /// # }
     /// ```
     pub fn describe(mut self) -> Self {
@@ -171,7 +171,7 @@ impl MetricsReporter {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let mut reporter = twolane::MetricsReporter::new(cpu.handle());
+    /// let mut reporter = twolane::metrics::MetricsReporter::new(cpu.handle());
     /// cpu.shutdown().await;
     /// reporter.report();
     /// # }
@@ -231,7 +231,7 @@ impl MetricsReporter {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// tokio::spawn(twolane::MetricsReporter::new(cpu.handle()).describe().run());
+    /// tokio::spawn(twolane::metrics::MetricsReporter::new(cpu.handle()).describe().run());
     /// # }
     /// ```
     pub async fn run(mut self) {
@@ -254,7 +254,7 @@ impl MetricsReporter {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// tokio::spawn(twolane::MetricsReporter::new(cpu.handle()).describe_and_run());
+    /// tokio::spawn(twolane::metrics::MetricsReporter::new(cpu.handle()).describe_and_run());
     /// # }
     /// ```
     pub async fn describe_and_run(self) {

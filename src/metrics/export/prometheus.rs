@@ -27,7 +27,7 @@ use twolane_core::Handle;
 /// use prometheus_client::registry::Registry;
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let mut registry = Registry::default();
-/// registry.register_collector(Box::new(twolane::PrometheusCollector::new(cpu.handle())));
+/// registry.register_collector(Box::new(twolane::metrics::PrometheusCollector::new(cpu.handle())));
 /// let mut text = String::new(); // what a scrape of `/metrics` gets
 /// encode(&mut text, &registry).unwrap();
 /// assert!(text.contains("twolane_threads{lane=\"cpu\",priority=\"normal\"}"));
@@ -49,7 +49,7 @@ impl PrometheusCollector {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let collector = twolane::PrometheusCollector::new(cpu.handle());
+    /// let collector = twolane::metrics::PrometheusCollector::new(cpu.handle());
     /// # }
     /// ```
     pub fn new(cpu: Handle) -> Self {
@@ -64,7 +64,7 @@ impl PrometheusCollector {
     /// # #[tokio::main] async fn main() {
     /// let (ingest, query) = (twolane::CpuRuntime::new().unwrap(), twolane::CpuRuntime::new().unwrap());
     /// let lanes = [("ingest", ingest.handle()), ("query", query.handle())];
-    /// let collector = twolane::PrometheusCollector::of_lanes(lanes);
+    /// let collector = twolane::metrics::PrometheusCollector::of_lanes(lanes);
     /// # }
     /// ```
     pub fn of_lanes<N: Into<String>>(lanes: impl IntoIterator<Item = (N, Handle)>) -> Self {
