@@ -44,22 +44,6 @@ pub(crate) fn warn_of_stall(_stall: &dyn fmt::Display, _suppressed: u64) {
     }
 }
 
-/// The kernel refuses to sample other threads. Logged once for each watch.
-#[cfg(all(
-    feature = "stacks",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub(crate) fn warn_of_no_stacks(_error: &std::io::Error) {
-    #[cfg(feature = "tracing")]
-    tracing::warn!(
-        target: TARGET,
-        error = %_error,
-        "stalls are reported without stacks: the kernel forbids perf_event_open (see \
-         kernel.perf_event_paranoid, and the container's seccomp profile)"
-    );
-}
-
 /// Calls `f`, and logs a panic in it.
 pub(crate) fn call<R>(_what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
     let payload = match catch_unwind(AssertUnwindSafe(f)) {

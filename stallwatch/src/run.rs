@@ -25,7 +25,7 @@ use crate::limiter::{Key, Limiter};
 use crate::log::{self, Subscriber};
 use crate::pool::Pool;
 use crate::scope;
-use crate::stacks::{Sampled, Stacks};
+use crate::stacks::{self, Samples};
 use crate::stall::{Cause, Stall};
 use crate::thread::{Found, Thread, View};
 use crate::watcher::{Shared, Watcher};
@@ -68,7 +68,6 @@ pub(crate) struct Run {
     /// By the address of the record.
     threads: HashMap<usize, Thread>,
     limiter: Limiter,
-    stacks: Stacks,
     unresolved: Vec<Unresolved>,
     /// The last one.
     probe: Option<Probe>,
@@ -108,7 +107,6 @@ impl Run {
             version: usize::MAX,
             threads: HashMap::new(),
             limiter: Limiter::default(),
-            stacks: Stacks::new(),
             unresolved: Vec::new(),
             probe: None,
             probes: 0,
@@ -265,8 +263,8 @@ impl Run {
         };
         let suppressed = self.limiter.admit(key, Instant::now());
         let is_to_be_sampled = suppressed.is_some() && *stall.cause() == Cause::Computes;
-        let sampled = is_to_be_sampled.then(|| self.stacks.sample(thread));
-        match sampled.flatten() {
+        let thread = thread.filter(|_| is_to_be_sampled);
+        match thread.and_then(stacks::sample) {
             None => self.tell(&stall, suppressed),
             Some(sampled) => self.unresolved.push(Unresolved {
                 stall,
@@ -277,7 +275,7 @@ impl Run {
         }
     }
 
-    fn resolve(&self, sampled: Sampled) -> Receiver<Option<String>> {
+    fn resolve(&self, sampled: Samples) -> Receiver<Option<String>> {
         let (found, stack) = mpsc::channel();
         let thread = thread::Builder::new().name(format!("{}-stack", self.settings.name));
         // An error drops `found`.
