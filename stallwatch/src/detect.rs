@@ -181,7 +181,7 @@ mod tests {
         }
 
         fn doing(&mut self) -> Option<Doing> {
-            Some(self.doing.clone())
+            Some(self.doing)
         }
     }
 
@@ -216,9 +216,9 @@ mod tests {
 
     #[test]
     fn a_poll_that_blocks_is_found_with_its_call() {
-        let waits = Doing::Waits(Some("read".into()));
+        let waits = Doing::Waits(Some("read"));
         let found = found(&mut Thread::that(0, 0, waits), 10, &[Some(1); 4]);
-        assert_eq!(found[0].1.cause, Cause::Blocks(Some("read".into())));
+        assert_eq!(found[0].1.cause, Cause::Blocks(Some("read")));
     }
 
     #[test]

@@ -12,8 +12,9 @@ use crate::name::escaped;
 pub enum Cause {
     /// It has a core, and computes.
     Computes,
-    /// It waits in this system call, or in none (a page of a file that is read from disk).
-    Blocks(Option<Cow<'static, str>>),
+    /// It waits in this system call; or in none (a page of a file that is read from disk), or in one
+    /// whose name is not known.
+    Blocks(Option<&'static str>),
     /// The platform does not tell.
     Unknown,
 }
@@ -120,7 +121,7 @@ impl Stall {
     /// Returns what to do about it.
     pub fn remedy(&self) -> Cow<'static, str> {
         let call = match &self.cause {
-            Cause::Blocks(Some(call)) => &**call,
+            Cause::Blocks(Some(call)) => *call,
             _ => "",
         };
         if !self.is_certain {

@@ -240,7 +240,7 @@ impl Thread {
         Some(Stuck {
             since: call.since,
             own: call.counted,
-            cause: Cause::Blocks(Some(name.clone())),
+            cause: Cause::Blocks(Some(*name)),
         })
     }
 
@@ -256,7 +256,7 @@ impl Thread {
         let is_stuck = match &found.cause {
             Cause::Computes => true,
             Cause::Blocks(call) => {
-                view.is_only_worker && Doing::Waits(call.clone()).may_be_parked()
+                view.is_only_worker && Doing::Waits(*call).may_be_parked()
             }
             Cause::Unknown => false,
         };

@@ -71,7 +71,7 @@ fn what_blocks_is_named_with_its_call() {
         let task = watched.io.spawn(watch(read).named("a file"));
         watched.io.block_on(task).unwrap();
         let stall = release.join().unwrap();
-        assert_eq!(*stall.cause(), Cause::Blocks(Some("read".into())));
+        assert_eq!(*stall.cause(), Cause::Blocks(Some("read")));
         assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
 
         let watched = crate::setting::watched(workers);
@@ -89,7 +89,7 @@ fn what_blocks_is_named_with_its_call() {
             .spawn(watch(async move { drop(lock.lock().unwrap()) }).named("a lock"));
         watched.io.block_on(task).unwrap();
         let stall = holder.join().unwrap();
-        assert_eq!(*stall.cause(), Cause::Blocks(Some("futex".into())));
+        assert_eq!(*stall.cause(), Cause::Blocks(Some("futex")));
         assert!(stall.remedy().contains("lock"), "{stall}");
     }
 }

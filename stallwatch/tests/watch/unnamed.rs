@@ -25,7 +25,7 @@ fn a_call_that_blocks_is_told_without_a_name() {
         watched.run_where_a_probe_ran(move || reader.read_exact(&mut [0]).unwrap());
         let stall = release.join().unwrap();
         assert_eq!(stall.culprit(), None);
-        assert_eq!(*stall.cause(), Cause::Blocks(Some("read".into())));
+        assert_eq!(*stall.cause(), Cause::Blocks(Some("read")));
         // A `current_thread` runtime may have been left by its thread.
         assert_eq!(stall.is_certain(), workers.is_some());
         if workers.is_some() {
@@ -82,6 +82,6 @@ fn a_lock_that_the_only_worker_waits_for_is_suspected() {
     is_held.recv().unwrap();
     watched.run_where_a_probe_ran(move || drop(lock.lock().unwrap()));
     let stall = holder.join().unwrap();
-    assert_eq!(*stall.cause(), Cause::Blocks(Some("futex".into())));
+    assert_eq!(*stall.cause(), Cause::Blocks(Some("futex")));
     assert!(!stall.is_certain());
 }
