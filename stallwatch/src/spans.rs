@@ -8,7 +8,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::name::Name;
-use crate::record::{Job, Kind};
+use crate::record::Kind;
 use crate::scope::{self, Entered};
 use crate::watching::is_watched;
 
@@ -70,7 +70,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanWatch {
             return;
         };
         let name = Name::remembered(span, || named(span));
-        if let Some(entered) = scope::enter_as(Kind::Span, name, Job::default()) {
+        if let Some(entered) = scope::enter_as(Kind::SPAN, name, None) {
             // A thread that ends has none.
             let _ = ENTERED.try_with(|spans| spans.borrow_mut().push((id.clone(), entered)));
         }

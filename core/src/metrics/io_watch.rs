@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 #[cfg(feature = "metrics")]
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread::{self, ThreadId};
 #[cfg(feature = "metrics")]
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use super::{DurationHistogram, timings};
 pub(crate) struct IoWatch {
     /// Set before the lane has a handle, if it is watched.
     pub(crate) watcher: OnceLock<Watcher>,
+    /// The watch's own.
+    pub(crate) thread: OnceLock<ThreadId>,
     #[cfg(feature = "metrics")]
     pub(crate) lag: Arc<Lag>,
 }
@@ -36,7 +39,7 @@ impl IoWatch {
 
     /// Whether this is the watch's thread: a hook of the user may be running.
     pub(crate) fn is_this_thread(&self) -> bool {
-        self.watcher.get().is_some_and(Watcher::is_this_thread)
+        self.thread.get() == Some(&thread::current().id())
     }
 
     pub(crate) fn stop(&self) {

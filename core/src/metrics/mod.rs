@@ -50,7 +50,7 @@ pub use histogram::DurationHistogram;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Stalls of the I/O lane that its watch has reported, without suspicions; the same for each priority. 0 if it is
+    /// Stalls of the I/O lane that its watch has reported; the same for each priority. 0 if it is
     /// not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
     pub io_stalls: u64,
     /// Jobs that held up the CPU lane, as the watch has reported; the same for each priority: a
