@@ -3,7 +3,7 @@
 //! What the thread says itself, by its record, comes first. For code that says nothing there is
 //! a second look at the workers of the runtime (the threads that run probes): at their **system
 //! calls**. A worker with nothing to do waits in few of them. If it waits in another one for
-//! longer than the threshold, what it polls has made that call.
+//! longer than twice the threshold, what it polls has made that call.
 //!
 //! A thread in `block_in_place` is no worker. Tokio counts how often each worker has parked: if
 //! none of them has stood still since the call was first seen, but for those in polls that are
@@ -54,7 +54,7 @@ pub(crate) struct Thread {
     files: Option<ThreadFiles>,
     detector: Detector,
     /// The last call in code that is not watched: how often the thread had got a core by then, and
-    /// the parks of all workers when it was first seen.
+    /// the parks of all workers when it was first seen. None, if it is on no worker.
     call: (u64, Vec<u64>),
 }
 
@@ -113,7 +113,9 @@ impl Thread {
             None if is_worker => self.call(view).map(What::Call),
             None => None,
         };
-        let limit = limit.unwrap_or(view.threshold);
+        // On a full machine the thread that takes over the worker of one in `block_in_place` begins
+        // late, and the worker stands still meanwhile: so a call has twice the time.
+        let limit = limit.unwrap_or(2 * view.threshold);
         let stuck = self.detector.look(view.now, what, limit, &mut self.files)?;
         Some(self.stall(view, activity, stuck))
     }
@@ -121,9 +123,10 @@ impl Thread {
     /// The call that a worker waits in, in code that is not watched: how often it had got a core
     /// by then. While that number stays, so does the call.
     fn call(&mut self, view: &View) -> Option<u64> {
-        let have_stood_still = |since| view.have_stood_still(since) > view.in_polls;
+        let is_any_in_a_call = |since: &[u64]| view.have_stood_still(since) > view.in_polls;
         // Mostly all are parked, and their files need not be read.
-        if !view.is_multi_thread || !have_stood_still(&view.parks) {
+        if !view.is_multi_thread || !is_any_in_a_call(&view.parks) {
+            self.call.1.clear();
             return None;
         }
         let doing = self.files.doing()?;
@@ -135,7 +138,12 @@ impl Thread {
         if self.call.0 != slices {
             self.call = (slices, view.parks.clone());
         }
-        have_stood_still(&self.call.1).then_some(slices)
+        if !is_any_in_a_call(&self.call.1) {
+            // For good, while the call lasts: this thread is no worker.
+            self.call.1.clear();
+            return None;
+        }
+        Some(slices)
     }
 
     fn stall(&self, view: &View, activity: Option<Activity>, stuck: Stuck) -> Stall {

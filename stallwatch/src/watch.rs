@@ -71,7 +71,8 @@ impl Watch {
     ///
     /// The watch looks every 20 ms, and every 10 ms at a poll that it has seen twice. So a poll
     /// that has a name is reported at most 30 ms after it has lasted that long, unless the
-    /// machine is full or a hook is running. One that ends before may be missed.
+    /// machine is full or a hook is running. One that ends before may be missed. A call in code
+    /// without a name has twice the time.
     ///
     /// At least 10 ms: with less, [`start`](Self::start) fails.
     pub fn threshold(mut self, threshold: Duration) -> Self {
