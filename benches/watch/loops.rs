@@ -1,6 +1,7 @@
 //! Loops on a runtime of the current thread, which is the I/O lane: of what costs
 //! nanoseconds.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::future::{Future, Ready, poll_fn, ready};
 use std::hint::black_box;
@@ -97,8 +98,8 @@ fn serve(request: u64) -> Ready<Result<u64, Infallible>> {
 }
 
 /// With a name that is made beforehand: to make one is the user's cost.
-fn layer() -> WatchLayer<u64> {
-    WatchLayer::new(|_| "GET /answer".into())
+fn layer() -> WatchLayer<impl Fn(&u64) -> Cow<'static, str> + Clone> {
+    WatchLayer::new(|_: &u64| "GET /answer".into())
 }
 
 fn requests(

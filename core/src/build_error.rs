@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::time::Duration;
 
 use crate::priority::Priority;
 
@@ -71,13 +70,9 @@ pub enum BuildError {
         /// The largest limit.
         max: usize,
     },
-    /// [`Watch::threshold`](stallwatch::Watch::threshold) was shorter than the watch can tell.
-    WatchThreshold {
-        /// The duration asked for.
-        asked: Duration,
-        /// The shortest.
-        min: Duration,
-    },
+    /// [`Builder::watch_io`](crate::Builder::watch_io) was given a watch that does not
+    /// [start](stallwatch::Watch::start): its threshold is too low.
+    Watch(io::Error),
     /// The operating system gave no thread.
     Spawn(io::Error),
 }
@@ -130,11 +125,7 @@ impl fmt::Display for BuildError {
                 "Builder::queue_limit({priority:?}, {asked}): a limit is 1 to {max} jobs; \
                  leave it out for none"
             ),
-            Self::WatchThreshold { asked, min } => write!(
-                f,
-                "Watch::threshold({asked:?}): the watch looks at a thread every {min:?} at most, and \
-                 sees nothing shorter; leave it out for 25ms"
-            ),
+            Self::Watch(error) => error.fmt(f),
             // The cause is the `source`, so it is not repeated here.
             Self::Spawn(_) => f.write_str("the operating system gave the CPU lane no thread"),
         }

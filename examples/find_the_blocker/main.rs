@@ -13,8 +13,8 @@
 //!
 //! - [`WatchLayer`](twolane::watch::WatchLayer) around the routes: all five are named.
 //! - [`SpanWatch`](twolane::watch::SpanWatch) alone, and a span in each handler: all five are named.
-//! - nothing. Then what blocks in a call is reported without a name. What computes, or waits for
-//!   a lock, is suspected where no other worker goes on meanwhile.
+//! - nothing. Then what blocks in a call, on a runtime with worker threads, is reported without a
+//!   name. What computes, or waits for a lock, is not.
 //!
 //! Each on a runtime with two workers, with one, and on a `current_thread` runtime; on a
 //! quiet machine, beside as many other processes as it has cores, which compute all the

@@ -66,12 +66,7 @@ fn row(text: &mut String, tier: Tier, said: &Said) {
     let (after, what) = match (&said.first, said.is_due) {
         (Some((after, stall)), _) => {
             let name = stall.culprit().unwrap_or("code that is not watched");
-            let doubt = if stall.is_certain() {
-                ""
-            } else {
-                ", suspected"
-            };
-            let what = format!("{name}: {}{doubt}", stall.cause());
+            let what = format!("{name}: {}", stall.cause());
             (format!("{} ms", after.as_millis()), what)
         }
         (None, true) => ("NEVER".to_owned(), String::new()),

@@ -59,4 +59,4 @@ pub use on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
 #[cfg(feature = "tower")]
 pub use tower::{IoBody, IoLayer, IoService};
 #[doc(inline)]
-pub use twolane_core::{BridgeError, BridgeWriter, Bridged, IoHandle, IoLaneState};
+pub use twolane_core::{BridgeError, BridgeWriter, Bridged, IoHandle};

@@ -34,9 +34,4 @@ pub use export::facade::MetricsReporter;
 #[cfg(feature = "prometheus-client")]
 pub use export::prometheus::PrometheusCollector;
 #[doc(inline)]
-pub use twolane_core::Advice;
-#[cfg(feature = "metrics")]
-#[doc(inline)]
-pub use twolane_core::DurationHistogram;
-#[doc(inline)]
-pub use twolane_core::{CallSite, CallSites, Metrics};
+pub use twolane_core::{CallSite, CallSites, DurationHistogram, Metrics};

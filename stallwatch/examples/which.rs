@@ -59,7 +59,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let all = tokio::task::spawn_blocking(move || {
         let mut all = BTreeSet::new();
         while all.len() < 2 {
-            // What has no name is suspected while both workers are stuck.
             all.extend(named.recv().ok()?);
         }
         Some(all)

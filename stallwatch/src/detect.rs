@@ -26,7 +26,7 @@ pub(crate) const CLOSE_PACE: Duration = Duration::from_millis(10);
 const LATE: Duration = Duration::from_millis(40);
 
 /// What counts as waited, of the time between two looks.
-pub(crate) fn counts(between: Duration) -> Duration {
+fn counts(between: Duration) -> Duration {
     match between {
         late if late > LATE => Duration::ZERO,
         in_time => in_time.min(PACE),
@@ -39,15 +39,25 @@ pub(crate) trait Kernel {
     fn doing(&mut self) -> Option<Doing>;
 }
 
+/// What a thread is at, by a number that tells it from all others of the thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    /// A poll that is watched.
+    Poll(u64),
+    /// A system call, in code that is not watched.
+    Call(u64),
+}
+
 /// What was found of one thread so far.
 #[derive(Debug, Default)]
 pub(crate) struct Detector {
-    poll: Option<Poll>,
+    spell: Option<Spell>,
 }
 
+/// A thread is at one thing, from one look to the next.
 #[derive(Debug)]
-struct Poll {
-    number: u64,
+struct Spell {
+    what: What,
     since: Instant,
     looked: Instant,
     /// The time between the looks, as far as it [`counts`].
@@ -56,7 +66,7 @@ struct Poll {
     reported: bool,
 }
 
-/// A poll that is stuck.
+/// What a thread is stuck in.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Stuck {
     /// The first look that found it.
@@ -67,23 +77,22 @@ pub(crate) struct Stuck {
 }
 
 impl Detector {
-    /// Looks at the poll that the thread is inside of now, by a number that tells it from
-    /// all others of the thread. Returns a poll that is stuck once.
+    /// Looks at what the thread is at now. Returns what is stuck, once.
     pub(crate) fn look(
         &mut self,
         now: Instant,
-        poll: Option<u64>,
+        what: Option<What>,
         threshold: Duration,
         kernel: &mut impl Kernel,
     ) -> Option<Stuck> {
-        let Some(number) = poll else {
-            self.poll = None;
+        let Some(what) = what else {
+            self.spell = None;
             return None;
         };
-        let same = |poll: &&mut Poll| poll.number == number;
-        let Some(poll) = self.poll.as_mut().filter(same) else {
-            self.poll = Some(Poll {
-                number,
+        let same = |spell: &&mut Spell| spell.what == what;
+        let Some(spell) = self.spell.as_mut().filter(same) else {
+            self.spell = Some(Spell {
+                what,
                 since: now,
                 looked: now,
                 counted: Duration::ZERO,
@@ -92,31 +101,31 @@ impl Detector {
             });
             return None;
         };
-        poll.counted += counts(now - poll.looked);
-        poll.looked = now;
-        if poll.reported || now - poll.since < threshold {
+        spell.counted += counts(now - spell.looked);
+        spell.looked = now;
+        if spell.reported || now - spell.since < threshold {
             return None;
         }
-        let (own, cause) = poll.own_time(kernel)?;
+        let (own, cause) = spell.own_time(kernel)?;
         if own < threshold {
             return None;
         }
-        poll.reported = true;
+        spell.reported = true;
         Some(Stuck {
-            since: poll.since,
+            since: spell.since,
             own,
             cause,
         })
     }
 
-    /// Whether two looks have found the same poll, and it may turn out to be stuck.
+    /// Whether two looks have found the same, and it may turn out to be stuck.
     pub(crate) fn is_suspect(&self) -> bool {
-        let poll = self.poll.as_ref();
-        poll.is_some_and(|poll| !poll.reported && poll.looked > poll.since)
+        let spell = self.spell.as_ref();
+        spell.is_some_and(|spell| !spell.reported && spell.looked > spell.since)
     }
 }
 
-impl Poll {
+impl Spell {
     fn own_time(&self, kernel: &mut impl Kernel) -> Option<(Duration, Cause)> {
         // First, since the times are then those of a thread that has come to wait: the kernel
         // has counted what it had spent in the queue for a core before.
@@ -181,7 +190,7 @@ mod tests {
         }
 
         fn doing(&mut self) -> Option<Doing> {
-            Some(self.doing.clone())
+            Some(self.doing)
         }
     }
 
@@ -192,7 +201,7 @@ mod tests {
         let mut detector = Detector::default();
         let look = |(n, count): (usize, &Option<u64>)| {
             let now = begin + ms(apart) * n as u32;
-            let found = detector.look(now, *count, THRESHOLD, thread);
+            let found = detector.look(now, count.map(What::Poll), THRESHOLD, thread);
             thread.go_on();
             found.map(|stuck| (n, stuck))
         };
@@ -216,9 +225,9 @@ mod tests {
 
     #[test]
     fn a_poll_that_blocks_is_found_with_its_call() {
-        let waits = Doing::Waits(Some("read".into()));
+        let waits = Doing::Waits(Some("read"));
         let found = found(&mut Thread::that(0, 0, waits), 10, &[Some(1); 4]);
-        assert_eq!(found[0].1.cause, Cause::Blocks(Some("read".into())));
+        assert_eq!(found[0].1.cause, Cause::Blocks(Some("read")));
     }
 
     #[test]

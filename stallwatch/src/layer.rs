@@ -1,8 +1,6 @@
 //! [`WatchLayer`]: the watch sees the polls of a whole service.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tower_layer::Layer;
@@ -37,69 +35,43 @@ use crate::scope;
 /// # let _ = (app, watcher);
 /// # }
 /// ```
-pub struct WatchLayer<R> {
-    name: Arc<NameOf<R>>,
+#[derive(Clone, Debug)]
+pub struct WatchLayer<F> {
+    name: F,
 }
 
-type NameOf<R> = dyn Fn(&R) -> Cow<'static, str> + Send + Sync;
-
-impl<R> WatchLayer<R> {
+impl<F> WatchLayer<F> {
     /// `name` is called for each request. It returns one of a limited number of names: the
     /// route, not the path. A name longer than 256 bytes is cut, and ends in `…`.
-    pub fn new(name: impl Fn(&R) -> Cow<'static, str> + Send + Sync + 'static) -> Self {
-        Self {
-            name: Arc::new(name),
-        }
+    pub fn new<R>(name: F) -> Self
+    where
+        F: Fn(&R) -> Cow<'static, str>,
+    {
+        Self { name }
     }
 }
 
-impl<R> Clone for WatchLayer<R> {
-    fn clone(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-        }
-    }
-}
+impl<F: Clone, S> Layer<S> for WatchLayer<F> {
+    type Service = WatchService<F, S>;
 
-impl<R> fmt::Debug for WatchLayer<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchLayer").finish_non_exhaustive()
-    }
-}
-
-impl<R, S> Layer<S> for WatchLayer<R> {
-    type Service = WatchService<R, S>;
-
-    fn layer(&self, inner: S) -> WatchService<R, S> {
-        WatchService {
-            layer: self.clone(),
-            inner,
-        }
+    fn layer(&self, inner: S) -> WatchService<F, S> {
+        let name = self.name.clone();
+        WatchService { name, inner }
     }
 }
 
 /// The service that [`WatchLayer`] makes.
-pub struct WatchService<R, S> {
-    layer: WatchLayer<R>,
+#[derive(Clone, Debug)]
+pub struct WatchService<F, S> {
+    name: F,
     inner: S,
 }
 
-impl<R, S: Clone> Clone for WatchService<R, S> {
-    fn clone(&self) -> Self {
-        Self {
-            layer: self.layer.clone(),
-            inner: self.inner.clone(),
-        }
-    }
-}
-
-impl<R, S> fmt::Debug for WatchService<R, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchService").finish_non_exhaustive()
-    }
-}
-
-impl<R, S: Service<R>> Service<R> for WatchService<R, S> {
+impl<R, F, S> Service<R> for WatchService<F, S>
+where
+    F: Fn(&R) -> Cow<'static, str>,
+    S: Service<R>,
+{
     type Response = S::Response;
     type Error = S::Error;
     type Future = Watched<S::Future>;
@@ -109,7 +81,7 @@ impl<R, S: Service<R>> Service<R> for WatchService<R, S> {
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        let name = Name::named(&(self.layer.name)(&request));
+        let name = Name::named(&(self.name)(&request));
         // A handler may compute before its first `.await`, in the call itself.
         let _entered = scope::enter(name);
         Watched::at(self.inner.call(request), name)

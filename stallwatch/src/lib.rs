@@ -18,8 +18,7 @@
 //! The watch also sends a probe to the runtime once a second, and more often while no worker
 //! parks: a task that notes where it is polled, and how long it waited ([`Watch::on_probe`]).
 //! Where a probe was polled is a worker of the runtime. A worker that waits in a system call,
-//! other than to park, is stuck in code that the watch does not know. One that computes there is
-//! only suspected, while a probe waits (`thread.rs`).
+//! other than to park, is stuck in code that the watch does not know (`thread.rs`).
 //!
 //! # Examples
 //!
@@ -81,12 +80,12 @@ pub use future::{Watched, watch};
 #[cfg(feature = "tower")]
 pub use layer::{WatchLayer, WatchService};
 pub use name::{Name, escaped};
-pub use pool::{Pool, Work};
+pub use pool::Pool;
 pub use scope::{Entered, enter};
 #[cfg(feature = "spans")]
 pub use spans::SpanWatch;
 pub use stall::{Cause, Stall};
-pub use watch::{StartError, Watch};
+pub use watch::Watch;
 pub use watcher::Watcher;
 pub use watching::is_watched;
 

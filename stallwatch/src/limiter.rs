@@ -1,48 +1,34 @@
 //! How often stalls are logged: each culprit once in ten seconds, and five times a minute
 //! in all.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
-
-use crate::name::Name;
-use crate::stall::Cause;
 
 const PER_CULPRIT: Duration = Duration::from_secs(10);
 const MINUTE: Duration = Duration::from_secs(60);
 const A_MINUTE: usize = 5;
 
-/// The culprit. Or, if it has no name, what is known of it instead.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
-    Named(Name),
-    Unnamed(Cause),
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Limiter {
-    last: HashMap<Key, Instant>,
-    lately: VecDeque<Instant>,
+    /// By the culprit's name, or what is known of it instead.
+    last: HashMap<String, Instant>,
+    /// Those of the last minute.
+    lately: Vec<Instant>,
     suppressed: u64,
 }
 
 impl Limiter {
     /// Returns how many were suppressed before this one, if this one may be logged.
-    pub(crate) fn admit(&mut self, culprit: Key, now: Instant) -> Option<u64> {
+    pub(crate) fn admit(&mut self, culprit: String, now: Instant) -> Option<u64> {
         let is_recent = |then: &Instant, span| now.duration_since(*then) < span;
-        while self
-            .lately
-            .front()
-            .is_some_and(|then| !is_recent(then, MINUTE))
-        {
-            self.lately.pop_front();
-        }
+        self.lately.retain(|then| is_recent(then, MINUTE));
         let last = self.last.get(&culprit);
         if last.is_some_and(|then| is_recent(then, PER_CULPRIT)) || self.lately.len() >= A_MINUTE {
             self.suppressed += 1;
             return None;
         }
         self.last.insert(culprit, now);
-        self.lately.push_back(now);
+        self.lately.push(now);
         Some(std::mem::take(&mut self.suppressed))
     }
 }
@@ -56,19 +42,15 @@ mod tests {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let mut limiter = Limiter::default();
-        let named = |name| Key::Named(Name::named(name));
-        let (one, two) = (|| named("one"), || named("two"));
-        assert_eq!(limiter.admit(one(), at(0)), Some(0));
-        assert_eq!(limiter.admit(one(), at(9)), None);
-        assert_eq!(limiter.admit(two(), at(9)), Some(1));
-        assert_eq!(limiter.admit(one(), at(10)), Some(0));
-        assert_eq!(
-            limiter.admit(Key::Unnamed(Cause::Computes), at(20)),
-            Some(0)
-        );
-        assert_eq!(limiter.admit(one(), at(30)), Some(0));
-        assert_eq!(limiter.admit(one(), at(50)), None);
-        assert_eq!(limiter.admit(two(), at(59)), None);
-        assert_eq!(limiter.admit(two(), at(60)), Some(2));
+        let mut admit = |name: &str, now| limiter.admit(name.to_owned(), now);
+        assert_eq!(admit("one", at(0)), Some(0));
+        assert_eq!(admit("one", at(9)), None);
+        assert_eq!(admit("two", at(9)), Some(1));
+        assert_eq!(admit("one", at(10)), Some(0));
+        assert_eq!(admit("blocks in read", at(20)), Some(0));
+        assert_eq!(admit("one", at(30)), Some(0));
+        assert_eq!(admit("one", at(50)), None);
+        assert_eq!(admit("two", at(59)), None);
+        assert_eq!(admit("two", at(60)), Some(2));
     }
 }

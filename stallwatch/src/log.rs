@@ -1,38 +1,19 @@
 //! What the watch logs, as events of `tracing`. Nothing without the feature.
 
 use std::fmt;
-use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[cfg(feature = "tracing")]
 use tracing::{Dispatch, dispatcher};
 
-#[cfg(feature = "tracing")]
-const TARGET: &str = "stallwatch";
-
-/// The subscriber of the thread that starts the watch. If none was ever set by then: that of the
-/// process, once it has one.
-pub(crate) struct Subscriber {
+/// Returns `main` with the subscriber of the thread that calls this: its events go there. If none
+/// was ever set by now: to that of the process, once it has one.
+pub(crate) fn with_this_subscriber(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
     #[cfg(feature = "tracing")]
-    dispatch: Option<Dispatch>,
-}
-
-impl Subscriber {
-    pub(crate) fn current() -> Self {
-        Self {
-            #[cfg(feature = "tracing")]
-            dispatch: dispatcher::has_been_set().then(|| dispatcher::get_default(Dispatch::clone)),
-        }
-    }
-
-    pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
-        match self {
-            #[cfg(feature = "tracing")]
-            Self {
-                dispatch: Some(dispatch),
-            } => dispatcher::with_default(dispatch, f),
-            _ => f(),
-        }
+    let own = dispatcher::has_been_set().then(|| dispatcher::get_default(Dispatch::clone));
+    move || {
+        #[cfg(feature = "tracing")]
+        let _own = own.as_ref().map(dispatcher::set_default);
+        main();
     }
 }
 
@@ -40,43 +21,6 @@ pub(crate) fn warn_of_stall(_stall: &dyn fmt::Display, _suppressed: u64) {
     #[cfg(feature = "tracing")]
     {
         let suppressed = Some(_suppressed).filter(|suppressed| *suppressed > 0);
-        tracing::warn!(target: TARGET, suppressed, "{_stall}");
+        tracing::warn!(target: "stallwatch", suppressed, "{_stall}");
     }
-}
-
-/// The kernel refuses to sample other threads. Logged once for each watch.
-#[cfg(all(
-    feature = "stacks",
-    target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub(crate) fn warn_of_no_stacks(_error: &std::io::Error) {
-    #[cfg(feature = "tracing")]
-    tracing::warn!(
-        target: TARGET,
-        error = %_error,
-        "stalls are reported without stacks: the kernel forbids perf_event_open (see \
-         kernel.perf_event_paranoid, and the container's seccomp profile)"
-    );
-}
-
-/// Calls `f`, and logs a panic in it.
-pub(crate) fn call<R>(_what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
-    let payload = match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(result) => return Some(result),
-        Err(payload) => payload,
-    };
-    #[cfg(feature = "tracing")]
-    {
-        let text = payload.downcast_ref::<&'static str>().copied();
-        let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        let text = text.unwrap_or("a payload that is not text");
-        let logged = catch_unwind(|| {
-            tracing::error!(target: TARGET, panic = text, "{_what} panicked");
-        });
-        // The payload's destructor may panic, too, here and below: leak it.
-        logged.unwrap_or_else(mem::forget);
-    }
-    mem::forget(payload);
-    None
 }

@@ -11,7 +11,7 @@
 //! threads insert one name at the same moment, one of them finds the slot taken, and its own
 //! index stays unused.
 //!
-//! Each thread remembers the indices of the places that it has looked up lately, so it
+//! Each thread remembers the names of the places and spans that it has looked up lately, so it
 //! seldom computes a hash.
 
 use std::cell::Cell;
@@ -122,14 +122,14 @@ impl Text<'_> {
     }
 }
 
-/// How many places a thread remembers: a power of two.
+/// How many names a thread remembers: a power of two.
 const REMEMBERED: usize = 64;
 
 thread_local! {
     /// By address. The compiler may keep a place at several addresses; the table compares
     /// the places themselves.
-    static LATELY: [Cell<(usize, u32)>; REMEMBERED] =
-        const { [const { Cell::new((0, 0)) }; REMEMBERED] };
+    static LATELY: [Cell<(usize, Name)>; REMEMBERED] =
+        const { [const { Cell::new((0, Name::OTHER)) }; REMEMBERED] };
 }
 
 impl Name {
@@ -148,19 +148,22 @@ impl Name {
 
     /// Returns the name of a place.
     pub fn of(place: &'static Location<'static>) -> Self {
-        let address = ptr::from_ref(place) as usize;
-        // A `Location` takes some 24 bytes.
-        let slot = (address / 8) % REMEMBERED;
-        let lookup = |lately: &[Cell<(usize, u32)>; REMEMBERED]| {
-            let (of, index) = lately[slot].get();
-            if of == address {
-                return Self(index);
+        Self::remembered(place, || Text::Place(place).name())
+    }
+
+    /// Returns what `find` gives for this, which this thread may have asked for lately.
+    pub(crate) fn remembered<T>(of: &'static T, find: impl FnOnce() -> Self) -> Self {
+        let address = ptr::from_ref(of) as usize;
+        LATELY.with(|lately| {
+            let slot = &lately[(address / 8) % REMEMBERED];
+            let (known, name) = slot.get();
+            if known == address {
+                return name;
             }
-            let name = Text::Place(place).name();
-            lately[slot].set((address, name.0));
+            let name = find();
+            slot.set((address, name));
             name
-        };
-        LATELY.with(lookup)
+        })
     }
 
     /// Returns this name. One that is longer than 256 bytes is cut, and ends in `…`.

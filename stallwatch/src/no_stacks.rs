@@ -1,24 +1,14 @@
 //! In place of `stacks`, where there are none.
 
 #[derive(Debug)]
-pub(crate) struct Stacks(());
+pub(crate) enum Samples {}
 
-impl Stacks {
-    pub(crate) fn new() -> Self {
-        Self(())
-    }
-
-    pub(crate) fn sample(&mut self, _thread: Option<u32>) -> Option<Sampled> {
-        None
-    }
-}
-
-/// There are none.
-#[derive(Debug)]
-pub(crate) enum Sampled {}
-
-impl Sampled {
+impl Samples {
     pub(crate) fn resolve(self) -> Option<String> {
         match self {}
     }
+}
+
+pub(crate) fn sample(_thread: u32) -> Option<Samples> {
+    None
 }

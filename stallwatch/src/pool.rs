@@ -1,70 +1,30 @@
 //! [`Pool`]: threads beside the runtime whose work is watched, too.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::name::Name;
-use crate::record::{Job, Kind};
+use crate::record::Kind;
 use crate::scope::{self, Entered};
 use crate::watching::is_watched;
 
-/// A kind of work of a [`Pool`].
-#[derive(Clone, Copy, Debug)]
-pub struct Work {
-    pub(crate) remedy: &'static str,
-    pub(crate) limit: Option<Duration>,
-    pub(crate) can_await: bool,
-}
-
-impl Work {
-    /// Returns work that may take as long as it likes, until its deadline has passed. After that,
-    /// it may compute or block no longer than the watch's threshold. `remedy` is what to do about
-    /// it where it computes: a sentence without a full stop.
-    pub const fn new(remedy: &'static str) -> Self {
-        Self {
-            remedy,
-            limit: None,
-            can_await: false,
-        }
-    }
-
-    /// The same, which may take so long, or the watch's threshold if that is longer, whatever its
-    /// deadline.
-    #[must_use]
-    pub const fn with_limit(self, limit: Duration) -> Self {
-        let limit = Some(limit);
-        Self { limit, ..self }
-    }
-
-    /// The same for polls of futures: the remedy of one that sleeps is to await.
-    #[must_use]
-    pub const fn of_futures(self) -> Self {
-        let can_await = true;
-        Self { can_await, ..self }
-    }
-}
-
-/// A pool of threads that computes for the tasks of a runtime, and whose work is watched, too:
-/// for a library with such a pool.
+/// Threads that compute for the tasks of a runtime, and whose work is watched, too: for a
+/// library that has such threads.
 ///
-/// Its threads call [`enter`](Self::enter) around each piece of work, and a watch gets to know it
-/// by [`Watch::pool`](crate::Watch::pool).
+/// They call [`enter`](Self::enter) around each piece of work, and a watch gets to know it by
+/// [`Watch::pool`](crate::Watch::pool). Threads that do several kinds of work, each with a limit
+/// and a remedy of its own, are a pool for each kind.
 ///
 /// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use std::time::Duration;
-/// use stallwatch::{Name, Pool, Watch, Work};
+/// use stallwatch::{Name, Pool, Watch};
 ///
-/// const SLICE: usize = 0;
-/// static KINDS: [Work; 1] =
-///     [Work::new("Cut it into smaller slices").with_limit(Duration::from_millis(100))];
-///
-/// let pool = Pool::new(&KINDS);
+/// let pool = Pool::new("Cut it into smaller slices").with_limit(Duration::from_millis(100));
 /// let watcher = Watch::new().pool(&pool).start(&tokio::runtime::Handle::current()).unwrap();
 /// std::thread::spawn(move || {
-///     let _in = pool.enter(SLICE, Name::named("resize"), None);
+///     let _in = pool.enter(Name::named("resize"), None);
 ///     // Computes.
 /// });
 /// assert_eq!(watcher.pool_stalls(), 0);
@@ -72,57 +32,63 @@ impl Work {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
-    /// Never 0.
-    pub(crate) number: usize,
-    pub(crate) kinds: &'static [Work],
+    pub(crate) kind: Kind,
+    pub(crate) remedy: &'static str,
+    pub(crate) limit: Option<Duration>,
+    pub(crate) can_await: bool,
     pub(crate) offload: Option<&'static str>,
 }
 
 impl Pool {
-    /// Returns a new pool with these kinds of work.
+    /// Returns a new pool, whose work may take as long as it likes, until its deadline has passed.
+    /// After that, it may compute or block no longer than the watch's threshold. `remedy` is what
+    /// to do about it where it computes: a sentence without a full stop.
     #[must_use]
-    pub fn new(kinds: &'static [Work]) -> Self {
-        static POOLS: AtomicUsize = AtomicUsize::new(1);
+    pub fn new(remedy: &'static str) -> Self {
         Self {
-            number: POOLS.fetch_add(1, Relaxed),
-            kinds,
+            kind: Kind::of_new_pool(),
+            remedy,
+            limit: None,
+            can_await: false,
             offload: None,
         }
+    }
+
+    /// Its work may take so long, or the watch's threshold if that is longer, whatever its
+    /// deadline.
+    #[must_use]
+    pub fn with_limit(self, limit: Duration) -> Self {
+        let limit = Some(limit);
+        Self { limit, ..self }
+    }
+
+    /// Its work is polls of futures: the remedy of one that sleeps is to await.
+    #[must_use]
+    pub fn of_futures(self) -> Self {
+        let can_await = true;
+        Self { can_await, ..self }
     }
 
     /// Sets the [remedy](crate::Stall::remedy) for polls of the runtime that compute: how this
     /// pool is used. A sentence without a full stop.
     #[must_use]
-    pub fn offload_by(mut self, remedy: &'static str) -> Self {
-        self.offload = Some(remedy);
-        self
+    pub fn offload_by(self, remedy: &'static str) -> Self {
+        let offload = Some(remedy);
+        Self { offload, ..self }
     }
 
-    /// This thread is inside of work of this kind (an index of what [`new`](Self::new) got) until
-    /// the guard is dropped. `None` while no runtime of the process is watched.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such kind.
+    /// This thread is inside of work of this pool until the guard is dropped. `None` while no
+    /// runtime of the process is watched.
     ///
     /// # Cost
     ///
     /// As that of [`enter`](crate::enter).
     #[must_use]
     #[inline]
-    pub fn enter(&self, kind: usize, name: Name, deadline: Option<Instant>) -> Option<Entered> {
-        assert!(
-            kind < self.kinds.len(),
-            "the pool has no work of kind {kind}"
-        );
+    pub fn enter(&self, name: Name, deadline: Option<Instant>) -> Option<Entered> {
         if !is_watched() {
             return None;
         }
-        let job = Job::new(self.number, deadline);
-        scope::enter_as(Kind::Work(kind as u32), name, job)
-    }
-
-    pub(crate) fn kind(&self, kind: u32) -> Option<&'static Work> {
-        self.kinds.get(kind as usize)
+        scope::enter_as(self.kind, name, deadline)
     }
 }

@@ -15,7 +15,8 @@ use crate::name::Name;
 /// The records of all threads that have entered anything while a runtime was watched.
 static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(Vec::new());
 
-/// Changes with `RECORDS`.
+/// Changes with `RECORDS`. So a look seldom takes the lock: a process that forks meanwhile has a
+/// child that finds it taken for ever.
 static VERSION: AtomicUsize = AtomicUsize::new(0);
 
 /// How many probes have run, of all watches.
@@ -39,61 +40,29 @@ pub(crate) fn all() -> Vec<Arc<Record>> {
     lock().clone()
 }
 
+/// Changes whenever [`all`] does.
 pub(crate) fn version() -> usize {
     VERSION.load(SeqCst)
 }
 
-/// What a thread is inside of, which decides how long is too long.
+/// What a thread is inside of, which decides how long is too long: of work, the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// A poll on a runtime.
-    Poll,
-    /// Something inside of a span, on any thread.
-    Span,
-    /// One of the kinds of work of a pool.
-    Work(u32),
-}
+pub(crate) struct Kind(u32);
 
 impl Kind {
-    fn number(self) -> u32 {
-        match self {
-            Self::Poll => 0,
-            Self::Span => 1,
-            Self::Work(kind) => 2 + kind,
-        }
+    /// A poll on a runtime.
+    pub(crate) const POLL: Self = Self(0);
+
+    /// Something inside of a span, on any thread.
+    pub(crate) const SPAN: Self = Self(1);
+
+    pub(crate) fn of_new_pool() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(2);
+        Self(NEXT.fetch_add(1, Relaxed))
     }
 
-    fn of_number(number: u32) -> Self {
-        match number {
-            0 => Self::Poll,
-            1 => Self::Span,
-            work => Self::Work(work - 2),
-        }
-    }
-
-    pub(crate) fn is_work(self) -> bool {
-        matches!(self, Self::Work(_))
-    }
-}
-
-/// Work of a pool, as the record has it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Job {
-    /// The number of the pool.
-    pub(crate) pool: usize,
-    /// Nanoseconds from `EPOCH` to the deadline, or 0.
-    deadline: u64,
-}
-
-impl Job {
-    #[inline]
-    pub(crate) fn new(pool: usize, deadline: Option<Instant>) -> Self {
-        let deadline = deadline.map_or(0, nanos);
-        Self { pool, deadline }
-    }
-
-    pub(crate) fn is_late(&self, now: Instant) -> bool {
-        self.deadline > 0 && nanos(now) >= self.deadline
+    pub(crate) fn is_of_pool(self) -> bool {
+        self != Self::POLL && self != Self::SPAN
     }
 }
 
@@ -104,7 +73,7 @@ pub(crate) struct Record {
     kind: AtomicU32,
     outer: AtomicU32,
     inner: AtomicU32,
-    pool: AtomicUsize,
+    /// Nanoseconds from `EPOCH`, or 0.
     deadline: AtomicU64,
     /// The number of the last probe of a watch that ran on this thread, or 0.
     probe: AtomicU64,
@@ -124,7 +93,13 @@ pub(crate) struct Activity {
     pub(crate) outer: Name,
     /// The innermost one: the same, or a span.
     pub(crate) inner: Name,
-    pub(crate) job: Job,
+    deadline: u64,
+}
+
+impl Activity {
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        self.deadline > 0 && nanos(now) >= self.deadline
+    }
 }
 
 impl Record {
@@ -135,7 +110,6 @@ impl Record {
             kind: AtomicU32::new(0),
             outer: AtomicU32::new(0),
             inner: AtomicU32::new(0),
-            pool: AtomicUsize::new(0),
             deadline: AtomicU64::new(0),
             probe: AtomicU64::new(0),
             thread: thread.name().unwrap_or("without a name").to_owned(),
@@ -155,13 +129,12 @@ impl Record {
     }
 
     /// Called by the record's own thread, as all that writes.
-    pub(crate) fn begin(&self, kind: Kind, name: Name, job: Job) {
+    pub(crate) fn begin(&self, kind: Kind, name: Name, deadline: Option<Instant>) {
         // Release, here and below, and Acquire where the watch reads: if it reads the new
         // name, it finds the count changed since the old poll.
-        self.kind.store(kind.number(), Release);
+        self.kind.store(kind.0, Release);
         self.outer.store(name.index(), Release);
-        self.pool.store(job.pool, Release);
-        self.deadline.store(job.deadline, Release);
+        self.deadline.store(deadline.map_or(0, nanos), Release);
         self.set_inner(name);
         self.count_on();
     }
@@ -199,23 +172,15 @@ impl Record {
         self.probe.store(number, Relaxed);
     }
 
-    /// Changes as the thread enters something, and as it leaves it.
-    pub(crate) fn count(&self) -> u64 {
-        self.count.load(Relaxed)
-    }
-
     /// `None` if the thread is inside of nothing.
     pub(crate) fn read(&self) -> Option<Activity> {
         let count = self.count.load(Acquire);
         let activity = Activity {
             count,
-            kind: Kind::of_number(self.kind.load(Acquire)),
+            kind: Kind(self.kind.load(Acquire)),
             outer: Name::from_index(self.outer.load(Acquire)),
             inner: Name::from_index(self.inner.load(Acquire)),
-            job: Job {
-                pool: self.pool.load(Acquire),
-                deadline: self.deadline.load(Acquire),
-            },
+            deadline: self.deadline.load(Acquire),
         };
         (count % 2 == 1 && self.count.load(Relaxed) == count).then_some(activity)
     }

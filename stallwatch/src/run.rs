@@ -10,24 +10,24 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::task::JoinHandle;
 
 use crate::detect::{CLOSE_PACE, PACE};
 use crate::kernel;
-use crate::limiter::{Key, Limiter};
-use crate::log::{self, Subscriber};
+use crate::limiter::Limiter;
+use crate::log;
 use crate::pool::Pool;
+use crate::record;
 use crate::scope;
-use crate::stacks::{Sampled, Stacks};
+use crate::stacks::{self, Samples};
 use crate::stall::{Cause, Stall};
-use crate::thread::{Found, Thread, View};
+use crate::thread::{Thread, View};
 use crate::watcher::{Shared, Watcher};
 use crate::watching::Watching;
 
@@ -37,9 +37,6 @@ const PROBES: Duration = Duration::from_secs(1);
 
 /// The same, while no worker parks: it may be stuck, and is awake anyway.
 const CLOSE_PROBES: Duration = Duration::from_millis(50);
-
-/// From one look at the system calls of threads in code that is not watched to the next.
-const CALLS: Duration = Duration::from_millis(50);
 
 /// So long a stall waits for the names in its stack, and is then reported without: a full
 /// machine leaves a niced thread little time.
@@ -61,40 +58,29 @@ pub(crate) struct Run {
     shared: Arc<Shared>,
     runtime: Handle,
     settings: Settings,
-    /// So that the events reach the subscriber of the thread that starts the watch.
-    subscriber: Subscriber,
     watching: Watching,
+    /// Of the records, as the threads were found.
     version: usize,
     /// By the address of the record.
     threads: HashMap<usize, Thread>,
     limiter: Limiter,
-    stacks: Stacks,
     unresolved: Vec<Unresolved>,
-    /// The last one.
-    probe: Option<Probe>,
-    probes: u64,
+    /// How long the probe that is under way has waited, once it is polled. An error: the runtime
+    /// has dropped it.
+    probe: Option<Receiver<Duration>>,
+    /// When the last one was sent.
     probed: Option<Instant>,
     /// Of each worker, at the last look.
     parks: Vec<u64>,
-    looked_at_calls: Option<Instant>,
 }
 
-struct Probe {
-    number: u64,
-    done: Arc<AtomicBool>,
-    task: JoinHandle<()>,
-}
-
-impl Probe {
-    /// Its number, if it has not been polled yet.
-    fn waiting(&self) -> Option<u64> {
-        (!self.done.load(SeqCst)).then_some(self.number)
-    }
-
-    /// Whether the runtime has dropped it.
-    fn is_lost(&self) -> bool {
-        self.task.is_finished() && !self.done.load(SeqCst)
-    }
+/// A stall whose stack is being resolved.
+struct Unresolved {
+    stall: Stall,
+    /// As [`Limiter::admit`] has returned it.
+    suppressed: u64,
+    stack: Receiver<Option<String>>,
+    until: Instant,
 }
 
 impl Run {
@@ -103,18 +89,14 @@ impl Run {
             shared: Arc::default(),
             runtime: runtime.clone(),
             settings,
-            subscriber: Subscriber::current(),
             watching: Watching::begin(),
             version: usize::MAX,
             threads: HashMap::new(),
             limiter: Limiter::default(),
-            stacks: Stacks::new(),
             unresolved: Vec::new(),
             probe: None,
-            probes: 0,
             probed: None,
             parks: Vec::new(),
-            looked_at_calls: None,
         }
     }
 
@@ -126,31 +108,41 @@ impl Run {
 
     pub(crate) fn run(mut self) {
         self.shared.begin();
-        while !self.shared.is_stopped() && !self.probe.as_ref().is_some_and(Probe::is_lost) {
+        while !self.shared.is_stopped() && self.take_probe() {
             self.watching.begin_look();
             self.find_threads();
-            let stalls = self.look(Instant::now());
-            for found in stalls {
-                self.report(found);
+            for stall in self.look(Instant::now()) {
+                self.report(stall);
             }
             self.tell_resolved(Instant::now());
             let is_close = self.threads.values().any(Thread::is_suspect);
             thread::park_timeout(if is_close { CLOSE_PACE } else { PACE });
         }
         self.tell_resolved(Instant::now() + NAMES);
-        if let Some(probe) = self.probe {
-            probe.task.abort();
+    }
+
+    /// Returns whether the runtime is still there.
+    fn take_probe(&mut self) -> bool {
+        match self.probe.as_ref().map(Receiver::try_recv) {
+            Some(Err(TryRecvError::Disconnected)) => return false,
+            Some(Ok(lag)) => {
+                self.probe = None;
+                for hook in &self.settings.on_probe {
+                    call(|| hook(lag));
+                }
+            }
+            Some(Err(TryRecvError::Empty)) | None => {}
         }
+        true
     }
 
     fn find_threads(&mut self) {
-        let version = self.watching.version();
-        if self.version == version {
+        let version = record::version();
+        if mem::replace(&mut self.version, version) == version {
             return;
         }
-        self.version = version;
         let mut before = mem::take(&mut self.threads);
-        for record in self.watching.records() {
+        for record in record::all() {
             let address = Arc::as_ptr(&record) as usize;
             let thread = before.remove(&address);
             let thread = thread.unwrap_or_else(|| Thread::new(record));
@@ -158,34 +150,28 @@ impl Run {
         }
     }
 
-    fn look(&mut self, now: Instant) -> Vec<Found> {
-        let mut stalls = Vec::new();
+    fn look(&mut self, now: Instant) -> Vec<Stall> {
         let oldest = self.oldest_probe_of_a_worker();
-        let is_due = |then: Option<Instant>, every| then.is_none_or(|then| now - then >= every);
         let view = View {
             now,
             threshold: self.settings.threshold,
-            is_call_due: is_due(self.looked_at_calls, CALLS),
-            waiting: self.probe.as_ref().and_then(Probe::waiting),
-            is_only_worker: self.is_only_worker(),
-            is_current_thread: self.runtime.runtime_flavor() == RuntimeFlavor::CurrentThread,
             runtime: self.runtime.id(),
+            is_multi_thread: self.runtime.runtime_flavor() == RuntimeFlavor::MultiThread,
             pools: &self.settings.pools,
             parks: self.parks(),
             in_polls: self.threads_in_polls(oldest),
         };
-        if view.is_call_due {
-            self.looked_at_calls = Some(now);
-        }
-        for thread in self.threads.values_mut() {
-            stalls.extend(thread.look(&view, thread.has_probed_since(oldest)));
-        }
+        let threads = self.threads.values_mut();
+        let stalls =
+            threads.filter_map(|thread| thread.look(&view, thread.has_probed_since(oldest)));
+        let stalls = stalls.collect();
         let is_still = view.parks == self.parks && view.have_stood_still(&self.parks) > 0;
         self.parks = view.parks;
-        let probes = if is_still { CLOSE_PROBES } else { PROBES };
-        if is_due(self.probed, probes) {
+        let every = if is_still { CLOSE_PROBES } else { PROBES };
+        let is_due = self.probed.is_none_or(|then| now - then >= every);
+        if is_due && self.probe.is_none() {
             self.probed = Some(now);
-            self.probe();
+            self.probe = Some(self.send_probe());
         }
         stalls
     }
@@ -210,12 +196,6 @@ impl Run {
         self.threads.values().filter(is_in_poll).count()
     }
 
-    /// Whether the runtime has one worker, which is a thread of its own.
-    fn is_only_worker(&self) -> bool {
-        self.runtime.metrics().num_workers() == 1
-            && self.runtime.runtime_flavor() == RuntimeFlavor::MultiThread
-    }
-
     fn parks(&self) -> Vec<u64> {
         let metrics = self.runtime.metrics();
         let workers = 0..metrics.num_workers();
@@ -224,67 +204,46 @@ impl Run {
             .collect()
     }
 
-    fn probe(&mut self) {
-        if self.probe.as_ref().and_then(Probe::waiting).is_some() {
-            return;
-        }
-        let done = Arc::new(AtomicBool::new(false));
-        self.probes += 1;
-        let (polled, shared) = (done.clone(), self.shared.clone());
-        let hooks = self.settings.on_probe.clone();
+    fn send_probe(&self) -> Receiver<Duration> {
+        let (polled, probe) = mpsc::channel();
         let sent = Instant::now();
-        let task = self.runtime.spawn(async move {
+        self.runtime.spawn(async move {
             let lag = sent.elapsed();
             scope::probed();
-            polled.store(true, SeqCst);
-            for hook in hooks.iter().filter(|_| !shared.is_stopped()) {
-                log::call("a hook of `Watch::on_probe`", || hook(lag));
-            }
+            // An error: the watch has ended.
+            let _ = polled.send(lag);
         });
-        self.probe = Some(Probe {
-            number: self.probes,
-            done,
-            task,
-        });
+        probe
     }
 
-    fn report(&mut self, found: Found) {
-        let Found {
-            culprit,
-            thread,
-            stall,
-        } = found;
-        if stall.is_of_pool() {
-            self.shared.add_pool_stall();
-        } else if stall.is_certain() {
-            self.shared.add_stall(culprit);
-        }
-        let key = match culprit {
-            Some(culprit) => Key::Named(culprit),
-            None => Key::Unnamed(stall.cause.clone()),
-        };
-        let suppressed = self.limiter.admit(key, Instant::now());
-        let is_to_be_sampled = suppressed.is_some() && *stall.cause() == Cause::Computes;
-        let sampled = is_to_be_sampled.then(|| self.stacks.sample(thread));
-        match sampled.flatten() {
+    fn report(&mut self, stall: Stall) {
+        self.shared.count(&stall);
+        let culprit = stall.culprit.clone();
+        let culprit = culprit.unwrap_or_else(|| stall.cause.to_string());
+        let suppressed = self.limiter.admit(culprit, Instant::now());
+        let to_be_sampled = stall.thread_id.filter(|_| stall.cause == Cause::Computes);
+        let sampled = suppressed.and_then(|suppressed| {
+            let samples = stacks::sample(to_be_sampled?)?;
+            Some((suppressed, self.resolve(samples)))
+        });
+        match sampled {
             None => self.tell(&stall, suppressed),
-            Some(sampled) => self.unresolved.push(Unresolved {
+            Some((suppressed, stack)) => self.unresolved.push(Unresolved {
                 stall,
                 suppressed,
-                stack: self.resolve(sampled),
+                stack,
                 until: Instant::now() + NAMES,
             }),
         }
     }
 
-    fn resolve(&self, sampled: Sampled) -> Receiver<Option<String>> {
+    fn resolve(&self, samples: Samples) -> Receiver<Option<String>> {
         let (found, stack) = mpsc::channel();
         let thread = thread::Builder::new().name(format!("{}-stack", self.settings.name));
-        // An error drops `found`.
+        // An error or a panic drops `found`.
         let _ = thread.spawn(move || {
             kernel::give_way();
-            let stack = log::call("the stack of a stall", || sampled.resolve());
-            let _ = found.send(stack.flatten());
+            let _ = found.send(samples.resolve());
         });
         stack
     }
@@ -298,32 +257,25 @@ impl Run {
                 }
                 stack => {
                     unresolved.stall.stack = stack.ok().flatten();
-                    self.tell(&unresolved.stall, unresolved.suppressed);
+                    self.tell(&unresolved.stall, Some(unresolved.suppressed));
                 }
             }
         }
     }
 
     fn tell(&self, stall: &Stall, suppressed: Option<u64>) {
-        self.subscriber.in_scope(|| {
-            for hook in &self.settings.on_stall {
-                log::call("a hook of `Watch::on_stall`", || hook(stall));
-            }
-            if let Some(suppressed) = suppressed {
-                // The subscriber is user code, and must not end the watch.
-                log::call("the subscriber that a stall was logged to", || {
-                    log::warn_of_stall(stall, suppressed);
-                });
-            }
-        });
+        for hook in &self.settings.on_stall {
+            call(|| hook(stall));
+        }
+        if let Some(suppressed) = suppressed {
+            call(|| log::warn_of_stall(stall, suppressed));
+        }
     }
 }
 
-/// A stall whose stack is being resolved.
-struct Unresolved {
-    stall: Stall,
-    /// `None` if the stall itself is not logged.
-    suppressed: Option<u64>,
-    stack: Receiver<Option<String>>,
-    until: Instant,
+/// Calls what is the user's, a hook or the subscriber, which must not end the watch. The process's
+/// panic hook has said what panicked.
+fn call(f: impl FnOnce()) {
+    // The payload's destructor may panic, too: leak it.
+    let _ = catch_unwind(AssertUnwindSafe(f)).map_err(mem::forget);
 }

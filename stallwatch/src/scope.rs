@@ -17,11 +17,12 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::runtime::{Handle, Id};
 
 use crate::name::Name;
-use crate::record::{Job, Kind, Record};
+use crate::record::{Kind, Record};
 use crate::watching::{self, is_watched};
 
 /// What a thread keeps of its record for itself. Its end takes the record out of the list.
@@ -66,7 +67,7 @@ impl Own {
         }
     }
 
-    fn enter_poll(&self, kind: Kind, name: Name, job: Job) {
+    fn enter_poll(&self, kind: Kind, name: Name, deadline: Option<Instant>) {
         let polls = self.polls.get();
         self.polls.set(polls + 1);
         if polls > 0 {
@@ -76,10 +77,10 @@ impl Own {
         if self.spans.get() > 0 {
             self.record.end();
         }
-        if !kind.is_work() {
+        if !kind.is_of_pool() {
             self.enter_runtime();
         }
-        self.record.begin(kind, name, job);
+        self.record.begin(kind, name, deadline);
     }
 
     fn leave_poll(&self) {
@@ -108,7 +109,7 @@ impl Own {
 
     fn begin_span(&self) {
         let name = self.outermost_span.get();
-        self.record.begin(Kind::Span, name, Job::default());
+        self.record.begin(Kind::SPAN, name, None);
     }
 
     fn leave_span(&self) {
@@ -175,16 +176,16 @@ pub fn enter(name: Name) -> Option<Entered> {
     if !is_watched() {
         return None;
     }
-    enter_as(Kind::Poll, name, Job::default())
+    enter_as(Kind::POLL, name, None)
 }
 
 /// Call only while something is watched.
-pub(crate) fn enter_as(kind: Kind, name: Name, job: Job) -> Option<Entered> {
+pub(crate) fn enter_as(kind: Kind, name: Name, deadline: Option<Instant>) -> Option<Entered> {
     with_own(|own| {
         let before = own.record.inner();
         match kind {
-            Kind::Span => own.enter_span(name),
-            _ => own.enter_poll(kind, name, job),
+            Kind::SPAN => own.enter_span(name),
+            _ => own.enter_poll(kind, name, deadline),
         }
         Entered {
             kind,
@@ -212,7 +213,7 @@ impl Drop for Entered {
     fn drop(&mut self) {
         with_own(|own| {
             match self.kind {
-                Kind::Span => own.leave_span(),
+                Kind::SPAN => own.leave_span(),
                 _ => own.leave_poll(),
             }
             own.record.set_inner(self.before);

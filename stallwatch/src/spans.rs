@@ -1,7 +1,6 @@
 //! [`SpanWatch`]: a layer of `tracing` by which the watch sees the spans.
 
-use std::cell::{Cell, RefCell};
-use std::ptr;
+use std::cell::RefCell;
 
 use tracing::span::Id;
 use tracing::{Metadata, Subscriber};
@@ -9,7 +8,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::name::Name;
-use crate::record::{Job, Kind};
+use crate::record::Kind;
 use crate::scope::{self, Entered};
 use crate::watching::is_watched;
 
@@ -46,32 +45,12 @@ impl SpanWatch {
     }
 }
 
-/// How many spans a thread remembers: a power of two.
-const REMEMBERED: usize = 64;
-
 thread_local! {
     /// The spans that this thread has entered, innermost last.
     static ENTERED: RefCell<Vec<(Id, Entered)>> = const { RefCell::new(Vec::new()) };
-    /// The names of spans that it has entered lately, by the address of their metadata.
-    static LATELY: [Cell<(usize, Option<Name>)>; REMEMBERED] =
-        const { [const { Cell::new((0, None)) }; REMEMBERED] };
 }
 
 /// The name of a span's place in the source.
-fn name_of(of: &'static Metadata<'static>) -> Name {
-    let address = ptr::from_ref(of) as usize;
-    let slot = (address / 64) % REMEMBERED;
-    let lookup = |lately: &[Cell<(usize, Option<Name>)>; REMEMBERED]| match lately[slot].get() {
-        (known, Some(name)) if known == address => name,
-        _ => {
-            let name = named(of);
-            lately[slot].set((address, Some(name)));
-            name
-        }
-    };
-    LATELY.with(lookup)
-}
-
 #[cold]
 fn named(of: &Metadata<'_>) -> Name {
     let (name, file) = (of.name(), of.file().unwrap_or(of.target()));
@@ -87,10 +66,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanWatch {
         if !is_watched() {
             return;
         }
-        let span = context.metadata(id);
-        if let Some(entered) =
-            span.and_then(|span| scope::enter_as(Kind::Span, name_of(span), Job::default()))
-        {
+        let Some(span) = context.metadata(id) else {
+            return;
+        };
+        let name = Name::remembered(span, || named(span));
+        if let Some(entered) = scope::enter_as(Kind::SPAN, name, None) {
             // A thread that ends has none.
             let _ = ENTERED.try_with(|spans| spans.borrow_mut().push((id.clone(), entered)));
         }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::name::escaped;
+use crate::name::{Name, escaped};
+use crate::pool::Pool;
 
 /// What a thread does that is stuck.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -12,8 +13,9 @@ use crate::name::escaped;
 pub enum Cause {
     /// It has a core, and computes.
     Computes,
-    /// It waits in this system call, or in none (a page of a file that is read from disk).
-    Blocks(Option<Cow<'static, str>>),
+    /// It waits in this system call; or in none (a page of a file that is read from disk), or in one
+    /// whose name is not known.
+    Blocks(Option<&'static str>),
     /// The platform does not tell.
     Unknown,
 }
@@ -42,19 +44,19 @@ const HAVE_ITS_NAME: &str = "To have its name: `WatchLayer` around the service, 
 /// (control characters in names are escaped), and the stack below that, if there is one.
 #[derive(Clone, Debug)]
 pub struct Stall {
+    pub(crate) name: Option<Name>,
     pub(crate) culprit: Option<String>,
     pub(crate) span: Option<String>,
     pub(crate) thread: String,
-    pub(crate) is_of_pool: bool,
-    /// What to do if it computes, as its pool says.
-    pub(crate) if_it_computes: Option<&'static str>,
-    /// Whether it is a poll.
-    pub(crate) can_await: bool,
+    pub(crate) thread_id: Option<u32>,
+    /// Whose work it is. `None`: a poll of the runtime.
+    pub(crate) pool: Option<Pool>,
+    /// What to do about a poll that computes, if there is a pool that says so.
+    pub(crate) offload: Option<&'static str>,
     pub(crate) cause: Cause,
     pub(crate) since: Instant,
     pub(crate) lasted: Duration,
     pub(crate) stack: Option<String>,
-    pub(crate) is_certain: bool,
 }
 
 impl Stall {
@@ -73,7 +75,7 @@ impl Stall {
     /// Returns whether it is work of a [pool](crate::Pool). If not, it holds up tasks of the
     /// runtime.
     pub fn is_of_pool(&self) -> bool {
-        self.is_of_pool
+        self.pool.is_some()
     }
 
     /// Returns the thread's name.
@@ -86,8 +88,8 @@ impl Stall {
         &self.cause
     }
 
-    /// Returns when the watch saw it first: as a rule at most 20 ms after it began, and 50 ms if it
-    /// has no name. Of work without a limit: after its deadline.
+    /// Returns when the watch saw it first: as a rule at most 20 ms after it began. Of work
+    /// without a limit: after its deadline.
     pub fn since(&self) -> Instant {
         self.since
     }
@@ -107,52 +109,38 @@ impl Stall {
         self.stack.as_deref()
     }
 
-    /// Returns whether the watch has seen the poll, or the call that blocks. If not, it is a
-    /// suspicion: a probe waits, and all that is known of the thread is that it has computed
-    /// since then.
-    ///
-    /// Then [`culprit`](Self::culprit) is `None`. It may be one long poll of code that is not
-    /// watched, or many short ones, more than the thread can do.
-    pub fn is_certain(&self) -> bool {
-        self.is_certain
-    }
-
     /// Returns what to do about it.
     pub fn remedy(&self) -> Cow<'static, str> {
-        let call = match &self.cause {
-            Cause::Blocks(Some(call)) => &**call,
-            _ => "",
+        let if_it_computes = match &self.pool {
+            Some(pool) => pool.remedy,
+            None => self.offload.unwrap_or(OFFLOAD),
         };
-        if !self.is_certain {
-            return HAVE_ITS_NAME.into();
-        }
-        let if_it_computes = self.if_it_computes.unwrap_or(OFFLOAD);
-        let remedy = match (&self.cause, call) {
-            (Cause::Computes, _) => if_it_computes,
-            (Cause::Unknown, _) => {
+        let can_await = self.pool.is_none_or(|pool| pool.can_await);
+        let remedy = match self.cause {
+            Cause::Computes => if_it_computes,
+            Cause::Unknown => {
                 return format!("If it computes: {if_it_computes}. If it blocks: {CALL_ELSEWHERE}")
                     .into();
             }
-            (Cause::Blocks(_), "nanosleep" | "clock_nanosleep") if self.can_await => {
-                "Await `tokio::time::sleep` instead"
-            }
-            (Cause::Blocks(_), "futex") => {
-                "It waits for a lock (or another thread). Don't hold that lock while computing, or \
-                 lock it in `tokio::task::spawn_blocking(move || ..).await?`"
-            }
-            (Cause::Blocks(_), "wait4" | "waitid") => {
-                "Use `tokio::process`, or call it in \
-                 `tokio::task::spawn_blocking(move || ..).await?`"
-            }
-            (
-                Cause::Blocks(_),
-                "connect" | "accept4" | "recvfrom" | "recvmsg" | "sendto" | "sendmsg" | "poll"
-                | "ppoll",
-            ) => {
-                "Use `tokio::net`, or call it in \
-                 `tokio::task::spawn_blocking(move || ..).await?`"
-            }
-            (Cause::Blocks(_), _) => CALL_ELSEWHERE,
+            Cause::Blocks(call) => match call.unwrap_or_default() {
+                "nanosleep" | "clock_nanosleep" if can_await => {
+                    "Await `tokio::time::sleep` instead"
+                }
+                "futex" => {
+                    "It waits for a lock (or another thread). Don't hold that lock while computing, \
+                     or lock it in `tokio::task::spawn_blocking(move || ..).await?`"
+                }
+                "wait4" | "waitid" => {
+                    "Use `tokio::process`, or call it in \
+                     `tokio::task::spawn_blocking(move || ..).await?`"
+                }
+                "connect" | "accept" | "accept4" | "recvfrom" | "recvmsg" | "sendto"
+                | "sendmsg" | "poll" | "ppoll" => {
+                    "Use `tokio::net`, or call it in \
+                     `tokio::task::spawn_blocking(move || ..).await?`"
+                }
+                _ => CALL_ELSEWHERE,
+            },
         };
         remedy.into()
     }
@@ -160,35 +148,21 @@ impl Stall {
 
 impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let culprit = self
-            .culprit
-            .as_deref()
-            .unwrap_or("code that is not watched");
+        let culprit = self.culprit().unwrap_or("code that is not watched");
         f.write_str(&escaped(culprit))?;
         if let Some(span) = &self.span {
             write!(f, ", in {},", escaped(span))?;
         }
-        let what = match self.is_of_pool {
-            _ if !self.is_certain && matches!(self.cause, Cause::Blocks(_)) => {
-                "the runtime has polled nothing new since then. It is one long poll, or the \
-                 runtime is a `current_thread` one that is not in `block_on` now"
-            }
-            _ if !self.is_certain => {
-                "the runtime has polled nothing new since then. It may be one long poll, or \
-                 many short ones"
-            }
-            false => "other tasks of that thread wait",
-            true => "other jobs of that thread wait",
-        };
+        let others = if self.is_of_pool() { "jobs" } else { "tasks" };
         write!(
             f,
-            " {} for {} ms now on thread {}: {what}. {}",
+            " {} for {} ms now on thread {}: other {others} of that thread wait. {}",
             self.cause,
             self.lasted.as_millis(),
             escaped(&self.thread),
             self.remedy()
         )?;
-        if self.culprit.is_none() && self.is_certain {
+        if self.culprit.is_none() {
             write!(f, ". {HAVE_ITS_NAME}")?;
         }
         match &self.stack {

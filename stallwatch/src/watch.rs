@@ -9,59 +9,11 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use crate::detect::CLOSE_PACE;
-use crate::log;
+use crate::log::with_this_subscriber;
 use crate::pool::Pool;
 use crate::run::{Run, Settings};
 use crate::stall::Stall;
 use crate::watcher::Watcher;
-
-/// Why a watch did not [start](Watch::start).
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The threshold is too low.
-    Threshold {
-        /// What [`Watch::threshold`] was given.
-        asked: Duration,
-        /// The lowest that is possible.
-        min: Duration,
-    },
-    /// The name of the thread has a NUL.
-    ThreadName {
-        /// What [`Watch::thread_name`] was given.
-        asked: String,
-    },
-    /// The thread could not be spawned.
-    Thread(io::Error),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Threshold { asked, min } => write!(
-                f,
-                "Watch::threshold({asked:?}): the watch looks at a thread every {min:?} at best, and \
-                 cannot tell less"
-            ),
-            Self::ThreadName { asked } => {
-                write!(
-                    f,
-                    "Watch::thread_name({asked:?}): a thread's name has no NUL"
-                )
-            }
-            Self::Thread(error) => write!(f, "the watch's thread could not be spawned: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for StartError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Thread(error) => Some(error),
-            _ => None,
-        }
-    }
-}
 
 /// How a runtime is watched.
 ///
@@ -71,18 +23,13 @@ impl std::error::Error for StartError {
 /// |---|---|---|
 /// | [`watch`](crate::watch), [`enter`](crate::enter), `WatchLayer` | named | named, with the call |
 /// | a span, and `SpanWatch` | named | named, with the call |
-/// | nothing | suspected, if all workers are stuck | reported without a name; waiting for a lock is suspected, if the runtime has a single worker and a probe waits |
-///
-/// A suspicion ([`Stall::is_certain`] is `false`) never has a name. It means that a probe of
-/// the watch has waited for longer than the threshold, and that the worker has computed for
-/// all that time. It may be one long poll or many short ones. A runtime with several workers
-/// polls the probe on another one, so there a single worker that computes in such code is
-/// not reported.
+/// | nothing | | reported without a name, with the call; not if it waits for a lock, and not on a `current_thread` runtime |
 ///
 /// Spans and code without a name are only seen on threads that the watch knows to be workers,
 /// since a probe ran there. This takes some seconds: a probe a second, and twenty a second while no
 /// worker parks.
-/// Only Linux tells whether a thread computes or blocks; elsewhere the last row is empty.
+/// Only Linux tells whether a thread computes or blocks, and on x86-64 and ARM64 in which call;
+/// elsewhere the last row is empty.
 ///
 /// # Examples
 ///
@@ -124,8 +71,8 @@ impl Watch {
     ///
     /// The watch looks every 20 ms, and every 10 ms at a poll that it has seen twice. So a poll
     /// that has a name is reported at most 30 ms after it has lasted that long, unless the
-    /// machine is full or a hook is running. One that ends before may be missed. Calls in code
-    /// without a name are looked for every 50 ms.
+    /// machine is full or a hook is running. One that ends before may be missed. A call in code
+    /// without a name has twice the time.
     ///
     /// At least 10 ms: with less, [`start`](Self::start) fails.
     pub fn threshold(mut self, threshold: Duration) -> Self {
@@ -136,8 +83,8 @@ impl Watch {
     /// Adds a hook that the watch's thread calls once for each stall, while it lasts.
     ///
     /// It is called for those, too, that are not logged because there were too many. While it
-    /// runs, the watch does not look: send what takes long to another thread. A panic of the
-    /// hook is logged.
+    /// runs, the watch does not look: send what takes long to another thread. A panic of
+    /// the hook ends that call alone.
     ///
     /// With the feature `stacks`, it is called later for a stall that has a
     /// [stack](Stall::stack): by up to a second, or by two on a full machine.
@@ -150,8 +97,7 @@ impl Watch {
     /// poll, which is how long any task of the runtime waits now. Once a second, and up to twenty
     /// times a second while no worker parks.
     ///
-    /// A worker of the runtime calls it: it must not block. It is not called once the watch is
-    /// [stopped](Watcher::stop).
+    /// The watch's thread calls it, as it does the hooks of [`on_stall`](Self::on_stall).
     pub fn on_probe(mut self, hook: impl Fn(Duration) + Send + Sync + 'static) -> Self {
         self.0.on_probe.push(Arc::new(hook));
         self
@@ -164,23 +110,11 @@ impl Watch {
     }
 
     /// Sets the name of the watch's thread. Default: `stallwatch`. The thread that looks up the
-    /// names of a stack adds `-stack`.
+    /// names of a stack adds `-stack`. With a NUL in it, [`start`](Self::start) panics, as
+    /// [`thread::Builder::spawn`] does.
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.0.name = name.into();
         self
-    }
-
-    /// Returns the error of [`start`](Self::start), if a setting is one.
-    pub fn check(&self) -> Result<(), StartError> {
-        let (asked, min) = (self.0.threshold, CLOSE_PACE);
-        if asked < min {
-            return Err(StartError::Threshold { asked, min });
-        }
-        if self.0.name.contains('\0') {
-            let asked = self.0.name.clone();
-            return Err(StartError::ThreadName { asked });
-        }
-        Ok(())
     }
 
     /// Starts a thread that watches this runtime, until the [`Watcher`] is dropped or the runtime
@@ -188,8 +122,9 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// If the [threshold](Self::threshold) is too low, or no thread can be spawned.
-    pub fn start(self, runtime: &Handle) -> Result<Watcher, StartError> {
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the [threshold](Self::threshold) is too low;
+    /// and if no thread can be spawned.
+    pub fn start(self, runtime: &Handle) -> io::Result<Watcher> {
         self.start_on(runtime, |name, main| {
             thread::Builder::new().name(name).spawn(main).map(drop)
         })
@@ -207,18 +142,20 @@ impl Watch {
         self,
         runtime: &Handle,
         spawn: impl FnOnce(String, Box<dyn FnOnce() + Send>) -> io::Result<()>,
-    ) -> Result<Watcher, StartError> {
-        self.check()?;
+    ) -> io::Result<Watcher> {
+        let asked = self.0.threshold;
+        if asked < CLOSE_PACE {
+            let error = format!(
+                "Watch::threshold({asked:?}): the watch looks at a thread every {CLOSE_PACE:?} at \
+                 best, and sees nothing shorter"
+            );
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
+        }
         let name = self.0.name.clone();
         let run = Run::new(self.0, runtime);
         let watcher = run.watcher();
-        let shared = watcher.shared.clone();
-        let main = move || {
-            // Its own panics are faults of this crate. It must not take a thread pool with it.
-            log::call("the watch", || run.run());
-            shared.end();
-        };
-        spawn(name, Box::new(main)).map_err(StartError::Thread)?;
+        let main = with_this_subscriber(|| run.run());
+        spawn(name, Box::new(main))?;
         Ok(watcher)
     }
 }
@@ -233,9 +170,6 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("threshold", &self.0.threshold)
-            .field("on_stall", &self.0.on_stall.len())
-            .field("on_probe", &self.0.on_probe.len())
-            .field("pools", &self.0.pools)
-            .finish()
+            .finish_non_exhaustive()
     }
 }

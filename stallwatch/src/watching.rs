@@ -1,14 +1,11 @@
-//! [`Watching`]: what a watch does with all threads.
+//! [`Watching`]: whether anything is watched, and when it was looked at.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
-
-use crate::record::{self, Record};
 
 /// How many runtimes are watched.
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
 
-/// Changes with each look of a watch, and as one begins.
+/// Changes with each look of a watch.
 static LOOKS: AtomicUsize = AtomicUsize::new(1);
 
 /// Returns whether any runtime of this process is watched. If not, [`enter`](crate::enter) and
@@ -35,22 +32,12 @@ pub(crate) struct Watching(());
 impl Watching {
     pub(crate) fn begin() -> Self {
         WATCHES.fetch_add(1, SeqCst);
-        LOOKS.fetch_add(1, SeqCst);
         Self(())
     }
 
     /// To be called at each look: threads then ask for their runtime again.
     pub(crate) fn begin_look(&self) {
         LOOKS.fetch_add(1, Relaxed);
-    }
-
-    /// Changes whenever [`records`](Self::records) does.
-    pub(crate) fn version(&self) -> usize {
-        record::version()
-    }
-
-    pub(crate) fn records(&self) -> Vec<Arc<Record>> {
-        record::all()
     }
 }
 

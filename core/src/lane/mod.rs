@@ -67,8 +67,8 @@ pub(crate) struct Lane {
     pub(crate) settings: ThreadSettings,
     /// Of the I/O lane, if it is watched.
     pub(crate) io_watch: IoWatch,
-    /// As that watch sees it.
-    pub(crate) pool: Pool,
+    /// The jobs, as that watch sees them.
+    pub(crate) pools: [Pool; 3],
     closed: AtomicBool,
     /// A semaphore without permits: a wait for one ends when the lane closes.
     closing: Arc<Semaphore>,
@@ -100,7 +100,7 @@ impl Lane {
             registry: Registry::default(),
             io_watch: IoWatch::default(),
             settings,
-            pool: watched::pool(),
+            pools: watched::pools(),
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
             closed_with_io: AtomicBool::new(false),

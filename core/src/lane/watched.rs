@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use stallwatch::{Entered, Pool, Work};
+use stallwatch::{Entered, Pool};
 
 use super::Level;
 use crate::priority::Priority;
@@ -12,20 +12,22 @@ const FUTURE: usize = 0;
 const CLOSURE: usize = 1;
 const URGENT_CLOSURE: usize = 2;
 
-static WORK: [Work; 3] = [
+pub(super) fn pools() -> [Pool; 3] {
     // One that computes for this long without a pause holds up the jobs of its thread.
-    Work::new("Await `twolane::yield_if_due()` in its loop, or compute in `spawn_cpu`")
-        .with_limit(Duration::from_millis(100))
-        .of_futures(),
+    let futures =
+        Pool::new("Await `twolane::yield_if_due()` in its loop, or compute in `spawn_cpu`")
+            .with_limit(Duration::from_millis(100))
+            .of_futures()
+            .offload_by("Compute on the CPU lane: `cpu.spawn_cpu(move || ..).await?`");
     // Computing is what they are for, unless nothing waits for them any more.
-    Work::new("Its deadline has passed: ask `job.checkpoint()?` in its loop (`spawn_cpu_with`)"),
+    let closures = Pool::new(
+        "Its deadline has passed: ask `job.checkpoint()?` in its loop (`spawn_cpu_with`)",
+    );
     // Urgent jobs are short.
-    Work::new("Other urgent jobs wait: give it `Priority::Normal` or `Low`, or cut it")
-        .with_limit(Duration::from_secs(1)),
-];
-
-pub(super) fn pool() -> Pool {
-    Pool::new(&WORK).offload_by("Compute on the CPU lane: `cpu.spawn_cpu(move || ..).await?`")
+    let urgent =
+        Pool::new("Other urgent jobs wait: give it `Priority::Normal` or `Low`, or cut it")
+            .with_limit(Duration::from_secs(1));
+    [futures, closures, urgent]
 }
 
 impl Level {
@@ -41,6 +43,6 @@ impl Level {
             (true, Priority::High) => URGENT_CLOSURE,
             (true, _) => CLOSURE,
         };
-        self.lane().pool.enter(kind, self.site(), deadline)
+        self.lane().pools[kind].enter(self.site(), deadline)
     }
 }

@@ -1,6 +1,7 @@
 //! The watch of an I/O lane, and what it counts.
 
 use std::sync::{Arc, OnceLock};
+use std::thread::{self, ThreadId};
 
 use stallwatch::Watcher;
 
@@ -10,6 +11,8 @@ use super::histogram::{AtomicHistogram, DurationHistogram};
 pub(crate) struct IoWatch {
     /// Set before the lane has a handle, if it is watched.
     pub(crate) watcher: OnceLock<Watcher>,
+    /// The watch's own.
+    pub(crate) thread: OnceLock<ThreadId>,
     /// How long its probes waited.
     pub(crate) lag: OnceLock<Arc<AtomicHistogram>>,
 }
@@ -29,7 +32,7 @@ impl IoWatch {
 
     /// Whether this is the watch's thread: a hook of the user may be running.
     pub(crate) fn is_this_thread(&self) -> bool {
-        self.watcher.get().is_some_and(Watcher::is_this_thread)
+        self.thread.get() == Some(&thread::current().id())
     }
 
     pub(crate) fn stop(&self) {

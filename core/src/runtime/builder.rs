@@ -299,7 +299,6 @@ impl Builder {
         let threads = self.checked_threads()?;
         self.check_nice()?;
         self.check_queue_limits()?;
-        self.watch_io.as_ref().map_or(Ok(()), watch_io::check)?;
         if self.name.contains('\0') {
             return Err(BuildError::ThreadName { asked: self.name });
         }

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::SeqCst, fence};
 use std::sync::mpsc;
+use std::{io, thread};
 
-use stallwatch::{StartError, Watch};
+use stallwatch::Watch;
 
 use super::Builder;
 use crate::build_error::BuildError;
-use crate::lane::{Lane, thread};
+use crate::lane::{self, Lane};
 use crate::metrics::clock::nanos;
 use crate::metrics::histogram::AtomicHistogram;
 use crate::os::starter;
@@ -52,22 +53,20 @@ impl Builder {
     }
 }
 
-pub(super) fn check(watch: &Watch) -> Result<(), BuildError> {
-    watch.check().map_err(build_error)
-}
-
 pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
     let lag = Arc::new(AtomicHistogram::fine());
     let _ = lane.io_watch.lag.set(lag.clone());
-    let watch = watch
-        .on_probe(move |waited| lag.add(nanos(waited), 1))
-        .pool(&lane.pool)
+    let watch = watch.on_probe(move |waited| lag.add(nanos(waited), 1));
+    let pools = lane.pools.iter();
+    let watch = pools
+        .fold(watch, Watch::pool)
         .thread_name(format!("{}-watch", lane.settings.name));
     let own = lane.clone();
     let started = watch.start_on(lane.io.handle(), |name, main| {
         let (begun, wait) = mpsc::channel::<()>();
         starter::spawn(name, move || {
-            thread::begin(&own);
+            lane::thread::begin(&own);
+            let _ = own.io_watch.thread.set(thread::current().id());
             drop(begun);
             main();
         })?;
@@ -85,10 +84,9 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
     Ok(())
 }
 
-fn build_error(error: StartError) -> BuildError {
-    match error {
-        StartError::Threshold { asked, min } => BuildError::WatchThreshold { asked, min },
-        StartError::Thread(error) => BuildError::Spawn(error),
-        other => BuildError::Spawn(std::io::Error::other(other)),
+fn build_error(error: io::Error) -> BuildError {
+    match error.kind() {
+        io::ErrorKind::InvalidInput => BuildError::Watch(error),
+        _ => BuildError::Spawn(error),
     }
 }

@@ -3,39 +3,33 @@
 mod images;
 mod sampler;
 
+use std::io;
+use std::sync::Once;
 use std::time::Duration;
 
-use crate::log;
-use sampler::{Samples, StackSampler};
+pub(crate) use sampler::Samples;
 
 /// For how long a thread is sampled.
 const TIME: Duration = Duration::from_millis(10);
 
-/// Takes stacks, unless the kernel forbids it.
-#[derive(Debug)]
-pub(crate) struct Stacks(Option<StackSampler>);
-
-impl Stacks {
-    pub(crate) fn new() -> Self {
-        let sampler = StackSampler::new().inspect_err(log::warn_of_no_stacks);
-        Self(sampler.ok())
-    }
-
-    /// Takes 10 ms.
-    pub(crate) fn sample(&mut self, thread: Option<u32>) -> Option<Sampled> {
-        let thread = i32::try_from(thread?).ok()?;
-        let samples = self.0.as_mut()?.sample(thread, TIME).ok().flatten();
-        samples.map(Sampled)
-    }
+/// Takes 10 ms.
+pub(crate) fn sample(thread: u32) -> Option<Samples> {
+    let samples = sampler::sample(thread, TIME);
+    samples.unwrap_or_else(|error| {
+        warn_once(&error);
+        None
+    })
 }
 
-#[derive(Debug)]
-pub(crate) struct Sampled(Samples);
-
-impl Sampled {
-    /// Takes from milliseconds to a second: it reads the program's file.
-    pub(crate) fn resolve(self) -> Option<String> {
-        let stack = self.0.resolve().ok()?;
-        Some(stack.to_string()).filter(|stack| !stack.is_empty())
-    }
+fn warn_once(_error: &io::Error) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        #[cfg(feature = "tracing")]
+        tracing::warn!(
+            target: "stallwatch",
+            error = %_error,
+            "stalls are reported without stacks: the kernel forbids perf_event_open (see \
+             kernel.perf_event_paranoid, and the container's seccomp profile)"
+        );
+    });
 }

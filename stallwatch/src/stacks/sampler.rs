@@ -24,13 +24,12 @@
 //!
 //! The kernel refuses the event where `kernel.perf_event_paranoid` exceeds 2 (Debian and
 //! Ubuntu set 3 and 4) and in containers whose seccomp profile forbids it (Docker's
-//! default). [`StackSampler::new`] opens an event on its own thread and so returns that
-//! error once, before there is a stall. A thread id that was reused in another process
+//! default). A thread id that was reused in another process
 //! gives no sample, because each sample carries the id of its process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
-use std::{fmt, io, process, thread};
+use std::{io, process, thread};
 
 use perf_event::data::Record;
 use perf_event::events::Software;
@@ -45,130 +44,109 @@ const STACK: u32 = 32 * 1024;
 const RING: usize = 256 * 1024;
 const SHOWN: usize = 12;
 
-/// Samples the stack of other threads of this process.
-#[derive(Debug)]
-pub(crate) struct StackSampler(());
-
-impl StackSampler {
-    /// Fails where the kernel does not permit it.
-    pub(crate) fn new() -> io::Result<Self> {
-        let this_thread = 0;
-        open(this_thread, Duration::from_secs(1))?;
-        Ok(Self(()))
-    }
-
-    /// Blocks the caller for `time`. Gives `None` if the thread did not compute, was given
-    /// no core, or has ended.
-    pub(crate) fn sample(&mut self, tid: i32, time: Duration) -> io::Result<Option<Samples>> {
-        let mut sampler = match open(tid, time / SAMPLES) {
-            Err(error) if error.raw_os_error() == Some(NO_SUCH_THREAD) => return Ok(None),
-            opened => opened?,
+/// Samples the stack of another thread of this process. Blocks the caller for `time`. Gives `None`
+/// if the thread did not compute, was given no core, or has ended.
+pub(crate) fn sample(thread: u32, time: Duration) -> io::Result<Option<Samples>> {
+    let mut sampler = match open(thread, time / SAMPLES) {
+        Err(error) if error.raw_os_error() == Some(NO_SUCH_THREAD) => return Ok(None),
+        opened => opened?,
+    };
+    sampler.as_counter_mut().enable()?;
+    thread::sleep(time);
+    sampler.as_counter_mut().disable()?;
+    let mut samples = Vec::new();
+    while let Some(record) = sampler.next_record() {
+        let Ok(Record::Sample(sample)) = record.parse_record() else {
+            continue;
         };
-        sampler.as_counter_mut().enable()?;
-        thread::sleep(time);
-        sampler.as_counter_mut().disable()?;
-        let mut samples = Vec::new();
-        while let Some(record) = sampler.next_record() {
-            let Ok(Record::Sample(sample)) = record.parse_record() else {
-                continue;
-            };
-            if sample.pid() != Some(process::id()) {
-                continue;
-            }
-            let registers = sample.regs_user();
-            let registers = registers.and_then(|taken| Registers::new(&taken.regs));
-            if let (Some(registers), Some(stack)) = (registers, sample.stack_user()) {
-                samples.push((registers, stack.to_vec()));
-            }
+        if sample.pid() != Some(process::id()) {
+            continue;
         }
-        Ok((!samples.is_empty()).then_some(Samples(samples)))
+        let registers = sample.regs_user();
+        let registers = registers.and_then(|taken| Registers::new(&taken.regs));
+        if let (Some(registers), Some(stack)) = (registers, sample.stack_user()) {
+            samples.push((registers, stack.to_vec()));
+        }
     }
+    Ok((!samples.is_empty()).then_some(Samples(samples)))
 }
 
 const NO_SUCH_THREAD: i32 = rustix::io::Errno::SRCH.raw_os_error();
 
-fn open(tid: i32, period: Duration) -> io::Result<Sampler> {
+fn open(thread: u32, period: Duration) -> io::Result<Sampler> {
     let period = period.max(Duration::from_micros(100)).as_nanos();
     // A clock, because virtual machines may have no hardware counters. The builder leaves
     // the kernel's own stack out, which an unprivileged process may not see.
     let mut event = Builder::new(Software::TASK_CLOCK);
-    event.observe_pid(tid).any_cpu();
+    event.observe_pid(thread as i32).any_cpu();
     event.sample_period(period.try_into().unwrap_or(u64::MAX));
     event.sample(SampleFlag::TID | SampleFlag::REGS_USER | SampleFlag::STACK_USER);
     event.sample_regs_user(REGISTERS).sample_stack_user(STACK);
     event.build()?.sampled(RING)
 }
 
-/// What [`StackSampler::sample`] took, not yet unwound.
+/// What [`sample`] took, not yet unwound.
 #[derive(Debug)]
 pub(crate) struct Samples(Vec<(Registers, Vec<u8>)>);
 
 impl Samples {
-    /// Reads the files of the program and of its libraries.
-    pub(crate) fn resolve(self) -> io::Result<Stack> {
-        let mut images = Images::load()?;
-        let stacks = self
-            .0
-            .iter()
-            .map(|(registers, stack)| images.unwind(*registers, stack));
+    /// Reads the files of the program and of its libraries. Gives a line for each function, the
+    /// innermost first, without a newline at the end.
+    pub(crate) fn resolve(self) -> Option<String> {
+        let mut images = Images::load().ok()?;
+        let samples = self.0.iter();
+        let stacks = samples.map(|(registers, stack)| images.unwind(*registers, stack));
         let stacks: Vec<Vec<u64>> = stacks.collect();
         let names = images.names(stacks.concat());
         let stacks = stacks.iter().map(|stack| {
             let frames = stack.iter().flat_map(|address| &names[address]).cloned();
             frames.collect::<Vec<Frame>>()
         });
-        Ok(Stack::of(&stacks.collect::<Vec<_>>()))
+        Some(shown(&stacks.collect::<Vec<_>>())).filter(|stack| !stack.is_empty())
     }
 }
 
-/// Its `Display` is a line for each function, the innermost first, without a newline
-/// at its end.
-#[derive(Debug)]
-pub(crate) struct Stack {
-    frames: Vec<(Frame, usize)>,
-    samples: usize,
-}
-
-impl Stack {
-    fn of(stacks: &[Vec<Frame>]) -> Self {
-        let mut leaves = HashMap::<&str, usize>::new();
-        let mut counts = HashMap::<&str, usize>::new();
-        for stack in stacks {
-            let mut names: Vec<_> = stack.iter().map(|frame| &*frame.function).collect();
-            if let Some(leaf) = names.first() {
-                *leaves.entry(leaf).or_default() += 1;
-            }
-            names.sort_unstable();
-            names.dedup();
-            for name in names {
-                *counts.entry(name).or_default() += 1;
-            }
+/// The text of the one of these stacks that is shown.
+fn shown(stacks: &[Vec<Frame>]) -> String {
+    let mut leaves = HashMap::<&str, usize>::new();
+    let mut counts = HashMap::<&str, usize>::new();
+    for stack in stacks {
+        if let Some(leaf) = stack.first() {
+            *leaves.entry(&leaf.function).or_default() += 1;
         }
-        let rank = |stack: &&Vec<Frame>| {
-            let leaf = stack.first().map(|frame| leaves[&*frame.function]);
-            let shared = stack.iter().map(|frame| counts[&*frame.function]);
-            (leaf, shared.sum::<usize>())
-        };
-        let shown = stacks.iter().max_by_key(rank);
-        let shown = without_runtime(shown.map_or(&[], Vec::as_slice));
-        // The standard library's functions tell what is computed, at the inner end. Farther
-        // out they are the iterators and closures that the program's functions call each
-        // other through.
-        let of_std = |frame: &Frame| frame.krate().is_none_or(|krate| STD.contains(&krate));
-        let own = shown.iter().position(|frame| !of_std(frame));
-        let (inner, outer) = shown.split_at(own.unwrap_or(shown.len()));
-        let shown = inner
-            .iter()
-            .chain(outer.iter().filter(|frame| !of_std(frame)));
-        let shown = shown.map(|frame| (frame.clone(), counts[&*frame.function]));
-        let mut frames: Vec<_> = shown.collect();
-        // Recursion.
-        frames.dedup_by(|inner, outer| inner.0.function == outer.0.function);
-        Self {
-            frames,
-            samples: stacks.len(),
+        let names: HashSet<&str> = stack.iter().map(|frame| &*frame.function).collect();
+        for name in names {
+            *counts.entry(name).or_default() += 1;
         }
     }
+    let rank = |stack: &&Vec<Frame>| {
+        let leaf = stack.first().map(|frame| leaves[&*frame.function]);
+        let shared = stack.iter().map(|frame| counts[&*frame.function]);
+        (leaf, shared.sum::<usize>())
+    };
+    let shown = stacks.iter().max_by_key(rank);
+    let shown = without_runtime(shown.map_or(&[], Vec::as_slice));
+    // The standard library's functions tell what is computed, at the inner end. Farther
+    // out they are the iterators and closures that the program's functions call each
+    // other through.
+    let of_std = |frame: &Frame| frame.krate().is_none_or(|krate| STD.contains(&krate));
+    let own = shown.iter().position(|frame| !of_std(frame));
+    let (inner, outer) = shown.split_at(own.unwrap_or(shown.len()));
+    let outer = outer.iter().filter(|frame| !of_std(frame));
+    let mut frames: Vec<&Frame> = inner.iter().chain(outer).collect();
+    // Recursion.
+    frames.dedup_by(|inner, outer| inner.function == outer.function);
+    let line = |frame: &&Frame| match counts[&*frame.function] {
+        all if all == stacks.len() => frame.to_string(),
+        some => format!("{frame}, in {some} of {} samples", stacks.len()),
+    };
+    let mut lines: Vec<String> = frames.iter().map(line).collect();
+    // Of a deep stack both ends: what computes, and what called it.
+    if let Some(hidden @ 1..) = lines.len().checked_sub(SHOWN) {
+        let middle = SHOWN / 2..SHOWN / 2 + hidden;
+        lines.splice(middle, [format!(".. {hidden} more")]);
+    }
+    lines.join("\n")
 }
 
 /// Without the outer frames that any program has. Where nothing else is there, since the
@@ -199,31 +177,6 @@ const SERVERS: [&str; 13] = [
     "axum", "axum_core", "futures", "futures_core", "futures_util", "h2", "hyper",
     "hyper_util", "tonic", "tower", "tower_http", "tower_layer", "tower_service",
 ];
-
-impl fmt::Display for Stack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Of a deep stack both ends: what computes, and what called it.
-        let hidden = match self.frames.len() {
-            all if all <= SHOWN => all..all,
-            all => SHOWN / 2..all - SHOWN / 2,
-        };
-        let mut separator = "";
-        for (i, (frame, count)) in self.frames.iter().enumerate() {
-            if hidden.contains(&i) {
-                if i == hidden.start {
-                    write!(f, "\n.. {} more", hidden.len())?;
-                }
-                continue;
-            }
-            write!(f, "{separator}{frame}")?;
-            if *count < self.samples {
-                write!(f, ", in {count} of {} samples", self.samples)?;
-            }
-            separator = "\n";
-        }
-        Ok(())
-    }
-}
 
 #[cfg(test)]
 mod tests;

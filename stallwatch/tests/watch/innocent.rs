@@ -10,12 +10,9 @@ use tokio::task::{block_in_place, spawn_blocking};
 use crate::limit::time_limit;
 use crate::setting::{Watched, see_spans, two_probes, watched};
 
-/// All names that are told, but for suspicions.
+/// All names that are told.
 fn told(watched: &Watched) -> Vec<Option<String>> {
-    let stalls = watched
-        .stalls
-        .try_iter()
-        .filter(stallwatch::Stall::is_certain);
+    let stalls = watched.stalls.try_iter();
     let names = stalls.map(|stall| stall.culprit().map(str::to_owned));
     names.collect()
 }

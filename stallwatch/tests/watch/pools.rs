@@ -5,20 +5,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stallwatch::{Cause, Name, Pool, Watch, Work, watch};
+use stallwatch::{Cause, Name, Pool, Watch, watch};
 
 use crate::limit::time_limit;
 use crate::setting::watched_as;
 
-const SLICE: usize = 0;
-const WHOLE: usize = 1;
-static KINDS: [Work; 2] = [
-    Work::new("Cut it").with_limit(Duration::from_millis(200)),
-    Work::new("Stop it"),
-];
-
 fn pool() -> Pool {
-    Pool::new(&KINDS).offload_by("Give it to the pool")
+    let pool = Pool::new("Cut it").with_limit(Duration::from_millis(200));
+    pool.offload_by("Give it to the pool")
 }
 
 #[test]
@@ -28,7 +22,7 @@ fn work_over_its_limit_is_told() {
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
     let compute = watched.compute();
     let slice = thread::spawn(move || {
-        let _in = pool.enter(SLICE, Name::named("slice"), None);
+        let _in = pool.enter(Name::named("slice"), None);
         compute();
     });
     slice.join().unwrap();
@@ -48,13 +42,13 @@ fn work_over_its_limit_is_told() {
 #[test]
 fn work_without_a_limit_is_told_after_its_deadline() {
     let _limit = time_limit();
-    let pool = pool();
+    let pool = Pool::new("Stop it");
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
     let soon = Instant::now() + Duration::from_secs(1);
     let both = [("patient", None), ("late", Some(soon))].map(|(name, deadline)| {
         let compute = watched.compute();
         thread::spawn(move || {
-            let _in = pool.enter(WHOLE, Name::named(name), deadline);
+            let _in = pool.enter(Name::named(name), deadline);
             compute();
         })
     });
@@ -70,16 +64,15 @@ fn work_without_a_limit_is_told_after_its_deadline() {
 /// It is over its limit long before the own work is.
 #[test]
 fn work_of_another_pool_is_not_told() {
-    static SHORT: [Work; 1] = [Work::new("").with_limit(Duration::from_millis(25))];
-    static LONG: [Work; 1] = [Work::new("").with_limit(Duration::from_millis(500))];
     let _limit = time_limit();
-    let (own, other) = (Pool::new(&LONG), Pool::new(&SHORT));
+    let pool = |limit| Pool::new("").with_limit(Duration::from_millis(limit));
+    let (own, other) = (pool(500), pool(25));
     let watched = watched_as(Some(1), |watch| watch.pool(&own));
     let (began, has_begun) = mpsc::channel();
     let begin = |pool: Pool, name| {
         let (compute, began) = (watched.compute(), began.clone());
         thread::spawn(move || {
-            let _in = pool.enter(0, Name::named(name), None);
+            let _in = pool.enter(Name::named(name), None);
             began.send(()).unwrap();
             compute();
         })
@@ -103,7 +96,7 @@ fn two_pools_are_watched() {
         watched.told.store(false, SeqCst);
         let compute = watched.compute();
         let work = thread::spawn(move || {
-            let _in = pool.enter(SLICE, Name::named(name), None);
+            let _in = pool.enter(Name::named(name), None);
             compute();
         });
         work.join().unwrap();
@@ -120,7 +113,7 @@ fn work_that_blocks_is_told_what_to_do() {
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
     let told = watched.told.clone();
     let work = thread::spawn(move || {
-        let _in = pool.enter(SLICE, Name::named("sleeps"), None);
+        let _in = pool.enter(Name::named("sleeps"), None);
         while !told.load(SeqCst) {
             thread::sleep(Duration::from_secs(2));
         }
@@ -141,12 +134,4 @@ fn a_pool_says_what_to_do_about_polls() {
         watched.stalls.recv().unwrap().remedy(),
         "Give it to the pool"
     );
-}
-
-#[test]
-#[should_panic = "no work of kind 2"]
-fn a_kind_that_is_none_panics() {
-    let pool = pool();
-    let _watched = watched_as(Some(1), |watch| watch.pool(&pool));
-    let _in = pool.enter(2, Name::OTHER, None);
 }

@@ -1,87 +1,83 @@
 //! Nothing of it is watched, but its thread is a worker of the runtime.
 
 use std::io::{Read, Write};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc;
 use std::thread;
 
 use crate::limit::time_limit;
-use crate::setting::{FLAVORS, watched};
-use stallwatch::Cause;
+use crate::setting::{two_probes, watched};
+use stallwatch::{Cause, Name, enter, watch};
 
 #[test]
 fn a_call_that_blocks_is_told_without_a_name() {
     let _limit = time_limit();
-    for workers in FLAVORS {
-        let mut watched = watched(workers);
+    for workers in [2, 1] {
+        let mut watched = watched(Some(workers));
         let (mut reader, mut writer) = std::io::pipe().unwrap();
         let stalls = std::mem::replace(&mut watched.stalls, mpsc::channel().1);
         let release = thread::spawn(move || {
-            let blocks = |stall: &stallwatch::Stall| *stall.cause() != Cause::Computes;
-            // On a machine that is full, what comes before it may be suspected.
-            let stall = stalls.iter().find(blocks).unwrap();
+            let stall = stalls.recv().unwrap();
             writer.write_all(&[1]).unwrap();
             stall
         });
         watched.run_where_a_probe_ran(move || reader.read_exact(&mut [0]).unwrap());
         let stall = release.join().unwrap();
         assert_eq!(stall.culprit(), None);
-        assert_eq!(*stall.cause(), Cause::Blocks(Some("read".into())));
-        // A `current_thread` runtime may have been left by its thread.
-        assert_eq!(stall.is_certain(), workers.is_some());
-        if workers.is_some() {
-            assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
-            assert!(stall.to_string().contains("WatchLayer"), "{stall}");
-            assert_eq!(watched.watcher.stalls_by_culprit()[0].0, None);
-        }
+        assert_eq!(*stall.cause(), Cause::Blocks(Some("read")));
+        assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
+        assert!(stall.to_string().contains("WatchLayer"), "{stall}");
+        assert_eq!(watched.watcher.stalls_by_culprit(), [(None, 1)]);
     }
 }
 
-/// A probe waits meanwhile.
+/// It may be one long poll, or many short ones. It goes on until a poll with a name is told, which
+/// the other worker runs.
 #[test]
-fn what_computes_on_the_only_worker_is_suspected() {
-    let _limit = time_limit();
-    for workers in [Some(1), None] {
-        let watched = watched(workers);
-        watched.run_where_a_probe_ran(watched.compute());
-        let stall = watched.stalls.recv().unwrap();
-        assert_eq!(stall.culprit(), None);
-        assert_eq!(*stall.cause(), Cause::Computes);
-        assert!(!stall.is_certain());
-        assert!(stall.remedy().contains("WatchLayer"), "{stall}");
-        assert_eq!(watched.watcher.stalls(), 0);
-    }
-}
-
-#[test]
-fn what_computes_on_all_workers_is_suspected() {
+fn what_computes_without_a_name_is_not_told() {
     let _limit = time_limit();
     let watched = watched(Some(2));
-    watched.run_beside(watched.compute(), watched.compute());
-    let stall = watched.stalls.recv().unwrap();
-    assert_eq!(stall.culprit(), None);
-    assert!(!stall.is_certain());
+    let compute = watched.compute();
+    let (began, has_begun) = mpsc::channel();
+    let io = watched.io.handle().clone();
+    let told = watched.told.clone();
+    let probes = watched.probes.clone();
+    let computes = watched.io.spawn(async move {
+        two_probes(&probes).await;
+        began.send(()).unwrap();
+        while !told.load(SeqCst) {}
+    });
+    has_begun.recv().unwrap();
+    let named = watch(async move { compute() }).named("named");
+    io.block_on(io.spawn(named)).unwrap();
+    io.block_on(computes).unwrap();
+    let names: Vec<_> = watched.stalls.try_iter().collect();
+    let names: Vec<_> = names.iter().map(|stall| stall.culprit()).collect();
+    assert_eq!(names, [Some("named")]);
 }
 
-/// It looks like a worker that is parked, but that would poll the probe.
+/// Its thread has left `block_on`, and holds up no task.
 #[test]
-fn a_lock_that_the_only_worker_waits_for_is_suspected() {
+fn a_call_outside_of_a_current_thread_runtime_is_not_told() {
     let _limit = time_limit();
-    let mut watched = watched(Some(1));
-    let lock = Arc::new(Mutex::new(()));
-    let (held, is_held) = mpsc::channel();
-    let (holds, stalls) = (
-        lock.clone(),
-        std::mem::replace(&mut watched.stalls, mpsc::channel().1),
-    );
-    let holder = thread::spawn(move || {
-        let _held = holds.lock().unwrap();
-        held.send(()).unwrap();
-        let blocks = |stall: &stallwatch::Stall| *stall.cause() != Cause::Computes;
-        stalls.iter().find(blocks).unwrap()
+    let watched = watched(None);
+    watched.io.block_on(two_probes(&watched.probes));
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let told = watched.told.clone();
+    // Another thread has two stalls told meanwhile, so the watch has looked for long enough.
+    let io = watched.io.handle().clone();
+    let beside = thread::spawn(move || {
+        for _ in 0..2 {
+            told.store(false, SeqCst);
+            let _entered = io.enter();
+            let _in = enter(Name::named("beside"));
+            while !told.load(SeqCst) {}
+        }
+        writer.write_all(&[1]).unwrap();
     });
-    is_held.recv().unwrap();
-    watched.run_where_a_probe_ran(move || drop(lock.lock().unwrap()));
-    let stall = holder.join().unwrap();
-    assert_eq!(*stall.cause(), Cause::Blocks(Some("futex".into())));
-    assert!(!stall.is_certain());
+    reader.read_exact(&mut [0]).unwrap();
+    beside.join().unwrap();
+    let stalls: Vec<_> = watched.stalls.try_iter().collect();
+    let names: Vec<_> = stalls.iter().map(|stall| stall.culprit()).collect();
+    assert_eq!(names, [Some("beside"), Some("beside")]);
 }

@@ -11,24 +11,24 @@ const TIME: Duration = Duration::from_millis(20);
 
 /// Fails where `test` takes over a minute, or panics. Skips it where the kernel permits
 /// no sampling.
-fn limited(test: impl FnOnce(StackSampler) + Send + 'static) {
-    let sampler = match StackSampler::new() {
+fn limited(test: impl FnOnce() + Send + 'static) {
+    match sample(tid(), TIME) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             eprintln!("NOT TESTED: kernel.perf_event_paranoid above 2, or seccomp: {error}");
             return;
         }
-        opened => opened.unwrap(),
-    };
+        sampled => drop(sampled.unwrap()),
+    }
     let (done, end) = mpsc::channel();
     thread::spawn(move || {
-        test(sampler);
+        test();
         done.send(()).unwrap();
     });
     end.recv_timeout(Duration::from_secs(60)).unwrap();
 }
 
-fn tid() -> i32 {
-    rustix::thread::gettid().as_raw_nonzero().get()
+fn tid() -> u32 {
+    crate::kernel::thread_id().unwrap()
 }
 
 #[inline(never)]
@@ -47,7 +47,7 @@ fn a_caller_of_it(stop: &AtomicBool) -> u64 {
 
 #[test]
 fn a_thread_that_computes_is_named_by_its_stack() {
-    limited(|mut sampler| {
+    limited(|| {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let (started, start) = mpsc::channel();
@@ -58,10 +58,10 @@ fn a_thread_that_computes_is_named_by_its_stack() {
         let tid = start.recv().unwrap();
         // Until the thread was given a core, and is past its start.
         let text = loop {
-            let Some(samples) = sampler.sample(tid, TIME).unwrap() else {
+            let Some(samples) = sample(tid, TIME).unwrap() else {
                 continue;
             };
-            let text = samples.resolve().unwrap().to_string();
+            let text = samples.resolve().unwrap();
             if text.contains("a_function_that_computes") {
                 break text;
             }
@@ -86,7 +86,7 @@ fn a_function_that_reads_the_clock(stop: &AtomicBool) {
 /// The clock is read in the vDSO, which no file holds.
 #[test]
 fn a_thread_that_reads_the_clock_is_named_by_its_stack() {
-    limited(|mut sampler| {
+    limited(|| {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let (started, start) = mpsc::channel();
@@ -97,10 +97,10 @@ fn a_thread_that_reads_the_clock_is_named_by_its_stack() {
         let tid = start.recv().unwrap();
         let mut seen = 0;
         while seen < 10 {
-            let Some(samples) = sampler.sample(tid, TIME).unwrap() else {
+            let Some(samples) = sample(tid, TIME).unwrap() else {
                 continue;
             };
-            let text = samples.resolve().unwrap().to_string();
+            let text = samples.resolve().unwrap();
             if text.starts_with("clock_gettime") || seen > 0 {
                 seen += 1;
                 // A stack that ended in the vDSO would be without.
@@ -116,7 +116,7 @@ fn a_thread_that_reads_the_clock_is_named_by_its_stack() {
 
 #[test]
 fn a_thread_that_sleeps_has_no_stack() {
-    limited(|mut sampler| {
+    limited(|| {
         let (wake, sleep) = mpsc::channel::<()>();
         let (started, start) = mpsc::channel();
         let sleeps = thread::spawn(move || {
@@ -129,7 +129,7 @@ fn a_thread_that_sleeps_has_no_stack() {
         while !stat().contains(") S ") {
             thread::yield_now();
         }
-        assert!(sampler.sample(tid, TIME).unwrap().is_none());
+        assert!(sample(tid, TIME).unwrap().is_none());
         drop(wake);
         sleeps.join().unwrap();
     });
@@ -137,9 +137,9 @@ fn a_thread_that_sleeps_has_no_stack() {
 
 #[test]
 fn a_thread_that_has_ended_has_no_stack() {
-    limited(|mut sampler| {
+    limited(|| {
         let ended = thread::spawn(tid).join().unwrap();
-        assert!(sampler.sample(ended, TIME).unwrap().is_none());
+        assert!(sample(ended, TIME).unwrap().is_none());
     });
 }
 
@@ -147,16 +147,16 @@ fn a_thread_that_has_ended_has_no_stack() {
 /// functions.
 #[test]
 fn a_thread_of_another_process_has_no_stack() {
-    limited(|mut sampler| {
+    limited(|| {
         let mut other = Command::new("sh")
             .args(["-c", "while :; do :; done"])
             .spawn()
             .unwrap();
-        let tid = other.id().try_into().unwrap();
+        let tid = other.id();
         let stat = || fs::read_to_string(format!("/proc/{tid}/schedstat")).unwrap();
         let before = stat();
         let samples = loop {
-            let samples = sampler.sample(tid, TIME).unwrap();
+            let samples = sample(tid, TIME).unwrap();
             // It has run, so it was sampled.
             if stat() != before {
                 break samples;
@@ -193,7 +193,7 @@ fn of_the_runtimes_the_outer_frames_are_left_out_and_of_std_all_but_the_inner() 
         frame("<alloc::boxed::Box<dyn app::Job> as core::ops::FnOnce>::call_once"),
         frame("libc.so.6+0x9c1f5"),
     ];
-    let text = Stack::of(&[stack.to_vec()]).to_string();
+    let text = shown(&[stack.to_vec()]);
     assert_eq!(text.lines().count(), 5, "{text}");
     assert!(
         text.ends_with("{async_fn#0} (/home/app/src/main.rs:7)"),
@@ -206,19 +206,19 @@ fn of_the_runtimes_the_outer_frames_are_left_out_and_of_std_all_but_the_inner() 
         frame("hyper::proto::h1::dispatch::poll"),
         frame("tokio::runtime::task::harness::poll"),
     ];
-    let text = Stack::of(&[served]).to_string();
+    let text = shown(&[served]);
     let lines = "core::slice::sort::stable::sort\nhyper::proto::h1::dispatch::poll";
     assert_eq!(text, lines, "recursion is one line");
     let stack = vec![frame("core::hint::spin_loop"), frame("libc.so.6+0x9c1f5")];
-    assert_eq!(Stack::of(&[stack]).to_string().lines().count(), 2);
+    assert_eq!(shown(&[stack]).lines().count(), 2);
 }
 
 #[test]
 fn the_most_frequent_leaf_is_shown_and_how_many_samples_share_a_frame() {
     let stack = |leaf| vec![frame(leaf), frame("app::parse"), frame("app::handle")];
-    let shown = Stack::of(&[stack("app::rare"), stack("app::often"), stack("app::often")]);
+    let text = shown(&[stack("app::rare"), stack("app::often"), stack("app::often")]);
     let lines = "app::often, in 2 of 3 samples\napp::parse\napp::handle";
-    assert_eq!(shown.to_string(), lines);
+    assert_eq!(text, lines);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn of_a_deep_stack_both_ends_are_shown() {
     let stack: Vec<_> = (0..40)
         .map(|depth| frame(&format!("app::depth_{depth}")))
         .collect();
-    let text = Stack::of(&[stack]).to_string();
+    let text = shown(&[stack]);
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines.len(), SHOWN + 1, "{text}");
     assert_eq!((lines[0], lines[5]), ("app::depth_0", "app::depth_5"));
