@@ -274,8 +274,7 @@ where
         }
         if again {
             match feed.lane {
-                // The worker calls the waker after its other tasks, and wakes no other
-                // worker for it.
+                // The worker calls the waker after its other tasks, and keeps this one.
                 SourceLane::Io => drop(pin!(tokio::task::yield_now()).poll(cx)),
                 SourceLane::Cpu => cx.waker().wake_by_ref(),
             }

@@ -3,7 +3,7 @@
 use std::iter;
 use std::mem;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, fence};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
 use std::time::Duration;
 use std::vec;
 
@@ -124,6 +124,10 @@ const LONGEST_BATCH: Duration = Duration::from_millis(4);
 /// In nanoseconds: see [`Shared::inputs_at_once`].
 const TIME_AT_ONCE: u64 = 1_000;
 const MOST_AT_ONCE: u64 = 16;
+/// A part of a chunk that takes this long has a long input, or its thread was preempted.
+const LONG: Duration = Duration::from_millis(1);
+/// So many inputs after it go one by one.
+const ONE_BY_ONE: usize = 4_096;
 
 pub(super) struct Shared<I, O> {
     /// Inputs in the order of the source.
@@ -135,6 +139,8 @@ pub(super) struct Shared<I, O> {
     pub(super) window: Window,
     /// How many nanoseconds an input takes, as measured lately; 0 if none was measured.
     cost: AtomicU64,
+    /// How many inputs go one by one from now on, since one of them was long.
+    one_by_one: AtomicUsize,
     pub(super) batch: Duration,
     /// After so many inputs a worker hands over its outputs.
     pub(super) most_in_batch: usize,
@@ -174,6 +180,7 @@ impl<I, O> Shared<I, O> {
             stop: Stop::new(),
             window: Window::new(limits.items, limits.bytes),
             cost: AtomicU64::new(0),
+            one_by_one: AtomicUsize::new(0),
             batch: limits.batch,
             // A half of the window is at the workers, or somewhat more: meanwhile the pump
             // reads, and the consumer takes, the rest.
@@ -234,9 +241,16 @@ impl<I, O> Shared<I, O> {
         Duration::from_nanos(self.cost.load(Relaxed))
     }
 
-    /// The outputs of so many inputs go into a batch together: a lock for each input would
-    /// cost more than a tiny one does.
-    pub(super) fn inputs_at_once(&self) -> usize {
+    /// The outputs of so many inputs of a chunk go into a batch together: a lock for each
+    /// input would cost more than a tiny one does. They wait for a long one among them, so
+    /// where one was long lately, each goes by itself.
+    pub(super) fn inputs_at_once(&self, of: &Chunk<I>) -> usize {
+        let one_by_one = self.one_by_one.load(Relaxed);
+        if one_by_one > 0 {
+            let left = one_by_one.saturating_sub(of.items.len());
+            self.one_by_one.store(left, Relaxed);
+            return 1;
+        }
         match self.cost.load(Relaxed) {
             0 => 1,
             cost => (TIME_AT_ONCE / cost).clamp(1, MOST_AT_ONCE) as usize,
@@ -260,6 +274,9 @@ impl<I, O> Shared<I, O> {
     /// The estimate falls fast and rises slowly: a worker that the kernel has preempted
     /// measures too long a time.
     pub(super) fn measured(&self, took: Duration, inputs: usize) {
+        if took >= LONG {
+            self.one_by_one.store(ONE_BY_ONE, Relaxed);
+        }
         let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let now = (took / inputs.max(1) as u64).max(1);
         let cost = match self.cost.load(Relaxed) {

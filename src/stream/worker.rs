@@ -96,7 +96,7 @@ where
         seat.batch.open();
         let (mut last, mut inputs, mut made) = (began, 0, Piece::new(0, 0));
         let end = loop {
-            let (first, at_once) = (chunk.first, shared.inputs_at_once());
+            let (first, at_once) = (chunk.first, shared.inputs_at_once(&chunk));
             let end = loop {
                 let end = run_some(shared, &mut seat, &mut chunk, &mut made, at_once);
                 if end != End::Whole || chunk.items.len() == 0 {

@@ -81,8 +81,8 @@ pub(super) fn lock<T: Send + 'static>(
     slot: &Arc<Mutex<Slot<T>>>,
 ) -> impl Future<Output = OwnedMutexGuard<Slot<T>>> + Send + use<T> {
     let locked = slot.clone().try_lock_owned().or_else(|_| {
-        // The first poll enters the queue. In older versions of Tokio (1.47) it would not,
-        // without `unconstrained`, if the task on this thread has used up its budget.
+        // The first poll enters the queue, also if the task on this thread has used up its
+        // budget: hence `unconstrained`.
         let mut lock = Box::pin(coop::unconstrained(slot.clone().lock_owned()));
         match lock.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(locked) => Ok(locked),
