@@ -28,7 +28,8 @@
 //! ```
 //!
 //! `--check` fails if a figure that does not depend on chance is more than 3 % above the one in
-//! `figures.json`, which is of one compiler: with another one it says so, and passes.
+//! `figures.json`, or so far below it that it would let the gain be lost again: then write it
+//! anew. The file is of one compiler: with another one the check says so, and passes.
 
 mod work;
 
@@ -92,8 +93,9 @@ const SIDES: [(&str, Side); 5] = [
     ("peer", Side::Peer),
 ];
 
-/// Allowed above the figure in the tree.
+/// Allowed above and below the figure in the tree.
 const MORE: f64 = 1.03;
+const LESS: f64 = 0.9;
 
 #[derive(Serialize, Deserialize)]
 struct Figures {
@@ -165,15 +167,16 @@ fn check(found: &Figures, known: &Figures) -> ExitCode {
         );
         return ExitCode::SUCCESS;
     }
-    let mut is_over = false;
+    let mut is_off = false;
     for (name, known) in &known.instructions {
         let found = found.instructions.get(name).copied().unwrap_or(u64::MAX);
-        if found as f64 > *known as f64 * MORE {
+        let part = found as f64 / *known as f64;
+        if !(LESS..=MORE).contains(&part) {
             println!("{name}: {found} instructions, {known} in figures.json");
-            is_over = true;
+            is_off = true;
         }
     }
-    match is_over {
+    match is_off {
         true => ExitCode::FAILURE,
         false => ExitCode::SUCCESS,
     }
