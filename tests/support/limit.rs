@@ -11,7 +11,7 @@ pub fn time_limit() -> TimeLimit {
     let test = thread_name();
     std::thread::spawn(move || {
         // The test drops its end, in whatever way it ends.
-        if watch.recv_timeout(Duration::from_secs(60)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        if watch.recv_timeout(Duration::from_secs(180)) == Err(mpsc::RecvTimeoutError::Timeout) {
             // Not by `eprintln!`, which the harness would capture.
             let _ = writeln!(std::io::stderr(), "the test {test} hangs: aborting");
             std::process::abort();

@@ -43,8 +43,11 @@ struct Abort {
 
 impl Cancel for Abort {
     fn cancel(self: Arc<Self>) {
-        self.is_requested.store(true, SeqCst);
-        self.task.abort();
+        // Not if its runtime has dropped it: that is then the reason.
+        if !self.task.is_finished() {
+            self.is_requested.store(true, SeqCst);
+            self.task.abort();
+        }
     }
 
     fn has_ended(&self) -> bool {

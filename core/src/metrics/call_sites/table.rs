@@ -121,7 +121,7 @@ impl Counters {
 
 type Page = [OnceBox<Counters>; PAGE];
 
-/// The sites of one level. It grows by what is used: 1 KB, and 3.5 KB for a site.
+/// The sites of one level. It grows by what is used: 1 KB, and 3.8 KB for a site.
 pub(crate) struct Sites {
     // Two threads may make the same one, and one of them drops its own. So no thread waits for
     // another one, which may have lost its core.
