@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// A hang is a bug of the first rank: a test that holds this for longer than a
-/// minute takes the whole process down, by name.
+/// three minutes takes the whole process down, by name.
 pub fn time_limit() -> TimeLimit {
     let (alive, watch) = mpsc::channel::<()>();
     let test = thread_name();
