@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// A hang is a bug of the first rank: a test that holds this for longer than a
+/// A hang is a bug of the first rank: a test that holds this for longer than
 /// three minutes takes the whole process down, by name.
 pub fn time_limit() -> TimeLimit {
     let (alive, watch) = mpsc::channel::<()>();
