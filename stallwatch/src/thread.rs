@@ -6,9 +6,10 @@
 //! longer than twice the threshold, what it polls has made that call.
 //!
 //! A thread in `block_in_place` is no worker. Tokio counts how often each worker has parked: if
-//! none of them has stood still since the call was first seen, but for those in polls that are
-//! watched, the call is on no worker. A `current_thread` runtime stands still, too, while its
-//! thread has left `block_on`, so there nothing is said of such calls.
+//! none of them has stood still since the call was first seen, the call is on no worker. A worker
+//! that stands still in a poll that is watched would hide that, so while there is one, nothing is
+//! said of such calls. A `current_thread` runtime stands still, too, while its thread has left
+//! `block_on`: there nothing is said of them either.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -123,7 +124,8 @@ impl Thread {
     /// The call that a worker waits in, in code that is not watched: how often it had got a core
     /// by then. While that number stays, so does the call.
     fn call(&mut self, view: &View) -> Option<u64> {
-        let is_any_in_a_call = |since: &[u64]| view.have_stood_still(since) > view.in_polls;
+        let is_any_in_a_call =
+            |since: &[u64]| view.in_polls == 0 && view.have_stood_still(since) > 0;
         // Mostly all are parked, and their files need not be read.
         if !view.is_multi_thread || !is_any_in_a_call(&view.parks) {
             self.call.1.clear();

@@ -134,7 +134,6 @@ fn block_in_place_in_code_that_is_not_watched_is_not_told() {
 /// A worker that does stand still meanwhile is in a poll that has a name.
 #[cfg(target_os = "linux")]
 #[test]
-#[ignore = "a known fault: in some runs the call is told, without a name"]
 fn block_in_place_beside_a_stall_is_not_told() {
     let _limit = time_limit();
     let watched = watched(Some(4));
