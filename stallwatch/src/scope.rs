@@ -19,7 +19,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::runtime::{Handle, Id};
+use tokio::runtime::{Handle, Id, RuntimeFlavor};
 
 use crate::name::Name;
 use crate::record::{Kind, Record};
@@ -37,6 +37,8 @@ struct Own {
     runtime: Cell<Option<Id>>,
     /// At which look the thread last asked for its runtime.
     asked: Cell<usize>,
+    /// Of a multi-thread runtime: it serves no other one.
+    is_worker: Cell<bool>,
 }
 
 impl Own {
@@ -48,15 +50,16 @@ impl Own {
             outermost_span: Cell::new(Name::OTHER),
             runtime: Cell::new(None),
             asked: Cell::new(0),
+            is_worker: Cell::new(false),
         }
     }
 
     /// The question clones a handle, whose count all threads of the runtime share. So the
     /// workers, where the probes run, ask once from one look to the next. Any other thread
-    /// may serve another runtime each time.
+    /// may serve another runtime each time, that of a `current_thread` runtime included.
     fn enter_runtime(&self) {
         let looks = watching::looks();
-        if self.asked.replace(looks) == looks && self.record.last_probe().is_some() {
+        if self.asked.replace(looks) == looks && self.is_worker.get() {
             return;
         }
         let runtime = Handle::try_current().ok().map(|handle| handle.id());
@@ -129,6 +132,9 @@ impl Own {
             self.record.end();
         }
         self.enter_runtime();
+        let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
+        self.is_worker
+            .set(flavor.is_ok_and(|flavor| flavor == RuntimeFlavor::MultiThread));
         self.record.set_probed();
     }
 }
@@ -218,5 +224,26 @@ impl Drop for Entered {
             }
             own.record.set_inner(self.before);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::runtime::{Builder, Runtime};
+
+    use super::*;
+    use crate::watching::Watching;
+
+    /// No look lies between.
+    #[test]
+    fn a_thread_that_ran_a_probe_may_serve_another_runtime() {
+        let _watching = Watching::begin();
+        let runtime = || Builder::new_current_thread().build().unwrap();
+        let entered = |runtime: &Runtime, f: fn()| {
+            runtime.block_on(async { f() });
+            with_own(|own| own.record.runtime()).unwrap() == Some(runtime.handle().id())
+        };
+        assert!(entered(&runtime(), probed));
+        assert!(entered(&runtime(), || drop(enter(Name::OTHER))));
     }
 }
