@@ -263,7 +263,7 @@ impl Job {
         }
     }
 
-    /// Submits by this job's permit, or by one of its own.
+    /// Submits from a future on the I/O lane, which needs no permit.
     async fn spawn_from_io(&mut self) {
         let ledger = self.captures.ledger.clone();
         let aside = Aside::new(&ledger);

@@ -124,7 +124,8 @@ const LONGEST_BATCH: Duration = Duration::from_millis(4);
 /// In nanoseconds: see [`Shared::inputs_at_once`].
 const TIME_AT_ONCE: u64 = 1_000;
 const MOST_AT_ONCE: u64 = 16;
-/// A part of a chunk that takes this long has a long input, or its thread was preempted.
+/// Inputs that together take so much longer than they did lately have a long one among them, or
+/// their thread was preempted.
 const LONG: Duration = Duration::from_millis(1);
 /// So many inputs after it go one by one.
 const ONE_BY_ONE: usize = 4_096;
@@ -247,8 +248,8 @@ impl<I, O> Shared<I, O> {
     pub(super) fn inputs_at_once(&self, of: &Chunk<I>) -> usize {
         let one_by_one = self.one_by_one.load(Relaxed);
         if one_by_one > 0 {
-            let left = one_by_one.saturating_sub(of.items.len());
-            self.one_by_one.store(left, Relaxed);
+            let less = |left: usize| Some(left.saturating_sub(of.items.len()));
+            let _ = self.one_by_one.fetch_update(Relaxed, Relaxed, less);
             return 1;
         }
         match self.cost.load(Relaxed) {
@@ -274,7 +275,9 @@ impl<I, O> Shared<I, O> {
     /// The estimate falls fast and rises slowly: a worker that the kernel has preempted
     /// measures too long a time.
     pub(super) fn measured(&self, took: Duration, inputs: usize) {
-        if took >= LONG {
+        let inputs_known = u32::try_from(inputs).unwrap_or(u32::MAX);
+        let expected = self.cost().saturating_mul(inputs_known);
+        if took.saturating_sub(expected) >= LONG {
             self.one_by_one.store(ONE_BY_ONE, Relaxed);
         }
         let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -323,5 +326,41 @@ impl<I, O> Shared<I, O> {
         fence(SeqCst);
         self.drop_seats();
         iter::from_fn(|| self.pop()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+
+    /// A whole chunk of a long batch takes longer than a long input does.
+    #[test]
+    fn only_a_long_input_makes_those_after_it_go_one_by_one() {
+        let limits = Limits {
+            workers: 1,
+            ordered: true,
+            items: usize::MAX,
+            bytes: usize::MAX,
+            batch: Duration::from_secs(1),
+        };
+        let make = || -> Box<dyn Run<u8, u8>> { unreachable!("nothing is run") };
+        let shared = Shared::new(&limits, Box::new(make), None, unbounded_channel().0);
+        let chunk = |inputs| Chunk::<u8> {
+            first: 0,
+            items: vec![0; inputs].into_iter(),
+            bytes: 0,
+        };
+        shared.measured(Duration::from_nanos(100), 1);
+        shared.measured(Duration::from_millis(100), 1_000_000);
+        assert_eq!(shared.inputs_at_once(&chunk(16)), 10);
+        shared.measured(Duration::from_millis(101), 1_000_000);
+        assert_eq!(shared.inputs_at_once(&chunk(ONE_BY_ONE)), 1);
+        assert_ne!(
+            shared.inputs_at_once(&chunk(16)),
+            1,
+            "enough have gone one by one"
+        );
     }
 }

@@ -176,8 +176,8 @@ where
         };
         // Pump and workers have the site of this call. They need no permit: the window bounds
         // them, and a job that reads the stream may hold the last one.
-        let handle = self.handle.with_location(Location::caller());
-        let handle = handle.without_limit();
+        let at_call = self.handle.with_location(Location::caller());
+        let handle = at_call.without_limit();
         let stages = Arc::new(DropOnLane::new(&handle, self.stages));
         let of_states = handle.clone();
         let make = move || Box::new(Runner::new(&of_states, &stages)) as Box<dyn Run<_, _>>;
@@ -194,7 +194,8 @@ where
         };
         let pump = Pump::new(self.source, feed);
         let pump = match self.source_lane {
-            SourceLane::Io => handle.spawn_io(pump),
+            // The source is the user's: what it submits there needs permits, as elsewhere.
+            SourceLane::Io => at_call.spawn_io(pump),
             SourceLane::Cpu => handle.spawn(pump),
         };
         let ends = Ends {

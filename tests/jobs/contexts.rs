@@ -311,3 +311,32 @@ fn a_value_on_the_io_lane_is_used_and_dropped_inside_its_user_s_span() {
         assert_eq!(lines, expected, "{backend:?}");
     }
 }
+
+/// Ends each span with a panic.
+struct PanicsOnClose;
+
+impl<S: Subscriber> Layer<S> for PanicsOnClose {
+    fn on_close(&self, _span: tracing::Id, _context: Context<'_, S>) {
+        panic!("planned");
+    }
+}
+
+/// The future had made its output, but its task ended by the panic: the awaiter was told that the
+/// I/O runtime was gone.
+#[test]
+fn a_subscriber_that_panics_at_a_span_s_end_loses_no_output_of_spawn_io() {
+    let _limit = support::time_limit();
+    let io = support::turns::current_thread();
+    let cpu = support::cpu_lane(BOTH[0], 1, io.handle());
+    let subscriber = Registry::default().with(PanicsOnClose);
+    let output = with_default(subscriber, || {
+        let span = tracing::info_span!("request");
+        let (go_on, wait) = tokio::sync::oneshot::channel();
+        let task = span.in_scope(|| cpu.spawn_io(async move { wait.await.unwrap() }));
+        // The task has the last one.
+        drop(span);
+        go_on.send(42).unwrap();
+        io.block_on(task)
+    });
+    assert_eq!(output.unwrap(), 42);
+}

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::coop;
 use twolane::{Backend, Builder, CpuIteratorExt, CpuRuntime, Priority};
@@ -267,4 +267,23 @@ fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
         };
         lanes.cpu.spawn(future).wait().unwrap();
     }
+}
+
+/// It took two: the task's, and that of Tokio's own join handle below it.
+#[test]
+fn a_finished_spawn_io_takes_one_unit_of_the_budget() {
+    let _limit = time_limit();
+    let io = current_thread();
+    let cpu = cpu_lane(BOTH[0], 1, io.handle());
+    io.block_on(async {
+        let mut tasks: Vec<_> = (0..100).map(|n| cpu.spawn_io(async move { n })).collect();
+        while !tasks.iter().all(|task| task.is_finished()) {
+            tokio::task::yield_now().await;
+        }
+        // A turn of its own, whose budget is whole.
+        tokio::task::yield_now().await;
+        for (n, task) in tasks.iter_mut().enumerate() {
+            assert_eq!(task.now_or_never().unwrap().unwrap(), n);
+        }
+    });
 }

@@ -317,3 +317,30 @@ fn an_admit_is_not_to_be_polled_again() {
     };
     drop(look(&mut admit));
 }
+
+#[test]
+fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 1, |builder| {
+            builder.queue_limit(Priority::Normal, 1)
+        });
+        let cpu = lanes.cpu.handle();
+        let job = cpu.spawn(async {
+            let in_io = twolane::spawn_io(async {
+                // The job that waits for this one holds the only permit.
+                let current = Handle::current();
+                current.try_admit().unwrap().spawn_cpu(|| ()).await.unwrap();
+                current
+            });
+            in_io.await.unwrap()
+        });
+        let from_job = job.wait().unwrap();
+        let _held = cpu.try_admit().unwrap();
+        assert!(from_job.try_admit().is_err(), "its job has ended");
+        let without_limit = cpu.without_limit();
+        let _entered = without_limit.enter();
+        assert!(without_limit.try_admit().is_ok());
+        assert!(cpu.try_admit().is_err());
+    }
+}

@@ -168,10 +168,9 @@ fn a_stream_inside_the_job_with_the_only_permit() {
     }
 }
 
-/// The job's permit came from a level with a limit, and the pump, at a level without one,
-/// kept it as long as the stream lived.
+/// The pump, at a level without a limit, kept the permit of the job as long as the stream lived.
 #[test]
-fn a_stream_at_an_unlimited_priority_keeps_no_inherited_permit() {
+fn a_stream_at_an_unlimited_priority_does_not_keep_the_permit_of_its_job() {
     let _limit = time_limit();
     for backend in BOTH {
         let lanes = one_permit(backend, 1);
@@ -217,5 +216,19 @@ fn streams_share_a_queue_of_one() {
         for numbers in &mut streams {
             assert!(lanes.io.block_on(numbers.next()).is_none());
         }
+    }
+}
+
+/// The pump submits its workers without permits; its source is the user's, and did so, too.
+#[test]
+fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = one_permit(backend, 1);
+        let cpu = lanes.cpu.handle();
+        let _held = cpu.try_admit().unwrap();
+        let source = stream::iter(0..10).map(|_| Handle::current().try_admit().is_ok());
+        let admitted = source.on_cpu(&cpu).map(u32::from).buffered(window(4));
+        assert_eq!(lanes.io.block_on(all(admitted)), [0; 10]);
     }
 }

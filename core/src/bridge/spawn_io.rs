@@ -11,7 +11,7 @@ use stallwatch::Name;
 use crate::io_lane::enter_for_drop;
 use crate::lane::{Level, thread};
 use crate::panics;
-use crate::task::{IoJoin, Panicked, Task};
+use crate::task::{IoJoin, Made, Task};
 use crate::trace::{self, Origin};
 
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
@@ -43,12 +43,10 @@ where
     let inside = Inside {
         site: level.site_or_caller(),
         origin: Origin::capture(),
-        level: match thread::is_exempt(level.lane()) {
-            true => level.without_limit(),
-            false => level.clone(),
-        },
+        level: level.clone(),
+        is_exempt: thread::is_exempt(level.lane()),
     };
-    let future = Some(future);
+    let (future, inside) = (Some(future), Some(inside));
     let task = level.lane().io.handle().spawn(OnIo { future, inside });
     Task::on_io(IoJoin::new(task))
 }
@@ -57,6 +55,8 @@ where
 /// submitter's handle as the current one.
 struct Inside {
     level: Level,
+    /// A job of the lane has submitted it.
+    is_exempt: bool,
     origin: Option<Origin>,
     /// Where it was spawned, for the watch.
     site: Name,
@@ -64,28 +64,32 @@ struct Inside {
 
 impl Inside {
     fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        thread::with_entered(&self.level, || trace::in_scope(self.origin.as_ref(), f))
+        let in_span = || trace::in_scope(self.origin.as_ref(), f);
+        thread::with_entered(&self.level, || match self.is_exempt {
+            true => thread::with_exemption(self.level.lane(), in_span),
+            false => in_span(),
+        })
     }
 }
 
 pin_project! {
     struct OnIo<F: Future> {
-        // `None` once it has ended.
+        // Both are `None` once it has ended.
         #[pin]
         future: Option<F>,
-        inside: Inside,
+        inside: Option<Inside>,
     }
 
     impl<F: Future> PinnedDrop for OnIo<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
-            if this.future.is_some() {
-                // A runtime that is gone drops the task on the submitter's thread.
-                let _io = enter_for_drop(this.inside.level.lane().io.handle());
-                panics::run_hook(DESTRUCTOR, || {
-                    this.inside.call(|| drop_quietly(&mut this.future));
-                });
-            }
+            let Some(inside) = this.inside.take() else {
+                return;
+            };
+            // A runtime that is gone drops the task on the submitter's thread.
+            let _io = enter_for_drop(inside.level.lane().io.handle());
+            panics::run_hook(DESTRUCTOR, || inside.call(|| drop_quietly(&mut this.future)));
+            panics::drop_quietly(DESTRUCTOR, inside);
         }
     }
 }
@@ -96,14 +100,17 @@ fn drop_quietly<F>(future: &mut Pin<&mut Option<F>>) {
 }
 
 impl<F: Future> Future for OnIo<F> {
-    type Output = Result<F::Output, Panicked>;
+    type Output = Made<F::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let _entered = stallwatch::enter(this.inside.site);
+        let Some(inside) = this.inside else {
+            unreachable!("Tokio polls no task that has ended");
+        };
+        let _entered = stallwatch::enter(inside.site);
         let poll = |future: &mut Pin<&mut Option<F>>| match future.as_mut().as_pin_mut() {
             Some(future) => future.poll(cx),
-            None => unreachable!("Tokio polls no task that has ended"),
+            None => unreachable!("it is dropped with `inside`"),
         };
         let step = || {
             let polled = panics::or_drop(DESTRUCTOR, &mut this.future, |f| f.set(None), poll);
@@ -113,13 +120,17 @@ impl<F: Future> Future for OnIo<F> {
             }
             polled
         };
-        match panics::catch(|| this.inside.call(step)) {
-            Ok(polled) => polled.map(Ok),
+        let output = match panics::catch(|| inside.call(step)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
             Err(payload) => {
                 // It is still there if the subscriber panicked.
                 drop_quietly(&mut this.future);
-                Poll::Ready(Err(Panicked::new(payload)))
+                Err(payload)
             }
-        }
+        };
+        // The end of a span calls the subscriber: its panic would lose the output, too.
+        panics::drop_quietly(DESTRUCTOR, this.inside.take());
+        Poll::Ready(Made::new(output))
     }
 }

@@ -24,6 +24,8 @@ struct Thread {
     worker: Cell<Option<usize>>,
     /// The levels that the user has entered, innermost last.
     entered: RefCell<Vec<Level>>,
+    /// The lanes whose jobs gave the futures that are polled here to `spawn_io`, innermost last.
+    exempt: RefCell<Vec<Arc<Lane>>>,
 }
 
 thread_local! {
@@ -33,6 +35,7 @@ thread_local! {
             own: RefCell::new(None),
             worker: Cell::new(None),
             entered: RefCell::new(Vec::new()),
+            exempt: RefCell::new(Vec::new()),
         }
     };
 }
@@ -121,6 +124,14 @@ pub(crate) fn with_entered<R>(level: &Level, f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Runs `f`, in which what is submitted to `lane` needs no permit.
+pub(crate) fn with_exemption<R>(lane: &Arc<Lane>, f: impl FnOnce() -> R) -> R {
+    with_thread(|thread| thread.exempt.borrow_mut().push(lane.clone()));
+    // Dropped outside the borrow: it may be the last reference.
+    let _end = on_drop(|| drop(with_thread(|thread| thread.exempt.borrow_mut().pop())));
+    f()
+}
+
 /// Called when a thread of `level` starts. `worker` is its index, if it is a worker.
 pub(crate) fn join_level(level: Level, worker: Option<usize>) {
     THREAD.with(|thread| {
@@ -175,10 +186,10 @@ pub(crate) fn is_of(level: &Level) -> bool {
 /// Whether what this thread submits to `lane` needs no permit: it is a thread of the lane, or
 /// polls a future that one has given to `spawn_io`.
 pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
-    let covers = |level: &Level| level.is_unlimited() && Arc::ptr_eq(level.lane(), lane);
+    let is_same = |exempt: &Arc<Lane>| Arc::ptr_eq(exempt, lane);
     lane.has_limits()
         && (is_of_lane(lane)
-            || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false))
+            || with_thread(|thread| thread.exempt.borrow().iter().any(is_same)).unwrap_or(false))
 }
 
 /// Whether this thread belongs to `lane`, as a worker or not.

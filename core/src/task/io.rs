@@ -8,30 +8,33 @@ use std::task::{Context, Poll};
 
 use tokio::task::{AbortHandle, JoinHandle};
 
-use super::Cancel;
+use super::{Cancel, JOB_DESTRUCTOR};
 use crate::error::{CloseReason, JoinError};
 use crate::panics::{self, PanicPayload};
 use crate::sync::{AtomicBool, Ordering::SeqCst};
 
-/// The panic of a future on the I/O lane. If no awaiter takes it, its drop logs it.
-pub(crate) struct Panicked(Option<PanicPayload>);
+/// What a future on the I/O lane has made. If no awaiter takes it, its drop logs a panic: the
+/// future's, or that of the output's destructor.
+pub(crate) struct Made<T>(Option<Result<T, PanicPayload>>);
 
-impl Panicked {
-    pub(crate) fn new(payload: PanicPayload) -> Self {
-        Self(Some(payload))
+impl<T> Made<T> {
+    pub(crate) fn new(made: Result<T, PanicPayload>) -> Self {
+        Self(Some(made))
     }
 }
 
-impl Drop for Panicked {
+impl<T> Drop for Made<T> {
     fn drop(&mut self) {
-        if let Some(payload) = self.0.take() {
-            panics::report("a future on the I/O lane", &payload.text());
+        match self.0.take() {
+            Some(Ok(output)) => panics::drop_quietly(JOB_DESTRUCTOR, output),
+            Some(Err(payload)) => panics::report("a future on the I/O lane", &payload.text()),
+            None => {}
         }
     }
 }
 
 pub(crate) struct IoJoin<T> {
-    task: JoinHandle<Result<T, Panicked>>,
+    task: JoinHandle<Made<T>>,
     /// Made for the first `AbortHandle` or cancel.
     abort: OnceLock<Arc<Abort>>,
 }
@@ -56,7 +59,7 @@ impl Cancel for Abort {
 }
 
 impl<T> IoJoin<T> {
-    pub(crate) fn new(task: JoinHandle<Result<T, Panicked>>) -> Self {
+    pub(crate) fn new(task: JoinHandle<Made<T>>) -> Self {
         let abort = OnceLock::new();
         Self { task, abort }
     }
@@ -81,12 +84,15 @@ impl<T> IoJoin<T> {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
         let task = std::pin::Pin::new(&mut self.task);
         task.poll(cx).map(|ended| match ended {
-            Ok(Ok(output)) => Ok(output),
-            Ok(Err(mut panicked)) => {
-                let payload = panicked.0.take().expect("only this and the drop take it");
+            Ok(mut made) => {
+                let made = made.0.take().expect("only this and the drop take it");
+                made.map_err(JoinError::of_unwinding)
+            }
+            // The future catches its panics, and so does its drop: this is Tokio's own.
+            Err(error) if error.is_panic() => {
+                let payload = PanicPayload::new(error.into_panic());
                 Err(JoinError::of_unwinding(payload))
             }
-            // The future catches its panics, and so does its drop.
             Err(_dropped) => Err(self.reason_of_drop().into()),
         })
     }

@@ -53,7 +53,7 @@ use crate::trace::warn_of_lost_jobs;
 /// panics is dropped while the panic unwinds. A destructor that panics then, too, is logged.
 /// So is one that panics while the work of a cancelled job is dropped: the task of that job
 /// ends as [cancelled](JoinError::is_cancelled), where Tokio's would end as a panic, since
-/// an awaiter does not wait for the drop.
+/// an awaiter does not wait for the drop. (That of a `spawn_io` does wait.)
 ///
 /// Dropping a task does not wait: a closure
 /// that still runs sees the cancellation by
@@ -153,7 +153,8 @@ impl<T> Task<T> {
     ///   such jobs.
     ///
     /// A deadline that ends the job is only counted
-    /// ([`Metrics::expired`](crate::Metrics)).
+    /// ([`Metrics::expired`](crate::Metrics)). Of a `spawn_io` that the end of the I/O runtime
+    /// drops, nothing is logged: it is a Tokio task, and Tokio does not tell of it.
     ///
     /// # Examples
     ///
@@ -332,15 +333,21 @@ impl<T> Future for Task<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let budget = ready!(coop::poll_proceed(cx));
-        let this = &mut *self;
-        let output = match &mut this.inner {
-            Inner::Job(job) => ready!(job.poll(cx)),
+        let output = match &mut self.inner {
+            // Tokio's own join handle consumes the budget.
             Inner::OnIo(future) => ready!(future.poll(cx)),
-            Inner::Refused(cause) => Err((*cause).into()),
-            Inner::Over => panic!("a `Task` was polled after it had returned its output"),
+            inner => {
+                let budget = ready!(coop::poll_proceed(cx));
+                let output = match inner {
+                    Inner::Job(job) => ready!(job.poll(cx)),
+                    Inner::Refused(cause) => Err((*cause).into()),
+                    Inner::Over => panic!("a `Task` was polled after it had returned its output"),
+                    Inner::OnIo(_) => unreachable!("polled above"),
+                };
+                budget.made_progress();
+                output
+            }
         };
-        budget.made_progress();
         self.take_job();
         Poll::Ready(output)
     }

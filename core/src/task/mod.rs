@@ -16,6 +16,9 @@
 //! - *Running*: a flag in its state. A future's runner finds it after the step and
 //!   drops the future. A closure sees it by `JobContext::checkpoint`.
 //!
+//! A `spawn_io` is no such job, but a Tokio task of the I/O lane, which a cancel aborts
+//! ([`IoJoin`]): its awaiter is notified when that lane has dropped the future.
+//!
 //! [`Task`]: crate::Task
 
 mod abort_handle;
@@ -51,7 +54,7 @@ use completion::{Completion, Slot};
 pub use context::{Cancelled, JobContext};
 pub(crate) use event::{Event, Page};
 pub(crate) use extras::Extras;
-pub(crate) use io::{IoJoin, Panicked};
+pub(crate) use io::{IoJoin, Made};
 pub use join::Task;
 pub(crate) use schedule::{RegistryKey, Schedule};
 use state::{Close, JoinInterest, Progress, State, ToIdle};
