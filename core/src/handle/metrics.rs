@@ -1,0 +1,98 @@
+//! Methods of [`Handle`] that return what the lane has counted.
+
+use stallwatch::{Name, Watcher};
+
+use super::Handle;
+use crate::metrics::Metrics;
+use crate::metrics::call_sites::CallSites;
+
+impl Handle {
+    /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
+    ///
+    /// A snapshot is cheap, and no other thread waits for it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::Priority;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// for priority in [Priority::High, Priority::Normal, Priority::Low] {
+    ///     println!("{priority:?}: {:?}", cpu.handle().with_priority(priority).metrics());
+    /// }
+    /// # }
+    /// ```
+    pub fn metrics(&self) -> Metrics {
+        self.level.metrics()
+    }
+
+    /// Returns whether the I/O lane is watched: see
+    /// [`Builder::watch_io`](crate::Builder::watch_io).
+    ///
+    /// If it is not, [`io_stalls`](Self::io_stalls) and the fields `io_..` of
+    /// [`Metrics`] are empty, and say nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, watch::Watch};
+    ///
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
+    /// assert!(cpu.handle().is_io_watched());
+    /// # }
+    /// ```
+    pub fn is_io_watched(&self) -> bool {
+        self.level.lane().io_watch.watcher.get().is_some()
+    }
+
+    /// Returns how many stalls of the I/O lane were reported of each culprit, most first. Empty
+    /// if it is not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
+    ///
+    /// Code that the watch does not know is `other`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, watch::Watch};
+    ///
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
+    /// for (culprit, stalls) in cpu.handle().io_stalls() {
+    ///     println!("{culprit}: {stalls}");
+    /// }
+    /// # }
+    /// ```
+    pub fn io_stalls(&self) -> Vec<(String, u64)> {
+        let watcher = self.level.lane().io_watch.watcher.get();
+        let stalls = watcher.map_or_else(Vec::new, Watcher::stalls_by_culprit);
+        let named = stalls.into_iter();
+        named
+            .map(|(culprit, count)| (culprit.unwrap_or(Name::OTHER).to_string(), count))
+            .collect()
+    }
+
+    /// Returns what the jobs of each call site cost, at all priorities of the lane.
+    ///
+    /// A call site is the line that submits the job (`spawn_cpu`, `spawn` and all their
+    /// forms, [`install`](Self::install), the call of `buffered` of a stream), or a
+    /// [name](Self::with_name). It is always on: the guide says what it
+    /// costs (`twolane::guide::metrics`). This only reports; it moves nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// for n in 0..100 {
+    ///     cpu.spawn_cpu(move || n * n).await.unwrap();
+    /// }
+    /// let sites = cpu.call_sites();
+    /// assert_eq!((sites.len(), sites[0].jobs), (1, 100));
+    /// println!("{sites}"); // a table
+    /// # }
+    /// ```
+    pub fn call_sites(&self) -> CallSites {
+        self.level.lane().call_sites()
+    }
+}
