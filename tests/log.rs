@@ -124,11 +124,32 @@ fn a_panic_that_no_task_will_carry() {
         drop(task);
         expect_panic("unread");
 
+        // What a `spawn_io` has made, and its task is dropped.
+        let task = cpu.spawn_io(async { PanicsOnDrop });
+        while !task.is_finished() {
+            std::thread::yield_now();
+        }
+        drop(task);
+        let line = log.next();
+        assert!(
+            line.contains("the destructor of an unread output panicked"),
+            "{line}"
+        );
+        assert!(line.contains("of the output"), "{line}");
+
         // One that is read is the reader's business.
         let read = cpu.spawn_cpu(|| panic!("read")).wait();
         assert!(read.unwrap_err().is_panic());
         assert!(log.is_silent());
         assert!(cpu.shutdown().wait().is_empty());
+    }
+}
+
+struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("of the output");
     }
 }
 

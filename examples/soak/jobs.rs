@@ -263,7 +263,7 @@ impl Job {
         }
     }
 
-    /// Submits from a future on the I/O lane, which needs no permit.
+    /// Submits from a future that this job gives to the I/O lane: that needs no permit either.
     async fn spawn_from_io(&mut self) {
         let ledger = self.captures.ledger.clone();
         let aside = Aside::new(&ledger);

@@ -288,8 +288,8 @@ impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
     /// **No output waits for a slow item behind it.** If an item takes longer after all, the
     /// outputs before it are handed over while it runs, 5 to 10 ms after the batch began.
     /// There is one exception: of items that take less than a microsecond, up to 16 run in one
-    /// go, and a slow one among these holds back the 15 before it, unless one of the last 4,096
-    /// items took a millisecond longer than usual. (With `buffered`, its own
+    /// go, and a slow one among these holds back up to 15 before it, unless there was a slow one
+    /// among the 4,096 items before. (With `buffered`, its own
     /// output comes before those behind it, as ever.)
     ///
     /// # Examples

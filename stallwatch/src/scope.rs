@@ -37,7 +37,7 @@ struct Own {
     runtime: Cell<Option<Id>>,
     /// At which look the thread last asked for its runtime.
     asked: Cell<usize>,
-    /// Of a multi-thread runtime: it serves no other one.
+    /// Of a multi-thread runtime.
     is_worker: Cell<bool>,
 }
 
@@ -55,8 +55,10 @@ impl Own {
     }
 
     /// The question clones a handle, whose count all threads of the runtime share. So the
-    /// workers, where the probes run, ask once from one look to the next. Any other thread
-    /// may serve another runtime each time, that of a `current_thread` runtime included.
+    /// workers of a multi-thread runtime ask once from one look to the next. Any other thread may
+    /// serve another runtime each time: so may one that drives a `current_thread` runtime. (A
+    /// worker may in `block_in_place`. Until the next look, what it does there counts as its own
+    /// runtime's.)
     fn enter_runtime(&self) {
         let looks = watching::looks();
         if self.asked.replace(looks) == looks && self.is_worker.get() {
@@ -131,6 +133,7 @@ impl Own {
         if self.polls.get() == 0 && self.spans.replace(0) > 0 {
             self.record.end();
         }
+        self.is_worker.set(false);
         self.enter_runtime();
         let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
         self.is_worker

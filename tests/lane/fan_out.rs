@@ -1,10 +1,10 @@
 //! What bounds the memory of the jobs that a job submits?
 //!
 //! Not the limit of the queue, though the docs said "whatever its callers do": they need no
-//! permit, since a job that waits for another one would wait for itself
-//! otherwise. With a limit of 1, a job that detached closures held 255 MiB. What does bound
-//! them, as `docs/overload.md` says: a window of the job that awaits them, or permits of their
-//! own, which a task on the I/O lane waits for.
+//! permit, since a job that waits for another one would wait for itself otherwise. With a limit
+//! of 1, a job that detached closures held 255 MiB. What does bound them, as
+//! `docs/overload.md` says: a window of the job that awaits them, or permits of their own, which a
+//! task on the I/O lane waits for.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -226,9 +226,20 @@ fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
     for backend in BOTH {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
-        let _held = cpu.try_admit().unwrap();
+        let held = cpu.try_admit().unwrap();
         let source = stream::iter(0..10).map(|_| Handle::current().try_admit().is_ok());
         let admitted = source.on_cpu(&cpu).map(u32::from).buffered(window(4));
         assert_eq!(lanes.io.block_on(all(admitted)), [0; 10]);
+        // Started inside, it is a part of the job.
+        drop(held);
+        let inside = cpu.spawn(async {
+            let source = stream::iter(0..10).map(|_| Handle::current().try_admit().is_ok());
+            all(source
+                .on_cpu(&Handle::current())
+                .map(u32::from)
+                .buffered(window(4)))
+            .await
+        });
+        assert_eq!(inside.wait().unwrap(), [1; 10]);
     }
 }

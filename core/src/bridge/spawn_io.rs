@@ -15,6 +15,7 @@ use crate::task::{IoJoin, Made, Task};
 use crate::trace::{self, Origin};
 
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
+const SPAN: &str = "the end of a span around a future on the I/O lane";
 
 /// Runs `future` on the I/O lane, unless the CPU lane was shut down or the I/O runtime is
 /// gone.
@@ -88,8 +89,10 @@ pin_project! {
             };
             // A runtime that is gone drops the task on the submitter's thread.
             let _io = enter_for_drop(inside.level.lane().io.handle());
-            panics::run_hook(DESTRUCTOR, || inside.call(|| drop_quietly(&mut this.future)));
-            panics::drop_quietly(DESTRUCTOR, inside);
+            panics::run_hook(SPAN, || inside.call(|| drop_quietly(&mut this.future)));
+            // It is still there if the subscriber panicked.
+            drop_quietly(&mut this.future);
+            panics::drop_quietly(SPAN, inside);
         }
     }
 }
@@ -129,8 +132,8 @@ impl<F: Future> Future for OnIo<F> {
                 Err(payload)
             }
         };
-        // The end of a span calls the subscriber: its panic would lose the output, too.
-        panics::drop_quietly(DESTRUCTOR, this.inside.take());
+        // The close of a span calls the subscriber: its panic would lose the output, too.
+        panics::drop_quietly(SPAN, this.inside.take());
         Poll::Ready(Made::new(output))
     }
 }

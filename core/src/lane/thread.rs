@@ -184,7 +184,7 @@ pub(crate) fn is_of(level: &Level) -> bool {
 }
 
 /// Whether what this thread submits to `lane` needs no permit: it is a thread of the lane, or
-/// polls a future that one has given to `spawn_io`.
+/// polls a future that such a thread, or another one of these futures, has given to `spawn_io`.
 pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
     let is_same = |exempt: &Arc<Lane>| Arc::ptr_eq(exempt, lane);
     lane.has_limits()

@@ -42,7 +42,8 @@ impl Builder {
     /// `on_cpu`, and the job that calls an iterator, are jobs
     /// of this priority that the limit does not count: at most one worker for each thread,
     /// and the stream's window bounds what they hold. So a full queue neither refuses nor
-    /// delays a stream, and what its stages submit needs no permit either. To limit the
+    /// delays a stream, and what its stages submit needs no permit either. What its source
+    /// submits from the I/O lane does, unless a job has started the stream. To limit the
     /// number of streams, keep a permit beside each ([`admit`](crate::Handle::admit)), or
     /// read it in a job, which has one.
     ///

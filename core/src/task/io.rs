@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::task::{AbortHandle, JoinHandle};
 
-use super::{Cancel, JOB_DESTRUCTOR};
+use super::Cancel;
 use crate::error::{CloseReason, JoinError};
 use crate::panics::{self, PanicPayload};
 use crate::sync::{AtomicBool, Ordering::SeqCst};
@@ -26,7 +26,7 @@ impl<T> Made<T> {
 impl<T> Drop for Made<T> {
     fn drop(&mut self) {
         match self.0.take() {
-            Some(Ok(output)) => panics::drop_quietly(JOB_DESTRUCTOR, output),
+            Some(Ok(output)) => panics::drop_quietly("the destructor of an unread output", output),
             Some(Err(payload)) => panics::report("a future on the I/O lane", &payload.text()),
             None => {}
         }

@@ -53,7 +53,7 @@ use crate::trace::warn_of_lost_jobs;
 /// panics is dropped while the panic unwinds. A destructor that panics then, too, is logged.
 /// So is one that panics while the work of a cancelled job is dropped: the task of that job
 /// ends as [cancelled](JoinError::is_cancelled), where Tokio's would end as a panic, since
-/// an awaiter does not wait for the drop. (That of a `spawn_io` does wait.)
+/// an awaiter does not wait for the drop. (An awaiter of a `spawn_io` does wait for it.)
 ///
 /// Dropping a task does not wait: a closure
 /// that still runs sees the cancellation by

@@ -24,8 +24,9 @@
 //!   dropped or detached before, it belongs to the runner.
 //! - CLOSED: there will be no output. The awaiter may be notified at once. If the job
 //!   was closed from QUEUED, the thread that pops its reference drops the work; at a
-//!   shutdown the reaper may drop it before. If it was closed from IDLE, the thread that closed it drops the work, or has a lane
-//!   thread do it. If it was closed from RUNNING, the runner drops the work.
+//!   shutdown the reaper may drop it before. If it was closed from IDLE, the thread that
+//!   closed it drops the work, or has a lane thread do it. If it was closed from RUNNING,
+//!   the runner drops the work.
 //!
 //! The other bits are flags. They are set and never cleared: the awaiter has registered
 //! a waker; a canceller requests the end; the `Task` was dropped; the `Task` was
