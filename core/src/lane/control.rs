@@ -11,7 +11,8 @@
 //!   2. It closes every queued and suspended job with `CloseReason::ShutDown`, which
 //!      resolves their tasks. So no awaiter hangs, even if every worker is stuck in a
 //!      job. (A worker that pops a job first closes it itself.)
-//!   3. It shuts the workers down.
+//!   3. It stops the watch of the I/O lane, and shuts the workers down. A future of
+//!      `spawn_io` that is under way goes on: it is a task of the I/O lane.
 //!   4. It has the *reaper* drop what the closed jobs had captured: a thread of its own,
 //!      since a destructor may block. One reaper, started for the first such job, serves
 //!      the lane to its end. It counts as a thread of the lane, and as one that is left

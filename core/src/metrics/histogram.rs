@@ -74,7 +74,7 @@ fn end_of(precision: u32, bucket: u64) -> u64 {
     ((bucket - (group << precision) + 1) << group) - 1
 }
 
-/// A histogram of durations.
+/// A histogram of durations. One of more than about 2.4 hours counts as that long.
 #[derive(Clone, Default)]
 pub struct DurationHistogram {
     precision: u32,

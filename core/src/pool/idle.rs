@@ -16,6 +16,10 @@
 //! - **A worker that cannot drain**, since it waits inside another job, deactivates. If
 //!   an active worker is still needed, it broadcasts a drain job (see `rayon.rs`).
 //!
+//! **The parked worker** is unparked by a push, by a worker that deactivates and leaves a job
+//! behind, by a caller that needs all workers in rayon (`install`, and the shutdown), and by
+//! its own timeout (`drain.rs`).
+//!
 //! The queue never holds a job without an active worker that will look for it. A
 //! submitter pushes and then reads the word. A searching worker that stops (with a job
 //! or without one), a worker that parks and a worker that deactivates change the word
