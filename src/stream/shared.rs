@@ -124,9 +124,10 @@ const LONGEST_BATCH: Duration = Duration::from_millis(4);
 /// In nanoseconds: see [`Shared::inputs_at_once`].
 const TIME_AT_ONCE: u64 = 1_000;
 const MOST_AT_ONCE: u64 = 16;
-/// Inputs that together take this longer than twice what they took lately have a long one among
-/// them, or their thread was preempted. (Twice: a chunk takes some milliseconds, which vary.)
-const LONG: Duration = Duration::from_millis(1);
+/// In nanoseconds. Inputs that together take this longer than twice what they took lately have a
+/// long one among them, or their thread was preempted. (Twice: a chunk takes some milliseconds,
+/// which vary.)
+const LONG: u64 = 1_000_000;
 /// So many inputs after it go one by one.
 const ONE_BY_ONE: usize = 4_096;
 
@@ -275,14 +276,14 @@ impl<I, O> Shared<I, O> {
     /// The estimate falls fast and rises slowly: a worker that the kernel has preempted
     /// measures too long a time.
     pub(super) fn measured(&self, took: Duration, inputs: usize) {
-        let inputs_at_most = u32::try_from(inputs).unwrap_or(u32::MAX);
-        let expected = self.cost().saturating_mul(inputs_at_most);
+        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let (before, inputs) = (self.cost.load(Relaxed), inputs as u64);
+        let expected = before.saturating_mul(inputs);
         if took.saturating_sub(expected.saturating_mul(2)) >= LONG {
             self.one_by_one.store(ONE_BY_ONE, Relaxed);
         }
-        let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let now = (took / inputs.max(1) as u64).max(1);
-        let cost = match self.cost.load(Relaxed) {
+        let now = (took / inputs.max(1)).max(1);
+        let cost = match before {
             0 => now,
             before if now < before => now + (before - now) / 2,
             before => before.saturating_add((now - before).min(before) / 2),

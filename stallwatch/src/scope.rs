@@ -64,7 +64,10 @@ impl Own {
         if self.asked.replace(looks) == looks && self.is_worker.get() {
             return;
         }
-        let runtime = Handle::try_current().ok().map(|handle| handle.id());
+        self.set_runtime(Handle::try_current().ok().map(|handle| handle.id()));
+    }
+
+    fn set_runtime(&self, runtime: Option<Id>) {
         if self.runtime.replace(runtime) != runtime {
             // A forked child has a runtime of its own, and its thread another number.
             self.record.set_id();
@@ -133,11 +136,12 @@ impl Own {
         if self.polls.get() == 0 && self.spans.replace(0) > 0 {
             self.record.end();
         }
-        self.is_worker.set(false);
-        self.enter_runtime();
-        let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
+        let runtime = Handle::try_current().ok();
+        let is_multi_thread =
+            |runtime: &Handle| runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
         self.is_worker
-            .set(flavor.is_ok_and(|flavor| flavor == RuntimeFlavor::MultiThread));
+            .set(runtime.as_ref().is_some_and(is_multi_thread));
+        self.set_runtime(runtime.map(|runtime| runtime.id()));
         self.record.set_probed();
     }
 }

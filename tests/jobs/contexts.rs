@@ -1,6 +1,7 @@
 //! What of the submitter's surroundings does a job see: its span and
 //! subscriber, yes; its task-locals, no.
 
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 use crate::support::{self, BOTH, Lanes, lanes, thread_name};
@@ -310,6 +311,45 @@ fn a_value_on_the_io_lane_is_used_and_dropped_inside_its_user_s_span() {
         let expected = ["request: first", "request: second", "request: dropped"];
         assert_eq!(lines, expected, "{backend:?}");
     }
+}
+
+/// Panics when a span is entered, once it is told to.
+#[derive(Clone, Default)]
+struct PanicsOnEnter(Arc<AtomicBool>);
+
+impl<S: Subscriber> Layer<S> for PanicsOnEnter {
+    fn on_enter(&self, _span: &tracing::Id, _context: Context<'_, S>) {
+        assert!(!self.0.load(SeqCst), "planned");
+    }
+}
+
+/// The future was left to the drop of its task, outside of what catches a destructor's panic, and
+/// the task that was cancelled ended as one that had panicked.
+#[test]
+fn a_subscriber_that_panics_at_the_drop_of_a_spawn_io_changes_no_error() {
+    struct PanicsOnDrop;
+    impl Drop for PanicsOnDrop {
+        fn drop(&mut self) {
+            panic!("planned");
+        }
+    }
+
+    let _limit = support::time_limit();
+    let io = support::turns::current_thread();
+    let cpu = support::cpu_lane(BOTH[0], 1, io.handle());
+    let panics = PanicsOnEnter::default();
+    let error = with_default(Registry::default().with(panics.clone()), || {
+        let value = PanicsOnDrop;
+        let task = tracing::info_span!("request").in_scope(|| {
+            cpu.spawn_io(async move {
+                let _value = value;
+            })
+        });
+        panics.0.store(true, SeqCst);
+        task.cancel();
+        io.block_on(task).unwrap_err()
+    });
+    assert!(error.is_cancelled(), "{error}");
 }
 
 /// Ends each span with a panic.

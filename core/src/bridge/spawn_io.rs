@@ -56,7 +56,7 @@ where
 /// submitter's handle as the current one.
 struct Inside {
     level: Level,
-    /// A job of the lane has submitted it.
+    /// See [`thread::is_exempt`], asked where it was submitted.
     is_exempt: bool,
     origin: Option<Origin>,
     /// Where it was spawned, for the watch.
@@ -65,10 +65,8 @@ struct Inside {
 
 impl Inside {
     fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        let in_span = || trace::in_scope(self.origin.as_ref(), f);
-        thread::with_entered(&self.level, || match self.is_exempt {
-            true => thread::with_exemption(self.level.lane(), in_span),
-            false => in_span(),
+        thread::with_entered(&self.level, self.is_exempt, || {
+            trace::in_scope(self.origin.as_ref(), f)
         })
     }
 }

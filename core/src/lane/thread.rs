@@ -22,10 +22,14 @@ struct Thread {
     own: RefCell<Option<Level>>,
     /// Its index among that level's workers.
     worker: Cell<Option<usize>>,
-    /// The levels that the user has entered, innermost last.
-    entered: RefCell<Vec<Level>>,
-    /// The lanes whose jobs gave the futures that are polled here to `spawn_io`, innermost last.
-    exempt: RefCell<Vec<Arc<Lane>>>,
+    /// What has been entered, innermost last.
+    entered: RefCell<Vec<Entered>>,
+}
+
+struct Entered {
+    level: Level,
+    /// What is submitted inside needs no permit of the level's lane.
+    is_exempt: bool,
 }
 
 thread_local! {
@@ -35,7 +39,6 @@ thread_local! {
             own: RefCell::new(None),
             worker: Cell::new(None),
             entered: RefCell::new(Vec::new()),
-            exempt: RefCell::new(Vec::new()),
         }
     };
 }
@@ -71,8 +74,9 @@ fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> Option<R> {
 /// of this thread, else the process default.
 pub(crate) fn current() -> Option<Level> {
     let of_thread = with_thread(|thread| {
-        let entered = thread.entered.borrow().last().cloned();
-        entered.or_else(|| thread.own.borrow().clone())
+        let entered = thread.entered.borrow();
+        let level = entered.last().map(|entered| entered.level.clone());
+        level.or_else(|| thread.own.borrow().clone())
     });
     of_thread.flatten().or_else(|| {
         let default = PROCESS_DEFAULT.read();
@@ -89,9 +93,14 @@ pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
 
 /// Enters a level. Returns how many levels are now entered, for [`leave`].
 pub(crate) fn enter(level: &Level) -> Option<usize> {
+    enter_as(level, false)
+}
+
+fn enter_as(level: &Level, is_exempt: bool) -> Option<usize> {
     with_thread(|thread| {
+        let level = level.clone();
         let mut entered = thread.entered.borrow_mut();
-        entered.push(level.clone());
+        entered.push(Entered { level, is_exempt });
         entered.len()
     })
 }
@@ -113,22 +122,15 @@ pub(crate) fn leave(depth: usize) {
     while pop().flatten().is_some() {}
 }
 
-/// Runs `f` with `level` entered as the innermost one.
-pub(crate) fn with_entered<R>(level: &Level, f: impl FnOnce() -> R) -> R {
-    let depth = enter(level);
+/// Runs `f` with `level` entered as the innermost one. `is_exempt`: what `f` submits needs no
+/// permit of its lane.
+pub(crate) fn with_entered<R>(level: &Level, is_exempt: bool, f: impl FnOnce() -> R) -> R {
+    let depth = enter_as(level, is_exempt);
     let _leave = on_drop(|| {
         if let Some(depth) = depth {
             leave(depth);
         }
     });
-    f()
-}
-
-/// Runs `f`, in which what is submitted to `lane` needs no permit.
-pub(crate) fn with_exemption<R>(lane: &Arc<Lane>, f: impl FnOnce() -> R) -> R {
-    with_thread(|thread| thread.exempt.borrow_mut().push(lane.clone()));
-    // Dropped outside the borrow: it may be the last reference.
-    let _end = on_drop(|| drop(with_thread(|thread| thread.exempt.borrow_mut().pop())));
     f()
 }
 
@@ -186,10 +188,10 @@ pub(crate) fn is_of(level: &Level) -> bool {
 /// Whether what this thread submits to `lane` needs no permit: it is a thread of the lane, or
 /// polls a future that such a thread, or another one of these futures, has given to `spawn_io`.
 pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
-    let is_same = |exempt: &Arc<Lane>| Arc::ptr_eq(exempt, lane);
+    let covers = |entered: &Entered| entered.is_exempt && Arc::ptr_eq(entered.level.lane(), lane);
     lane.has_limits()
         && (is_of_lane(lane)
-            || with_thread(|thread| thread.exempt.borrow().iter().any(is_same)).unwrap_or(false))
+            || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false))
 }
 
 /// Whether this thread belongs to `lane`, as a worker or not.

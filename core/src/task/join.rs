@@ -333,21 +333,20 @@ impl<T> Future for Task<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let output = match &mut self.inner {
-            // Tokio's own join handle consumes the budget.
-            Inner::OnIo(future) => ready!(future.poll(cx)),
-            inner => {
-                let budget = ready!(coop::poll_proceed(cx));
-                let output = match inner {
-                    Inner::Job(job) => ready!(job.poll(cx)),
-                    Inner::Refused(cause) => Err((*cause).into()),
-                    Inner::Over => panic!("a `Task` was polled after it had returned its output"),
-                    Inner::OnIo(_) => unreachable!("polled above"),
-                };
-                budget.made_progress();
-                output
-            }
+        let budget = match self.inner {
+            // Tokio's join handle consumes it.
+            Inner::OnIo(_) => None,
+            _ => Some(ready!(coop::poll_proceed(cx))),
         };
+        let output = match &mut self.inner {
+            Inner::Job(job) => ready!(job.poll(cx)),
+            Inner::OnIo(future) => ready!(future.poll(cx)),
+            Inner::Refused(cause) => Err((*cause).into()),
+            Inner::Over => panic!("a `Task` was polled after it had returned its output"),
+        };
+        if let Some(budget) = budget {
+            budget.made_progress();
+        }
         self.take_job();
         Poll::Ready(output)
     }
