@@ -197,7 +197,7 @@ fn batches(kind: Kind, jobs: u64) -> Duration {
         let submit = || -> Task<u8> {
             let _in_span = span.as_ref().map(tracing::Span::enter);
             match kind {
-                Kind::WithContext => handle.spawn_cpu_with(|_| black_box(1)),
+                Kind::WithContext => handle.spawn_cpu_with(|_| Ok(black_box(1))),
                 _ => handle.spawn_cpu(|| black_box(1)),
             }
         };
@@ -231,16 +231,16 @@ fn hops(handle: &Handle, n: u64) -> Duration {
 }
 
 fn checkpoints(handle: &Handle, deadline: Option<Instant>, n: u64) -> Duration {
-    let mut permit = handle.try_admit().unwrap();
+    let mut permit = handle.try_reserve().unwrap();
     if let Some(deadline) = deadline {
         permit = permit.with_deadline(deadline);
     }
     let job = permit.spawn_cpu_with(move |job| {
         let start = Instant::now();
         for _ in 0..n {
-            black_box(job.checkpoint()).unwrap();
+            black_box(job.checkpoint())?;
         }
-        start.elapsed()
+        Ok(start.elapsed())
     });
     job.wait().unwrap()
 }

@@ -137,7 +137,7 @@ async fn work_in_time(
     Path((priority, millis, patience)): Path<(String, u64, u64)>,
 ) -> Result<(), Failure> {
     let deadline = Instant::now() + Duration::from_millis(patience);
-    let permit = at(&of.cpu, &priority).admit().await?;
+    let permit = at(&of.cpu, &priority).reserve().await?;
     let job = permit
         .with_deadline(deadline)
         .spawn_cpu(move || compute(millis));

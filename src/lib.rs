@@ -51,11 +51,11 @@
 //! | a client that always uses the I/O lane | [`IoLayer`](io::IoLayer) for tower services (hyper-util, tonic), [`IoConnector`](io::IoConnector) for object_store |
 //! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
-//! | a client, connection or transaction that a job keeps and uses | [`OnIo`]; [`SharedOnIo`] if many jobs share it |
+//! | a client, connection or transaction that a job keeps and uses | [`IoOwned`]; [`IoShared`] if many jobs share it |
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
 //! | a small job that must not wait for a queue of large ones | [`with_priority`](Handle::with_priority)[`(Priority::High)`](Priority) |
 //! | bulk work that may wait: compactions, re-indexing | `with_priority(Priority::Low)` |
-//! | more load than the lane can serve | [`Builder::queue_limit`]: [`try_spawn_cpu`](Handle::try_spawn_cpu) sheds it, [`admit`](Handle::admit) holds it back |
+//! | more load than the lane can serve | [`Builder::queue_limit`]: [`try_spawn_cpu`](Handle::try_spawn_cpu) sheds it, [`reserve`](Handle::reserve) holds it back |
 //! | work that is of no use after a while | a timeout around its [`Task`], or [`Permit::with_deadline`] |
 //! | many tasks | [what joins futures](Task#many-tasks) |
 //! | a stream or an iterator, on all threads | [`CpuStreamExt`], [`CpuIteratorExt`] |
@@ -142,9 +142,11 @@
 //! without a version means one version until this crate's next breaking release.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 // Without all features some of the links above lead nowhere.
 #![cfg_attr(
     not(all(
+        feature = "axum",
         feature = "reqwest",
         feature = "tower",
         feature = "object_store_0_14",
@@ -155,6 +157,8 @@
     allow(rustdoc::broken_intra_doc_links)
 )]
 
+#[cfg(feature = "axum")]
+pub mod axum;
 mod catch;
 pub mod guide;
 pub mod io;
@@ -167,15 +171,15 @@ pub mod watch;
 #[doc(inline)]
 pub use io::RequestBuilderExt;
 #[doc(inline)]
-pub use io::{HandleExt, OnIo, SharedOnIo};
+pub use io::{HandleExt, IoOwned, IoShared};
 #[doc(inline)]
 pub use stream::{CpuIteratorExt, CpuStreamExt};
 #[doc(inline)]
 pub use twolane_core::{
-    AbortHandle, Admit, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
-    EnterGuard, Handle, InCpuContext, JobContext, JoinError, NoCurrentHandle, Permit, Priority,
-    Rejected, Remaining, Shutdown, Task, Yield, default_threads, in_cpu_context, is_yield_due,
-    spawn_cpu, spawn_io, yield_if_due, yield_now,
+    AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
+    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
+    Permit, Priority, Rejected, Remaining, Reserve, Shutdown, Task, Yield, default_threads,
+    in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

@@ -2,7 +2,6 @@
 
 mod support;
 
-use std::num::NonZeroUsize;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
@@ -125,7 +124,7 @@ fn a_panic_that_no_task_will_carry() {
         expect_panic("unread");
 
         // What a `spawn_io` has made, and its task is dropped.
-        let task = cpu.spawn_io(async { PanicsOnDrop });
+        let task = cpu.handle().spawn_io(async { PanicsOnDrop });
         while !task.is_finished() {
             std::thread::yield_now();
         }
@@ -174,7 +173,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         let span = tracing::info_span!("request");
         let _request = span.enter();
         let until_idle = || {
-            while cpu.metrics().queued + cpu.metrics().running > 0 {
+            while cpu.handle().metrics().queued + cpu.handle().metrics().running > 0 {
                 std::thread::yield_now();
             }
         };
@@ -184,7 +183,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
             let sentinel = Dropped(dropped);
             let source = (0..4).inspect(move |_| _ = &sentinel);
             let stage = |n| assert_ne!(n, 2, "of a stage");
-            let mut stream = source.on_cpu(&cpu).map(stage).buffered(WINDOW);
+            let mut stream = source.on_cpu(&cpu.handle()).map(stage).buffered(WINDOW);
             source_dropped.recv().unwrap();
             until_idle();
             for _ in 0..taken {
@@ -195,7 +194,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         }
 
         let source = (0..4).inspect(|&n| assert_ne!(n, 2, "of the source"));
-        let mut stream = source.on_cpu(&cpu).map(|n| n).buffered(WINDOW);
+        let mut stream = source.on_cpu(&cpu.handle()).map(|n| n).buffered(WINDOW);
         block_on(stream.next()).unwrap().unwrap();
         block_on(stream.next()).unwrap().unwrap();
         until_idle();
@@ -206,7 +205,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         let (let_go, wait) = mpsc::channel::<()>();
         let (started, starts) = mpsc::channel();
         let wait = Mutex::new(wait);
-        let stream = CpuStreamExt::on_cpu(futures::stream::iter([1]), &cpu)
+        let stream = CpuStreamExt::on_cpu(futures::stream::iter([1]), &cpu.handle())
             .map(move |_| {
                 started.send(()).unwrap();
                 wait.lock().unwrap().recv().unwrap();
@@ -220,7 +219,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         expect_panic("too late");
 
         let mut read = (0..4)
-            .on_cpu(&cpu)
+            .on_cpu(&cpu.handle())
             .map(|n| assert_ne!(n, 0))
             .buffered(WINDOW);
         assert!(block_on(read.next()).unwrap().unwrap_err().is_panic());
@@ -306,6 +305,41 @@ fn detached_jobs_that_a_shutdown_drops() {
     }
 }
 
+/// As lost as one that never ran: its checkpoint has ended it before it had its result.
+#[test]
+fn a_detached_closure_that_a_shutdown_cuts_short() {
+    let _limit = time_limit();
+    let log = Log::listen();
+    for backend in BOTH {
+        for detached_at_once in [true, false] {
+            let Lanes { cpu, io: _io } = lanes(backend, 1);
+            let (started, running) = mpsc::channel();
+            let task: Task<()> = cpu.spawn_cpu_with(move |job| {
+                started.send(()).unwrap();
+                loop {
+                    job.checkpoint()?;
+                    std::thread::yield_now();
+                }
+            });
+            running.recv().unwrap();
+            if detached_at_once {
+                task.detach();
+                assert!(cpu.shutdown().wait().is_empty());
+            } else {
+                assert!(cpu.shutdown().wait().is_empty());
+                assert!(log.is_silent());
+                task.detach();
+            }
+            let line = log.next();
+            assert!(
+                line.contains("detached jobs were dropped"),
+                "{backend:?}: {line}"
+            );
+            assert!(log.is_silent());
+        }
+    }
+}
+
 /// A task that is detached afterwards can't have seen it either.
 #[test]
 fn jobs_that_are_detached_when_it_is_too_late() {
@@ -315,7 +349,7 @@ fn jobs_that_are_detached_when_it_is_too_late() {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
         let [queued, cancelled]: [Task<()>; 2] = [(); 2].map(|()| cpu.spawn_cpu(|| ()));
-        cancelled.cancel();
+        cancelled.abort();
         let over = cpu.shutdown();
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
@@ -331,7 +365,7 @@ fn jobs_that_are_detached_when_it_is_too_late() {
     }
 }
 
-/// The value of an `OnIo` has a destructor that no task can report on.
+/// The value of an `IoOwned` has a destructor that no task can report on.
 #[test]
 fn the_drop_of_a_value_on_the_io_lane() {
     struct Panics;
@@ -357,19 +391,19 @@ fn the_drop_of_a_value_on_the_io_lane() {
             assert!(line.starts_with(expected), "{line}");
             assert!(line.contains("of a destructor"), "{line}");
         };
-        drop(handle.on_io(Panics));
+        drop(handle.io_owned(Panics));
         expect_panic();
         let (dropped, drops) = mpsc::channel();
-        drop(handle.on_io(Connection(dropped.clone())));
+        drop(handle.io_owned(Connection(dropped.clone())));
         drops.recv().unwrap();
         assert!(log.is_silent());
 
-        let connection = handle.on_io(Connection(dropped));
-        let panics = handle.on_io(Panics);
+        let connection = handle.io_owned(Connection(dropped));
+        let panics = handle.io_owned(Panics);
         drop(io);
         let expect_warning = |name: &str| {
             let line = log.next();
-            let expected = "WARN twolane: a value of an OnIo is dropped after the end";
+            let expected = "WARN twolane: a value of an IoOwned is dropped after the end";
             assert!(line.starts_with(expected) && line.contains(name), "{line}");
         };
         drop(connection);
@@ -404,7 +438,7 @@ fn a_shutdown_with_streams_says_nothing_of_detached_jobs() {
     // A job that the user has detached is reported, beside any of them.
     let Lanes { cpu, io: _io } = lanes(BOTH[0], 1);
     let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
-    let numbers = stream_with_states(&cpu);
+    let numbers = stream_with_states(&cpu.handle());
     cpu.spawn_cpu(|| ()).detach();
     let over = cpu.shutdown();
     drop(numbers);
@@ -439,7 +473,7 @@ const STREAM_ENDS: [StreamEnd; 9] = [
             pulled.send(()).unwrap();
             n.to_string()
         });
-        let lengths = CpuStreamExt::on_cpu(source, &lanes.cpu).map(|n: String| n.len());
+        let lengths = CpuStreamExt::on_cpu(source, &lanes.cpu.handle()).map(|n: String| n.len());
         let lengths: twolane::stream::Buffered<usize> = lengths.buffered(WINDOW);
         pulls.iter().take(4).for_each(drop);
         let over = lanes.cpu.shutdown();
@@ -489,14 +523,14 @@ const STREAM_ENDS: [StreamEnd; 9] = [
     }),
     ("a value of the I/O lane", |lanes| {
         let (dropped, drops) = mpsc::channel();
-        let value = lanes.cpu.handle().on_io(Dropped(dropped));
+        let value = lanes.cpu.handle().io_owned(Dropped(dropped));
         lanes.cpu.shutdown().wait();
         drop(value);
         drops.recv().unwrap();
     }),
 ];
 
-const WINDOW: NonZeroUsize = NonZeroUsize::new(8).unwrap();
+const WINDOW: usize = 8;
 
 /// Its workers have states that a destructor frees.
 fn stream_with_states(cpu: &twolane::Handle) -> twolane::stream::Buffered<usize> {
@@ -506,13 +540,13 @@ fn stream_with_states(cpu: &twolane::Handle) -> twolane::stream::Buffered<usize>
 }
 
 fn read_to_its_end(lanes: &Lanes) -> twolane::stream::Buffered<usize> {
-    let mut numbers = stream_with_states(&lanes.cpu);
+    let mut numbers = stream_with_states(&lanes.cpu.handle());
     for n in 0..4 {
         assert_eq!(block_on(numbers.next()).unwrap().unwrap(), n);
     }
     assert!(block_on(numbers.next()).is_none());
     // Its worker may still be on its way out, with the state in its hands.
-    while lanes.cpu.metrics().queued + lanes.cpu.metrics().running > 0 {
+    while lanes.cpu.handle().metrics().queued + lanes.cpu.handle().metrics().running > 0 {
         std::thread::yield_now();
     }
     numbers

@@ -10,7 +10,11 @@ use twolane::{CpuRuntime, Handle};
 
 fn named(name: &str, io: &tokio::runtime::Handle) -> CpuRuntime {
     let builder = CpuRuntime::builder().thread_name(name);
-    builder.threads(1).io_handle(io.clone()).build().unwrap()
+    builder
+        .worker_threads(1)
+        .io_handle(io.clone())
+        .build()
+        .unwrap()
 }
 
 /// The thread that a closure on the current handle runs on.

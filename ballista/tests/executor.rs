@@ -171,7 +171,11 @@ fn stages_compute_on_the_lane() {
     let names = names.lock().unwrap();
     let are_the_lanes = names.iter().all(|name| name.starts_with("cpu-"));
     assert!(are_the_lanes && !names.is_empty(), "{names:?}");
-    assert!(cpu.metrics().completed >= 2, "{:?}", cpu.metrics());
+    assert!(
+        cpu.handle().metrics().completed >= 2,
+        "{:?}",
+        cpu.handle().metrics()
+    );
 }
 
 /// On the lane is no I/O driver, so a connection that a stage opened itself would be a panic in a

@@ -122,7 +122,7 @@ fn on_lane(side: Side, row: Row, turns: u64) {
         tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
     }
     let _span = (side == Side::Traced).then(|| tracing::info_span!("request").entered());
-    let mut lane = CpuRuntime::builder().backend(backend).threads(1);
+    let mut lane = CpuRuntime::builder().backend(backend).worker_threads(1);
     if side == Side::Watched {
         lane = lane.watch_io(Watch::new());
     }
@@ -228,7 +228,7 @@ fn peer(row: Row, turns: u64) -> Option<()> {
         // From a job, by hand: the same two threads.
         Row::SpawnIo => {
             let io = Builder::new_current_thread().build().unwrap();
-            let lane = CpuRuntime::builder().threads(1).without_nice();
+            let lane = CpuRuntime::builder().worker_threads(1).without_nice();
             let cpu = lane.io_handle(io.handle().clone()).build().unwrap();
             let handle = io.handle().clone();
             let job = async move {

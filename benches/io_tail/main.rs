@@ -13,7 +13,8 @@
 //! - `spawn_blocking_4`, `_32`: in its blocking pool, 4 or 32 jobs for each core in
 //!   flight,
 //! - `second_runtime`, `rayon`: on as many threads of its own as there are cores;
-//!   `second_runtime_minus_one`: one fewer, as is often advised,
+//!   `second_runtime_nice_16`: at the nice value of a lane; `second_runtime_minus_one`: one
+//!   fewer, as is often advised,
 //! - `twolane_unweighted`, `twolane_rayon`, `twolane_runtime`: twolane without its
 //!   weights, and with its defaults on either backend.
 //!
@@ -65,7 +66,7 @@ const PIECES: u64 = 5;
 
 /// A contender: its name, and where its jobs run, if it has any.
 type Open = fn(&Handle, Option<u8>) -> Option<Lane>;
-const CONTENDERS: [(&str, Open); 12] = [
+const CONTENDERS: [(&str, Open); 13] = [
     ("idle", |_, _| None),
     ("awake", |_, _| None),
     ("same_runtime", |io, _| Some(Lane::same_runtime(io, few()))),
@@ -79,13 +80,17 @@ const CONTENDERS: [(&str, Open); 12] = [
         Some(Lane::spawn_blocking(io, MANY * cores()))
     }),
     ("second_runtime", |_, _| {
-        Some(Lane::second_runtime(cores(), few()))
+        Some(Lane::second_runtime(cores(), few(), 0))
+    }),
+    ("second_runtime_nice_16", |_, _| {
+        Some(Lane::second_runtime(cores(), few(), 16))
     }),
     ("rayon", |_, _| Some(Lane::rayon(cores(), few()))),
     ("second_runtime_minus_one", |_, _| {
         Some(Lane::second_runtime(
             cores().saturating_sub(1).max(1),
             few(),
+            0,
         ))
     }),
     ("twolane_unweighted", |io, _| {

@@ -42,7 +42,7 @@ impl Twolane {
     pub fn open(io: &Runtime, backend: Backend) -> Self {
         let lane = CpuRuntime::builder()
             .backend(backend)
-            .threads(cores())
+            .worker_threads(cores())
             .io_handle(io.handle().clone())
             .build();
         Self(lane.unwrap())

@@ -62,15 +62,15 @@ type Open = fn(&Handle, usize, usize) -> Option<Lane>;
 const CONTENDERS: [(&str, Open); 6] = [
     ("io_alone", |_, _, _| None),
     ("second_runtime_cores", |_, cores, jobs| {
-        Some(Lane::second_runtime(cores, jobs))
+        Some(Lane::second_runtime(cores, jobs, 0))
     }),
     ("second_runtime_available", |_, _, jobs| {
         let available = available_parallelism().map_or(1, usize::from);
-        Some(Lane::second_runtime(available, jobs))
+        Some(Lane::second_runtime(available, jobs, 0))
     }),
     ("twolane_cores_unpaced", |io, cores, jobs| {
         let settings = CpuRuntime::builder()
-            .threads(cores)
+            .worker_threads(cores)
             .throttle_to_quota(false);
         Some(Lane::twolane(io, settings, jobs))
     }),

@@ -89,7 +89,7 @@ async fn one_by_one(handle: &Handle, pieces: Pieces, mut stream: Stream) -> u64 
 }
 
 async fn several_at_once(handle: &Handle, pieces: Pieces, mut stream: Stream) -> u64 {
-    let most = 2 * handle.threads();
+    let most = 2 * handle.worker_threads();
     let mut in_flight = FuturesUnordered::new();
     let mut sum = 0;
     loop {

@@ -1,7 +1,6 @@
 //! The ways to run the items of a stream on the CPU lane.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
@@ -81,7 +80,7 @@ impl Way {
         let source = 0..items.count;
         let f = move |item| items.compute(item);
         let third = move |item| items.compute_third(item);
-        let room = NonZeroUsize::new(kind.window()).expect("windows are not empty");
+        let room = kind.window();
         let jobs = kind.jobs_a_core() * cores();
         let cpu = lanes.cpu.handle();
         match self {
@@ -99,9 +98,7 @@ impl Way {
             }),
             Self::Bytes => lanes.consume(Order::Source, items, move || {
                 let all = stream::iter(source).on_cpu(&cpu).map(f);
-                let all = all
-                    .max_bytes(NonZeroUsize::MAX, |_| 8, |_| 8)
-                    .buffered(room);
+                let all = all.max_bytes(usize::MAX, |_| 8, |_| 8).buffered(room);
                 all.map(Result::unwrap)
             }),
             Self::ThreeStages => lanes.consume(Order::Source, items, move || {

@@ -90,7 +90,7 @@ fn in_twolane(backend: Backend, threads: usize, case: &'static str, n: u64) -> D
         .unwrap();
     let cpu = CpuRuntime::builder()
         .backend(backend)
-        .threads(threads)
+        .worker_threads(threads)
         .without_nice()
         .io_handle(io.handle().clone())
         .build()

@@ -61,7 +61,7 @@ impl Lanes {
         let twolane = |backend| {
             let builder = CpuRuntime::builder()
                 .backend(backend)
-                .threads(CPU_THREADS)
+                .worker_threads(CPU_THREADS)
                 .thread_name("cpu")
                 .io_handle(io.handle().clone());
             builder.build().map(Owner::Twolane)

@@ -8,6 +8,11 @@ use crate::priority::Priority;
 
 /// The error of [`Builder::build`](crate::Builder::build).
 ///
+/// There is no Tokio runtime to be the I/O lane, or it has ended; a setting is invalid; or the
+/// operating system gives no thread. Its text names the setting, the value, the limit and the
+/// remedy, so it is for a person and not for a `match`. If the operating system gave no thread,
+/// [`source`](Error::source) is its `io::Error`.
+///
 /// # Examples
 ///
 /// ```
@@ -15,14 +20,16 @@ use crate::priority::Priority;
 /// let err = twolane::CpuRuntime::new().unwrap_err();
 /// assert!(err.to_string().contains("Builder::io_handle"));
 /// ```
-#[non_exhaustive]
-pub enum BuildError {
+pub struct BuildError(BuildErrorKind);
+
+#[cfg_attr(test, derive(Debug))]
+pub(crate) enum BuildErrorKind {
     /// There is no Tokio runtime here to be the I/O lane, and
     /// [`Builder::io_handle`](crate::Builder::io_handle) was not called.
     NoIoRuntime,
     /// The Tokio runtime that was to be the I/O lane has been shut down.
     IoRuntimeGone,
-    /// [`Builder::threads`](crate::Builder::threads) was given a number
+    /// [`Builder::worker_threads`](crate::Builder::worker_threads) was given a number
     /// outside `1..=max`.
     Threads {
         /// The number that was set.
@@ -46,6 +53,13 @@ pub enum BuildError {
         asked: u8,
         /// The largest value.
         max: u8,
+    },
+    /// [`Builder::thread_stack_size`](crate::Builder::thread_stack_size) was given too few bytes.
+    StackSize {
+        /// The number that was set.
+        asked: usize,
+        /// The smallest stack.
+        min: usize,
     },
     /// A priority has a higher [nice value](crate::Builder::nice) than a less urgent one.
     NiceOrder {
@@ -77,28 +91,35 @@ pub enum BuildError {
     Spawn(io::Error),
 }
 
+impl From<BuildErrorKind> for BuildError {
+    fn from(kind: BuildErrorKind) -> Self {
+        Self(kind)
+    }
+}
+
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoIoRuntime => f.write_str(
+        use BuildErrorKind as Kind;
+        match &self.0 {
+            Kind::NoIoRuntime => f.write_str(
                 "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
                  (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
             ),
-            Self::IoRuntimeGone => f.write_str(
+            Kind::IoRuntimeGone => f.write_str(
                 "the Tokio runtime that was to be the I/O lane has been shut down: \
                  give Builder::io_handle the handle of one that runs",
             ),
-            Self::Threads { asked, max } => write!(
+            Kind::Threads { asked, max } => write!(
                 f,
-                "Builder::threads({asked}): the CPU lane takes 1 to {max} threads; \
+                "Builder::worker_threads({asked}): the CPU lane takes 1 to {max} threads; \
                  leave it out for one per core"
             ),
-            Self::EnvThreads { value, max } => write!(
+            Kind::EnvThreads { value, max } => write!(
                 f,
                 "TWOLANE_CPU_THREADS={value:?}: the CPU lane takes 1 to {max} threads; \
                  unset the variable for one per core"
             ),
-            Self::Nice {
+            Kind::Nice {
                 priority,
                 asked,
                 max,
@@ -106,17 +127,22 @@ impl fmt::Display for BuildError {
                 f,
                 "Builder::nice({priority:?}, {asked}): a nice value can be raised by 0 to {max}"
             ),
-            Self::NiceOrder { urgent, patient } => write!(
+            Kind::NiceOrder { urgent, patient } => write!(
                 f,
                 "Builder::nice({:?}, {}) would yield to {:?} at {}: give the more urgent \
                  priority a value that is not above the other's",
                 urgent.0, urgent.1, patient.0, patient.1
             ),
-            Self::ThreadName { asked } => write!(
+            Kind::StackSize { asked, min } => write!(
+                f,
+                "Builder::thread_stack_size({asked}): a stack takes at least {min} bytes; \
+                 leave it out for 2 MiB"
+            ),
+            Kind::ThreadName { asked } => write!(
                 f,
                 "Builder::thread_name({asked:?}): a thread's name cannot hold a NUL byte"
             ),
-            Self::QueueLimit {
+            Kind::QueueLimit {
                 priority,
                 asked,
                 max,
@@ -125,9 +151,9 @@ impl fmt::Display for BuildError {
                 "Builder::queue_limit({priority:?}, {asked}): a limit is 1 to {max} jobs; \
                  leave it out for none"
             ),
-            Self::Watch(error) => error.fmt(f),
+            Kind::Watch(error) => error.fmt(f),
             // The cause is the `source`, so it is not repeated here.
-            Self::Spawn(_) => f.write_str("the operating system gave the CPU lane no thread"),
+            Kind::Spawn(_) => f.write_str("the operating system gave the CPU lane no thread"),
         }
     }
 }
@@ -136,8 +162,8 @@ impl fmt::Display for BuildError {
 /// returns.
 impl fmt::Debug for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Spawn(cause) => write!(f, "{self}: {cause}"),
+        match &self.0 {
+            BuildErrorKind::Spawn(cause) => write!(f, "{self}: {cause}"),
             _ => write!(f, "{self}"),
         }
     }
@@ -145,8 +171,8 @@ impl fmt::Debug for BuildError {
 
 impl Error for BuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Spawn(cause) => Some(cause),
+        match &self.0 {
+            BuildErrorKind::Spawn(cause) => Some(cause),
             _ => None,
         }
     }

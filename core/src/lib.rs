@@ -24,7 +24,7 @@
 //! | build, configure and shut down a lane | [`CpuRuntime`], [`Builder`] |
 //! | submit to it, and to the I/O lane | [`Handle`], [`IoHandle`] |
 //! | await, cancel, detach | [`Task`], [`AbortHandle`], [`JobContext`] |
-//! | wait for a place in a queue with a limit | [`Handle::admit`], [`Permit`] |
+//! | wait for a place in a queue with a limit | [`Handle::reserve`], [`Permit`] |
 //! | a stream from one lane to the other | [`Handle::stream_from_io`], [`Bridged`] |
 //! | let others pass | [`yield_if_due`], [`yield_now`] |
 //! | count | [`Metrics`], [`CallSites`] |
@@ -32,6 +32,7 @@
 //! In the examples below, `twolane::` may be read as `twolane_core::`.
 //!
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[macro_use]
 mod opaque;
@@ -61,14 +62,14 @@ mod trace;
 pub use self::metrics::call_sites::{CallSite, CallSites};
 pub use self::metrics::{DurationHistogram, Metrics};
 
-pub use admission::{Admit, Permit, Rejected};
+pub use admission::{Permit, Rejected, Reserve};
 pub use backend::Backend;
 pub use bridge::buffer::Bridged;
 pub use bridge::error::BridgeError;
 pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
 pub use bridge::writer::BridgeWriter;
 pub use build_error::BuildError;
-pub use error::JoinError;
+pub use error::{JoinError, JoinErrorKind};
 pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use os::sizing::default_threads;
 pub use priority::Priority;

@@ -15,7 +15,7 @@
 /// slice only sometimes.
 ///
 /// All threads start with the lane, three for each of
-/// [`Builder::threads`](crate::Builder::threads). A thread without jobs sleeps, and costs
+/// [`Builder::worker_threads`](crate::Builder::worker_threads). A thread without jobs sleeps, and costs
 /// the memory of its stack's first pages.
 ///
 /// A job that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)), or with

@@ -117,11 +117,11 @@ fn a_thousand_queries_that_are_dropped_leave_no_memory_and_no_connection() {
                 }
             }
             until(|| pool.reserved() == 0).await;
-            let jobs = lanes.cpu.metrics();
+            let jobs = lanes.cpu.handle().metrics();
             assert!(jobs.cancelled > 0, "{jobs:?}");
             assert_eq!(jobs.panicked, 0, "{jobs:?}");
             until(|| {
-                let jobs = lanes.cpu.metrics();
+                let jobs = lanes.cpu.handle().metrics();
                 jobs.queued + jobs.running + jobs.suspended == 0
             })
             .await;

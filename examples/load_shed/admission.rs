@@ -12,7 +12,7 @@ use futures::TryFutureExt;
 use futures::future::MapErr;
 use http::Request;
 use tower::{BoxError, Layer, Service};
-use twolane::{Admit, Handle, Permit};
+use twolane::{Handle, Permit, Reserve};
 
 /// In the request's extensions: the permit by which its job is submitted.
 ///
@@ -45,7 +45,7 @@ impl<S> Layer<S> for AdmissionLayer {
         Admission {
             inner,
             lane: self.lane.clone(),
-            admit: None,
+            reserve: None,
             permit: None,
         }
     }
@@ -56,7 +56,7 @@ pub struct Admission<S> {
     lane: Handle,
     /// Its turn in the queue of waiters. Kept from one poll to the next: a new one would
     /// start at the end each time.
-    admit: Option<Admit>,
+    reserve: Option<Reserve>,
     permit: Option<Permit>,
 }
 
@@ -79,9 +79,9 @@ where
         // First, so that no permit is held during this wait.
         ready!(self.inner.poll_ready(cx)).map_err(Into::into)?;
         if self.permit.is_none() {
-            let admit = self.admit.get_or_insert_with(|| self.lane.admit());
-            let admitted = ready!(Pin::new(admit).poll(cx));
-            self.admit = None;
+            let reserve = self.reserve.get_or_insert_with(|| self.lane.reserve());
+            let admitted = ready!(Pin::new(reserve).poll(cx));
+            self.reserve = None;
             self.permit = Some(admitted?);
         }
         Poll::Ready(Ok(()))

@@ -50,9 +50,7 @@ async fn with_permit(admitted: Admitted, work: Work) -> Response {
     // its closure never runs, or finds that out at its next slice.
     let task = permit.spawn_cpu_with(move |job| work.run(|| job.checkpoint()));
     match task.await {
-        Ok(Ok(hash)) => hash.into_response(),
-        // The lane shuts down: the client may try elsewhere.
-        Ok(Err(cancelled)) => unavailable(&cancelled),
+        Ok(hash) => hash.into_response(),
         Err(error) => no_output(&error),
     }
 }
@@ -62,9 +60,7 @@ async fn with_permit(admitted: Admitted, work: Work) -> Response {
 async fn without_tower(lane: Handle, work: Work) -> Response {
     let task = lane.spawn_cpu_with(move |job| work.run(|| job.checkpoint()));
     match task.await {
-        Ok(Ok(hash)) => hash.into_response(),
-        // The lane shuts down: the client may try elsewhere.
-        Ok(Err(cancelled)) => unavailable(&cancelled),
+        Ok(hash) => hash.into_response(),
         Err(error) => no_output(&error),
     }
 }

@@ -71,9 +71,9 @@ impl Held {
         }
     }
 
-    pub fn cancel(&self) {
+    pub fn abort(&self) {
         self.record().asked.store(true, SeqCst);
-        self.task().cancel();
+        self.task().abort();
     }
 
     /// For another thread or task.

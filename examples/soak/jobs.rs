@@ -255,7 +255,7 @@ impl Job {
                 1 => child.detach(),
                 2 => child.poll_and_drop().await,
                 3 => {
-                    child.cancel();
+                    child.abort();
                     child.settle().await;
                 }
                 _ => child.settle().await,

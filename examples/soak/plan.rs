@@ -110,7 +110,7 @@ impl Plan {
     ) -> CpuRuntime {
         let mut builder = CpuRuntime::builder()
             .backend(self.backend)
-            .threads(self.threads)
+            .worker_threads(self.threads)
             .thread_name("lane")
             .io_handle(io.clone())
             .throttle_to_quota(self.paces)

@@ -159,7 +159,7 @@ pub fn submit(
     // What is handed back is dropped in here as well.
     let task = submitting(id, || match (way, kind.is_future()) {
         (Way::Direct, false) if with_context => {
-            Ok(handle.spawn_cpu_with(move |context| job.run(Some(context))))
+            Ok(handle.spawn_cpu_with(move |context| Ok(job.run(Some(context)))))
         }
         (Way::Direct, false) => Ok(handle.spawn_cpu(move || job.run(None))),
         (Way::Direct, true) => Ok(handle.spawn(job.future())),
@@ -170,7 +170,7 @@ pub fn submit(
             .try_spawn(job.future())
             .map_err(|back| rejected(back.cause())),
         (Way::Permit(permit), false) if with_context => {
-            Ok(permit.spawn_cpu_with(move |context| job.run(Some(context))))
+            Ok(permit.spawn_cpu_with(move |context| Ok(job.run(Some(context)))))
         }
         (Way::Permit(permit), false) => Ok(permit.spawn_cpu(move || job.run(None))),
         (Way::Permit(permit), true) => Ok(permit.spawn(job.future())),

@@ -8,7 +8,7 @@ use std::time::Instant;
 use fastrand::Rng;
 use futures::poll;
 use tokio::task::unconstrained;
-use twolane::{Admit, JoinError, Permit};
+use twolane::{JoinError, Permit, Reserve};
 
 use super::held::Held;
 use super::kinds::Kind;
@@ -85,11 +85,11 @@ impl Submitter {
         let entered = match self.rng.u8(..10) {
             0..5 => return Some((Way::Direct, Deadline::None)),
             5 | 6 => return Some((Way::Try, Deadline::None)),
-            7 => handle.try_admit(),
+            7 => handle.try_reserve(),
             _ => {
-                let admit = handle.admit();
+                let reserve = handle.reserve();
                 if self.rng.u8(..8) == 0 {
-                    self.leave_half_way(level, admit).await;
+                    self.leave_half_way(level, reserve).await;
                     return None;
                 }
                 let deadline = Deadline::draw(&mut self.rng);
@@ -97,9 +97,9 @@ impl Submitter {
                 let waiting = &self.ledger.levels[level].waiting;
                 waiting.fetch_add(1, SeqCst);
                 let entered = match instant {
-                    Some(instant) => self.wait_until(instant, admit).await,
-                    None if self.may_wait && self.rng.bool() => Some(admit.wait()),
-                    None => Some(unconstrained(admit).await),
+                    Some(instant) => self.wait_until(instant, reserve).await,
+                    None if self.may_wait && self.rng.bool() => Some(reserve.wait()),
+                    None => Some(unconstrained(reserve).await),
                 };
                 waiting.fetch_sub(1, SeqCst);
                 let Some(entered) = entered else {
@@ -129,23 +129,23 @@ impl Submitter {
     async fn wait_until(
         &self,
         instant: Instant,
-        admit: Admit,
+        reserve: Reserve,
     ) -> Option<Result<Permit, JoinError>> {
         // A timer of the runtime that outlives the round, also on a plain thread.
         let timed = {
             let _io = self.ledger.io.enter();
-            tokio::time::timeout_at(instant.into(), unconstrained(admit))
+            tokio::time::timeout_at(instant.into(), unconstrained(reserve))
         };
         timed.await.ok()
     }
 
     /// Waits for a moment, and gives up its turn.
-    async fn leave_half_way(&mut self, level: usize, admit: Admit) {
+    async fn leave_half_way(&mut self, level: usize, reserve: Reserve) {
         let counts = &self.ledger.levels[level];
         counts.waiting.fetch_add(1, SeqCst);
-        let mut admit = Box::pin(unconstrained(admit));
+        let mut reserve = Box::pin(unconstrained(reserve));
         for _ in 0..self.rng.u8(1..4) {
-            if let Poll::Ready(entered) = poll!(&mut admit) {
+            if let Poll::Ready(entered) = poll!(&mut reserve) {
                 // Its turn goes to the next waiter.
                 counts.waiting.fetch_sub(1, SeqCst);
                 drop(self.entered(level, entered));
@@ -153,7 +153,7 @@ impl Submitter {
             }
             tokio::task::yield_now().await;
         }
-        drop(admit);
+        drop(reserve);
         counts.waiting.fetch_sub(1, SeqCst);
         self.gave_up(level);
     }
@@ -200,7 +200,7 @@ impl Submitter {
             2 => self.keep(held, false),
             3 | 4 => held.detach(),
             5 => {
-                held.cancel();
+                held.abort();
                 self.keep(held, true);
             }
             6 => self.abort_from_elsewhere(held),
@@ -222,7 +222,7 @@ impl Submitter {
             11..14 if may_stay => self.keep(held, false),
             14..17 if may_stay => held.detach(),
             _ => {
-                held.cancel();
+                held.abort();
                 self.keep(held, true);
             }
         }

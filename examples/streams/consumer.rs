@@ -8,8 +8,6 @@
 //!
 //! If a commit is slow, take `outputs.ready_chunks(n)`, and commit once for each chunk.
 
-use std::num::NonZeroUsize;
-
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
 use twolane::{CpuStreamExt, Handle};
@@ -17,7 +15,7 @@ use twolane::{CpuStreamExt, Handle};
 use crate::Error;
 
 /// How many messages are queued, computed, or wait for their turn.
-pub const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+pub const WINDOW: usize = 64;
 
 pub struct Message {
     pub offset: u64,

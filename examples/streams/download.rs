@@ -7,7 +7,6 @@
 
 use std::io::{self, Write};
 use std::mem;
-use std::num::NonZeroUsize;
 
 use async_compression::tokio::bufread::GzipEncoder;
 use axum::body::Body;
@@ -23,8 +22,8 @@ use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, Handle};
 
 /// How far the producer is ahead.
-pub const LIMIT: NonZeroUsize = NonZeroUsize::new(1 << 20).unwrap();
-const CHUNKS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+pub const LIMIT: usize = 1 << 20;
+const CHUNKS: usize = 64;
 pub const CHUNK: usize = 32 * 1024;
 
 /// What is computed row by row.
@@ -56,10 +55,10 @@ where
     S: Stream<Item = io::Result<Bytes>> + Send + 'static,
 {
     let len = |chunk: &io::Result<Bytes>| chunk.as_ref().map_or(0, Bytes::len);
-    let source = cpu.stream_from_io(source, LIMIT.get(), len);
+    let source = cpu.stream_from_io(source, LIMIT, len);
     let source = source.map(|chunk| chunk?);
     let gzipped = ReaderStream::new(GzipEncoder::new(StreamReader::new(source)));
-    let gzipped = cpu.stream_from_cpu(gzipped, LIMIT.get(), len);
+    let gzipped = cpu.stream_from_cpu(gzipped, LIMIT, len);
     let body = Body::from_stream(gzipped.map(|chunk| chunk?));
     ([(CONTENT_ENCODING, "gzip")], body)
 }

@@ -6,8 +6,6 @@
 //! the items travel in batches, and go on meanwhile. If the order matters, write
 //! `buffered`: it costs no more.
 
-use std::num::NonZeroUsize;
-
 use futures::stream::select_all;
 use futures::{Stream, TryStreamExt};
 use twolane::stream::Buffered;
@@ -16,7 +14,7 @@ use twolane::{CpuStreamExt, Handle};
 use crate::Error;
 
 /// How many items are under way.
-const WINDOW: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+const WINDOW: usize = 256;
 /// How many outputs are written at once.
 pub const WRITERS: usize = 8;
 

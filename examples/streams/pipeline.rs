@@ -9,7 +9,6 @@
 
 use std::f64::consts::PI;
 use std::io;
-use std::num::NonZeroUsize;
 
 use futures::{Stream, StreamExt};
 use twolane::stream::Buffered;
@@ -18,7 +17,7 @@ use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 use crate::Error;
 
 /// How many items are under way.
-const WINDOW: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
+const WINDOW: usize = 1024;
 /// How many requests are under way.
 pub const REQUESTS: usize = 16;
 

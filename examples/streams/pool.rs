@@ -5,8 +5,6 @@
 //! `thread_local`. `map_init` makes the state once for each worker, not for each item. It
 //! is for what is expensive to make: a compressor, a compiled query, a scratch buffer.
 
-use std::num::NonZeroUsize;
-
 use flate2::{Compress, Compression, FlushCompress};
 use futures::stream;
 use tokio::sync::mpsc;
@@ -14,7 +12,7 @@ use twolane::stream::Buffered;
 use twolane::{CpuStreamExt, Handle};
 
 /// How many jobs are queued, run, or wait for the consumer.
-const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+const WINDOW: usize = 64;
 
 /// Compresses what comes through the channel. The pool ends with it.
 pub fn pool(

@@ -6,6 +6,8 @@ mod example;
 
 use std::time::Duration;
 
+use argon2::Argon2;
+use argon2::password_hash::{PasswordHash, PasswordVerifier};
 use example::{Error, LIMIT, cpu_lane, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -24,23 +26,40 @@ async fn check() -> Result<(), Error> {
     let (stop, stopped) = oneshot::channel::<()>();
     let server = tokio::spawn(serve(listener, cpu, async { drop(stopped.await) }));
 
-    expect(&url, "/primes/100", 200, "25 primes below 100\n").await?;
+    let register = format!("{url}/register");
+    let hash = reqwest::Client::new().post(&register).body("correct horse");
+    let hash = hash.send().await?.error_for_status()?.text().await?;
+    assert!(is_of(hash.trim_end(), "correct horse"), "{hash}");
+    assert!(!is_of(hash.trim_end(), "battery staple"), "{hash}");
+
     // Take every permit of the queue: now it is full.
-    let permits: Vec<_> = std::iter::from_fn(|| lane.try_admit().ok()).collect();
+    let permits: Vec<_> = std::iter::from_fn(|| lane.try_reserve().ok()).collect();
     assert_eq!(permits.len(), LIMIT);
-    expect(&url, "/primes/100", 503, "").await?;
+    let shed = reqwest::Client::new()
+        .post(&register)
+        .body("staple")
+        .send()
+        .await?;
+    assert_eq!(shed.status(), 503);
+    assert_eq!(shed.headers()["retry-after"], "1");
     expect(&url, "/health", 200, "ok\n").await?;
     drop(permits);
-    expect(&url, "/primes/1000", 200, "168 primes below 1000\n").await?;
-    let completed = "twolane_jobs_total{outcome=\"completed\",priority=\"normal\"} 2\n";
+    let completed =
+        "twolane_jobs_total{outcome=\"completed\",lane=\"cpu\",priority=\"normal\"} 1\n";
     expect(&url, "/metrics", 200, completed).await?;
-
     expect(&url, "/call-sites", 200, "axum.rs:").await?;
 
     drop(stop);
     server.await??;
     assert!(reqwest::get(format!("{url}/health")).await.is_err());
     Ok(())
+}
+
+fn is_of(hash: &str, password: &str) -> bool {
+    let hash = PasswordHash::new(hash).expect("a hash in PHC form");
+    Argon2::default()
+        .verify_password(password.as_bytes(), &hash)
+        .is_ok()
 }
 
 async fn expect(url: &str, path: &str, status: u16, text: &str) -> Result<(), Error> {

@@ -106,7 +106,7 @@ enum Made {
 fn run(made: Made, layered: bool, url: &str, requests: usize) -> Result<Vec<Duration>, BoxError> {
     let io = runtime("io", 2)?;
     let side = if layered {
-        let cpu = CpuRuntime::builder().threads(JOBS);
+        let cpu = CpuRuntime::builder().worker_threads(JOBS);
         Side::Twolane(cpu.io_handle(io.handle().clone()).build()?)
     } else {
         Side::Tokio(runtime("cpu", JOBS)?)

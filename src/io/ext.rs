@@ -12,7 +12,7 @@ use http_body::Body;
 
 #[cfg(feature = "http-body")]
 use super::body::{BridgedBody, bridge_body};
-use super::on_io::OnIo;
+use super::owned::IoOwned;
 #[cfg(feature = "http-body")]
 use super::response::{BridgedResponse, bridged};
 use twolane_core::Handle;
@@ -24,7 +24,7 @@ use twolane_core::Task;
 /// Bring it into scope: `use twolane::HandleExt;`. A [`CpuRuntime`](crate::CpuRuntime) has
 /// them too.
 pub trait HandleExt: sealed::Sealed {
-    /// Keeps a value on the I/O lane; the returned [`OnIo`] uses it there and drops it there.
+    /// Keeps a value on the I/O lane; the returned [`IoOwned`] uses it there and drops it there.
     ///
     /// # Examples
     ///
@@ -33,11 +33,11 @@ pub trait HandleExt: sealed::Sealed {
     /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let timer = tokio::time::interval(std::time::Duration::from_millis(1));
-    /// let mut timer = cpu.handle().on_io(timer);
+    /// let mut timer = cpu.handle().io_owned(timer);
     /// timer.with(async |timer| timer.tick().await).await.unwrap();
     /// # }
     /// ```
-    fn on_io<T: Send + 'static>(&self, value: T) -> OnIo<T>;
+    fn io_owned<T: Send + 'static>(&self, value: T) -> IoOwned<T>;
 
     /// Reads `body` on the I/O lane, ahead of the reader here.
     ///
@@ -134,8 +134,8 @@ mod sealed {
 }
 
 impl HandleExt for Handle {
-    fn on_io<T: Send + 'static>(&self, value: T) -> OnIo<T> {
-        OnIo::on(self.io(), value)
+    fn io_owned<T: Send + 'static>(&self, value: T) -> IoOwned<T> {
+        IoOwned::on(self.io(), value)
     }
 
     #[cfg(feature = "http-body")]

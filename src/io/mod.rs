@@ -6,8 +6,8 @@
 //! | you have | use |
 //! |---|---|
 //! | one operation of any client | [`spawn_io`](crate::spawn_io) |
-//! | a connection or transaction that a job keeps | [`OnIo`] |
-//! | a pool or client that jobs share | [`SharedOnIo`] |
+//! | a connection or transaction that a job keeps | [`IoOwned`] |
+//! | a pool or client that jobs share | [`IoShared`] |
 //! | a reqwest request | [`RequestBuilderExt::send_io`] (feature `reqwest`) |
 //! | a tower service over HTTP: hyper-util, tonic | [`IoLayer`] (feature `tower`) |
 //! | an object store | [`IoConnector`] (features `object_store_0_14`, `object_store_0_13`) |
@@ -17,11 +17,11 @@
 //!
 //! ```
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use twolane::io::{HandleExt, OnIo};
+//! use twolane::io::{HandleExt, IoOwned};
 //!
 //! let cpu = twolane::CpuRuntime::new()?;
 //! let (sender, receiver) = tokio::sync::mpsc::channel(8);
-//! let mut receiver: OnIo<_> = cpu.on_io(receiver);
+//! let mut receiver: IoOwned<_> = cpu.handle().io_owned(receiver);
 //! let job = cpu.spawn(async move {
 //!     receiver.with(async |receiver| receiver.recv().await).await // polled on the I/O lane
 //! });
@@ -40,7 +40,7 @@ mod closing;
 mod ext;
 #[cfg(any(feature = "object_store_0_13", feature = "object_store_0_14"))]
 mod object_store;
-mod on_io;
+mod owned;
 #[cfg(feature = "reqwest")]
 mod reqwest;
 #[cfg(feature = "http-body")]
@@ -55,7 +55,7 @@ pub use body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 pub use ext::HandleExt;
 #[cfg(any(feature = "object_store_0_13", feature = "object_store_0_14"))]
 pub use object_store::IoConnector;
-pub use on_io::{OnIo, SendAsyncFnOnce, SharedOnIo};
+pub use owned::{IoOwned, IoShared, SendAsyncFnOnce};
 #[cfg(feature = "tower")]
 pub use tower::{IoBody, IoLayer, IoService};
 #[doc(inline)]

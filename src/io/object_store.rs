@@ -25,11 +25,11 @@ use twolane_core::Handle;
 /// # Examples
 ///
 /// ```
-/// use twolane::CpuRuntime;
+/// use twolane::Handle;
 /// use twolane::io::IoConnector;
 /// // `connector` is object_store's `ReqwestConnector`, or one of your own. The result is
 /// // for `with_http_connector` of a store's builder.
-/// fn on_io_lane<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
+/// fn on_io_lane<C>(connector: C, cpu: &Handle) -> IoConnector<C> {
 ///     IoConnector::new(connector, cpu)
 /// }
 /// ```
@@ -52,9 +52,9 @@ impl<C> IoConnector<C> {
     /// # Examples
     ///
     /// ```
-    /// use twolane::CpuRuntime;
+    /// use twolane::Handle;
     /// use twolane::io::IoConnector;
-    /// fn on_io_lane<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
+    /// fn on_io_lane<C>(connector: C, cpu: &Handle) -> IoConnector<C> {
     ///     IoConnector::new(connector, cpu)
     /// }
     /// ```
@@ -76,9 +76,9 @@ impl<C> IoConnector<C> {
     /// # Examples
     ///
     /// ```
-    /// use twolane::CpuRuntime;
+    /// use twolane::Handle;
     /// use twolane::io::IoConnector;
-    /// fn reading_ahead<C>(connector: C, cpu: &CpuRuntime) -> IoConnector<C> {
+    /// fn reading_ahead<C>(connector: C, cpu: &Handle) -> IoConnector<C> {
     ///     IoConnector::new(connector, cpu).body_limit(8 << 20)
     /// }
     /// ```
@@ -111,7 +111,7 @@ macro_rules! for_version {
                 fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
                     // The connector may start tasks, or open connections.
                     let _io = self.io.handle.io_handle().enter();
-                    Ok(HttpClient::new(OnIo {
+                    Ok(HttpClient::new(IoOwned {
                         client: self.connector.connect(options)?,
                         io: self.io.clone(),
                     }))
@@ -119,13 +119,13 @@ macro_rules! for_version {
             }
 
             #[derive(Debug)]
-            struct OnIo {
+            struct IoOwned {
                 client: HttpClient,
                 io: Io,
             }
 
             #[async_trait]
-            impl HttpService for OnIo {
+            impl HttpService for IoOwned {
                 async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
                     let client = self.client.clone();
                     let request = async move { client.execute(request).await };

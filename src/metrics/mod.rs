@@ -10,7 +10,7 @@
 //!
 //! let cpu = twolane::CpuRuntime::new()?;
 //! cpu.spawn_cpu(|| (1..=1_000_u64).sum::<u64>()).await?;
-//! let now: Metrics = cpu.metrics();
+//! let now: Metrics = cpu.handle().metrics();
 //! assert_eq!((now.submitted, now.completed), (1, 1));
 //! println!("{now}");
 //! # Ok(()) }

@@ -63,12 +63,11 @@ const ITEMS_A_UNIT: u32 = 32;
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use futures::StreamExt;
-/// use std::num::NonZeroUsize;
 /// use twolane::CpuIteratorExt;
 ///
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let quotients = [2, 1, 0].into_iter().on_cpu(&cpu).map(|n| 4 / n);
-/// let mut quotients = quotients.buffered(NonZeroUsize::new(64).unwrap());
+/// let quotients = [2, 1, 0].into_iter().on_cpu(&cpu.handle()).map(|n| 4 / n);
+/// let mut quotients = quotients.buffered(64);
 /// assert_eq!(quotients.next().await.unwrap().unwrap(), 2);
 /// assert_eq!(quotients.next().await.unwrap().unwrap(), 4);
 /// assert!(quotients.next().await.unwrap().unwrap_err().is_panic());

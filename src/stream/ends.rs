@@ -37,7 +37,7 @@ impl<I: Send + 'static, O: Send> Running for Ends<I, O> {
     }
 
     fn cancel(&self) {
-        self.pump.cancel();
+        self.pump.abort();
         let inputs = self.shared.cancel();
         if mem::needs_drop::<I>() && !inputs.is_empty() {
             drop(DropOnLane::new(&self.handle, inputs));

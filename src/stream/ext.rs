@@ -21,10 +21,9 @@ use super::stage::Unchanged;
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use futures::StreamExt;
-/// use std::num::NonZeroUsize;
 /// use twolane::CpuStreamExt;
 ///
-/// const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// const WINDOW: usize = 64;
 /// # let pages = || futures::stream::iter(["<a>", "<b>"]);
 /// # fn decode(page: &str) -> usize { page.len() }
 /// # async fn write(_: usize) {}
@@ -38,7 +37,7 @@ use super::stage::Unchanged;
 /// // After:
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let mut rows = pages()
-///     .on_cpu(&cpu)
+///     .on_cpu(&cpu.handle())
 ///     .map(decode)
 ///     .buffered(WINDOW);
 /// while let Some(row) = rows.next().await {
@@ -81,12 +80,11 @@ impl<S: Stream> CpuStreamExt for S {}
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use futures::TryStreamExt;
-/// use std::num::NonZeroUsize;
 /// use twolane::CpuIteratorExt;
 ///
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let words = "to be or not".split(' ').on_cpu(&cpu).map(str::len);
-/// let words = words.buffered(NonZeroUsize::new(64).unwrap());
+/// let words = "to be or not".split(' ').on_cpu(&cpu.handle()).map(str::len);
+/// let words = words.buffered(64);
 /// assert_eq!(words.try_collect::<Vec<_>>().await.unwrap(), [2, 2, 2, 3]);
 /// # }
 /// ```

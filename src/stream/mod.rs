@@ -9,14 +9,13 @@
 //! ```
 //! # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
 //! use futures::TryStreamExt;
-//! use std::num::NonZeroUsize;
 //! use twolane::stream::{Buffered, CpuStreamExt};
 //!
-//! const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap(); // items under way
+//! const WINDOW: usize = 64; // items under way
 //! let cpu = twolane::CpuRuntime::new().unwrap();
 //! let pages = futures::stream::iter(["<a>", "<b><c>"]);
 //! let tags: Buffered<usize> = pages
-//!     .on_cpu(&cpu)
+//!     .on_cpu(&cpu.handle())
 //!     .map(|page| page.matches('<').count())
 //!     .buffered(WINDOW);
 //! assert_eq!(tags.try_collect::<Vec<_>>().await?, [1, 2]);
@@ -28,7 +27,7 @@
 //! | from a source to its stages | [`CpuStreamExt`], [`CpuIteratorExt`] (also at the crate's root) |
 //! | the stages, the window, the start | [`OnCpu`] |
 //! | the outputs | [`Buffered`] |
-//! | what types an [`OnCpu`] alone | [`Stage`], [`Unchanged`], [`Iter`], [`ByItems`], [`ByBytes`] |
+//! | what types an [`OnCpu`] alone | [`Stage`], [`Unchanged`], [`Iter`], [`Limit`], [`ByItems`], [`ByBytes`] |
 //!
 //! [The guide](crate::guide::streams) has the whole story: recipes, what holds, the cost.
 
@@ -49,5 +48,5 @@ mod workers;
 
 pub use buffered::Buffered;
 pub use ext::{CpuIteratorExt, CpuStreamExt, Iter};
-pub use on_cpu::{ByBytes, ByItems, OnCpu};
+pub use on_cpu::{ByBytes, ByItems, Limit, OnCpu};
 pub use stage::{Stage, Unchanged};

@@ -1,8 +1,6 @@
 //! [`OnCpu`]: the stages of a stream, before it starts.
 
 use std::fmt;
-use std::marker::PhantomData;
-use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use futures_core::Stream;
@@ -34,14 +32,13 @@ const BATCH_TIME: Duration = Duration::from_micros(500);
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use futures::TryStreamExt;
-/// use std::num::NonZeroUsize;
 /// use twolane::CpuStreamExt;
 ///
-/// const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// const WINDOW: usize = 64;
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// let lines = futures::stream::iter(["3", "1", "2"]);
 /// let numbers = lines
-///     .on_cpu(&cpu)
+///     .on_cpu(&cpu.handle())
 ///     .map(|line| line.parse::<u32>().unwrap_or(0))
 ///     .map(|n| n * n)
 ///     .buffered(WINDOW);
@@ -49,31 +46,66 @@ const BATCH_TIME: Duration = Duration::from_micros(500);
 /// # }
 /// ```
 #[must_use = "nothing runs before `buffered` or `buffer_unordered`"]
-pub struct OnCpu<S: Stream, G: Stage<S::Item>, L = ByItems> {
+pub struct OnCpu<S, G, L = ByItems> {
     pub(super) handle: Handle,
     pub(super) source: S,
     pub(super) source_lane: SourceLane,
     pub(super) stages: G,
     pub(super) batch: Duration,
-    pub(super) bytes: Option<Bytes<S::Item, G::Output>>,
-    limited: PhantomData<L>,
+    pub(super) limit: L,
 }
 
 /// The window of an [`OnCpu`] counts items.
 #[derive(Debug)]
-pub enum ByItems {}
+pub struct ByItems(());
 
-/// The window of an [`OnCpu`] counts items and bytes.
+/// The window of an [`OnCpu`] counts items and bytes: those of inputs `I` and outputs `O`.
 ///
 /// After [`OnCpu::max_bytes`] no stage can be added, since it would change the output.
-#[derive(Debug)]
-pub enum ByBytes {}
+pub struct ByBytes<I, O>(pub(super) Bytes<I, O>);
 
 /// The limit in bytes, and what counts for it.
 pub(super) struct Bytes<I, O> {
-    pub(super) limit: NonZeroUsize,
+    pub(super) limit: usize,
     pub(super) input: Size<I>,
     pub(super) output: Size<O>,
+}
+
+impl<I, O> fmt::Debug for ByBytes<I, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ByBytes")
+            .field("limit", &self.0.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the window of an [`OnCpu`] counts: [`ByItems`] or [`ByBytes`]. It can't be implemented
+/// outside of this crate.
+pub trait Limit<I, O>: sealed::Limit<I, O> {}
+
+impl<I, O, L: sealed::Limit<I, O>> Limit<I, O> for L {}
+
+mod sealed {
+    #[allow(unnameable_types, reason = "a sealed trait")]
+    pub trait Limit<I, O> {
+        #[doc(hidden)]
+        #[allow(private_interfaces, reason = "a sealed trait")]
+        fn into_bytes(self) -> Option<super::Bytes<I, O>>;
+    }
+}
+
+impl<I, O> sealed::Limit<I, O> for ByItems {
+    #[allow(private_interfaces, reason = "a sealed trait")]
+    fn into_bytes(self) -> Option<Bytes<I, O>> {
+        None
+    }
+}
+
+impl<I, O> sealed::Limit<I, O> for ByBytes<I, O> {
+    #[allow(private_interfaces, reason = "a sealed trait")]
+    fn into_bytes(self) -> Option<Bytes<I, O>> {
+        Some(self.0)
+    }
 }
 
 impl<S> OnCpu<S, Unchanged>
@@ -88,8 +120,7 @@ where
             source_lane,
             stages: Unchanged,
             batch: BATCH_TIME,
-            bytes: None,
-            limited: PhantomData,
+            limit: ByItems(()),
         }
     }
 }
@@ -106,8 +137,7 @@ where
             source_lane: self.source_lane,
             stages: add(self.stages),
             batch: self.batch,
-            bytes: None,
-            limited: PhantomData,
+            limit: ByItems(()),
         }
     }
 
@@ -131,18 +161,17 @@ where
     /// ```
     /// # #[tokio::main] async fn main() {
     /// # use futures::TryStreamExt;
-    /// # use std::num::NonZeroUsize;
     /// use twolane::CpuStreamExt;
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let upper = futures::stream::iter(["a", "b"])
-    ///     .on_cpu(&cpu)
+    ///     .on_cpu(&cpu.handle())
     ///     .map_init(String::new, |buffer, line| {
     ///         buffer.clear();
     ///         buffer.push_str(line);
     ///         buffer.make_ascii_uppercase();
     ///         buffer.len()
     ///     })
-    ///     .buffered(NonZeroUsize::new(64).unwrap());
+    ///     .buffered(64);
     /// assert_eq!(upper.try_collect::<Vec<_>>().await.unwrap(), [1, 1]);
     /// # }
     /// ```
@@ -172,14 +201,13 @@ where
     /// ```
     /// # #[tokio::main] async fn main() {
     /// # use futures::TryStreamExt;
-    /// # use std::num::NonZeroUsize;
     /// use twolane::CpuStreamExt;
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let odd = futures::stream::iter(["1 2", "3 4 5"])
-    ///     .on_cpu(&cpu)
+    ///     .on_cpu(&cpu.handle())
     ///     .flat_map(|block| block.split(' '))
     ///     .flat_map(|word| word.parse::<u32>().ok().filter(|n| n % 2 == 1))
-    ///     .buffered(NonZeroUsize::new(64).unwrap());
+    ///     .buffered(64);
     /// assert_eq!(odd.try_collect::<Vec<_>>().await.unwrap(), [1, 3, 5]);
     /// # }
     /// ```
@@ -211,20 +239,24 @@ where
     /// ```
     /// # #[tokio::main] async fn main() {
     /// # use futures::TryStreamExt;
-    /// # use std::num::NonZeroUsize;
     /// use twolane::CpuStreamExt;
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// const MIB: NonZeroUsize = NonZeroUsize::new(1 << 20).unwrap();
+    /// const MIB: usize = 1 << 20;
     /// let blocks = futures::stream::iter(vec![vec![7_u8; 4096]; 10]);
     /// let doubled = blocks
-    ///     .on_cpu(&cpu)
+    ///     .on_cpu(&cpu.handle())
     ///     .map(|block| block.repeat(2))
     ///     .max_bytes(MIB, Vec::len, Vec::len)
-    ///     .buffered(NonZeroUsize::MAX);
+    ///     .buffered(usize::MAX);
     /// assert_eq!(doubled.try_collect::<Vec<_>>().await.unwrap().len(), 10);
     /// # }
     /// ```
-    pub fn max_bytes<I, P>(self, limit: NonZeroUsize, input: I, output: P) -> OnCpu<S, G, ByBytes>
+    pub fn max_bytes<I, P>(
+        self,
+        limit: usize,
+        input: I,
+        output: P,
+    ) -> OnCpu<S, G, ByBytes<S::Item, G::Output>>
     where
         I: Fn(&S::Item) -> usize + Send + Sync + 'static,
         P: Fn(&G::Output) -> usize + Send + Sync + 'static,
@@ -235,17 +267,16 @@ where
             source_lane: self.source_lane,
             stages: self.stages,
             batch: self.batch,
-            bytes: Some(Bytes {
+            limit: ByBytes(Bytes {
                 limit,
                 input: Box::new(input),
                 output: Box::new(output),
             }),
-            limited: PhantomData,
         }
     }
 }
 
-impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
+impl<S, G, L> OnCpu<S, G, L> {
     /// Polls the source on the CPU lane, too. (An iterator is called there anyway.)
     ///
     /// For a stream that computes: a decoder over an `AsyncRead`, say. It is one job of the
@@ -257,15 +288,14 @@ impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// # use futures::{StreamExt, TryStreamExt};
-    /// # use std::num::NonZeroUsize;
     /// use twolane::CpuStreamExt;
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let decoded = futures::stream::iter(["1", "2"]).map(|text| text.parse::<u32>());
     /// let sum = decoded
-    ///     .on_cpu(&cpu)
+    ///     .on_cpu(&cpu.handle())
     ///     .source_on_cpu()
     ///     .map(|n| n.unwrap_or(0) + 1)
-    ///     .buffered(NonZeroUsize::new(64).unwrap());
+    ///     .buffered(64);
     /// assert_eq!(sum.try_collect::<Vec<_>>().await.unwrap(), [2, 3]);
     /// # }
     /// ```
@@ -297,14 +327,13 @@ impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// # use futures::TryStreamExt;
-    /// # use std::num::NonZeroUsize;
     /// use std::time::Duration;
     /// use twolane::CpuStreamExt;
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let ones = futures::stream::iter([1, 1])
-    ///     .on_cpu(&cpu)
+    ///     .on_cpu(&cpu.handle())
     ///     .batch_time(Duration::from_millis(2))
-    ///     .buffered(NonZeroUsize::MIN);
+    ///     .buffered(1);
     /// assert_eq!(ones.try_collect::<Vec<_>>().await.unwrap(), [1, 1]);
     /// # }
     /// ```
@@ -314,7 +343,7 @@ impl<S: Stream, G: Stage<S::Item>, L> OnCpu<S, G, L> {
     }
 }
 
-impl<S: Stream, G: Stage<S::Item>, L> fmt::Debug for OnCpu<S, G, L> {
+impl<S, G, L> fmt::Debug for OnCpu<S, G, L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnCpu")
             .field("priority", &self.handle.priority())

@@ -27,7 +27,6 @@
 //! outputs, at its place. A lane that drops the pump or a worker drops a guard that tells the
 //! consumer. So a stream that is short ends with an error.
 
-use std::num::NonZeroUsize;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -38,7 +37,7 @@ use tokio::task::coop;
 use super::buffered::Buffered;
 use super::drop_on_lane::DropOnLane;
 use super::ends::Ends;
-use super::on_cpu::OnCpu;
+use super::on_cpu::{Limit, OnCpu};
 use super::pump::{Feed, Pump, SourceLane, State};
 use super::runner::{Run, Runner};
 use super::shared::{Limits, Shared};
@@ -50,6 +49,7 @@ where
     S::Item: Send + 'static,
     G: Stage<S::Item>,
     G::Output: Send,
+    L: Limit<S::Item, G::Output>,
 {
     /// Starts the stream. Its outputs come in the order of the source.
     ///
@@ -63,6 +63,10 @@ where
     ///
     /// It starts at once, as [`Handle::spawn_cpu`](crate::Handle::spawn_cpu) does, and
     /// goes on whether or not the returned stream is polled.
+    ///
+    /// # Panics
+    ///
+    /// If `window` is 0.
     ///
     /// # Errors
     ///
@@ -80,14 +84,13 @@ where
     /// ```
     /// # #[tokio::main] async fn main() {
     /// use futures::StreamExt;
-    /// use std::num::NonZeroUsize;
     /// use twolane::CpuIteratorExt;
     ///
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let mut squares = (0..1_000_u64)
-    ///     .on_cpu(&cpu)
+    ///     .on_cpu(&cpu.handle())
     ///     .map(|n| n * n)
-    ///     .buffered(NonZeroUsize::new(256).unwrap());
+    ///     .buffered(256);
     /// let mut sum = 0;
     /// while let Some(square) = squares.next().await {
     ///     sum += square.unwrap(); // an error if a stage panicked, or a lane has ended
@@ -105,7 +108,6 @@ where
     /// # #[tokio::main] async fn main() {
     /// use futures::{Stream, StreamExt, TryStreamExt};
     /// use std::io;
-    /// use std::num::NonZeroUsize;
     /// use twolane::{CpuStreamExt, Handle};
     ///
     /// async fn sum<S>(cpu: &Handle, body: S) -> io::Result<u32>
@@ -115,7 +117,7 @@ where
     ///     let mut numbers = body
     ///         .on_cpu(cpu)
     ///         .map(|text| text.and_then(|text| text.parse::<u32>().map_err(io::Error::other)))
-    ///         .buffered(NonZeroUsize::new(64).unwrap())
+    ///         .buffered(64)
     ///         .map(|number| number?);
     ///     let mut sum = 0;
     ///     while let Some(number) = numbers.try_next().await? {
@@ -125,13 +127,13 @@ where
     /// }
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let body = futures::stream::iter([Ok("7"), Err(io::Error::other("reset by peer")), Ok("1")]);
-    /// assert_eq!(sum(&cpu, body).await.unwrap_err().to_string(), "reset by peer");
+    /// assert_eq!(sum(&cpu.handle(), body).await.unwrap_err().to_string(), "reset by peer");
     /// # }
     /// ```
     ///
     /// [`JoinError`]: crate::JoinError
     #[track_caller]
-    pub fn buffered(self, window: NonZeroUsize) -> Buffered<G::Output> {
+    pub fn buffered(self, window: usize) -> Buffered<G::Output> {
         self.start(window, true)
     }
 
@@ -140,37 +142,50 @@ where
     /// As [`buffered`](Self::buffered), without the order: an item that takes long does
     /// not hold back those behind it. At most `window` inputs are under way.
     ///
+    /// # Panics
+    ///
+    /// If `window` is 0.
+    ///
     /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
     /// use futures::TryStreamExt;
-    /// use std::num::NonZeroUsize;
     /// use twolane::CpuIteratorExt;
     ///
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let numbers = (0..10).on_cpu(&cpu).map(|n| n + 1);
-    /// let numbers = numbers.buffer_unordered(NonZeroUsize::new(4).unwrap());
+    /// let numbers = (0..10).on_cpu(&cpu.handle()).map(|n| n + 1);
+    /// let numbers = numbers.buffer_unordered(4);
     /// let mut numbers: Vec<_> = numbers.try_collect().await.unwrap();
     /// numbers.sort();
     /// assert_eq!(numbers, (1..=10).collect::<Vec<_>>());
     /// # }
     /// ```
     #[track_caller]
-    pub fn buffer_unordered(self, window: NonZeroUsize) -> Buffered<G::Output> {
+    pub fn buffer_unordered(self, window: usize) -> Buffered<G::Output> {
         self.start(window, false)
     }
 
     #[track_caller]
-    fn start(self, window: NonZeroUsize, ordered: bool) -> Buffered<G::Output> {
-        let (bytes, input_size, output_size) = match self.bytes {
+    fn start(self, window: usize, ordered: bool) -> Buffered<G::Output> {
+        assert!(
+            window > 0,
+            "`{}(0)`: the window of a stream is at least 1 item; give it some milliseconds of \
+             work for each thread",
+            if ordered {
+                "buffered"
+            } else {
+                "buffer_unordered"
+            }
+        );
+        let (bytes, input_size, output_size) = match self.limit.into_bytes() {
             None => (usize::MAX, None, None),
-            Some(bytes) => (bytes.limit.get(), Some(bytes.input), Some(bytes.output)),
+            Some(bytes) => (bytes.limit, Some(bytes.input), Some(bytes.output)),
         };
         let limits = Limits {
-            workers: self.handle.threads(),
+            workers: self.handle.worker_threads(),
             ordered,
-            items: window.get(),
+            items: window,
             bytes,
             batch: self.batch,
         };

@@ -46,6 +46,7 @@
 //! or block.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod detect;
 mod future;

@@ -19,7 +19,7 @@ pub(crate) struct Limiter {
 
 impl Limiter {
     /// Returns how many were suppressed before this one, if this one may be logged.
-    pub(crate) fn admit(&mut self, culprit: String, now: Instant) -> Option<u64> {
+    pub(crate) fn reserve(&mut self, culprit: String, now: Instant) -> Option<u64> {
         let is_recent = |then: &Instant, span| now.duration_since(*then) < span;
         self.lately.retain(|then| is_recent(then, MINUTE));
         let last = self.last.get(&culprit);
@@ -42,15 +42,15 @@ mod tests {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let mut limiter = Limiter::default();
-        let mut admit = |name: &str, now| limiter.admit(name.to_owned(), now);
-        assert_eq!(admit("one", at(0)), Some(0));
-        assert_eq!(admit("one", at(9)), None);
-        assert_eq!(admit("two", at(9)), Some(1));
-        assert_eq!(admit("one", at(10)), Some(0));
-        assert_eq!(admit("blocks in read", at(20)), Some(0));
-        assert_eq!(admit("one", at(30)), Some(0));
-        assert_eq!(admit("one", at(50)), None);
-        assert_eq!(admit("two", at(59)), None);
-        assert_eq!(admit("two", at(60)), Some(2));
+        let mut reserve = |name: &str, now| limiter.reserve(name.to_owned(), now);
+        assert_eq!(reserve("one", at(0)), Some(0));
+        assert_eq!(reserve("one", at(9)), None);
+        assert_eq!(reserve("two", at(9)), Some(1));
+        assert_eq!(reserve("one", at(10)), Some(0));
+        assert_eq!(reserve("blocks in read", at(20)), Some(0));
+        assert_eq!(reserve("one", at(30)), Some(0));
+        assert_eq!(reserve("one", at(50)), None);
+        assert_eq!(reserve("two", at(59)), None);
+        assert_eq!(reserve("two", at(60)), Some(2));
     }
 }

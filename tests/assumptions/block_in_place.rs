@@ -111,7 +111,7 @@ fn a_wait_in_place_does_not_keep_the_io_runtime_from_ending() {
             jobs.into_iter().for_each(|job| job.wait().unwrap());
         }
         let refused = |error: JoinError| assert!(error.is_io_runtime_gone(), "{error}");
-        let waits = lanes.cpu.handle().with_priority(Priority::Low).admit();
+        let waits = lanes.cpu.handle().with_priority(Priority::Low).reserve();
         drop(lanes.io);
         refused(lanes.cpu.spawn_cpu(|| ()).wait().unwrap_err());
         refused(waits.wait().unwrap_err());

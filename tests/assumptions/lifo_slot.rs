@@ -59,7 +59,7 @@ fn gets_the_other_thread(spawn: fn(&Handle, BoxFuture<bool>) -> Task<bool>) {
             if outer.is_finished() {
                 break;
             }
-            lanes.cpu.spawn_io(async {}).wait().unwrap();
+            lanes.cpu.handle().spawn_io(async {}).wait().unwrap();
         }
         give_up.store(true, SeqCst);
         outer.wait().unwrap()

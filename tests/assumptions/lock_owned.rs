@@ -1,8 +1,8 @@
 //! When does a task that wants a Tokio mutex get its place in the queue?
 //!
-//! Relied on in `src/io/on_io/slot.rs` (`lock`): at the first poll of `lock_owned`, also where
+//! Relied on in `src/io/owned/slot.rs` (`lock`): at the first poll of `lock_owned`, also where
 //! the budget of the task is used up, if the poll is `unconstrained`; and it keeps that place,
-//! in whichever order and by whichever waker it is polled later. So calls on an `OnIo` run in
+//! in whichever order and by whichever waker it is polled later. So calls on an `IoOwned` run in
 //! the order in which they were made. Without this they run in the order in which their tasks
 //! are polled: a commit may come before the statement that it is to commit.
 

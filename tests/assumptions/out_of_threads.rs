@@ -7,12 +7,13 @@
 //! `build` takes more threads, or other ones, a lane on a system that is short of threads hangs
 //! in `CpuRuntime::build`. Once the oldest Tokio returns an error instead, `try_threads` can go.
 
+use std::error::Error;
 use std::fs;
 use std::process::Command;
 
 use crate::support::cgroup::Group;
 use crate::support::{self, BOTH, time_limit};
-use twolane::{Backend, BuildError, CpuRuntime};
+use twolane::{Backend, CpuRuntime};
 
 /// How many threads there are, once those that were started in vain have gone:
 /// only the ones named here are left. (A newborn one has its maker's name.)
@@ -51,7 +52,7 @@ fn child() {
         .build()
         .unwrap();
     let lane = || {
-        let lane = CpuRuntime::builder().backend(backend).threads(2);
+        let lane = CpuRuntime::builder().backend(backend).worker_threads(2);
         lane.io_handle(io.handle().clone()).build()
     };
     // With none; with some of the process's own; with some of the lane's. (A Tokio runtime that
@@ -62,7 +63,8 @@ fn child() {
         group.set("pids.max", settled_threads() + more);
         match lane() {
             Ok(cpu) => break cpu,
-            Err(BuildError::Spawn(_)) => more += 1,
+            // Of the system, not of a setting.
+            Err(error) if error.source().is_some() => more += 1,
             Err(other) => panic!("{backend:?}, {more}: {other}"),
         }
     };

@@ -49,8 +49,8 @@ fn busy(backend: Backend) -> Busy {
     let (running, end) = Stuck::start(&cpu).split();
     let queued = cpu.spawn_cpu(|| ());
     // It keeps its permit: its turn has not come.
-    cpu.spawn_cpu(|| ()).cancel();
-    let permit = cpu.try_admit().unwrap();
+    cpu.spawn_cpu(|| ()).abort();
+    let permit = cpu.try_reserve().unwrap();
     for _ in 0..2 {
         assert!(cpu.spawn_cpu(|| ()).wait().unwrap_err().is_queue_full());
     }

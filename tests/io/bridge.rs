@@ -136,7 +136,7 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
         "{text}"
     );
     // It was the stream's panic, not the lane's.
-    assert_eq!(cpu.spawn_io(async { 1 }).wait().unwrap(), 1);
+    assert_eq!(cpu.handle().spawn_io(async { 1 }).wait().unwrap(), 1);
 }
 
 /// The first clone that asks gets it; the others stay errors.

@@ -102,7 +102,7 @@ fn where_there_is_no_such_runtime_it_panics_with_the_remedy() {
     let ready = || in_cpu_context(async {});
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
-        refused(cpu.spawn_io(ready()).wait());
+        refused(cpu.handle().spawn_io(ready()).wait());
         if backend == Backend::Rayon {
             refused(cpu.spawn(ready()).wait());
             refused(cpu.spawn_cpu(move || block_on(ready())).wait());

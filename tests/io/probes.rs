@@ -64,8 +64,8 @@ fn the_tasks_of_a_body() {
         .unwrap();
     for io in [one_thread, threads] {
         let cpu = cpu_lane(twolane::Backend::Rayon, 1, io.handle());
-        let known = tasks_a_body(&io, &cpu, || Full::new(Bytes::from("hello")));
-        let unknown = tasks_a_body(&io, &cpu, of_unknown_length);
+        let known = tasks_a_body(&io, &cpu.handle(), || Full::new(Bytes::from("hello")));
+        let unknown = tasks_a_body(&io, &cpu.handle(), of_unknown_length);
         found.push(format!("{known} {unknown}"));
         wait(async { cpu.shutdown().await });
     }
@@ -87,7 +87,7 @@ fn a_body_is_lost_with_a_runtime_of_one_thread() {
             pending::<()>().await;
         };
         let fed = stream::unfold(fed, async |mut fed| Some((fed.recv().await?, fed)));
-        let read = || cpu.body_from_io(StreamBody::new(fed), 1024);
+        let read = || cpu.handle().body_from_io(StreamBody::new(fed), 1024);
         let body = if feeder_is_older {
             drop(io.spawn(feeder));
             read()

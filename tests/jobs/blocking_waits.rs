@@ -32,7 +32,7 @@ fn who_is_no_thread_of_the_lane_may_wait_for_it() {
         let (by_admit, other) = (handle.clone(), lanes(backend, 1));
         let by_admit = other.cpu.spawn_cpu(move || {
             // A thread of another lane is like any other.
-            by_admit.admit().wait().unwrap().spawn_cpu(|| 5).wait()
+            by_admit.reserve().wait().unwrap().spawn_cpu(|| 5).wait()
         });
         assert_eq!(by_admit.wait().unwrap().unwrap(), 5);
     }
@@ -59,7 +59,10 @@ fn a_closure_may_wait_for_the_io_lane() {
                 rayon::join(|| wait(1), || wait(2))
             });
             assert_eq!(job.wait().unwrap(), (1, 2));
-            let installed = lanes.cpu.install(|| twolane::spawn_io(async { 3 }).wait());
+            let installed = lanes
+                .cpu
+                .handle()
+                .install(|| twolane::spawn_io(async { 3 }).wait());
             assert_eq!(installed.unwrap().unwrap(), 3);
         }
     }
@@ -74,7 +77,7 @@ fn a_job_may_wait_for_a_place_on_its_own_lane() {
             builder.queue_limit(twolane::Priority::Normal, 1)
         });
         let job = lanes.cpu.spawn_cpu(|| {
-            let permit = Handle::current().admit().wait().unwrap();
+            let permit = Handle::current().reserve().wait().unwrap();
             permit.spawn_cpu(|| 42)
         });
         let nested = job.wait().unwrap();
@@ -104,7 +107,7 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
         if backend == Backend::Rayon {
             let child = cpu.spawn_cpu(move || rayon::join(wait, || ()).0);
             assert!(refusal(child.wait()).contains("it would wait for itself"));
-            let installed = cpu.install(wait);
+            let installed = cpu.handle().install(wait);
             assert!(refusal(installed).contains("it would wait for itself"));
         }
         // What has ended is no wait, and all this has cost no thread.

@@ -43,7 +43,7 @@ fn a_cancelled_queued_job_resolves_at_once() {
         let captured = Dropped(dropped);
         let queued = lanes.cpu.spawn_cpu(move || drop(captured));
         assert!(!queued.is_finished());
-        queued.cancel();
+        queued.abort();
         assert!(queued.is_finished());
         assert!(queued.wait().unwrap_err().is_cancelled());
         // What it had captured is dropped by the lane, in its turn.
@@ -72,7 +72,7 @@ fn a_cancelled_suspended_future_is_dropped_on_its_lane() {
             if by_drop {
                 drop(task);
             } else {
-                task.cancel();
+                task.abort();
                 assert!(task.wait().unwrap_err().is_cancelled());
             }
             assert!(drops.recv().unwrap().starts_with("cpu-"));
@@ -99,7 +99,7 @@ fn a_running_future_ends_at_its_next_await() {
             })
         };
         both.wait();
-        task.cancel();
+        task.abort();
         both.wait();
         assert!(task.wait().unwrap_err().is_cancelled());
         assert!(!went_on.load(SeqCst));
@@ -122,15 +122,15 @@ fn a_running_closure_sees_its_cancel() {
                     std::thread::yield_now();
                 }
                 ended.send(()).unwrap();
-                "stopped early"
+                Ok("stopped early")
             });
             running.recv().unwrap();
             if by_drop {
                 drop(task);
                 end.recv().unwrap();
             } else {
-                task.cancel();
-                task.cancel();
+                task.abort();
+                task.abort();
                 assert_eq!(task.wait().unwrap(), "stopped early");
             }
         }
@@ -152,9 +152,10 @@ fn rayon_children_see_the_cancel_through_their_context() {
         };
         started.send(()).unwrap();
         rayon::join(spin, spin);
+        Ok(())
     });
     running.recv().unwrap();
-    task.cancel();
+    task.abort();
     task.wait().unwrap();
 }
 
@@ -177,7 +178,7 @@ fn an_abort_handle_cancels() {
         assert!(task.is_finished() && other.join().unwrap().is_finished());
 
         // On the I/O lane it ends when the runtime has dropped the future.
-        let mut io = lanes.cpu.spawn_io(std::future::pending::<()>());
+        let mut io = lanes.cpu.handle().spawn_io(std::future::pending::<()>());
         let abort = io.abort_handle();
         abort.abort();
         assert!(lanes.io.block_on(&mut io).unwrap_err().is_cancelled());
@@ -260,6 +261,7 @@ fn detach_completes() {
             .detach();
         lanes
             .cpu
+            .handle()
             .spawn_io(async move { io_done.send("io").unwrap() })
             .detach();
         let_go.send(()).unwrap();
@@ -285,6 +287,7 @@ fn a_timeout_stops_the_work() {
                 std::thread::yield_now();
             }
             ended.send(()).unwrap();
+            Ok(())
         });
         // Else the limit may come first, and it never starts.
         running.recv().unwrap();

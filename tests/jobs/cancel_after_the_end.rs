@@ -22,7 +22,7 @@ fn spawn_with<T: Send + 'static>(
     cpu: &Handle,
     f: impl FnOnce(&JobContext) -> T + Send + 'static,
 ) -> Task<T> {
-    cpu.spawn_cpu_with(f)
+    cpu.spawn_cpu_with(|job| Ok(f(job)))
 }
 
 /// The cancel comes after the end, and after the output was taken or not.
@@ -51,7 +51,7 @@ fn what_a_finished_job_left_behind_is_not_cancelled() {
                 lanes.io.block_on(&mut task).unwrap();
             }
             abort.abort();
-            task.cancel();
+            task.abort();
             drop(task);
             let_go.send(()).unwrap();
             assert_eq!(asked.recv().unwrap(), Ok(()), "{backend:?}, {takes_output}");

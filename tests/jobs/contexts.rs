@@ -72,7 +72,7 @@ fn the_span_and_the_subscriber_come_along() {
         assert_eq!(lines, ["request: here"], "{backend:?}: a closure");
         let lines = in_request(&|| cpu.spawn(two_polls()).wait().unwrap());
         assert_eq!(lines, twice, "{backend:?}: a future");
-        let lines = in_request(&|| cpu.spawn_io(two_polls()).wait().unwrap());
+        let lines = in_request(&|| cpu.handle().spawn_io(two_polls()).wait().unwrap());
         assert_eq!(lines, twice, "{backend:?}: a future on the I/O lane");
         let lines = in_request(&|| {
             let over = cpu.spawn(async {
@@ -111,7 +111,7 @@ fn destructors_run_inside_the_span() {
                 }
             };
             let span = tracing::info_span!("request").entered();
-            let (on_cpu, on_io) = (cpu.spawn(never()), cpu.spawn_io(never()));
+            let (on_cpu, on_io) = (cpu.spawn(never()), cpu.handle().spawn_io(never()));
             drop(span);
             drop((on_cpu, on_io));
             wait.recv().unwrap();
@@ -140,7 +140,7 @@ fn a_rayon_child_takes_the_span_from_its_job_context() {
                     stranger.join().unwrap();
                 });
                 if backend != Backend::Rayon {
-                    return;
+                    return Ok(());
                 }
                 let both_have_begun = std::sync::Barrier::new(2);
                 let child = || {
@@ -150,6 +150,7 @@ fn a_rayon_child_takes_the_span_from_its_job_context() {
                 };
                 let (left, right) = rayon::join(child, child);
                 assert_ne!(left, right);
+                Ok(())
             });
             job.wait().unwrap();
         });
@@ -199,7 +200,7 @@ fn a_job_that_ended_well_is_not_cancelled() {
     let _limit = support::time_limit();
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
-        let task = cpu.handle().spawn_cpu_with(JobContext::clone);
+        let task = cpu.handle().spawn_cpu_with(|job| Ok(job.clone()));
         let abort = task.abort_handle();
         let job = task.wait().unwrap();
         assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
@@ -225,7 +226,7 @@ fn without_a_subscriber_everything_works() {
             tracing::Span::current().is_disabled()
         });
         assert!(job.wait().unwrap(), "{backend:?}");
-        let in_span = |job: &JobContext| job.in_span(|| tracing::Span::current().is_disabled());
+        let in_span = |job: &JobContext| Ok(job.in_span(|| tracing::Span::current().is_disabled()));
         let job = cpu.handle().spawn_cpu_with(in_span);
         assert!(job.wait().unwrap(), "{backend:?}");
     }
@@ -247,7 +248,11 @@ fn task_locals_are_not_inherited() {
             assert_eq!(tenant(), Some(7));
             let closure = cpu.spawn_cpu(tenant).await.unwrap();
             let future = cpu.spawn(async move { tenant() }).await.unwrap();
-            let io = cpu.spawn_io(async move { tenant() }).await.unwrap();
+            let io = cpu
+                .handle()
+                .spawn_io(async move { tenant() })
+                .await
+                .unwrap();
             [closure, future, io]
         }));
         assert_eq!(seen, [None; 3], "{backend:?}");
@@ -299,7 +304,7 @@ fn a_value_on_the_io_lane_is_used_and_dropped_inside_its_user_s_span() {
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let (dropped, wait) = std::sync::mpsc::channel();
-        let mut client = cpu.handle().on_io(Client(dropped));
+        let mut client = cpu.handle().io_owned(Client(dropped));
         let ((), lines) = Log::during(|| {
             let span = tracing::info_span!("request").entered();
             let job = cpu.spawn(async move { client.with(async |_| two_polls().await).await });
@@ -341,12 +346,12 @@ fn a_subscriber_that_panics_at_the_drop_of_a_spawn_io_changes_no_error() {
     let error = with_default(Registry::default().with(panics.clone()), || {
         let value = PanicsOnDrop;
         let task = tracing::info_span!("request").in_scope(|| {
-            cpu.spawn_io(async move {
+            cpu.handle().spawn_io(async move {
                 let _value = value;
             })
         });
         panics.0.store(true, SeqCst);
-        task.cancel();
+        task.abort();
         io.block_on(task).unwrap_err()
     });
     assert!(error.is_cancelled(), "{error}");
@@ -372,7 +377,7 @@ fn a_subscriber_that_panics_at_a_span_s_end_loses_no_output_of_spawn_io() {
     let output = with_default(subscriber, || {
         let span = tracing::info_span!("request");
         let (go_on, wait) = tokio::sync::oneshot::channel();
-        let task = span.in_scope(|| cpu.spawn_io(async move { wait.await.unwrap() }));
+        let task = span.in_scope(|| cpu.handle().spawn_io(async move { wait.await.unwrap() }));
         // The task has the last one.
         drop(span);
         go_on.send(42).unwrap();

@@ -8,7 +8,6 @@
 //! `current_thread` runtime everything else stood still. A poll that answers
 //! `Ready` and does not ask for budget brings that back.
 
-use std::num::NonZero;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -88,14 +87,14 @@ fn a_loop_over_free_places_lets_others_have_turns() {
     for backend in BOTH {
         for limit in [far, none] {
             let io = current_thread();
-            let builder = CpuRuntime::builder().backend(backend).threads(1);
+            let builder = CpuRuntime::builder().backend(backend).worker_threads(1);
             let cpu = limit(builder.io_handle(io.handle().clone()))
                 .build()
                 .unwrap();
             let handle = cpu.handle();
             let turns = turns_of_another(&io, async move {
                 for _ in 0..PLACES {
-                    drop(handle.admit().await.unwrap());
+                    drop(handle.reserve().await.unwrap());
                 }
             });
             assert_fair(backend, turns, PLACES);
@@ -133,13 +132,13 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
         let io = tokio::runtime::Runtime::new().unwrap();
         let cpu = CpuRuntime::builder()
             .backend(backend)
-            .threads(1)
+            .worker_threads(1)
             .io_handle(io.handle().clone());
         let cpu = cpu.build().unwrap();
         let waits = |cpu: &twolane::Handle| {
             for n in 0..200 {
                 assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
-                drop(cpu.admit().wait().unwrap());
+                drop(cpu.reserve().wait().unwrap());
             }
         };
         // On the thread of a `block_on`, and in a task.
@@ -233,7 +232,7 @@ fn closures_have_no_budget() {
                 n
             };
             let outputs = [1, 2].into_iter().on_cpu(&cpu).map(stage);
-            let outputs = outputs.buffered(NonZero::new(2).unwrap());
+            let outputs = outputs.buffered(2);
             let outputs: Vec<_> = lanes.io.block_on(outputs.collect());
             assert_eq!(outputs.len(), 2);
         }
@@ -276,7 +275,9 @@ fn a_finished_spawn_io_takes_one_unit_of_the_budget() {
     let io = current_thread();
     let cpu = cpu_lane(BOTH[0], 1, io.handle());
     io.block_on(async {
-        let mut tasks: Vec<_> = (0..200).map(|n| cpu.spawn_io(async move { n })).collect();
+        let mut tasks: Vec<_> = (0..200)
+            .map(|n| cpu.handle().spawn_io(async move { n }))
+            .collect();
         while !tasks.iter().all(|task| task.is_finished()) {
             tokio::task::yield_now().await;
         }

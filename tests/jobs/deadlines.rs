@@ -18,7 +18,7 @@ const NEVER: Duration = Duration::from_secs(3600);
 /// A permit whose deadline comes after so long, and that deadline.
 fn until(cpu: &Handle, after: Duration) -> (Permit, Instant) {
     let deadline = Instant::now() + after;
-    (cpu.try_admit().unwrap().with_deadline(deadline), deadline)
+    (cpu.try_reserve().unwrap().with_deadline(deadline), deadline)
 }
 
 fn let_pass(deadline: Instant) {
@@ -117,7 +117,7 @@ fn one_that_has_passed_is_refused() {
         let (permit, _) = until(&cpu, Duration::ZERO);
         assert!(permit.spawn(async {}).wait().unwrap_err().is_expired());
         let (permit, _) = until(&cpu, Duration::ZERO);
-        let task = permit.spawn_cpu_with(|_| ());
+        let task = permit.spawn_cpu_with(|_| Ok(()));
         assert!(task.wait().unwrap_err().is_expired());
         assert_eq!((cpu.metrics().submitted, cpu.metrics().rejected), (0, 3));
     }
@@ -143,7 +143,7 @@ fn a_closure_that_runs_sees_it() {
             // Not before.
             assert!(Instant::now() >= deadline);
             elsewhere.join().unwrap();
-            "what I have so far"
+            Ok("what I have so far")
         });
         // It ended with an output all the same.
         assert_eq!(task.wait().unwrap(), "what I have so far");
@@ -229,14 +229,14 @@ fn a_timeout_around_a_wait_for_a_place_loses_none() {
             builder.queue_limit(Priority::Normal, 1)
         });
         let cpu = lanes.cpu.handle();
-        let held = cpu.try_admit().unwrap();
+        let held = cpu.try_reserve().unwrap();
         let deadline = Instant::now() + SOON;
         let late = lanes
             .io
-            .block_on(async { timeout_at(deadline.into(), cpu.admit()).await });
+            .block_on(async { timeout_at(deadline.into(), cpu.reserve()).await });
         assert!(late.is_err());
         drop(held);
-        assert!(cpu.try_admit().is_ok());
+        assert!(cpu.try_reserve().is_ok());
         assert_eq!(cpu.metrics().rejected, 1);
     }
 }
@@ -267,7 +267,7 @@ fn one_that_comes_after_the_end_changes_nothing() {
         let lanes = lanes(backend, 1);
         let cpu = lanes.cpu.handle();
         let (permit, deadline) = until(&cpu, LATER);
-        let done = permit.spawn_cpu_with(JobContext::clone);
+        let done = permit.spawn_cpu_with(|job| Ok(job.clone()));
         while !done.is_finished() {
             std::thread::yield_now();
         }
@@ -294,11 +294,55 @@ fn an_expired_job_gives_its_place_back() {
             tokio::task::yield_now().await;
         });
         assert!(task.wait().unwrap_err().is_expired());
-        let next = cpu.admit().wait().unwrap();
+        let next = cpu.reserve().wait().unwrap();
         assert_eq!(next.spawn_cpu(|| 1).wait().unwrap(), 1);
         // At the submission.
         let (permit, _) = until(&cpu, Duration::ZERO);
         assert!(permit.spawn_cpu(|| ()).wait().unwrap_err().is_expired());
-        assert!(cpu.try_admit().is_ok());
+        assert!(cpu.try_reserve().is_ok());
+    }
+}
+
+/// All that a handle with a deadline submits has it, and the earlier one of two holds.
+#[test]
+fn a_handle_gives_it_to_each_of_its_jobs() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 1, |builder| {
+            builder.queue_limit(Priority::Normal, 2)
+        });
+        let cpu = lanes.cpu.handle();
+        let late = cpu.with_deadline(Instant::now());
+        let late = late.with_deadline(Instant::now() + NEVER).with_name("late");
+        assert!(late.spawn_cpu(|| ()).wait().unwrap_err().is_expired());
+        assert!(
+            late.spawn_cpu_with(|_| Ok(()))
+                .wait()
+                .unwrap_err()
+                .is_expired()
+        );
+        assert!(late.spawn(async {}).wait().unwrap_err().is_expired());
+        let rejected = late.try_spawn_cpu(|| 6).unwrap_err();
+        assert!(rejected.cause().is_expired());
+        assert_eq!(rejected.into_inner()(), 6);
+        let rejected = late.try_spawn_cpu_with(|_| Ok(7)).unwrap_err();
+        assert!(rejected.cause().is_expired());
+        let by_permit = late.try_reserve().unwrap().spawn_cpu(|| ());
+        assert!(by_permit.wait().unwrap_err().is_expired());
+        let by_permit = late.reserve().wait().unwrap().spawn(async {});
+        assert!(by_permit.wait().unwrap_err().is_expired());
+        // At another priority, too. None of them keeps a permit.
+        let high = late.with_priority(Priority::High);
+        assert!(high.spawn_cpu(|| ()).wait().unwrap_err().is_expired());
+        assert_eq!(cpu.metrics().permits_in_use, 0);
+        // What has begun submits without it.
+        let soon = cpu.with_deadline(Instant::now() + LATER);
+        let nested = soon.spawn(async {
+            let deadline = Instant::now() + LATER;
+            let_pass(deadline);
+            twolane::spawn_cpu(|| 8)
+        });
+        let nested = nested.wait().unwrap();
+        assert_eq!(nested.wait().unwrap(), 8, "{backend:?}");
     }
 }

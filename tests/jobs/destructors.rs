@@ -76,7 +76,7 @@ fn a_panic_of_a_cancelled_job_s_destructor_is_not_its_outcome() {
             pending::<()>().await;
         });
         running.recv().unwrap();
-        task.cancel();
+        task.abort();
         assert!(task.wait().unwrap_err().is_cancelled());
         assert!(!seen.recv().unwrap());
         assert_eq!(lanes.cpu.spawn(async { 1 }).wait().unwrap(), 1);

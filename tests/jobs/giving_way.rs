@@ -60,7 +60,7 @@ fn endless_sees_its_end<F: Future<Output = ()> + Send + 'static>(give_way: fn() 
             task
         };
         let cancelled: twolane::Task<()> = endless();
-        cancelled.cancel();
+        cancelled.abort();
         assert!(cancelled.wait().unwrap_err().is_cancelled());
         let shut_down: twolane::Task<()> = endless();
         assert!(lanes.cpu.shutdown().wait().is_empty());

@@ -20,7 +20,7 @@ fn limited_lane(
     let io = tokio::runtime::Runtime::new().unwrap();
     let cpu = CpuRuntime::builder()
         .backend(backend)
-        .threads(threads)
+        .worker_threads(threads)
         .queue_limit(Priority::Normal, queue_limit)
         .io_handle(io.handle().clone())
         .build()
@@ -93,7 +93,7 @@ fn an_ordered_buffer_stops_the_source() {
     }
 }
 
-/// `admit` bounds by the lane's limit, beside other submitters: one that takes the permit
+/// `reserve` bounds by the lane's limit, beside other submitters: one that takes the permit
 /// first and reads then has nothing in hand that the lane can't take.
 #[test]
 fn admission_stops_the_source() {
@@ -110,7 +110,7 @@ fn admission_stops_the_source() {
         let submit_all = async {
             let mut tasks = FuturesOrdered::new();
             loop {
-                let permit = cpu.admit().await?;
+                let permit = cpu.reserve().await?;
                 let Some(gate) = source.next().await else {
                     break Ok::<_, JoinError>(tasks);
                 };
@@ -131,7 +131,7 @@ fn admission_stops_the_source() {
                 }
             }));
             // Others are told that it is full.
-            assert_eq!(submitted.is_none(), cpu.try_admit().is_err());
+            assert_eq!(submitted.is_none(), cpu.try_reserve().is_err());
             if let Some(tasks) = submitted {
                 // The last ones are in.
                 assert_eq!(read.load(SeqCst), 10);
@@ -158,7 +158,7 @@ fn a_buffer_of_admitted_jobs() {
         let (cpu, _io) = limited_lane(backend, 2, 2);
         let cpu = &cpu.handle();
         let results = stream::iter(0..200_u32)
-            .map(|n| async move { cpu.admit().await?.spawn_cpu(move || n).await })
+            .map(|n| async move { cpu.reserve().await?.spawn_cpu(move || n).await })
             .buffer_unordered(8);
         let mut outputs: Vec<_> = block_on(results.try_collect()).unwrap();
         outputs.sort_unstable();

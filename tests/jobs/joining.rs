@@ -36,7 +36,7 @@ impl Spinning {
             }
             sees.send(()).unwrap();
             wait.recv().unwrap();
-            0
+            Ok(0)
         });
         running.recv().unwrap();
         Self { task, seen, let_go }
@@ -159,7 +159,7 @@ fn cancelled_in_the_collection_they_can_be_joined() {
         tasks.extend([suspended, spinning.task]);
         tasks.extend((0..8).map(|n| cpu.spawn_cpu(move || n)));
 
-        tasks.iter().for_each(Task::cancel);
+        tasks.iter().for_each(Task::abort);
         spinning.seen.recv().unwrap();
         spinning.let_go.send(()).unwrap();
         let results: Vec<_> = block_on(tasks.collect());

@@ -3,6 +3,7 @@
 mod blocking_waits;
 mod cancel;
 mod cancel_after_the_end;
+mod checkpoints;
 #[cfg(feature = "tracing")]
 mod contexts;
 mod coop_budget;

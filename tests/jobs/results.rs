@@ -38,7 +38,9 @@ fn payloads_come_back_whole() {
             OwnPayload(vec![1, 2])
         );
 
-        let io = cpu.spawn_io(async { std::panic::panic_any(OwnPayload(vec![3])) });
+        let io = cpu
+            .handle()
+            .spawn_io(async { std::panic::panic_any(OwnPayload(vec![3])) });
         let payload = io.wait().unwrap_err().into_panic();
         assert_eq!(
             *payload.downcast::<OwnPayload>().unwrap(),
@@ -128,6 +130,7 @@ fn panics_of_detached_jobs() {
             .detach();
         lanes
             .cpu
+            .handle()
             .spawn_io(async { panic!("without an awaiter") })
             .detach();
         lanes
@@ -221,7 +224,10 @@ fn destructors_that_panic_are_survived() {
         }
         assert_eq!(cpu.spawn(ReadyThenPanics(PanicsOnDrop)).wait().unwrap(), 8);
         assert_eq!(
-            cpu.spawn_io(ReadyThenPanics(PanicsOnDrop)).wait().unwrap(),
+            cpu.handle()
+                .spawn_io(ReadyThenPanics(PanicsOnDrop))
+                .wait()
+                .unwrap(),
             8
         );
         still_there();
@@ -229,7 +235,7 @@ fn destructors_that_panic_are_survived() {
         // Outputs that are never read: detached, and dropped while it runs.
         cpu.spawn_cpu(|| PanicsOnDrop).detach();
         cpu.spawn(async { PanicsOnDrop }).detach();
-        cpu.spawn_io(async { PanicsOnDrop }).detach();
+        cpu.handle().spawn_io(async { PanicsOnDrop }).detach();
         let (task, let_go) = support::Stuck::start(&cpu.handle()).split();
         drop(task);
         let_go.send(PanicsOnDrop).unwrap();
@@ -251,7 +257,7 @@ fn the_ends_are_distinct() {
         let lanes = lanes(backend, 1);
         let panicked = lanes.cpu.spawn_cpu(|| panic!("x")).wait().unwrap_err();
         let pending = lanes.cpu.spawn(std::future::pending::<()>());
-        pending.cancel();
+        pending.abort();
         let cancelled = pending.wait().unwrap_err();
         lanes.cpu.shutdown().wait();
         let shut_down = lanes.cpu.spawn_cpu(|| ()).wait().unwrap_err();
@@ -309,13 +315,13 @@ fn settings_are_checked() {
     let _limit = time_limit();
     let io = tokio::runtime::Runtime::new().unwrap();
     let builder = || twolane::CpuRuntime::builder().io_handle(io.handle().clone());
-    let none = builder().threads(0).build().unwrap_err().to_string();
+    let none = builder().worker_threads(0).build().unwrap_err().to_string();
     assert!(
-        none.starts_with("Builder::threads(0): the CPU lane takes 1 to "),
+        none.starts_with("Builder::worker_threads(0): the CPU lane takes 1 to "),
         "{none}"
     );
     let many = builder()
-        .threads(usize::MAX)
+        .worker_threads(usize::MAX)
         .build()
         .unwrap_err()
         .to_string();

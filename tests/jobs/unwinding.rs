@@ -54,7 +54,7 @@ fn a_shutdown_is_passed_on_without_a_panic() {
         let jobs = [
             lanes.cpu.spawn(or_unwind(start())),
             lanes.cpu.spawn(by_a_task_of_tokio(start())),
-            lanes.cpu.spawn_io(or_unwind(start())),
+            lanes.cpu.handle().spawn_io(or_unwind(start())),
             lanes.cpu.spawn_cpu({
                 let job = start();
                 || job.wait().unwrap_or_else(|error| error.resume_unwind())
@@ -65,7 +65,7 @@ fn a_shutdown_is_passed_on_without_a_panic() {
             let error = job.wait().unwrap_err();
             assert!(error.is_shutdown(), "{error}");
         }
-        let metrics = lanes.cpu.metrics();
+        let metrics = lanes.cpu.handle().metrics();
         assert_eq!(
             (metrics.submitted, metrics.dropped, metrics.panicked),
             (3, 3, 0)
@@ -85,13 +85,14 @@ fn a_stream_passes_a_shutdown_on_as_such() {
         let part = inner.spawn(pending::<()>());
         let items = lanes
             .cpu
+            .handle()
             .stream_from_cpu(stream::once(or_unwind(part)), 1, |()| 1);
         inner.shutdown_background();
         let error = block_on_stream(items).next().unwrap().unwrap_err();
         assert!(!error.is_panic(), "{error}");
         let text = error.to_string();
         assert!(text.contains("the CPU lane was shut down"), "{text}");
-        let metrics = lanes.cpu.metrics();
+        let metrics = lanes.cpu.handle().metrics();
         assert_eq!(metrics.panicked, 0);
     }
 }
@@ -102,7 +103,7 @@ fn a_cancel_and_a_panic_are_passed_on_as_such() {
     for backend in BOTH {
         let lanes = lanes(backend, 1);
         let part = lanes.cpu.spawn(pending::<()>());
-        part.cancel();
+        part.abort();
         let cancelled = lanes.cpu.spawn(or_unwind(part)).wait().unwrap_err();
         assert!(cancelled.is_cancelled(), "{cancelled}");
 

@@ -2,7 +2,6 @@
 //! figures: beside the code.)
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -49,15 +48,15 @@ fn all_forms_know_their_caller() {
     for backend in BOTH {
         let lanes = lanes(backend, 2);
         let cpu = lanes.cpu.handle();
-        let admit = || cpu.admit().wait().unwrap();
+        let reserve = || cpu.reserve().wait().unwrap();
         cpu.spawn_cpu(|| ()).wait().unwrap();
-        cpu.spawn_cpu_with(|_| ()).wait().unwrap();
+        cpu.spawn_cpu_with(|_| Ok(())).wait().unwrap();
         cpu.spawn(async {}).wait().unwrap();
         cpu.try_spawn_cpu(|| ()).unwrap().wait().unwrap();
         cpu.try_spawn(async {}).unwrap().wait().unwrap();
-        admit().spawn_cpu(|| ()).wait().unwrap();
-        admit().spawn_cpu_with(|_| ()).wait().unwrap();
-        admit().spawn(async {}).wait().unwrap();
+        reserve().spawn_cpu(|| ()).wait().unwrap();
+        reserve().spawn_cpu_with(|_| Ok(())).wait().unwrap();
+        reserve().spawn(async {}).wait().unwrap();
         {
             let _entered = cpu.enter();
             twolane::spawn_cpu(|| ()).wait().unwrap();
@@ -86,7 +85,7 @@ fn a_stream_is_one_site_with_its_pump() {
         });
         let cpu = lanes.cpu.handle();
         let numbers = stream::iter(0..1_000).on_cpu(&cpu).source_on_cpu();
-        let (line, squares) = (line!(), numbers.map(|n| n * n).buffered(window()));
+        let (line, squares) = (line!(), numbers.map(|n| n * n).buffered(WINDOW));
         assert_eq!(lanes.io.block_on(squares.count()), 1_000);
         lanes.cpu.shutdown().wait();
         let site = only(&cpu);
@@ -95,9 +94,7 @@ fn a_stream_is_one_site_with_its_pump() {
     }
 }
 
-fn window() -> NonZeroUsize {
-    NonZeroUsize::new(64).unwrap()
-}
+const WINDOW: usize = 64;
 
 #[test]
 fn a_name_replaces_the_line() {
@@ -146,7 +143,7 @@ fn counts_are_exact() {
                 _ => cpu.spawn(async { 1 }),
             };
             if n % 4 == 3 {
-                task.cancel();
+                task.abort();
             }
             ran.fetch_add(task.wait().unwrap_or(0), Relaxed);
         };

@@ -85,7 +85,7 @@ fn a_window_does() {
 fn permits_of_their_own_do() {
     async fn submit_each(cpu: Handle, parts: Parts) -> usize {
         for _ in 0..PARTS {
-            let permit = cpu.admit().await.unwrap();
+            let permit = cpu.reserve().await.unwrap();
             let part = parts.next();
             permit.spawn_cpu(move || drop(part)).detach();
         }

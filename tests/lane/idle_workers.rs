@@ -16,10 +16,18 @@ fn install_finds_a_worker_that_parks() {
         for n in 0..200 {
             // Now it is awake, or parks, or something between.
             assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
-            let all = lanes.cpu.install(rayon::current_num_threads).unwrap();
+            let all = lanes
+                .cpu
+                .handle()
+                .install(rayon::current_num_threads)
+                .unwrap();
             assert_eq!(all, threads);
             // All workers, not only those that sleep in rayon.
-            let of_all = lanes.cpu.install(|| rayon::broadcast(|_| ())).unwrap();
+            let of_all = lanes
+                .cpu
+                .handle()
+                .install(|| rayon::broadcast(|_| ()))
+                .unwrap();
             assert_eq!(of_all.len(), threads);
         }
     }
@@ -34,8 +42,8 @@ fn install_wakes_the_worker_that_parks() {
     for n in 0..8_000 {
         assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
         // As long as a trip to the other lane takes: it parks meanwhile.
-        lanes.cpu.spawn_io(async {}).wait().unwrap();
-        assert_eq!(lanes.cpu.install(|| n).unwrap(), n);
+        lanes.cpu.handle().spawn_io(async {}).wait().unwrap();
+        assert_eq!(lanes.cpu.handle().install(|| n).unwrap(), n);
     }
 }
 
@@ -48,7 +56,7 @@ fn those_who_install_share_the_workers() {
         for _ in 0..3 {
             scope.spawn(|| {
                 for n in 0..300 {
-                    assert_eq!(lanes.cpu.install(|| n).unwrap(), n);
+                    assert_eq!(lanes.cpu.handle().install(|| n).unwrap(), n);
                     assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
                 }
             });

@@ -15,14 +15,15 @@ fn it_borrows() {
     let words = ["a".to_owned(), "bc".to_owned()];
     let (total, name) = lanes
         .cpu
+        .handle()
         .install(|| (words.iter().map(String::len).sum::<usize>(), thread_name()))
         .unwrap();
     assert_eq!(total, 3);
     assert!(name.starts_with("cpu-"), "{name}");
-    let error = lanes.cpu.install(|| panic!("inside")).unwrap_err();
+    let error = lanes.cpu.handle().install(|| panic!("inside")).unwrap_err();
     assert_eq!(error.to_string(), "the job panicked: inside");
     lanes.cpu.shutdown().wait();
-    assert!(lanes.cpu.install(|| ()).unwrap_err().is_shutdown());
+    assert!(lanes.cpu.handle().install(|| ()).unwrap_err().is_shutdown());
 }
 
 /// The other backend has no pool to install into, and says so.
@@ -30,7 +31,7 @@ fn it_borrows() {
 #[should_panic(expected = "build it with `Backend::Rayon`")]
 fn it_needs_rayon() {
     let _limit = time_limit();
-    let _ = lanes(Backend::Runtime, 1).cpu.install(|| ());
+    let _ = lanes(Backend::Runtime, 1).cpu.handle().install(|| ());
 }
 
 #[test]
@@ -58,12 +59,12 @@ fn a_start_hook_may_not() {
         tell.send(text.contains("`on_thread_start`")).unwrap();
     };
     let cpu = CpuRuntime::builder()
-        .threads(1)
+        .worker_threads(1)
         .io_handle(io.handle().clone())
         .on_thread_start(hook)
         .build()
         .unwrap();
     // A thread of each priority.
     assert_eq!([(); 3].map(|()| told.recv().unwrap()), [true; 3]);
-    assert_eq!(cpu.install(|| 2).unwrap(), 2);
+    assert_eq!(cpu.handle().install(|| 2).unwrap(), 2);
 }

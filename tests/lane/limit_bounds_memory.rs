@@ -25,7 +25,7 @@ fn limited(backend: Backend) -> Lanes {
 }
 
 fn is_full(cpu: &Handle) -> bool {
-    cpu.try_admit().is_err_and(|error| error.is_queue_full())
+    cpu.try_reserve().is_err_and(|error| error.is_queue_full())
 }
 
 /// Every thread sits in a closure until its job is let go.
@@ -43,7 +43,7 @@ fn release(blocked: Vec<Stuck<()>>) {
 
 /// Jobs that are awaited go through the queue, and so past all that is in it.
 fn run_a_job(cpu: &Handle) {
-    let permit = cpu.admit().wait().unwrap();
+    let permit = cpu.reserve().wait().unwrap();
     permit.spawn_cpu(|| ()).wait().unwrap();
 }
 
@@ -72,7 +72,8 @@ fn gives_up_again_and_again(backend: Backend, what: &str, attempt: fn(&Handle, A
     while alive() > 0 {
         run_a_job(&cpu);
     }
-    let all_places = || -> Result<Vec<Permit>, _> { (0..LIMIT).map(|_| cpu.try_admit()).collect() };
+    let all_places =
+        || -> Result<Vec<Permit>, _> { (0..LIMIT).map(|_| cpu.try_reserve()).collect() };
     let places = loop {
         match all_places() {
             Ok(places) => break places,
@@ -107,8 +108,8 @@ fn futures_that_are_given_up_stay_within_the_limit() {
 fn closures_after_a_wait_for_a_place_stay_within_the_limit() {
     let _limit = time_limit();
     for backend in BOTH {
-        gives_up_again_and_again(backend, "admit, closure", |cpu, captured| {
-            let admitted = Box::pin(cpu.admit()).now_or_never();
+        gives_up_again_and_again(backend, "reserve, closure", |cpu, captured| {
+            let admitted = Box::pin(cpu.reserve()).now_or_never();
             if let Some(permit) = admitted {
                 drop(permit.unwrap().spawn_cpu(move || drop(captured)));
             }
@@ -120,8 +121,8 @@ fn closures_after_a_wait_for_a_place_stay_within_the_limit() {
 fn futures_after_a_wait_for_a_place_stay_within_the_limit() {
     let _limit = time_limit();
     for backend in BOTH {
-        gives_up_again_and_again(backend, "admit, future", |cpu, captured| {
-            let admitted = Box::pin(cpu.admit()).now_or_never();
+        gives_up_again_and_again(backend, "reserve, future", |cpu, captured| {
+            let admitted = Box::pin(cpu.reserve()).now_or_never();
             if let Some(permit) = admitted {
                 drop(permit.unwrap().spawn(async move { drop(captured) }));
             }
@@ -147,12 +148,12 @@ fn an_awaiter_is_told_of_a_cancel_before_the_place_is_free() {
             .collect();
         assert!(is_full(&cpu));
         for task in &mut queued {
-            task.cancel();
+            task.abort();
             let told = task.now_or_never().expect("an end that is told at once");
             assert!(told.unwrap_err().is_cancelled());
             assert!(is_full(&cpu), "{backend:?}: its entry is in the queue");
         }
-        let mut next = Box::pin(cpu.admit());
+        let mut next = Box::pin(cpu.reserve());
         assert!((&mut next).now_or_never().is_none(), "{backend:?}");
         release(blocked);
         // A place comes when a thread takes the entries out.

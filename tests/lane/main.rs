@@ -18,6 +18,7 @@ mod threads;
 mod tokio_tasks;
 #[cfg(feature = "reqwest")]
 mod types;
+mod weights;
 
 #[path = "../support/stepped.rs"]
 mod stepped;

@@ -25,7 +25,7 @@ fn a_snapshot_tells_where_each_job_is() {
         let (running, end) = Stuck::start(&cpu).split();
         let queued = cpu.spawn_cpu(|| ());
         let cancelled = cpu.spawn_cpu(|| ());
-        cancelled.cancel();
+        cancelled.abort();
         let metrics = cpu.metrics();
         assert_eq!((metrics.submitted, metrics.cancelled), (4, 1));
         assert_eq!(
@@ -73,7 +73,7 @@ fn a_snapshot_tells_threads_and_permits() {
         };
         assert_eq!((permits(), cpu.metrics().threads), ((Some(3), 0), 2));
         let (running, end) = Stuck::start(&cpu).split();
-        let permit = cpu.try_admit().unwrap();
+        let permit = cpu.try_reserve().unwrap();
         assert_eq!(permits(), (Some(3), 2));
         drop(permit);
         assert_eq!(permits(), (Some(3), 1));
@@ -127,7 +127,7 @@ fn nothing_is_timed_unless_the_lane_is_told_to() {
     for backend in BOTH {
         let lanes = lanes(backend, 1);
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
-        let metrics = lanes.cpu.metrics();
+        let metrics = lanes.cpu.handle().metrics();
         assert_eq!(
             (metrics.queue_wait.count(), metrics.run_time.count()),
             (0, 0)

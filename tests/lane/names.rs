@@ -26,11 +26,23 @@ fn a_long_name_is_cut() {
         // Of one, two and four bytes each.
         for letter in ["x", "é", "🦀"] {
             let name = letter.repeat(65_536);
-            lanes.cpu.with_name(&name).spawn_cpu(|| ()).wait().unwrap();
+            lanes
+                .cpu
+                .handle()
+                .with_name(&name)
+                .spawn_cpu(|| ())
+                .wait()
+                .unwrap();
         }
         let just = "y".repeat(LONGEST);
-        lanes.cpu.with_name(&just).spawn_cpu(|| ()).wait().unwrap();
-        let sites = lanes.cpu.call_sites();
+        lanes
+            .cpu
+            .handle()
+            .with_name(&just)
+            .spawn_cpu(|| ())
+            .wait()
+            .unwrap();
+        let sites = lanes.cpu.handle().call_sites();
         let table = sites.to_string();
         assert_eq!(table.lines().count(), 5, "{table}");
         for site in &sites {
@@ -46,8 +58,14 @@ fn a_name_forges_no_line_of_the_table() {
     const FORGED: &str = "a\nforged line  Normal\r\u{1b}[2K\u{85}\u{2028}";
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 1);
-    lanes.cpu.with_name(FORGED).spawn_cpu(|| ()).wait().unwrap();
-    let sites = lanes.cpu.call_sites();
+    lanes
+        .cpu
+        .handle()
+        .with_name(FORGED)
+        .spawn_cpu(|| ())
+        .wait()
+        .unwrap();
+    let sites = lanes.cpu.handle().call_sites();
     assert_eq!(sites[0].site, FORGED, "the name is what was given");
     let table = sites.to_string();
     assert_eq!(table.lines().count(), 2, "{table}");
@@ -84,11 +102,11 @@ fn names_are_not_kept_whole() {
     }
     let lanes = lanes(Backend::Rayon, 1);
     let mut name = "x".repeat(LENGTH);
-    lanes.cpu.with_name(&name);
+    lanes.cpu.handle().with_name(&name);
     let before = status("self", "VmRSS");
     for n in 0..NAMES {
         name.replace_range(..2, &format!("{n:02}"));
-        lanes.cpu.with_name(&name);
+        lanes.cpu.handle().with_name(&name);
     }
     child::found(status("self", "VmRSS").saturating_sub(before));
 }

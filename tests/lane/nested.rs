@@ -20,7 +20,7 @@ fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
         let below = match n % 3 {
             0 => cpu.spawn(countdown(n - 1)).await,
             1 => cpu.try_spawn(countdown(n - 1)).unwrap().await,
-            _ => cpu.admit().await.unwrap().spawn(countdown(n - 1)).await,
+            _ => cpu.reserve().await.unwrap().spawn(countdown(n - 1)).await,
         };
         below.unwrap() + 1
     }
@@ -48,10 +48,10 @@ fn what_a_job_submits_elsewhere_needs_no_permit() {
         });
         let cpu = lanes.cpu.handle();
         let high = cpu.with_priority(Priority::High);
-        let _high_is_full = high.try_admit().unwrap();
+        let _high_is_full = high.try_reserve().unwrap();
         let outer = cpu.spawn(async move {
             let by_io = twolane::spawn_io(async {
-                let inner = Handle::current().admit().await.unwrap().spawn_cpu(|| 1);
+                let inner = Handle::current().reserve().await.unwrap().spawn_cpu(|| 1);
                 inner.await.unwrap()
             });
             let by_high = high.spawn_cpu(|| 2);
@@ -73,7 +73,7 @@ fn a_chain_of_jobs_waits_for_no_permit() {
         let outer = cpu.spawn(async move {
             let by_high = high.spawn(async move {
                 let by_io = twolane::spawn_io(async move {
-                    let permit = normal.admit().await.unwrap();
+                    let permit = normal.reserve().await.unwrap();
                     permit.spawn_cpu(|| 42).await.unwrap()
                 });
                 by_io.await.unwrap()
@@ -83,9 +83,9 @@ fn a_chain_of_jobs_waits_for_no_permit() {
         assert_eq!(outer.wait().unwrap(), 42);
         // From a job that has no permit.
         let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
-        let _permit = cpu.try_admit().unwrap();
+        let _permit = cpu.try_reserve().unwrap();
         let outer = high.spawn(async move {
-            twolane::spawn_io(async move { normal.admit().await.is_ok() }).await
+            twolane::spawn_io(async move { normal.reserve().await.is_ok() }).await
         });
         assert!(outer.wait().unwrap().unwrap());
     }
@@ -108,7 +108,7 @@ fn a_permit_is_free_when_its_job_has_ended() {
         });
         let child = parent.wait().unwrap();
         child_started.recv().unwrap();
-        let permit = cpu.try_admit().unwrap();
+        let permit = cpu.try_reserve().unwrap();
         assert!(is_full(&cpu));
         let_go.send(()).unwrap();
         child.wait().unwrap().unwrap();

@@ -98,7 +98,7 @@ fn return_before_later_jobs(wait: fn(oneshot::Receiver<()>) -> BoxFuture<'static
             (go, task)
         };
         let (go, suspended): (Vec<_>, Vec<_>) = jobs.into_iter().map(suspend).unzip();
-        while lanes.cpu.metrics().suspended < 6 {
+        while lanes.cpu.handle().metrics().suspended < 6 {
             std::thread::yield_now();
         }
         // The I/O lane waits for `go`, too.

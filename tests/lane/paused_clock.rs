@@ -1,6 +1,5 @@
 //! Does a paused clock of Tokio's wait for the CPU lane?
 
-use std::num::NonZeroUsize;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use twolane::stream::Buffered;
 use twolane::{Backend, CpuIteratorExt, CpuRuntime, CpuStreamExt};
 
 fn lane(backend: Backend) -> CpuRuntime {
-    let settings = CpuRuntime::builder().backend(backend).threads(1);
+    let settings = CpuRuntime::builder().backend(backend).worker_threads(1);
     settings.hold_paused_clock().build().unwrap()
 }
 
@@ -43,7 +42,7 @@ async fn a_timeout_does_not_fire_while_the_job_runs() {
 #[tokio::test(start_paused = true)]
 async fn without_it_the_clock_runs_ahead() {
     let _limit = time_limit();
-    let cpu = CpuRuntime::builder().threads(1).build().unwrap();
+    let cpu = CpuRuntime::builder().worker_threads(1).build().unwrap();
     let (let_go, wait) = mpsc::channel::<()>();
     let job = cpu.spawn_cpu(move || wait.recv());
     assert!(timeout(SECOND, job).await.is_err());
@@ -104,9 +103,10 @@ async fn a_closure_that_is_cancelled_as_it_runs_lets_the_clock_go() {
             while job.checkpoint().is_ok() {
                 std::thread::yield_now();
             }
+            Ok(())
         });
         running.await.unwrap();
-        task.cancel();
+        task.abort();
         (&mut task).await.unwrap();
         sleep(SECOND).await;
         assert!(task.is_finished());
@@ -123,7 +123,7 @@ async fn so_does_a_job_that_was_cancelled() {
         let running = cpu.spawn_cpu(move || wait.recv());
         drop(cpu.spawn_cpu(|| ()));
         let cancelled = cpu.spawn(async {});
-        cancelled.cancel();
+        cancelled.abort();
         assert!(cancelled.await.unwrap_err().is_cancelled());
         let suspended = cpu.spawn(std::future::pending::<()>());
         drop(let_go);
@@ -138,13 +138,16 @@ async fn so_does_a_job_that_was_cancelled() {
 
 /// The ways in which a source is read, with stages that compute.
 fn streams(cpu: &CpuRuntime, window: usize) -> [Buffered<u32>; 3] {
-    let window = NonZeroUsize::new(window).unwrap();
+    let window = window;
     let stage = |n| {
         compute();
         n
     };
-    let source = || CpuStreamExt::on_cpu(stream::iter(0..10), cpu).map(stage);
-    let iterator = (0..10).inspect(|_| compute()).on_cpu(cpu).map(stage);
+    let source = || CpuStreamExt::on_cpu(stream::iter(0..10), &cpu.handle()).map(stage);
+    let iterator = (0..10)
+        .inspect(|_| compute())
+        .on_cpu(&cpu.handle())
+        .map(stage);
     [
         source().buffered(window),
         source().source_on_cpu().buffered(window),
@@ -180,8 +183,8 @@ async fn a_stream_that_waits_lets_the_clock_go() {
     for backend in BOTH {
         let cpu = lane(backend);
         let _full = streams(&cpu, 4);
-        let window = NonZeroUsize::MIN;
-        let silent = || CpuStreamExt::on_cpu(stream::pending::<()>(), &cpu);
+        let window = 1;
+        let silent = || CpuStreamExt::on_cpu(stream::pending::<()>(), &cpu.handle());
         let silent = [
             silent().buffered(window),
             silent().source_on_cpu().buffered(window),

@@ -34,7 +34,7 @@ fn each_has_threads_of_its_own() {
             let expected = [0, 1].map(|index| format!("{prefix}{index}"));
             assert_eq!(names_of_two(&handle), expected.into(), "{backend:?}");
             assert_eq!(handle.priority(), priority);
-            assert_eq!(handle.threads(), 2);
+            assert_eq!(handle.worker_threads(), 2);
         }
     }
 }
@@ -51,7 +51,7 @@ fn all_threads_start_with_the_lane() {
         let ends = stopped.clone();
         let cpu = CpuRuntime::builder()
             .backend(backend)
-            .threads(1)
+            .worker_threads(1)
             .thread_name("cpu")
             .io_handle(io.handle().clone())
             .on_thread_start(move || {

@@ -30,7 +30,7 @@ fn a_busy_lane_does_not_starve_rayon() {
             .wait()
             .unwrap();
         assert_eq!(received.recv().unwrap(), "native");
-        assert_eq!(lanes.cpu.install(|| 3).unwrap(), 3);
+        assert_eq!(lanes.cpu.handle().install(|| 3).unwrap(), 3);
         done.store(true, SeqCst);
     }
 }

@@ -71,7 +71,7 @@ const THREADS: [&str; 6] = [
 fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
     CpuRuntime::builder()
         .backend(backend)
-        .threads(2)
+        .worker_threads(2)
         .thread_name("cpu")
         .io_handle(io.handle().clone())
 }
@@ -184,4 +184,38 @@ fn a_lane_with_panicking_hooks_works() {
         }
         assert!(cpu.shutdown().wait().is_empty());
     }
+}
+
+/// Too deep for the 2 MiB of a thread's default stack.
+#[test]
+fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
+    fn depth(n: u32) -> u32 {
+        let frame = std::hint::black_box([n; 256]);
+        if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
+    }
+    let _limit = support::time_limit();
+    for backend in BOTH {
+        let lanes = support::lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
+        let cpu = lanes.cpu.handle();
+        for (priority, _) in cpu.metrics_by_priority() {
+            let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
+            assert_eq!(deep.wait().unwrap(), 10_000, "{backend:?}, {priority:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stack_that_is_too_small_is_an_error_that_names_it() {
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let lane = CpuRuntime::builder().io_handle(io.handle().clone());
+    let error = lane
+        .thread_stack_size(4096)
+        .build()
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("Builder::thread_stack_size(4096): "),
+        "{error}"
+    );
+    assert!(error.contains("65536"), "{error}");
 }

@@ -32,7 +32,7 @@ assert_impl_all!(AbortHandle: Clone, Debug, Send, Sync, Unpin);
 assert_impl_all!(JobContext: Clone, Debug, Send, Sync, Unpin);
 
 // A place in a queue may wait and go anywhere; what was handed back is what it was.
-assert_impl_all!(Admit: Future, Debug, Send, Sync, Unpin);
+assert_impl_all!(Reserve: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(Permit: Debug, Send, Sync, Unpin);
 assert_impl_all!(Rejected<Rc<u8>>: Error);
 assert_not_impl_any!(Rejected<Rc<u8>>: Send);
@@ -59,9 +59,9 @@ assert_impl_all!(Bridged<std::cell::Cell<u8>>: Send, Sync);
 assert_not_impl_any!(Bridged<Rc<u8>>: Send, Sync);
 assert_impl_all!(BridgedBody<bytes::Bytes, io::Error>: http_body::Body, Debug, Send, Sync, Unpin);
 // Only one task at a time uses the value, so it need not be `Sync`.
-assert_impl_all!(OnIo<std::cell::Cell<u8>>: Debug, Send, Sync, Unpin);
-assert_not_impl_any!(OnIo<u8>: Clone);
-assert_impl_all!(SharedOnIo<std::cell::Cell<u8>>: Clone, Debug, Send, Sync, Unpin);
+assert_impl_all!(IoOwned<std::cell::Cell<u8>>: Debug, Send, Sync, Unpin);
+assert_not_impl_any!(IoOwned<u8>: Clone);
+assert_impl_all!(IoShared<std::cell::Cell<u8>>: Clone, Debug, Send, Sync, Unpin);
 assert_impl_all!(InCpuContext<Pending<()>>: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(InCpuContext<stream::Pending<()>>: Stream, Debug, Send, Sync, Unpin);
 assert_not_impl_any!(InCpuContext<Rc<u8>>: Send, Sync);
@@ -107,8 +107,8 @@ fn what_tokio_has_unwind_safe_we_have_too() {
         unwind_safe!(NoCurrentHandle),
         unwind_safe!(Cancelled),
         unwind_safe!(BridgeError),
-        unwind_safe!(OnIo<std::cell::Cell<u8>>),
-        unwind_safe!(SharedOnIo<std::cell::Cell<u8>>),
+        unwind_safe!(IoOwned<std::cell::Cell<u8>>),
+        unwind_safe!(IoShared<std::cell::Cell<u8>>),
     ];
     let not_safe: Vec<_> = types.iter().filter(|(_, safe)| !safe).collect();
     assert!(not_safe.is_empty(), "{not_safe:?}");
@@ -132,7 +132,7 @@ fn debug_tells_the_state() {
     for backend in BOTH {
         let Lanes { cpu, io } = lanes(backend, 2);
         let handle = cpu.handle();
-        cpu.spawn_io(async {}).wait().unwrap();
+        cpu.handle().spawn_io(async {}).wait().unwrap();
         let name = format!("backend: {backend:?}");
         let open = [
             "Handle",
@@ -148,16 +148,19 @@ fn debug_tells_the_state() {
         let abort = task.abort_handle();
         shows(&task, &["Task", "finished: false"]);
         shows(&abort, &["AbortHandle", "finished: false"]);
-        task.cancel();
+        task.abort();
         // It may be in its first poll just now, and ends with it.
         assert!(io.block_on(&mut task).unwrap_err().is_cancelled());
         shows(&task, &["finished: true"]);
         shows(&abort, &["finished: true"]);
         let inside = |job: &JobContext| shows(job, &["JobContext", "cancelled: false"]);
-        handle.spawn_cpu_with(inside).wait().unwrap();
-        let value = handle.on_io(1);
-        shows(&value, &["OnIo", "in_use: false"]);
-        shows(&value.shared(), &["SharedOnIo"]);
+        handle
+            .spawn_cpu_with(move |job| Ok(inside(job)))
+            .wait()
+            .unwrap();
+        let value = handle.io_owned(1);
+        shows(&value, &["IoOwned", "in_use: false"]);
+        shows(&value.shared(), &["IoShared"]);
         let bridged = handle.stream_from_io(stream::pending::<u8>(), 77, |_| 1);
         shows(&bridged, &["Bridged", "buffered: 0", "limit: 77"]);
         let body = handle.body_from_io(Empty::<bytes::Bytes>::new(), 1);
@@ -170,7 +173,7 @@ fn debug_tells_the_state() {
         drop(io);
         shows(&handle, &["io_lane_gone: true"]);
     }
-    let settings = CpuRuntime::builder().threads(3).thread_name("query");
+    let settings = CpuRuntime::builder().worker_threads(3).thread_name("query");
     shows(&settings, &["Builder", "Rayon", "3", "query"]);
     let request = reqwest::Client::new().get("http://127.0.0.1:1/").send_io();
     shows(&request.body_limit(77), &["SendIo", "body_limit: 77"]);
@@ -193,7 +196,7 @@ fn debug_of_errors_tells_what_happened() {
     let odd = cpu.spawn_cpu(|| std::panic::panic_any(7)).wait();
     shows(&odd.unwrap_err(), &["JoinError", "Panic", "not text"]);
     let task = cpu.spawn(pending::<()>());
-    task.cancel();
+    task.abort();
     shows(&task.wait().unwrap_err(), &["JoinError", "Cancelled"]);
     shows(&Handle::try_current().unwrap_err(), &["NoCurrentHandle"]);
     let parser = stream::poll_fn(|_| -> std::task::Poll<Option<u8>> { panic!("parser") });
@@ -208,8 +211,8 @@ fn debug_of_errors_tells_what_happened() {
 
     let nowhere = CpuRuntime::new().unwrap_err();
     shows(&nowhere, &["no Tokio runtime", "Builder::io_handle"]);
-    let none = CpuRuntime::builder().threads(0).build().unwrap_err();
-    shows(&none, &["Builder::threads(0)"]);
+    let none = CpuRuntime::builder().worker_threads(0).build().unwrap_err();
+    shows(&none, &["Builder::worker_threads(0)"]);
     let name = CpuRuntime::builder().thread_name("a\0b").build();
     shows(&name.unwrap_err(), &["Builder::thread_name", "a\\0b"]);
     let sent = reqwest::Client::new()

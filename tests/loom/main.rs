@@ -20,7 +20,7 @@ mod opaque;
 mod block_on;
 #[path = "../../core/src/build_error.rs"]
 mod build_error;
-#[path = "../../core/src/error.rs"]
+#[path = "../../core/src/error/mod.rs"]
 mod error;
 #[path = "../../core/src/guard.rs"]
 mod guard;

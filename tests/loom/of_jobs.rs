@@ -418,14 +418,14 @@ fn a_cancel_against_the_end() {
             came_after
         });
         subject.level.run_next();
-        let is_wanted = subject.job.is_cancel_requested();
+        let is_wanted = subject.job.end_request().is_some();
         let came_after = canceller.join().unwrap();
-        assert!(!(came_after && subject.job.is_cancel_requested()));
+        assert!(!(came_after && subject.job.end_request().is_some()));
         // The cancel came before the end, or has no effect: a later look finds the
         // same.
-        assert_eq!(subject.job.is_cancel_requested(), is_wanted);
+        assert_eq!(subject.job.end_request().is_some(), is_wanted);
         subject.job.clone().cancel();
-        assert_eq!(subject.job.is_cancel_requested(), is_wanted);
+        assert_eq!(subject.job.end_request().is_some(), is_wanted);
         match block_on(task) {
             Ok(output) => assert_eq!(output, OUTPUT),
             // It was still in the queue.

@@ -46,7 +46,7 @@ pub(crate) enum Call {
     SpawnChild(Kind, Option<Tell>),
     TryAdmit,
     /// Polled once.
-    Admit,
+    Reserve,
     PollAdmit(Which),
     DropAdmit(Which),
     SetDeadline {
@@ -98,7 +98,7 @@ fn calls() -> impl Strategy<Value = Call> {
         4 => (kinds(), first()).prop_map(|(kind, first)| TrySpawn(kind, first)),
         2 => (kinds(), first()).prop_map(|(kind, first)| SpawnChild(kind, first)),
         4 => Just(TryAdmit),
-        4 => Just(Admit),
+        4 => Just(Reserve),
         4 => which().prop_map(PollAdmit),
         2 => which().prop_map(DropAdmit),
         1 => deadline,

@@ -135,7 +135,7 @@ impl Run {
         };
         let start = Instant::now();
         loop {
-            let found: Result<Vec<_>, _> = (0..free).map(|_| self.handle.try_admit()).collect();
+            let found: Result<Vec<_>, _> = (0..free).map(|_| self.handle.try_reserve()).collect();
             match found {
                 Ok(_) => return Ok(()),
                 Err(error) => prop_assert!(error.is_queue_full(), "{}", error),

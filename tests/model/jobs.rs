@@ -125,11 +125,11 @@ impl Work {
         let is_closure = self.kind == Kind::Closure;
         match way {
             Way::Spawn(handle) if is_closure => {
-                Ok(handle.spawn_cpu_with(|job| self.run_as_closure(Some(job))))
+                Ok(handle.spawn_cpu_with(|job| Ok(self.run_as_closure(Some(job)))))
             }
             Way::Spawn(handle) => Ok(handle.spawn(self.into_future())),
             Way::By(permit) if is_closure => {
-                Ok(permit.spawn_cpu_with(|job| self.run_as_closure(Some(job))))
+                Ok(permit.spawn_cpu_with(|job| Ok(self.run_as_closure(Some(job)))))
             }
             Way::By(permit) => Ok(permit.spawn(self.into_future())),
             Way::TrySpawn(handle) if is_closure => {

@@ -47,7 +47,7 @@ pub(crate) struct Permit {
     has_place: bool,
 }
 
-/// One call of `admit` whose answer has not been looked at.
+/// One call of `reserve` whose answer has not been looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
     Waits,
@@ -154,7 +154,7 @@ impl Model {
     }
 
     /// None: it waits, as the last of [`waiters`](Self::waiters).
-    pub(crate) fn admit(&mut self) -> Option<Result<Permit, End>> {
+    pub(crate) fn reserve(&mut self) -> Option<Result<Permit, End>> {
         if self.free_places() == Some(0) {
             self.waiting.push_back(self.waiters.len());
             self.waiters.push(Waiter::Waits);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use twolane::{Admit, CpuRuntime, Handle, Priority};
+use twolane::{CpuRuntime, Handle, Priority, Reserve};
 
 use crate::calls::{Call, Case, Kind, Tell, Which};
 use crate::check::{Checked, HAS_FAILED, patience, wait_for};
@@ -45,7 +45,7 @@ pub(crate) struct Run {
     pub(crate) jobs: Vec<Real>,
     permits: Vec<Permit>,
     /// Those that have not resolved, by their number, and what they wake.
-    pub(crate) admits: Vec<(usize, Admit, Arc<Flag>)>,
+    pub(crate) admits: Vec<(usize, Reserve, Arc<Flag>)>,
     pub(crate) steps: mpsc::Receiver<usize>,
     step: mpsc::Sender<usize>,
     /// Whether the last call gave the lane, or its control thread, something to do.
@@ -58,7 +58,7 @@ impl Run {
             LazyLock::new(|| tokio::runtime::Runtime::new().unwrap());
         let mut settings = CpuRuntime::builder()
             .backend(case.backend)
-            .threads(1)
+            .worker_threads(1)
             .io_handle(IO.handle().clone());
         if let Some(limit) = case.queue_limit {
             settings = settings.queue_limit(Priority::Normal, limit);
@@ -94,16 +94,16 @@ impl Run {
             Call::SpawnChild(kind, first) => self.spawn_child(kind, first),
             Call::TryAdmit => {
                 let by = self.model.enter();
-                let permit = self.handle.try_admit();
+                let permit = self.handle.try_reserve();
                 self.admitted(permit, by)
             }
-            Call::Admit => self.admit(),
+            Call::Reserve => self.reserve(),
             Call::PollAdmit(which) => self.poll_admit(which),
             Call::DropAdmit(which) => {
                 if let Some(n) = self.index(which, self.admits.len()) {
-                    let (waiter, admit, _) = self.admits.remove(n);
+                    let (waiter, reserve, _) = self.admits.remove(n);
                     self.model.drop_waiter(waiter);
-                    drop(admit);
+                    drop(reserve);
                 }
                 Ok(())
             }
@@ -151,7 +151,7 @@ impl Run {
             Call::Cancel(which) => {
                 if let Some(job) = which.of(&self.with_task()) {
                     self.model.cancel(job);
-                    self.jobs[job].task.as_ref().unwrap().cancel();
+                    self.jobs[job].task.as_ref().unwrap().abort();
                 }
                 Ok(())
             }
@@ -319,15 +319,15 @@ impl Run {
         Ok(())
     }
 
-    fn admit(&mut self) -> Checked {
-        let mut admit = self.handle.admit();
+    fn reserve(&mut self) -> Checked {
+        let mut reserve = self.handle.reserve();
         let flag = Arc::new(Flag::default());
-        let polled = poll_once(&mut admit, &flag);
-        match (polled, self.model.admit()) {
+        let polled = poll_once(&mut reserve, &flag);
+        match (polled, self.model.reserve()) {
             (Poll::Ready(real), Some(model)) => self.admitted(real, model),
             (Poll::Pending, None) => {
                 let number = self.model.waiters.len() - 1;
-                self.admits.push((number, admit, flag));
+                self.admits.push((number, reserve, flag));
                 Ok(())
             }
             (polled, model) => {
@@ -341,13 +341,13 @@ impl Run {
         let Some(n) = self.index(which, self.admits.len()) else {
             return Ok(());
         };
-        let (number, mut admit, _) = self.admits.remove(n);
+        let (number, mut reserve, _) = self.admits.remove(n);
         let flag = Arc::new(Flag::default());
-        let polled = poll_once(&mut admit, &flag);
+        let polled = poll_once(&mut reserve, &flag);
         let is_let_in = matches!(polled, Poll::Ready(Ok(_)));
         match (polled, self.model.poll_waiter(number, is_let_in)) {
             (Poll::Ready(real), Some(model)) => self.admitted(real, model)?,
-            (Poll::Pending, None) => self.admits.push((number, admit, flag)),
+            (Poll::Pending, None) => self.admits.push((number, reserve, flag)),
             (polled, model) => prop_assert!(false, "{polled:?}, not {model:?}"),
         }
         Ok(())

@@ -211,7 +211,7 @@ fn nothing_is_left() {
         let hooks = alive.clone();
         let cpu = CpuRuntime::builder()
             .backend(backend)
-            .threads(2)
+            .worker_threads(2)
             .io_handle(lanes.io.handle().clone())
             .on_thread_start(move || {
                 let _hook = &hooks;

@@ -141,7 +141,7 @@ fn a_runtime_that_ends_with_its_thread() {
     let (task, state) = std::thread::spawn(|| {
         let io = RUNTIME.with(|runtime| runtime.handle().clone());
         let cpu = support::cpu_lane(twolane::Backend::Rayon, 1, &io);
-        let task = cpu.spawn_io(std::future::pending::<()>());
+        let task = cpu.handle().spawn_io(std::future::pending::<()>());
         (task, cpu.handle())
     })
     .join()
@@ -186,9 +186,11 @@ fn an_entered_handle_does_not_reach_into_others_io() {
     let own = support::cpu_lane(twolane::Backend::Rayon, 2, io.handle());
     let entered = entered.handle();
     let _entered = entered.enter();
-    let threads = own.spawn_io(async { twolane::Handle::current().threads() });
+    let threads = own
+        .handle()
+        .spawn_io(async { twolane::Handle::current().worker_threads() });
     assert_eq!(io.block_on(threads).unwrap(), 2);
-    assert_eq!(twolane::Handle::current().threads(), 1);
+    assert_eq!(twolane::Handle::current().worker_threads(), 1);
 }
 
 /// `shutdown_timeout` said that nothing was left while such work went on.

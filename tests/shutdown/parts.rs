@@ -5,7 +5,6 @@
 //! that is in the middle of a poll finds a part of it dropped, and returns.
 
 use std::future::{Future, pending};
-use std::num::NonZeroUsize;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use futures::StreamExt;
@@ -78,7 +77,7 @@ where
     lanes.cpu.shutdown_background();
     let error = job.wait().err().expect("it has lost a part");
     assert!(error.is_shutdown(), "{error}");
-    let metrics = lanes.cpu.metrics();
+    let metrics = lanes.cpu.handle().metrics();
     let ended = (metrics.completed, metrics.panicked, metrics.dropped);
     assert_eq!(ended, (0, 0, 1));
     assert_eq!((metrics.running, metrics.suspended), (0, 0));
@@ -161,7 +160,7 @@ fn so_is_a_source_of_a_stream_that_computes() {
     is_cut(|cpu, part| {
         let source = in_cpu_context(part.into_stream());
         let items = source.on_cpu(cpu).source_on_cpu().map(|item: u8| item);
-        let items = items.buffered(NonZeroUsize::MIN);
+        let items = items.buffered(1);
         let items: Vec<_> = block_on_stream(items).collect();
         items
             .into_iter()
@@ -218,7 +217,7 @@ fn a_stream_that_ends_with_a_job_of_its_lane_is_an_error() {
                 };
                 if computes {
                     let source = source.on_cpu(&cpu).source_on_cpu().map(|item| item);
-                    let items = source.buffered(NonZeroUsize::MIN);
+                    let items = source.buffered(1);
                     block_on_stream(items).for_each(|item| look(item.is_ok()));
                 } else {
                     let items = cpu.stream_from_cpu(source, 9, |_| 1);

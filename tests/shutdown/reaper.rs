@@ -1,7 +1,6 @@
 //! How many threads does a lane start that is being shut down?
 
 use std::collections::HashSet;
-use std::num::NonZeroUsize;
 use std::sync::mpsc::{self, Sender};
 use std::thread::{self, ThreadId};
 
@@ -27,7 +26,7 @@ fn read_to_its_end(
     let dropped = dropped.clone();
     let one = std::iter::once(1).on_cpu(cpu);
     let one = one.map_init(move || State(dropped.clone()), |_: &mut State, n| n);
-    let mut one = one.buffered(NonZeroUsize::MIN);
+    let mut one = one.buffered(1);
     assert_eq!(block_on(one.next()).unwrap().unwrap(), 1);
     assert!(block_on(one.next()).is_none());
     one

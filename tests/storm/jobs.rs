@@ -63,7 +63,7 @@ async fn one(round: Arc<Round>, mut dice: Dice, id: u64, n: u64, depth: u32) {
                 1 => cpu.spawn_cpu_with(move |job| {
                     // Its item comes with either.
                     let _ = job.checkpoint();
-                    closure()
+                    Ok(closure())
                 }),
                 2 => cpu.spawn(future(Box::new(closure), &mut dice)),
                 _ => cpu.spawn_io(future(Box::new(closure), &mut dice)),
@@ -85,12 +85,12 @@ async fn one(round: Arc<Round>, mut dice: Dice, id: u64, n: u64, depth: u32) {
             Ok(task) => task,
             Err(rejected) => return round.check(rejected.into_parts().1, done),
         },
-        5 => match cpu.try_admit() {
+        5 => match cpu.try_reserve() {
             Ok(permit) => permit.spawn_cpu(closure),
             Err(error) => return round.check(error, done),
         },
         _ => {
-            let permit = match cpu.admit().await {
+            let permit = match cpu.reserve().await {
                 Ok(permit) => permit,
                 Err(error) => return round.check(error, done),
             };
@@ -112,7 +112,7 @@ async fn one(round: Arc<Round>, mut dice: Dice, id: u64, n: u64, depth: u32) {
         2 => {
             wait_a_little(&mut dice).await;
             done.cancelled = true;
-            task.cancel();
+            task.abort();
             end(&round, task, n, done).await;
         }
         3 => {

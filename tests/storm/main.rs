@@ -11,7 +11,7 @@
 
 mod bridges;
 mod jobs;
-mod on_io;
+mod owned;
 mod round;
 mod streams;
 mod surroundings;

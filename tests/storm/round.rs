@@ -13,7 +13,7 @@ use twolane::{Backend, CpuRuntime, JoinError};
 
 use crate::dice::Dice;
 use crate::surroundings::{Done, Live, PRIORITIES, Round, wait_a_little};
-use crate::{bridges, jobs, on_io, streams, watchdog};
+use crate::{bridges, jobs, owned, streams, watchdog};
 
 type Unit = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -92,7 +92,7 @@ pub(crate) fn run(seed: u64) {
         .unwrap();
     let mut builder = CpuRuntime::builder()
         .backend(plan.backend)
-        .threads(plan.threads)
+        .worker_threads(plan.threads)
         .thread_name("storm")
         .io_handle(io.handle().clone());
     for (priority, limit) in PRIORITIES.into_iter().zip(plan.limits) {
@@ -234,7 +234,7 @@ async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle) {
             // reader. The reader must not wait for that permit.
             let task = match kind == 3 || dice.once_in(4) {
                 true => cpu.spawn(unit),
-                false => match cpu.admit().await {
+                false => match cpu.reserve().await {
                     Ok(permit) => permit.spawn(unit),
                     Err(error) => return round.check(error, done),
                 },
@@ -242,7 +242,7 @@ async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle) {
             if dice.once_in(6) {
                 wait_a_little(&mut dice).await;
                 done.cancelled = true;
-                task.cancel();
+                task.abort();
             }
             check(&round, task.await, done);
         }
@@ -266,8 +266,8 @@ fn make(round: Arc<Round>, mut dice: Dice, kind: u64, id: u64, outer: Handle) ->
             let plan = bridges::Plan::draw(&mut dice, id);
             Box::pin(plan.start(&round, (cpu, limited)).read(round, dice))
         }
-        4 if dice.once_in(2) => Box::pin(on_io::shared(round, cpu, limited, dice, id)),
-        4 => Box::pin(on_io::owned(round, cpu, dice, id)),
+        4 if dice.once_in(2) => Box::pin(owned::shared(round, cpu, limited, dice, id)),
+        4 => Box::pin(owned::owned(round, cpu, dice, id)),
         _ => jobs::tree(round, dice, id, 0),
     }
 }
@@ -333,9 +333,9 @@ fn permits_are_back(round: &Round, plan: &Plan) {
             std::thread::yield_now();
         }
         if let Some(limit) = limit {
-            let permits = (0..limit).map(|_| lane.try_admit().unwrap());
+            let permits = (0..limit).map(|_| lane.try_reserve().unwrap());
             let permits: Vec<_> = permits.collect();
-            assert!(lane.try_admit().unwrap_err().is_queue_full());
+            assert!(lane.try_reserve().unwrap_err().is_queue_full());
             drop(permits);
         }
     }

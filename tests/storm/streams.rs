@@ -1,6 +1,5 @@
 //! Streams that compute: sources, stages and ends of every kind.
 
-use std::num::NonZeroUsize;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use futures::stream::{self, BoxStream};
 use futures::{Stream, StreamExt};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use twolane::{CpuIteratorExt, CpuStreamExt, Handle, HandleExt, JoinError, OnIo};
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle, HandleExt, IoOwned, JoinError};
 
 use crate::dice::Dice;
 use crate::surroundings::{Done, Item, Live, Round, wait_a_little};
@@ -31,7 +30,7 @@ type Inputs = Pin<Box<dyn Stream<Item = Item> + Send>>;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
-    OnIo,
+    IoOwned,
     OnCpu,
     Iterator,
     /// A task of another runtime sends the inputs.
@@ -79,7 +78,7 @@ pub(crate) struct Started {
 impl Plan {
     pub(crate) fn draw(dice: &mut Dice, id: u64) -> Self {
         const SOURCES: [Source; 7] = [
-            Source::OnIo,
+            Source::IoOwned,
             Source::OnCpu,
             Source::Iterator,
             Source::Channel,
@@ -210,14 +209,14 @@ impl Plan {
                     inputs: None,
                 };
             }
-            Source::OnIo => self.paused(live),
+            Source::IoOwned => self.paused(live),
             Source::Bridge => {
                 let limit = self.window;
                 let bridge = cpu.stream_from_io(self.paused(live), limit, |_| 1);
                 bridge.map(whole).boxed()
             }
             Source::OfOnIo => {
-                let value: OnIo<Inputs> = cpu.on_io(self.paused(live));
+                let value: IoOwned<Inputs> = cpu.io_owned(self.paused(live));
                 let bridge = value.into_stream(|inputs| inputs.as_mut().boxed(), 8, |_| 1);
                 bridge.map(whole).boxed()
             }
@@ -258,9 +257,9 @@ impl Plan {
 /// Ends the stages in each of the ways there are.
 macro_rules! ends {
     ($plan:expr, $stages:expr, $size:expr) => {{
-        let window = NonZeroUsize::new($plan.window).unwrap();
+        let window = $plan.window;
         let stages = $stages;
-        match ($plan.bytes.and_then(NonZeroUsize::new), $plan.ordered) {
+        match ($plan.bytes.filter(|bytes| *bytes > 0), $plan.ordered) {
             (None, true) => stages.buffered(window).boxed(),
             (None, false) => stages.buffer_unordered(window).boxed(),
             (Some(limit), ordered) => {

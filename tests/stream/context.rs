@@ -8,7 +8,6 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::{BOTH, Dropped, Lanes, lanes, lanes_with, thread_name, time_limit};
-use crate::window;
 use futures::{StreamExt, stream};
 use tokio::io::AsyncReadExt;
 use twolane::stream::Buffered;
@@ -19,12 +18,12 @@ pub(crate) const INPUTS: u32 = 40;
 /// Where the source of a stream is polled, and how.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Source {
-    OnIo,
+    IoOwned,
     OnCpu,
     Iterator,
 }
 
-pub(crate) const SOURCES: [Source; 3] = [Source::OnIo, Source::OnCpu, Source::Iterator];
+pub(crate) const SOURCES: [Source; 3] = [Source::IoOwned, Source::OnCpu, Source::Iterator];
 
 /// A stream of which the source calls `pull`, and the stage `run`.
 pub(crate) fn numbers<T: Send + 'static>(
@@ -34,7 +33,7 @@ pub(crate) fn numbers<T: Send + 'static>(
     run: impl Fn() -> T + Send + Sync + 'static,
 ) -> Buffered<T> {
     let items = (0..INPUTS).inspect(move |_| pull());
-    let items_of_window = window(4);
+    let items_of_window = 4;
     if source == Source::Iterator {
         return items
             .on_cpu(cpu)
@@ -74,7 +73,11 @@ fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
                     let run = || (thread_name(), Handle::current().priority());
                     let ran = all(&lanes, numbers(&cpu, source, pull, run));
                     assert_eq!(ran, vec![(thread.to_owned(), priority); INPUTS as usize]);
-                    let expected = if source == Source::OnIo { "io" } else { thread };
+                    let expected = if source == Source::IoOwned {
+                        "io"
+                    } else {
+                        thread
+                    };
                     let pulls: Vec<_> = pulls.iter().collect();
                     assert_eq!(pulls, vec![expected; INPUTS as usize], "{source:?}");
                     for (other, _) in priorities {
@@ -113,7 +116,7 @@ fn the_current_handles_are_those_of_the_lane() {
                 check();
                 1
             };
-            let sized = stages.max_bytes(window(9), size, size).buffered(window(4));
+            let sized = stages.max_bytes(9, size, size).buffered(4);
             assert_eq!(all(&lanes, sized), Vec::from_iter(0..INPUTS));
         }
     }
@@ -139,7 +142,7 @@ fn io_inside_a_stage_belongs_to_the_io_lane() {
             let mut socket = tokio::net::TcpStream::from_std(socket).unwrap();
             tokio::spawn(async move { (socket.read_u8().await.unwrap(), thread_name()) })
         };
-        let tasks = (0..2).on_cpu(&lanes.cpu).map(stage).buffered(window(2));
+        let tasks = (0..2).on_cpu(&lanes.cpu.handle()).map(stage).buffered(2);
         for task in all(&lanes, tasks) {
             let read = lanes.io.block_on(task).unwrap();
             assert_eq!(read, (b'7', "io".to_owned()));
@@ -164,7 +167,7 @@ fn there_are_as_many_states_as_threads_at_most() {
             });
             let count = made.clone();
             let counts = source
-                .on_cpu(&lanes.cpu)
+                .on_cpu(&lanes.cpu.handle())
                 .map_init(
                     move || {
                         count.fetch_add(1, SeqCst);
@@ -176,7 +179,7 @@ fn there_are_as_many_states_as_threads_at_most() {
                     },
                 )
                 .batch_time(Duration::from_micros(20))
-                .buffered(window(64));
+                .buffered(64);
             let counts = all(&lanes, counts);
             let made = made.load(SeqCst);
             assert!((1..=threads).contains(&made), "{made}");
@@ -214,16 +217,16 @@ fn captures_and_states_are_dropped_with_the_stream() {
                     n
                 };
                 let items = stream::iter(0..INPUTS);
-                let stages = CpuStreamExt::on_cpu(items, &lanes.cpu);
+                let stages = CpuStreamExt::on_cpu(items, &lanes.cpu.handle());
                 let mut numbers = match source {
-                    Source::OnIo => stages.map_init(init, stage).buffered(window(4)),
+                    Source::IoOwned => stages.map_init(init, stage).buffered(4),
                     Source::OnCpu => {
                         let stages = stages.map_init(init, stage);
-                        stages.source_on_cpu().buffered(window(4))
+                        stages.source_on_cpu().buffered(4)
                     }
                     Source::Iterator => {
-                        let stages = (0..INPUTS).on_cpu(&lanes.cpu);
-                        stages.map_init(init, stage).buffered(window(4))
+                        let stages = (0..INPUTS).on_cpu(&lanes.cpu.handle());
+                        stages.map_init(init, stage).buffered(4)
                     }
                 };
                 lanes.io.block_on(async {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
-use crate::window;
 use futures::future::select_all;
 use futures::{StreamExt, stream};
 use twolane::stream::Buffered;
@@ -41,7 +40,7 @@ fn messages_without_items_cost_budget() {
                 None::<()>
             })
             .batch_time(Duration::ZERO)
-            .buffered(window(INPUTS));
+            .buffered(INPUTS);
         while dropped.load(SeqCst) < INPUTS {
             thread::yield_now();
         }
@@ -61,9 +60,9 @@ fn pending_streams_do_not_starve_a_ready_one() {
         let lanes = lanes(backend, 1);
         let cpu = lanes.cpu.handle();
         let reader = async move {
-            let silent = || CpuStreamExt::on_cpu(stream::pending(), &cpu).buffered(window(4));
+            let silent = || CpuStreamExt::on_cpu(stream::pending(), &cpu).buffered(4);
             let mut streams: Vec<_> = (0..200).map(|_| silent()).collect();
-            streams.push(CpuStreamExt::on_cpu(stream::iter([1]), &cpu).buffered(window(4)));
+            streams.push(CpuStreamExt::on_cpu(stream::iter([1]), &cpu).buffered(4));
             let nexts = streams.iter_mut().map(|stream| stream.next());
             select_all(nexts).await.0.unwrap().unwrap()
         };
@@ -83,9 +82,9 @@ fn a_consumer_of_cheap_items_lets_others_have_turns() {
         let (dropped, source_dropped) = mpsc::channel();
         let sentinel = Dropped(dropped);
         let source = (0..INPUTS).inspect(move |_| _ = &sentinel);
-        let mut numbers = source.on_cpu(&cpu).map(|n| n).buffered(window(INPUTS + 1));
+        let mut numbers = source.on_cpu(&cpu.handle()).map(|n| n).buffered(INPUTS + 1);
         source_dropped.recv().unwrap();
-        while cpu.metrics().queued + cpu.metrics().running > 0 {
+        while cpu.handle().metrics().queued + cpu.handle().metrics().running > 0 {
             thread::yield_now();
         }
         let turns = turns_of_another(&io, async move {
@@ -123,8 +122,8 @@ fn a_source_that_is_always_ready_lets_tasks_have_turns() {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let (calls, stage) = counter();
-        let source = CpuStreamExt::on_cpu(stream::repeat(()), &cpu).flat_map(stage);
-        let _stream: Buffered<()> = source.buffered(window(ENDLESS));
+        let source = CpuStreamExt::on_cpu(stream::repeat(()), &cpu.handle()).flat_map(stage);
+        let _stream: Buffered<()> = source.buffered(ENDLESS);
         // Each time the source is read between two turns of this task.
         let reads = io.spawn(async move {
             for _ in 0..20 {
@@ -149,13 +148,13 @@ fn a_source_that_is_always_ready_lets_jobs_have_turns() {
             let source = std::iter::repeat(());
             let _stream: Buffered<()> = match is_iterator {
                 true => {
-                    let source = CpuIteratorExt::on_cpu(source, &lanes.cpu);
-                    source.flat_map(stage).buffered(window(ENDLESS))
+                    let source = CpuIteratorExt::on_cpu(source, &lanes.cpu.handle());
+                    source.flat_map(stage).buffered(ENDLESS)
                 }
                 false => {
-                    let source = CpuStreamExt::on_cpu(stream::repeat(()), &lanes.cpu);
+                    let source = CpuStreamExt::on_cpu(stream::repeat(()), &lanes.cpu.handle());
                     let stages = source.source_on_cpu().flat_map(stage);
-                    stages.buffered(window(ENDLESS))
+                    stages.buffered(ENDLESS)
                 }
             };
             for n in 0..20 {

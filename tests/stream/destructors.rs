@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
+use crate::channel;
 use crate::support::turns::current_thread;
 use crate::support::{BOTH, Dropped, Lanes, cpu_lane, lanes, thread_name, time_limit};
-use crate::{channel, window};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt};
 
 /// Until no job is left, so the workers have sent all that they have.
 fn wait_for_idle(cpu: &CpuRuntime) {
-    while cpu.metrics().queued + cpu.metrics().running > 0 {
+    while cpu.handle().metrics().queued + cpu.handle().metrics().running > 0 {
         thread::yield_now();
     }
 }
@@ -54,10 +54,10 @@ fn inputs_are_dropped_on_the_lane() {
                     }
                 };
                 let mut outputs = match is_iterator {
-                    true => inputs.on_cpu(&cpu).map(stage).buffered(window(64)),
+                    true => inputs.on_cpu(&cpu).map(stage).buffered(64),
                     false => {
                         let source = CpuStreamExt::on_cpu(stream::iter(inputs), &cpu);
-                        source.map(stage).buffered(window(64))
+                        source.map(stage).buffered(64)
                     }
                 };
                 // A pump that is a job may have yielded, and both threads run a stage.
@@ -95,8 +95,8 @@ fn states_and_captures_are_dropped_on_the_lane() {
                 let _ = &capture;
                 n
             };
-            let source = (0..8).on_cpu(&lanes.cpu);
-            let mut numbers = source.map_init(init, stage).buffered(window(4));
+            let source = (0..8).on_cpu(&lanes.cpu.handle());
+            let mut numbers = source.map_init(init, stage).buffered(4);
             let taken = if takes_all { 9 } else { 1 };
             lanes.io.block_on(async {
                 for _ in 0..taken {
@@ -120,9 +120,9 @@ fn outputs_are_dropped_by_those_that_have_them() {
         let (dropped, drops) = mpsc::channel();
         let outputs = move |_| Dropped(dropped.clone());
 
-        let source = (0..8).on_cpu(&lanes.cpu).map(outputs.clone());
-        let numbers = source.buffered(window(64));
-        while lanes.cpu.metrics().completed == 0 {
+        let source = (0..8).on_cpu(&lanes.cpu.handle()).map(outputs.clone());
+        let numbers = source.buffered(64);
+        while lanes.cpu.handle().metrics().completed == 0 {
             thread::yield_now();
         }
         wait_for_idle(&lanes.cpu);
@@ -138,7 +138,7 @@ fn outputs_are_dropped_by_those_that_have_them() {
             }
             outputs(n)
         };
-        let numbers = (0..8).on_cpu(&lanes.cpu).map(outputs).buffered(window(64));
+        let numbers = (0..8).on_cpu(&lanes.cpu.handle()).map(outputs).buffered(64);
         second.recv().unwrap();
         drop(numbers);
         // The first one may have been sent before the second one ran.
@@ -162,8 +162,8 @@ fn nothing_is_left_of_a_stream_whose_lane_is_gone() {
             let (sender, source) = channel();
             let init = move || Dropped(dropped.clone());
             let stage = |_: &mut Dropped, input: Dropped| input;
-            let source = source.on_cpu(&cpu).map_init(init, stage);
-            let mut outputs = source.buffered(window(4));
+            let source = source.on_cpu(&cpu.handle()).map_init(init, stage);
+            let mut outputs = source.buffered(4);
             let (of_item, drops_of_items) = mpsc::channel();
             for _ in 0..8 {
                 sender.send(Dropped(of_item.clone())).unwrap();
@@ -202,10 +202,10 @@ fn the_destructors_of_outputs_panic() {
         for taken in [0, 1] {
             let lanes = lanes(backend, 1);
             let mut outputs = (0..16)
-                .on_cpu(&lanes.cpu)
+                .on_cpu(&lanes.cpu.handle())
                 .map(|_| Bomb)
-                .buffered(window(100));
-            while lanes.cpu.metrics().completed == 0 {
+                .buffered(100);
+            while lanes.cpu.handle().metrics().completed == 0 {
                 thread::yield_now();
             }
             wait_for_idle(&lanes.cpu);
@@ -226,14 +226,14 @@ fn the_destructors_of_unsent_outputs_panic() {
         let lanes = lanes(backend, 1);
         let (let_go, wait) = stay();
         let (began, begins) = mpsc::channel();
-        let outputs = (0..16).on_cpu(&lanes.cpu).map(move |n| {
+        let outputs = (0..16).on_cpu(&lanes.cpu.handle()).map(move |n| {
             if n == 15 {
                 began.send(()).unwrap();
                 wait();
             }
             Bomb
         });
-        let outputs = outputs.buffered(window(100));
+        let outputs = outputs.buffered(100);
         begins.recv().unwrap();
         drop(outputs);
         drop(let_go);
@@ -260,7 +260,7 @@ fn the_destructors_of_inputs_panic() {
                 panic!("of the stage");
             }
         };
-        let mut stream = source.on_cpu(&cpu).map(stage).buffered(window(256));
+        let mut stream = source.on_cpu(&cpu.handle()).map(stage).buffered(256);
         io.block_on(async {
             for _ in 0..20 {
                 // One poll of the pump reads all of them, so they come in chunks.
@@ -300,10 +300,10 @@ fn the_destructors_of_queued_inputs_and_of_states_panic() {
             wait();
             mem::forget(input);
         };
-        let stream = CpuStreamExt::on_cpu(source, &lanes.cpu)
+        let stream = CpuStreamExt::on_cpu(source, &lanes.cpu.handle())
             .map_init(|| Bomb, stage)
-            .max_bytes(window(10), |_| 3, |()| 0)
-            .buffered(window(64));
+            .max_bytes(10, |_| 3, |()| 0)
+            .buffered(64);
         while pulled.load(SeqCst) < 4 {
             thread::yield_now();
         }

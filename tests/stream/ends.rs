@@ -4,8 +4,8 @@ use std::panic::panic_any;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use crate::channel;
 use crate::support::{BOTH, Dropped, Lanes, lanes, time_limit};
-use crate::{channel, window};
 use futures::executor::block_on;
 use futures::{StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
@@ -29,7 +29,7 @@ fn the_source_is_dropped_on_its_lane() {
 
         let sentinel = Dropped(dropped.clone());
         let source = (0..100).inspect(move |_| _ = &sentinel);
-        let numbers = source.on_cpu(&cpu).map(report.clone()).buffered(window(4));
+        let numbers = source.on_cpu(&cpu).map(report.clone()).buffered(4);
         runs.iter().take(4).for_each(drop);
         drop(numbers);
         assert_eq!(drops.recv().unwrap(), "cpu-0");
@@ -37,7 +37,7 @@ fn the_source_is_dropped_on_its_lane() {
         let sentinel = Dropped(dropped.clone());
         let source = stream::iter(0..100).inspect(move |_| _ = &sentinel);
         let numbers = CpuStreamExt::on_cpu(source, &cpu).map(report.clone());
-        let numbers = numbers.buffered(window(4));
+        let numbers = numbers.buffered(4);
         runs.iter().take(4).for_each(drop);
         drop(numbers);
         assert_eq!(drops.recv().unwrap(), "io");
@@ -45,7 +45,7 @@ fn the_source_is_dropped_on_its_lane() {
         let (sender, source) = channel();
         let sentinel = Dropped(dropped);
         let source = source.inspect(move |_| _ = &sentinel);
-        let numbers = source.on_cpu(&cpu).map(report).buffered(window(4));
+        let numbers = source.on_cpu(&cpu).map(report).buffered(4);
         sender.send(1).unwrap();
         runs.recv().unwrap();
         drop(numbers);
@@ -76,7 +76,7 @@ fn a_panic_is_the_last_item() {
         for threads in [1, 2] {
             let lanes = lanes(backend, threads);
             let cpu = lanes.cpu.handle();
-            let items = window(8);
+            let items = 8;
             let all = || 0..100_u32;
             let ends = |mut numbers: Buffered<u32>, before: u32| {
                 lanes.io.block_on(async {
@@ -102,17 +102,11 @@ fn a_panic_is_the_last_item() {
             ends(bombs.buffered(items), 3);
             let sized = all().on_cpu(&cpu).map(|n| n);
             let by_input = |n: &u32| explode(*n) as usize;
-            ends(
-                sized.max_bytes(window(9), by_input, |_| 1).buffered(items),
-                3,
-            );
+            ends(sized.max_bytes(9, by_input, |_| 1).buffered(items), 3);
             // Each output goes alone: the one without a size has been handed over.
             let sized = all().on_cpu(&cpu).map(|n| n).batch_time(Duration::ZERO);
             let by_output = |n: &u32| explode(*n) as usize;
-            ends(
-                sized.max_bytes(window(9), |_| 1, by_output).buffered(items),
-                4,
-            );
+            ends(sized.max_bytes(9, |_| 1, by_output).buffered(items), 4);
             // The lane goes on.
             assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
         }
@@ -133,7 +127,7 @@ fn the_io_runtime_goes_while_the_source_is_pending_or_the_window_is_full() {
                 ran.send(()).unwrap();
                 n
             });
-            let mut numbers = numbers.buffered(window(4));
+            let mut numbers = numbers.buffered(4);
             let sent = if is_pending { 2 } else { 9 };
             (0..sent).for_each(|n| sender.send(n).unwrap());
             runs.iter().take(sent.min(4) as usize).for_each(drop);
@@ -174,10 +168,10 @@ fn a_shutdown_in_other_phases() {
                 };
                 let mut numbers = if is_iterator {
                     let source = (0..INPUTS).on_cpu(&cpu);
-                    source.map(stage).buffered(window(4))
+                    source.map(stage).buffered(4)
                 } else {
                     let source = CpuStreamExt::on_cpu(stream::iter(0..INPUTS), &cpu);
-                    source.map(stage).buffered(window(4))
+                    source.map(stage).buffered(4)
                 };
                 if phase == "running" {
                     assert!(runs.iter().any(|n| n == 2));
@@ -219,7 +213,7 @@ fn a_shutdown_while_the_source_is_pending() {
         let mut numbers = source
             .on_cpu(&lanes.cpu.handle())
             .map(|n: u32| n + 1)
-            .buffered(window(4));
+            .buffered(4);
         sender.send(1).unwrap();
         assert_eq!(next(&lanes, &mut numbers).unwrap().unwrap(), 2);
         lanes.cpu.shutdown().wait();
@@ -265,7 +259,7 @@ fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
                 let _in_source = &sentinel;
                 (n, item.clone())
             });
-            let stages = CpuStreamExt::on_cpu(source, &lanes.cpu).map(move |(n, live)| {
+            let stages = CpuStreamExt::on_cpu(source, &lanes.cpu.handle()).map(move |(n, live)| {
                 ran.send(n).unwrap();
                 match n {
                     3 => return Err(Failure::Odd(n)),
@@ -277,8 +271,8 @@ fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
             // Each output goes alone: the error comes while the item behind it runs.
             let stages = stages.batch_time(Duration::ZERO);
             let numbers = match is_ordered {
-                true => stages.buffered(window(64)),
-                false => stages.buffer_unordered(window(64)),
+                true => stages.buffered(64),
+                false => stages.buffer_unordered(64),
             };
             let sum = lanes.io.block_on(sum(numbers));
             assert!(matches!(sum, Err(Failure::Odd(3))), "{sum:?}");

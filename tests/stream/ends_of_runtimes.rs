@@ -6,7 +6,6 @@ use std::thread;
 
 use crate::support::turns::current_thread;
 use crate::support::{BOTH, Dropped, Lanes, Stuck, cpu_lane, lanes, time_limit};
-use crate::window;
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::stream::Buffered;
@@ -16,12 +15,12 @@ const INPUTS: u32 = 9;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Source {
-    OnIo,
+    IoOwned,
     OnCpu,
     Iterator,
 }
 
-const SOURCES: [Source; 3] = [Source::OnIo, Source::OnCpu, Source::Iterator];
+const SOURCES: [Source; 3] = [Source::IoOwned, Source::OnCpu, Source::Iterator];
 
 fn numbers(
     cpu: &Handle,
@@ -32,12 +31,12 @@ fn numbers(
 ) -> Buffered<u32> {
     let inputs = (0..INPUTS).inspect(move |_| _ = &sentinel);
     if source == Source::Iterator {
-        return inputs.on_cpu(cpu).map(stage).buffered(window(items));
+        return inputs.on_cpu(cpu).map(stage).buffered(items);
     }
     let stages = CpuStreamExt::on_cpu(stream::iter(inputs), cpu).map(stage);
     match source {
-        Source::OnCpu => stages.source_on_cpu().buffered(window(items)),
-        _ => stages.buffered(window(items)),
+        Source::OnCpu => stages.source_on_cpu().buffered(items),
+        _ => stages.buffered(items),
     }
 }
 
@@ -65,7 +64,7 @@ fn the_io_runtime_goes_in_other_phases() {
     let _limit = time_limit();
     for backend in BOTH {
         for source in SOURCES {
-            let needs_io = source == Source::OnIo;
+            let needs_io = source == Source::IoOwned;
             for phase in ["before", "running", "after"] {
                 let case = format!("{backend:?} {source:?} {phase}");
                 let Lanes { cpu, io } = lanes(backend, 1);
@@ -83,8 +82,8 @@ fn the_io_runtime_goes_in_other_phases() {
                     let items = INPUTS as usize;
                     let stream = numbers(&handle, source, items + 1, sentinel, |n| n);
                     source_dropped.recv().unwrap();
-                    while cpu.metrics().completed == 0
-                        || cpu.metrics().queued + cpu.metrics().running > 0
+                    while cpu.handle().metrics().completed == 0
+                        || cpu.handle().metrics().queued + cpu.handle().metrics().running > 0
                     {
                         thread::yield_now();
                     }
@@ -123,7 +122,7 @@ fn a_current_thread_runtime_that_is_not_driven() {
             let cpu = cpu_lane(backend, 1, io.handle());
             let handle = cpu.handle();
             let stream = || numbers(&handle, source, 4, None, |n| n);
-            if source != Source::OnIo {
+            if source != Source::IoOwned {
                 assert!(is_complete(block_on(stream().collect())));
             }
             // Another thread reads it while this one drives the runtime.
@@ -140,7 +139,7 @@ fn a_current_thread_runtime_that_is_not_driven() {
             let never = stream();
             drop(io);
             let complete = is_complete(block_on(never.collect()));
-            assert!(!(complete && source == Source::OnIo));
+            assert!(!(complete && source == Source::IoOwned));
         }
     }
 }
@@ -151,7 +150,7 @@ fn a_plain_thread_reads_a_stream() {
     for backend in BOTH {
         let lanes = lanes(backend, 2);
         for source in SOURCES {
-            let stream = numbers(&lanes.cpu, source, 4, None, |n| n);
+            let stream = numbers(&lanes.cpu.handle(), source, 4, None, |n| n);
             assert!(is_complete(block_on(stream.collect())));
         }
     }

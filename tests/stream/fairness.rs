@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::turns::current_thread;
 use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
-use crate::{channel, spin, window};
+use crate::{channel, spin};
 use futures::{StreamExt, stream};
 use twolane::{CpuStreamExt, spawn_cpu};
 
@@ -39,9 +39,9 @@ fn a_worker_yields_after_its_slice() {
             }
             ran.fetch_add(1, SeqCst);
         };
-        let stages = source.on_cpu(&lanes.cpu).map(stage);
+        let stages = source.on_cpu(&lanes.cpu.handle()).map(stage);
         let stages = stages.batch_time(Duration::from_secs(3_600));
-        let outputs = lanes.io.block_on(stages.buffered(window(100_000)).count());
+        let outputs = lanes.io.block_on(stages.buffered(100_000).count());
         assert_eq!(outputs, INPUTS);
         // A slice is some ten items. A batch has twice as many as all before it.
         for items in waits.iter().take(INPUTS / EACH) {
@@ -73,7 +73,7 @@ fn what_a_worker_puts_back_is_for_all_workers() {
             }
             running.fetch_sub(usize::from(is_slow), SeqCst);
         };
-        let mut stream = source.on_cpu(&cpu).map(stage).buffered(window(256));
+        let mut stream = source.on_cpu(&cpu.handle()).map(stage).buffered(256);
         io.block_on(async {
             let rounds = iter::repeat_n((false, 200), 20).chain([(true, 30)]);
             for (is_slow, items) in rounds {

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread;
 
+use crate::channel;
 use crate::progress::{all, each_source};
 use crate::support::{BOTH, Lanes, lanes_with, time_limit};
-use crate::{channel, window};
 use futures::{StreamExt, stream};
 use tokio::sync::oneshot;
 use twolane::{Backend, CpuIteratorExt, CpuStreamExt, Handle, Priority};
@@ -39,7 +39,7 @@ fn jobs_with_all_permits_read_streams_that_were_started_outside() {
                     if on_cpu {
                         stages = stages.source_on_cpu();
                     }
-                    let numbers = stages.buffered(window(4));
+                    let numbers = stages.buffered(4);
                     let (started, starts) = oneshot::channel();
                     let reader = cpu.spawn(async move {
                         started.send(()).unwrap();
@@ -48,7 +48,7 @@ fn jobs_with_all_permits_read_streams_that_were_started_outside() {
                     lanes.io.block_on(starts).unwrap();
                     readers.push((reader, sender));
                 }
-                assert!(cpu.try_admit().is_err(), "the readers hold all permits");
+                assert!(cpu.try_reserve().is_err(), "the readers hold all permits");
                 for (reader, sender) in readers {
                     (0..10).for_each(|n| sender.send(n).unwrap());
                     drop(sender);
@@ -66,7 +66,7 @@ fn a_stream_goes_on_in_a_queue_that_is_full() {
     for backend in BOTH {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
-        let permit = cpu.try_admit().unwrap();
+        let permit = cpu.try_reserve().unwrap();
         for numbers in each_source(&cpu, 100) {
             let all = lanes.io.block_on(all(numbers));
             assert_eq!(all, Vec::from_iter(0..100));
@@ -84,7 +84,7 @@ fn an_open_stream_leaves_the_permits_to_others() {
         let lanes = one_permit(backend, 2);
         let cpu = lanes.cpu.handle();
         let (sender, source) = channel();
-        let silent = source.on_cpu(&cpu).map(|n: u32| n).buffered(window(4));
+        let silent = source.on_cpu(&cpu).map(|n: u32| n).buffered(4);
         let full = each_source(&cpu, 100);
         let (let_go, wait) = mpsc::channel::<()>();
         let (began, begins) = mpsc::channel();
@@ -94,10 +94,10 @@ fn an_open_stream_leaves_the_permits_to_others() {
             let _ = wait.lock().unwrap().recv();
             n
         });
-        let busy = busy.buffered(window(4));
+        let busy = busy.buffered(4);
         begins.recv().unwrap();
         assert_eq!(cpu.metrics().permits_in_use, 0);
-        let next = cpu.try_admit().unwrap().spawn_cpu(|| 1);
+        let next = cpu.try_reserve().unwrap().spawn_cpu(|| 1);
         assert_eq!(next.wait().unwrap(), 1);
         drop((sender, let_go));
         for numbers in full {
@@ -126,7 +126,7 @@ fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
             let source = stream::repeat_with(move || count.fetch_add(1, SeqCst));
             let numbers = CpuStreamExt::on_cpu(source, &cpu);
             let numbers = numbers.map(move |_| _ = wait.lock().unwrap().recv());
-            let numbers = numbers.buffered(window(WINDOW));
+            let numbers = numbers.buffered(WINDOW);
             while pulled.load(SeqCst) < WINDOW {
                 thread::yield_now();
             }
@@ -155,11 +155,11 @@ fn a_stream_inside_the_job_with_the_only_permit() {
             });
             inside.wait().unwrap();
             // The job makes them, and others read them.
-            let made = cpu.admit().wait().unwrap();
+            let made = cpu.reserve().wait().unwrap();
             let made = made.spawn_cpu(|| each_source(&Handle::current(), 100));
             let streams = made.wait().unwrap();
             // Their windows are full, and the permit is back.
-            drop(cpu.admit().wait().unwrap());
+            drop(cpu.reserve().wait().unwrap());
             for numbers in streams {
                 let all = lanes.io.block_on(all(numbers));
                 assert_eq!(all, Vec::from_iter(0..100));
@@ -175,19 +175,19 @@ fn a_stream_at_an_unlimited_priority_does_not_keep_the_permit_of_its_job() {
     for backend in BOTH {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
-        let made = cpu.admit().wait().unwrap();
+        let made = cpu.reserve().wait().unwrap();
         let made = made.spawn_cpu(|| {
             let high = Handle::current().with_priority(Priority::High);
             each_source(&high, 100)
         });
         let streams = made.wait().unwrap();
         // Their windows are full.
-        drop(cpu.admit().wait().unwrap());
+        drop(cpu.reserve().wait().unwrap());
         for numbers in streams {
             let all = lanes.io.block_on(all(numbers));
             assert_eq!(all, Vec::from_iter(0..100));
         }
-        drop(cpu.admit().wait().unwrap());
+        drop(cpu.reserve().wait().unwrap());
     }
 }
 
@@ -202,9 +202,9 @@ fn streams_share_a_queue_of_one() {
         let mut streams = Vec::from(each_source(&cpu, 100));
         let (sender, source) = channel();
         let fed = source.on_cpu(&cpu).source_on_cpu().map(|n: u32| n);
-        streams.push(fed.buffered(window(4)));
+        streams.push(fed.buffered(4));
         for n in 0..100 {
-            let (permit, sender) = (cpu.admit().wait().unwrap(), sender.clone());
+            let (permit, sender) = (cpu.reserve().wait().unwrap(), sender.clone());
             let feed = permit.spawn_cpu(move || sender.send(n).unwrap());
             feed.wait().unwrap();
             for numbers in &mut streams {
@@ -226,19 +226,15 @@ fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
     for backend in BOTH {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
-        let held = cpu.try_admit().unwrap();
-        let source = stream::iter(0..10).map(|_| Handle::current().try_admit().is_ok());
-        let admitted = source.on_cpu(&cpu).map(u32::from).buffered(window(4));
+        let held = cpu.try_reserve().unwrap();
+        let source = stream::iter(0..10).map(|_| Handle::current().try_reserve().is_ok());
+        let admitted = source.on_cpu(&cpu).map(u32::from).buffered(4);
         assert_eq!(lanes.io.block_on(all(admitted)), [0; 10]);
         // Started inside, it is a part of the job.
         drop(held);
         let inside = cpu.spawn(async {
-            let source = stream::iter(0..10).map(|_| Handle::current().try_admit().is_ok());
-            all(source
-                .on_cpu(&Handle::current())
-                .map(u32::from)
-                .buffered(window(4)))
-            .await
+            let source = stream::iter(0..10).map(|_| Handle::current().try_reserve().is_ok());
+            all(source.on_cpu(&Handle::current()).map(u32::from).buffered(4)).await
         });
         assert_eq!(inside.wait().unwrap(), [1; 10]);
     }

@@ -18,7 +18,6 @@ mod window;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use alloc_tracker::Allocator;
@@ -29,10 +28,6 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 /// Counts what a test's own thread allocates.
 #[global_allocator]
 static ALLOCATOR: Allocator<std::alloc::System> = Allocator::system();
-
-const fn window(items: usize) -> NonZeroUsize {
-    NonZeroUsize::new(items).unwrap()
-}
 
 /// Uses a core for so long, as an item of that cost.
 fn spin(time: Duration) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::turns::current_thread;
 use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
-use crate::{channel, spin, window};
+use crate::{channel, spin};
 use futures::executor::block_on;
 use futures::{FutureExt, StreamExt, stream};
 use twolane::stream::Buffered;
@@ -36,12 +36,9 @@ fn the_items_of_a_slow_iterator_go_to_the_workers_one_by_one() {
             let _ = ran.send(n);
             n
         });
-        let all: Vec<_> = lanes.io.block_on(
-            numbers
-                .buffered(window(1_000))
-                .map(|n| n.unwrap())
-                .collect(),
-        );
+        let all: Vec<_> = lanes
+            .io
+            .block_on(numbers.buffered(1_000).map(|n| n.unwrap()).collect());
         assert_eq!(all, Vec::from_iter(0..40));
     }
 }
@@ -66,7 +63,7 @@ fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
             }
             spin(Duration::from_micros(20));
         });
-        let numbers = source.on_cpu(&cpu).map(|n| n).buffered(window(1_000));
+        let numbers = source.on_cpu(&cpu).map(|n| n).buffered(1_000);
         turn_begins.recv().unwrap();
         // The thread takes it when the pump yields.
         let (let_go, wait) = mpsc::channel::<()>();
@@ -112,7 +109,7 @@ fn the_window_fills_while_the_consumer_is_busy() {
         let source = futures::stream::iter(0..1_000);
         let mut numbers = twolane::CpuStreamExt::on_cpu(source, &lanes.cpu.handle())
             .map(stage.clone())
-            .buffered(window(WINDOW));
+            .buffered(WINDOW);
         // No poll at all, and then none after the first output.
         runs.iter().take(WINDOW).for_each(drop);
         for _ in 0..WINDOW {
@@ -131,12 +128,12 @@ fn an_item_that_comes_alone_is_delivered_alone() {
         for on_cpu in [false, true] {
             let lanes = lanes(backend, 2);
             let (sender, source) = channel();
-            let mut stages = source.on_cpu(&lanes.cpu).map(|n: u32| n);
+            let mut stages = source.on_cpu(&lanes.cpu.handle()).map(|n: u32| n);
             if on_cpu {
                 stages = stages.source_on_cpu();
             }
             let stages = stages.batch_time(Duration::from_secs(3_600));
-            let mut numbers = stages.buffered(window(1_000));
+            let mut numbers = stages.buffered(1_000);
             let mut next = || lanes.io.block_on(numbers.next()).unwrap().unwrap();
             // By now it knows how cheap an item is.
             (0..1_000).for_each(|n| sender.send(n).unwrap());
@@ -161,9 +158,9 @@ fn keep_busy(goes_on: &Arc<AtomicBool>) {
 pub(crate) fn each_source(cpu: &Handle, inputs: u32) -> [Buffered<u32>; 3] {
     let source = || CpuStreamExt::on_cpu(stream::iter(0..inputs), cpu).map(|n| n);
     [
-        source().buffered(window(4)),
-        source().source_on_cpu().buffered(window(4)),
-        (0..inputs).on_cpu(cpu).map(|n| n).buffered(window(4)),
+        source().buffered(4),
+        source().source_on_cpu().buffered(4),
+        (0..inputs).on_cpu(cpu).map(|n| n).buffered(4),
     ]
 }
 
@@ -208,7 +205,7 @@ fn a_worker_has_its_place_in_the_queue() {
         let at_stage = ran.clone();
         let source = CpuStreamExt::on_cpu(stream::iter([()]), &cpu);
         let stages = source.map(move |()| at_stage.send("stage").unwrap());
-        let _stream = stages.buffered(window(4));
+        let _stream = stages.buffered(4);
         // On the pump's thread, which has submitted the worker when it is counted here.
         io.block_on(async {
             while cpu.metrics().queued < 9 {

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::context::{SOURCES, Source};
 use crate::support::{BOTH, Lanes, lanes_with, time_limit};
-use crate::window;
 use futures::StreamExt;
 use futures::executor::block_on;
 use futures::stream::{self, BoxStream};
@@ -167,7 +166,7 @@ macro_rules! stages {
                 let outputs = outputs_of(item.value);
                 outputs.map(|output| Ok(Item::new(output, &live))).collect()
             });
-        let items = window($plan.window);
+        let items = $plan.window;
         match ($plan.bytes, $plan.ordered) {
             (None, true) => stages.buffered(items).map(|item| item?).boxed(),
             (None, false) => stages.buffer_unordered(items).map(|item| item?).boxed(),
@@ -176,8 +175,7 @@ macro_rules! stages {
                     Ok(item) => item.value as usize % 13,
                     Err(_) => 1,
                 };
-                let stages =
-                    stages.max_bytes(window(limit), |item| item.value as usize % 50, output);
+                let stages = stages.max_bytes(limit, |item| item.value as usize % 50, output);
                 match ordered {
                     true => stages.buffered(items).map(|item| item?).boxed(),
                     false => stages.buffer_unordered(items).map(|item| item?).boxed(),
@@ -271,7 +269,7 @@ impl Plan {
             }
         });
         let live = Live::default();
-        let mut stream = self.start(&cpu, &live);
+        let mut stream = self.start(&cpu.handle(), &live);
         let mut outputs = Vec::new();
         let most = self.take.unwrap_or(usize::MAX);
         let first = self.gone.map_or(most, |(_, at)| at.min(most));
@@ -322,7 +320,7 @@ impl Plan {
             std::thread::yield_now();
         }
         assert_eq!(live.0.load(SeqCst), 0);
-        let now = cpu.metrics();
+        let now = cpu.handle().metrics();
         let ended = now.completed + now.panicked + now.cancelled + now.expired + now.dropped;
         assert_eq!((now.queued, now.running, now.suspended), (0, 0, 0));
         assert_eq!(now.submitted, ended);

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::support::turns::current_thread;
 use crate::support::{BOTH, cpu_lane, lanes, time_limit};
-use crate::{channel, spin, window};
+use crate::{channel, spin};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use tokio::time::timeout;
@@ -61,17 +61,17 @@ fn an_output_does_not_wait_for_a_slow_item_behind_it() {
                     let (let_go, stage) = stage(quick);
                     let cpu = lanes.cpu.handle();
                     let mut numbers = match (is_iterator, ordered) {
-                        (true, true) => (0..=quick).on_cpu(&cpu).map(stage).buffered(window(items)),
+                        (true, true) => (0..=quick).on_cpu(&cpu).map(stage).buffered(items),
                         (true, false) => {
                             let stages = (0..=quick).on_cpu(&cpu).map(stage);
-                            stages.buffer_unordered(window(items))
+                            stages.buffer_unordered(items)
                         }
                         (false, ordered) => {
                             let source = stream::iter(0..=quick);
                             let stages = CpuStreamExt::on_cpu(source, &cpu).map(stage);
                             match ordered {
-                                true => stages.buffered(window(items)),
-                                false => stages.buffer_unordered(window(items)),
+                                true => stages.buffered(items),
+                                false => stages.buffer_unordered(items),
                             }
                         }
                     };
@@ -110,10 +110,10 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
         let cpu = cpu_lane(backend, 1, io.handle());
         let (let_go, stage) = stage(SLOW);
         let (sender, source) = channel();
-        let stages = source.on_cpu(&cpu).map(stage);
+        let stages = source.on_cpu(&cpu.handle()).map(stage);
         let stages = stages.flat_map(|n| if n % 2 == 0 { vec![n, n + 1] } else { vec![] });
-        let stages = stages.max_bytes(window(1 << 20), |_| 1, |_| 3);
-        let mut numbers = stages.buffered(window(1_024));
+        let stages = stages.max_bytes(1 << 20, |_| 1, |_| 3);
+        let mut numbers = stages.buffered(1_024);
         io.block_on(async {
             for round in 0..ROUNDS {
                 // One poll of the pump reads all of them, so they come in chunks.
@@ -143,13 +143,13 @@ fn outputs_of_tiny_items_do_not_wait_either() {
             let lanes = lanes(backend, 2);
             let (let_go, wait) = mpsc::channel::<()>();
             let wait = Mutex::new(wait);
-            let stages = (0..=quick).on_cpu(&lanes.cpu).map(move |n| {
+            let stages = (0..=quick).on_cpu(&lanes.cpu.handle()).map(move |n| {
                 if n == quick {
                     let _ = wait.lock().unwrap().recv();
                 }
                 n
             });
-            let mut numbers = stages.buffered(window(65_536));
+            let mut numbers = stages.buffered(65_536);
             lanes.io.block_on(async {
                 take(&mut numbers, 0..quick - may_wait).await;
                 drop(let_go);
@@ -170,7 +170,7 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
         let lanes = lanes(backend, 1);
         let (let_go, wait) = mpsc::channel::<()>();
         let wait = Mutex::new(wait);
-        let stages = (0..=second).on_cpu(&lanes.cpu).map(move |n| {
+        let stages = (0..=second).on_cpu(&lanes.cpu.handle()).map(move |n| {
             if n == FIRST {
                 spin(Duration::from_millis(2));
                 while !twolane::is_yield_due() {}
@@ -179,7 +179,7 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
             }
             n
         });
-        let mut numbers = stages.buffered(window(65_536));
+        let mut numbers = stages.buffered(65_536);
         lanes.io.block_on(async {
             take(&mut numbers, 0..second).await;
             drop(let_go);
@@ -200,7 +200,7 @@ fn the_items_behind_a_slow_one_are_shared_out() {
         let cpu = cpu_lane(backend, 2, io.handle());
         let both = Barrier::new(2);
         let (sender, source) = channel();
-        let stages = source.on_cpu(&cpu).map(move |n| {
+        let stages = source.on_cpu(&cpu.handle()).map(move |n| {
             if n == QUICK {
                 // Longer than a slice.
                 spin(Duration::from_millis(20));
@@ -209,7 +209,7 @@ fn the_items_behind_a_slow_one_are_shared_out() {
             }
             n
         });
-        let mut numbers = stages.buffered(window(1_024));
+        let mut numbers = stages.buffered(1_024);
         io.block_on(async {
             // One poll of the pump reads a round, so they come in chunks.
             for first in (0..QUICK).step_by(500) {
@@ -229,12 +229,12 @@ fn outputs_before_a_panic_come() {
     for backend in BOTH {
         for before in [0, 1, 3, 100] {
             let lanes = lanes(backend, 1);
-            let source = (0..1_000).on_cpu(&lanes.cpu);
+            let source = (0..1_000).on_cpu(&lanes.cpu.handle());
             let stages = source.flat_map(move |n| {
                 let outputs = if n < 10 { 1 } else { before + 1 };
                 (0..outputs).inspect(move |output| assert!(n < 10 || *output < before, "planned"))
             });
-            let mut outputs = stages.buffered(window(16));
+            let mut outputs = stages.buffered(16);
             lanes.io.block_on(async {
                 for _ in 0..10 {
                     take(&mut outputs, [0]).await;
@@ -263,8 +263,8 @@ fn a_slow_item_may_fail() {
                 assert_ne!(n, QUICK, "planned");
                 n
             };
-            let source = (0..1_000).on_cpu(&lanes.cpu).map(stage);
-            let mut numbers = source.buffered(window(1_000));
+            let source = (0..1_000).on_cpu(&lanes.cpu.handle()).map(stage);
+            let mut numbers = source.buffered(1_000);
             lanes.io.block_on(take(&mut numbers, 0..QUICK));
             if is_dropped {
                 drop((numbers, let_go));

@@ -6,7 +6,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use crate::support::{BOTH, lanes, time_limit};
-use crate::window;
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuStreamExt};
 
@@ -35,16 +34,16 @@ fn inputs_are_pulled_as_far_as_the_window() {
                     true => {
                         let source = (0..INPUTS).map(pull).on_cpu(&cpu).map(|n| n);
                         match ordered {
-                            true => source.buffered(window(items)),
-                            false => source.buffer_unordered(window(items)),
+                            true => source.buffered(items),
+                            false => source.buffer_unordered(items),
                         }
                     }
                     false => {
                         let source = stream::iter(0..INPUTS).map(pull);
                         let source = CpuStreamExt::on_cpu(source, &cpu).map(|n| n);
                         match ordered {
-                            true => source.buffered(window(items)),
-                            false => source.buffer_unordered(window(items)),
+                            true => source.buffered(items),
+                            false => source.buffer_unordered(items),
                         }
                     }
                 };
@@ -76,17 +75,20 @@ fn an_input_of_two_outputs_is_taken_with_the_second() {
             let source = (0..INPUTS).inspect(move |n| {
                 under_way.fetch_max(n + 1 - seen.load(SeqCst), SeqCst);
             });
-            let stages = source.on_cpu(&lanes.cpu).flat_map(|n| {
+            let stages = source.on_cpu(&lanes.cpu.handle()).flat_map(|n| {
                 // The one behind it has none.
                 let outputs = if n % OUTPUTS == 0 { OUTPUTS } else { 0 };
                 iter::repeat_n(n, outputs)
             });
-            let mut numbers = stages.buffered(window(items));
+            let mut numbers = stages.buffered(items);
             lanes.io.block_on(async {
                 for n in 0..INPUTS {
                     if n % OUTPUTS == 0 {
                         // What can run has run, so its outputs come in large pieces.
-                        while lanes.cpu.metrics().queued + lanes.cpu.metrics().running > 0 {
+                        while lanes.cpu.handle().metrics().queued
+                            + lanes.cpu.handle().metrics().running
+                            > 0
+                        {
                             thread::yield_now();
                         }
                     }
@@ -113,7 +115,10 @@ fn the_room_of_taken_outputs_comes_back_without_another_poll() {
             let lanes = lanes(backend, 2);
             let (pulled, pulls) = mpsc::channel();
             let source = (0..).inspect(move |_: &usize| _ = pulled.send(()));
-            let mut numbers = source.on_cpu(&lanes.cpu).map(|n| n).buffered(window(items));
+            let mut numbers = source
+                .on_cpu(&lanes.cpu.handle())
+                .map(|n| n)
+                .buffered(items);
             // Less than a part may be kept back.
             pulls.iter().take(items - (part - 1)).for_each(drop);
             for _ in 0..20 {
@@ -135,9 +140,9 @@ fn sizes_without_bounds() {
             for (input, output) in [(1, usize::MAX), (usize::MAX, 1), (usize::MAX, usize::MAX)] {
                 for items in [2, 8] {
                     let lanes = lanes(backend, 2);
-                    let stages = (0..100).on_cpu(&lanes.cpu).map(|n| n);
-                    let stages = stages.max_bytes(window(limit), move |_| input, move |_| output);
-                    let numbers = stages.buffered(window(items)).map(Result::unwrap);
+                    let stages = (0..100).on_cpu(&lanes.cpu.handle()).map(|n| n);
+                    let stages = stages.max_bytes(limit, move |_| input, move |_| output);
+                    let numbers = stages.buffered(items).map(Result::unwrap);
                     let all: Vec<_> = lanes.io.block_on(numbers.collect());
                     assert_eq!(all, Vec::from_iter(0..100));
                 }
@@ -170,8 +175,8 @@ fn bytes_are_bounded_and_a_large_input_goes_alone() {
                     assert!(held <= LIMIT as isize || held == own, "{held}");
                     n
                 })
-                .max_bytes(window(LIMIT), move |&n| size(n), move |&n| size(n))
-                .buffered(window(64));
+                .max_bytes(LIMIT, move |&n| size(n), move |&n| size(n))
+                .buffered(64);
             lanes.io.block_on(async {
                 for n in 0..INPUTS {
                     held.fetch_sub(size(n) as isize, SeqCst);

@@ -51,7 +51,7 @@ pub fn cpu_lane(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -
 fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Builder {
     CpuRuntime::builder()
         .backend(backend)
-        .threads(threads)
+        .worker_threads(threads)
         .thread_name("cpu")
         .io_handle(io.clone())
 }

@@ -56,7 +56,7 @@ fn each_lane_runs_where_it_was_built() {
         let lanes = built.map(|(name, cores)| {
             let builder = CpuRuntime::builder()
                 .backend(backend)
-                .threads(2)
+                .worker_threads(2)
                 .thread_name(name_of(name))
                 .io_handle(io.handle().clone())
                 .watch_io(Watch::new());
@@ -88,7 +88,7 @@ fn what_install_starts_runs_there_too() {
     let last = &all[all.len() - 1..];
     let io = Runtime::new().unwrap();
     let lane = CpuRuntime::builder()
-        .threads(1)
+        .worker_threads(1)
         .io_handle(io.handle().clone());
     let lane = on_cores(last, || lane.build().unwrap());
     for priority in ALL {
@@ -114,7 +114,7 @@ fn a_hook_binds_a_thread_and_what_is_built_there() {
             }
         };
         let builder = || {
-            let builder = CpuRuntime::builder().backend(backend).threads(1);
+            let builder = CpuRuntime::builder().backend(backend).worker_threads(1);
             builder.io_handle(io.handle().clone())
         };
         let bound = builder().on_thread_start(bind).build().unwrap();
@@ -139,7 +139,7 @@ fn a_bound_thread_builds_a_lane_of_one_thread() {
             .backend(backend)
             .io_handle(io.handle().clone());
         let lane = on_cores(first, || lane.build().unwrap());
-        assert_eq!(lane.handle().threads(), 1);
+        assert_eq!(lane.handle().worker_threads(), 1);
         assert_eq!(cores_of_a_child(&lane.handle()), first, "{backend:?}");
     }
 }
@@ -154,7 +154,7 @@ fn blocking_threads_of_the_runtime_backend_stay_there() {
     let io = Runtime::new().unwrap();
     let lane = CpuRuntime::builder()
         .backend(Backend::Runtime)
-        .threads(1)
+        .worker_threads(1)
         .io_handle(io.handle().clone());
     let lane = on_cores(last, || lane.build().unwrap());
     let blocking = in_cpu_context(async { tokio::task::spawn_blocking(my_cores).await });

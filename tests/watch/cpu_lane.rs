@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::setting::{lane, watched};
 use crate::support::{BOTH, time_limit};
 use twolane::watch::{Cause, Watch, watch};
-use twolane::{Backend, BuildError, CpuRuntime, Priority};
+use twolane::{Backend, CpuRuntime, Priority};
 
 #[test]
 fn a_future_that_does_not_yield_is_told() {
@@ -23,7 +23,7 @@ fn a_future_that_does_not_yield_is_told() {
         assert_eq!(*stall.cause(), Cause::Computes);
         assert!(stall.remedy().contains("yield_if_due"), "{stall}");
         assert!(stall.is_of_pool());
-        assert_eq!(watched.cpu.metrics().cpu_stalls, 1);
+        assert_eq!(watched.cpu.handle().metrics().cpu_stalls, 1);
         // It has kept no thread of the I/O lane.
         let of_io = watched.cpu.handle().io_stalls();
         assert!(!of_io.iter().any(|(culprit, _)| culprit == "merge"));
@@ -40,7 +40,7 @@ fn a_closure_past_its_deadline_is_told_and_no_other() {
         // It computes on until the late one is told. There are two threads for that.
         let patient = name("patient").spawn_cpu(compute.clone());
         let soon = Instant::now() + Duration::from_secs(2);
-        let late = name("late").admit().wait().unwrap().with_deadline(soon);
+        let late = name("late").reserve().wait().unwrap().with_deadline(soon);
         late.spawn_cpu(compute).wait().unwrap();
         patient.wait().unwrap();
         let stall = watched.stalls.recv().unwrap();
@@ -82,14 +82,14 @@ fn a_job_of_another_lane_is_not_told() {
     let compute = theirs.compute();
     let job = theirs.cpu.spawn(async move { compute() });
     job.wait().unwrap();
-    assert_eq!(theirs.cpu.metrics().cpu_stalls, 1);
+    assert_eq!(theirs.cpu.handle().metrics().cpu_stalls, 1);
     // It sees what both share.
     let shared = async move { while !has_told.load(SeqCst) {} };
     let shared = theirs.io.spawn(watch(shared).named("shared"));
     theirs.io.block_on(shared).unwrap();
     let told = stalls.recv().unwrap();
     assert_eq!(told.culprit(), Some("shared"));
-    assert_eq!(own.metrics().cpu_stalls, 0);
+    assert_eq!(own.handle().metrics().cpu_stalls, 0);
 }
 
 #[test]
@@ -101,7 +101,6 @@ fn a_threshold_that_it_cannot_tell_is_refused() {
         builder.watch_io(watch).build()
     };
     let error = build(Duration::from_micros(500)).unwrap_err();
-    assert!(matches!(error, BuildError::Watch(_)), "{error:?}");
     let text = error.to_string();
     assert!(text.contains("500µs") && text.contains("10ms"), "{text}");
     build(Duration::from_millis(10)).unwrap();

@@ -95,7 +95,9 @@ fn no_hook_is_called_after_a_shutdown() {
     let io = runtime(1);
     let (send, stalls) = mpsc::channel();
     let watched = Watch::new().on_stall(move |stall| send.send(stall.clone()).unwrap());
-    let lane = CpuRuntime::builder().thread_name("traced").threads(1);
+    let lane = CpuRuntime::builder()
+        .thread_name("traced")
+        .worker_threads(1);
     let lane = lane.io_handle(io.handle().clone()).watch_io(watched);
     let cpu = lane.build().unwrap();
     let over = Arc::new(());

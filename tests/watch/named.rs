@@ -22,12 +22,12 @@ fn what_spawn_io_polls_is_named() {
     let watched = watched(Backend::Rayon, 2);
     let compute = watched.compute();
     let line = line!() + 1;
-    let task = watched.cpu.spawn_io(async move { compute() });
+    let task = watched.cpu.handle().spawn_io(async move { compute() });
     watched.io.block_on(task).unwrap();
     let stall = watched.stalls.recv().unwrap();
     assert_is_at(&stall, line);
     assert!(stall.remedy().contains("spawn_cpu"), "{stall}");
-    assert_eq!(watched.cpu.metrics().io_stalls, 1);
+    assert_eq!(watched.cpu.handle().metrics().io_stalls, 1);
 }
 
 /// A client on the I/O lane has the place where it was made.
@@ -37,7 +37,7 @@ fn a_client_s_request_is_named() {
     let watched = watched(Backend::Rayon, 2);
     let compute = watched.compute();
     let line = line!() + 1;
-    let layer = twolane::io::IoLayer::new(&watched.cpu);
+    let layer = twolane::io::IoLayer::new(&watched.cpu.handle());
     let client = layer.layer(service_fn(move |_: Request<()>| {
         let compute = compute.clone();
         async move {

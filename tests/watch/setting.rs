@@ -43,7 +43,7 @@ pub(crate) fn runtime(workers: usize) -> Runtime {
 }
 
 pub(crate) fn lane(backend: Backend, io: &Runtime, watch: Watch) -> CpuRuntime {
-    let lane = CpuRuntime::builder().backend(backend).threads(2);
+    let lane = CpuRuntime::builder().backend(backend).worker_threads(2);
     let lane = lane.io_handle(io.handle().clone()).watch_io(watch);
     lane.build().unwrap()
 }

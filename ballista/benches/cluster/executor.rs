@@ -47,7 +47,7 @@ async fn serve(role: Role) -> Result<()> {
     let mut store = access.builder();
     let lane = if role.is_ours {
         let lane = CpuRuntime::builder().backend(Backend::Runtime);
-        let lane = lane.threads(VCORES).build().expect("a lane");
+        let lane = lane.worker_threads(VCORES).build().expect("a lane");
         let connector = IoConnector::new(ReqwestConnector::default(), &lane.handle());
         store = store.with_http_connector(connector);
         Some(lane)

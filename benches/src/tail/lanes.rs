@@ -50,11 +50,14 @@ impl Lane {
         })
     }
 
-    /// A second Tokio runtime.
-    pub fn second_runtime(workers: usize, in_flight: usize) -> Self {
+    /// A second Tokio runtime, whose threads have that nice value.
+    pub fn second_runtime(workers: usize, in_flight: usize, nice: i32) -> Self {
         let second = Builder::new_multi_thread()
             .worker_threads(workers)
             .thread_name("second")
+            .on_thread_start(move || {
+                rustix::process::setpriority_process(None, nice).expect("a nice value goes up");
+            })
             .build()
             .unwrap();
         Self::new(in_flight, workers, move |job| {
@@ -74,7 +77,7 @@ impl Lane {
     /// twolane, with these settings.
     pub fn twolane(io: &Handle, settings: twolane::Builder, in_flight: usize) -> Self {
         let cpu: CpuRuntime = settings.io_handle(io.clone()).build().unwrap();
-        let threads = cpu.handle().threads();
+        let threads = cpu.handle().worker_threads();
         Self::new(in_flight, threads, move |job| {
             cpu.spawn_cpu(|| job.run()).detach()
         })

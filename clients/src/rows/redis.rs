@@ -83,9 +83,9 @@ pub(super) fn manager() -> Client {
             |connection, _| time(connection),
         )
         .way(
-            "SharedOnIo",
+            "IoShared",
             Mark::Recommended,
-            |manager, cpu| cpu.on_io(manager).shared(),
+            |manager, cpu| cpu.io_owned(manager).shared(),
             |manager, _| async move {
                 let (seconds, micros) = ways::redis_shared::time(&manager).await?;
                 Ok(seconds * 1_000_000 + micros)

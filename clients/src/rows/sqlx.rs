@@ -15,7 +15,7 @@ use crate::clock::Work;
 use crate::lanes::Cpu;
 use crate::servers::Kind;
 use crate::sql::{INSERT, NOW, ROWS, TABLE};
-use crate::ways::{sqlx_on_io, sqlx_query, sqlx_rows, sqlx_shared, sqlx_transaction};
+use crate::ways::{sqlx_owned, sqlx_query, sqlx_rows, sqlx_shared, sqlx_transaction};
 
 const CONNECTIONS: u32 = 5;
 /// For each of eight rows.
@@ -67,9 +67,9 @@ pub(super) fn queries() -> Client {
             sqlx_query::time(&pool).await
         })
         .way(
-            "SharedOnIo",
+            "IoShared",
             Mark::Recommended,
-            |pool, cpu| cpu.on_io(pool).shared(),
+            |pool, cpu| cpu.io_owned(pool).shared(),
             |pool, _| async move { sqlx_shared::time(&pool).await },
         )
         .done()
@@ -102,7 +102,7 @@ pub(super) fn rows() -> Client {
     Rows::new("sqlx, rows", Some(Kind::Postgres), pool, request)
         .on_two(|pool, _, work| rows_plainly(pool, work), rows_by_hand)
         .warned("plain", Stalls, rows_plainly)
-        .recommended("OnIo::into_stream", |pool, work| async move {
+        .recommended("IoOwned::into_stream", |pool, work| async move {
             let mut rows = sqlx_rows::times(&pool);
             while let Some(row) = rows.try_next().await? {
                 row?;
@@ -145,7 +145,7 @@ async fn transaction_by_hand(pool: PgPool, cpu: Cpu, work: Work) -> Result<Answe
 }
 
 async fn computing_inside(pool: PgPool, work: Work) -> Result<Answer, BoxError> {
-    sqlx_on_io::insert(&pool, || a_sum(&work)).await?;
+    sqlx_owned::insert(&pool, || a_sum(&work)).await?;
     Ok(computed(None))
 }
 
@@ -156,13 +156,13 @@ pub(super) fn transactions() -> Client {
             transaction_by_hand,
         )
         .warned("plain", Stalls, transaction_plainly)
-        .warned("OnIo, the I/O side's pool", Stalls, computing_inside)
+        .warned("IoOwned, the I/O side's pool", Stalls, computing_inside)
         .recommended("whole in one spawn_io", |pool, work| async move {
             sqlx_transaction::insert(&pool, vec![a_sum(&work), a_sum(&work)]).await?;
             Ok(computed(None))
         })
         .way(
-            "OnIo, a pool for jobs",
+            "IoOwned, a pool for jobs",
             Mark::Recommended,
             |pool, _| {
                 let own = PgPoolOptions::new().max_connections(CONNECTIONS);

@@ -8,7 +8,7 @@ pub mod object_store;
 pub mod redis_connection;
 pub mod redis_shared;
 pub mod reqwest;
-pub mod sqlx_on_io;
+pub mod sqlx_owned;
 pub mod sqlx_query;
 pub mod sqlx_rows;
 pub mod sqlx_shared;

@@ -7,7 +7,7 @@ use twolane::{Bridged, Handle, HandleExt};
 const AHEAD: usize = 1024;
 
 pub fn times(pool: &PgPool) -> Bridged<sqlx::Result<i64>> {
-    let pool = Handle::current().on_io(pool.clone());
+    let pool = Handle::current().io_owned(pool.clone());
     pool.into_stream(
         |pool| sqlx::query_scalar(crate::sql::ROWS).fetch(&*pool),
         AHEAD,

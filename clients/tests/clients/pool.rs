@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::task::yield_now;
 use twolane::{Backend, CpuRuntime, HandleExt, Task};
 use twolane_clients::servers::Kind;
-use twolane_clients::ways::{sqlx_on_io, sqlx_query, sqlx_rows, sqlx_shared, sqlx_transaction};
+use twolane_clients::ways::{sqlx_owned, sqlx_query, sqlx_rows, sqlx_shared, sqlx_transaction};
 use twolane_clients::{BoxError, sql};
 
 use crate::dice::Dice;
@@ -102,7 +102,7 @@ async fn job(kind: u64, panics: u64, pool: PgPool) -> Result<(), BoxError> {
     match kind {
         0 => drop(sqlx_query::time(&pool).await?),
         1 => {
-            let pool = twolane::Handle::current().on_io(pool).shared();
+            let pool = twolane::Handle::current().io_owned(pool).shared();
             sqlx_shared::time(&pool).await?;
         }
         2 => sqlx_transaction::insert(&pool, vec![1, 2]).await?,
@@ -114,7 +114,7 @@ async fn job(kind: u64, panics: u64, pool: PgPool) -> Result<(), BoxError> {
                 panic_unless(step <= panics);
                 7
             });
-            sqlx_on_io::insert(&pool, || (compute.lock().unwrap())()).await?;
+            sqlx_owned::insert(&pool, || (compute.lock().unwrap())()).await?;
         }
         // Of which some are not read.
         _ => {

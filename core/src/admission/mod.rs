@@ -5,10 +5,10 @@
 //! for a permit, and to get the refused closure back. The permits are those of a Tokio
 //! semaphore.
 
-mod admit;
 mod drop_on_lane;
 mod permit;
 mod rejected;
+mod reserve;
 
 use std::time::Instant;
 
@@ -17,16 +17,20 @@ use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use crate::error::CloseReason;
 use crate::lane::{Level, thread};
 use crate::task::{Event, Extras, Job, Schedule, Task, Work};
-pub use admit::Admit;
 pub(crate) use drop_on_lane::drop_on_lane;
 pub use permit::Permit;
 pub use rejected::Rejected;
+pub use reserve::Reserve;
 
 /// Submits the work at once. If it is refused, its task returns the reason.
 #[track_caller]
-pub(crate) fn submit<W: Work>(level: &Level, work: W) -> Task<W::Output> {
-    match acquire(level) {
-        Ok(permit) => take_on(level, permit, None, work),
+pub(crate) fn submit<W: Work>(
+    level: &Level,
+    deadline: Option<Instant>,
+    work: W,
+) -> Task<W::Output> {
+    match acquire_in_time(level, deadline) {
+        Ok(permit) => take_on(level, permit, deadline, work),
         Err(cause) => refuse(level, cause, work),
     }
 }
@@ -35,11 +39,12 @@ pub(crate) fn submit<W: Work>(level: &Level, work: W) -> Task<W::Output> {
 #[track_caller]
 pub(crate) fn try_submit<F, W: Work>(
     level: &Level,
+    deadline: Option<Instant>,
     work: F,
     into_work: impl FnOnce(F) -> W,
 ) -> Result<Task<W::Output>, Rejected<F>> {
-    match acquire(level) {
-        Ok(permit) => Ok(take_on(level, permit, None, into_work(work))),
+    match acquire_in_time(level, deadline) {
+        Ok(permit) => Ok(take_on(level, permit, deadline, into_work(work))),
         Err(cause) => {
             level.count(Event::Rejected);
             Err(Rejected::new(work, cause.into()))
@@ -55,8 +60,23 @@ fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output
     Task::refused(cause)
 }
 
-/// Returns the permit for a submission by this thread, if it needs one.
-fn acquire(level: &Level) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
+fn is_late(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| deadline <= Instant::now())
+}
+
+fn acquire_in_time(
+    level: &Level,
+    deadline: Option<Instant>,
+) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
+    let permit = acquire(level, 1)?;
+    match is_late(deadline) {
+        true => Err(CloseReason::Expired),
+        false => Ok(permit),
+    }
+}
+
+/// Returns the permit of that weight for a submission by this thread, if it needs one.
+fn acquire(level: &Level, weight: u32) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
     }
@@ -66,7 +86,7 @@ fn acquire(level: &Level) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if level.is_unlimited() || thread::is_exempt(level.lane()) {
         return Ok(None);
     }
-    match limit.clone().try_acquire_owned() {
+    match limit.clone().try_acquire_many_owned(weight) {
         Ok(permit) => Ok(Some(permit)),
         Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
         Err(TryAcquireError::Closed) => Err(level.lane().reason_of_close()),

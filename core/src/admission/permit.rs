@@ -8,12 +8,15 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
-use crate::task::{Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with};
+use crate::task::{
+    Cancelled, Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with,
+};
 
 /// The right to submit one job, not yet used.
 ///
-/// Returned by [`Handle::admit`](crate::Handle::admit) and
-/// [`Handle::try_admit`](crate::Handle::try_admit). It submits through the handle that
+/// Returned by [`Handle::reserve`](crate::Handle::reserve) and
+/// [`Handle::try_reserve`](crate::Handle::try_reserve), and of a weight other than one by
+/// [`Handle::reserve_many`](crate::Handle::reserve_many). It submits through the handle that
 /// it came from. If it is dropped unused, it goes to the next waiter.
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
@@ -23,13 +26,13 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn acquire(level: &Level) -> Result<Self, CloseReason> {
-        let permit = super::acquire(level)?;
+    pub(super) fn acquire(level: &Level, weight: u32) -> Result<Self, CloseReason> {
+        let permit = super::acquire(level, weight)?;
         Ok(Self::new(level, permit))
     }
 
-    pub(crate) fn try_new(level: &Level) -> Result<Self, JoinError> {
-        Self::acquire(level).map_err(|cause| {
+    pub(crate) fn try_new(level: &Level, weight: u32) -> Result<Self, JoinError> {
+        Self::acquire(level, weight).map_err(|cause| {
             level.count(Event::Rejected);
             cause.into()
         })
@@ -45,18 +48,8 @@ impl Permit {
 
     /// Sets a time after which the job is of no use.
     ///
-    /// The lane checks the deadline before the job starts and, if the job is a future,
-    /// before each later poll. A job past its deadline does not run, and its task
-    /// returns [`JoinError::is_expired`](crate::JoinError::is_expired). A closure that
-    /// already runs sees the deadline through [`JobContext::checkpoint`].
-    ///
-    /// There is no timer. The awaiter of an expired job gets the error when the job's
-    /// turn comes, or at once if the deadline passed before the submission. If the
-    /// awaiter needs an answer at the deadline itself, put Tokio's `timeout_at` around
-    /// the task. It drops the task, and so cancels the job.
-    ///
-    /// Of two deadlines the earlier one holds. A deadline is real time, also while
-    /// Tokio's clock is paused.
+    /// As [`Handle::with_deadline`](crate::Handle::with_deadline), for the job of this permit.
+    /// Of two deadlines the earlier one holds.
     ///
     /// # Examples
     ///
@@ -65,7 +58,7 @@ impl Permit {
     /// use std::time::{Duration, Instant};
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let received = Instant::now(); // ... and the client waits for a second
-    /// let permit = cpu.handle().admit().await.unwrap();
+    /// let permit = cpu.handle().reserve().await.unwrap();
     /// let task = permit.with_deadline(received + Duration::from_secs(1)).spawn_cpu(|| 42);
     /// assert_eq!(task.await.unwrap(), 42);
     /// # }
@@ -90,7 +83,7 @@ impl Permit {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let permit = cpu.handle().admit().await.unwrap();
+    /// let permit = cpu.handle().reserve().await.unwrap();
     /// assert_eq!(permit.spawn_cpu(|| 6 * 7).await.unwrap(), 42);
     /// # }
     /// ```
@@ -116,14 +109,14 @@ impl Permit {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let permit = cpu.handle().admit().await.unwrap();
-    /// assert_eq!(permit.spawn_cpu_with(|job| job.checkpoint()).await.unwrap(), Ok(()));
+    /// let permit = cpu.handle().reserve().await.unwrap();
+    /// permit.spawn_cpu_with(|job| job.checkpoint()).await.unwrap();
     /// # }
     /// ```
     #[track_caller]
     pub fn spawn_cpu_with<F, T>(self, f: F) -> Task<T>
     where
-        F: FnOnce(&JobContext) -> T + Send + 'static,
+        F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
         self.submit(closure_with(f))
@@ -142,7 +135,7 @@ impl Permit {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let permit = cpu.handle().admit().await.unwrap();
+    /// let permit = cpu.handle().reserve().await.unwrap();
     /// assert_eq!(permit.spawn(async { 6 * 7 }).await.unwrap(), 42);
     /// # }
     /// ```
@@ -158,12 +151,7 @@ impl Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = &self.level;
-        let is_late = |deadline: Instant| deadline <= Instant::now();
-        let late = || {
-            self.deadline
-                .is_some_and(is_late)
-                .then_some(CloseReason::Expired)
-        };
+        let late = || super::is_late(self.deadline).then_some(CloseReason::Expired);
         match level.lane().close_reason().or_else(late) {
             None => super::take_on(level, self.permit, self.deadline, work),
             Some(cause) => super::refuse(level, cause, work),

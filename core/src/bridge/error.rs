@@ -117,8 +117,8 @@ impl BridgeError {
     /// use futures::{StreamExt, stream};
     /// use twolane::{CpuRuntime, Priority};
     /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
-    /// let permit = cpu.handle().try_admit().unwrap();
-    /// let mut numbers = cpu.stream_from_cpu(stream::iter(0..3), 1024, |_| 1);
+    /// let permit = cpu.handle().try_reserve().unwrap();
+    /// let mut numbers = cpu.handle().stream_from_cpu(stream::iter(0..3), 1024, |_| 1);
     /// assert!(numbers.next().await.unwrap().unwrap_err().is_queue_full());
     /// # }
     /// ```

@@ -22,9 +22,9 @@ use crate::task::slice;
 ///
 /// That runtime has timers and no I/O driver. A socket that is opened in it panics with
 /// Tokio's message, *"A Tokio 1.x context was found, but IO is disabled"*. Give what does
-/// I/O to [`spawn_io`](crate::spawn_io), to an adapter, or to an `OnIo`.
+/// I/O to [`spawn_io`](crate::spawn_io), to an adapter, or to an `IoOwned`.
 /// The `Drop` of a client in the middle of a poll calls `tokio::spawn` there, too, unless
-/// the client is in an `OnIo`.
+/// the client is in an `IoOwned`.
 ///
 /// Only the polls are in that context. What is spawned when `inner` is *made* is not (an
 /// engine's `execute` may spawn before it returns a stream: call it in an `async` block

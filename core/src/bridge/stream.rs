@@ -39,7 +39,7 @@ where
 {
     let (writer, reader) = channel(level.held(), limit, "CPU", UNIT);
     let pump = Pump::new(stream, size, writer).on_cpu(level);
-    match admission::try_submit(level, pump, FutureWork::new) {
+    match admission::try_submit(level, None, pump, FutureWork::new) {
         Ok(task) => task.detach_quietly(),
         Err(rejected) => {
             let (pump, cause) = rejected.into_parts();

@@ -33,7 +33,7 @@ impl Handle {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.spawn_cpu(|| twolane::Handle::current().threads()).wait().unwrap();
+    /// cpu.spawn_cpu(|| twolane::Handle::current().worker_threads()).wait().unwrap();
     /// ```
     #[track_caller]
     pub fn current() -> Self {

@@ -30,7 +30,7 @@ impl Handle {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let address = cpu.spawn_io(async {
+    /// let address = cpu.handle().spawn_io(async {
     ///     tokio::net::TcpListener::bind("127.0.0.1:0").await?.local_addr()
     /// });
     /// assert!(address.await.unwrap().is_ok());

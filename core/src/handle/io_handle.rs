@@ -20,7 +20,7 @@ use crate::task::Task;
 /// ```
 /// # #[tokio::main] async fn main() {
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let io = cpu.io();
+/// let io = cpu.handle().io();
 /// let bound = io.spawn(async { tokio::net::TcpListener::bind("127.0.0.1:0").await });
 /// assert!(bound.await.unwrap().is_ok());
 /// # }
@@ -49,7 +49,7 @@ impl IoHandle {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert_eq!(cpu.io().spawn(async { 1 }).await.unwrap(), 1);
+    /// assert_eq!(cpu.handle().io().spawn(async { 1 }).await.unwrap(), 1);
     /// # }
     /// ```
     #[track_caller]
@@ -80,8 +80,8 @@ impl IoHandle {
     /// # #[tokio::main] async fn main() {
     /// use futures::{StreamExt, TryStreamExt, stream};
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let (writer, reader) = cpu.io().bridge(1 << 20, |line: &String| line.len());
-    /// let task = cpu.io().spawn(async move {
+    /// let (writer, reader) = cpu.handle().io().bridge(1 << 20, |line: &String| line.len());
+    /// let task = cpu.handle().io().spawn(async move {
     ///     let lines = vec!["one".to_owned(), "two".to_owned()]; // from a connection made here
     ///     writer.forward(stream::iter(lines)).await;
     ///     // here the connection goes back to its pool
@@ -104,7 +104,7 @@ impl IoHandle {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert_eq!(cpu.io().runtime().id(), tokio::runtime::Handle::current().id());
+    /// assert_eq!(cpu.handle().io().runtime().id(), tokio::runtime::Handle::current().id());
     /// # }
     /// ```
     pub fn runtime(&self) -> &tokio::runtime::Handle {
@@ -119,7 +119,7 @@ impl IoHandle {
     /// let io = tokio::runtime::Runtime::new().unwrap();
     /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
     /// drop(io);
-    /// assert!(cpu.io().is_gone());
+    /// assert!(cpu.handle().io().is_gone());
     /// ```
     pub fn is_gone(&self) -> bool {
         self.level.lane().io.is_gone()

@@ -5,6 +5,7 @@ use stallwatch::{Name, Watcher};
 use super::Handle;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
+use crate::priority::Priority;
 
 impl Handle {
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
@@ -24,6 +25,24 @@ impl Handle {
     /// ```
     pub fn metrics(&self) -> Metrics {
         self.level.metrics()
+    }
+
+    /// Returns the counters of every priority.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// cpu.spawn_cpu(|| ()).await.unwrap();
+    /// for (priority, metrics) in cpu.handle().metrics_by_priority() {
+    ///     println!("{priority:?}: {} completed, {} queued", metrics.completed, metrics.queued);
+    /// }
+    /// # }
+    /// ```
+    pub fn metrics_by_priority(&self) -> Vec<(Priority, Metrics)> {
+        let of = |priority| (priority, self.level.with_priority(priority).metrics());
+        Priority::ALL.into_iter().map(of).collect()
     }
 
     /// Returns whether the I/O lane is watched: see
@@ -87,7 +106,7 @@ impl Handle {
     /// for n in 0..100 {
     ///     cpu.spawn_cpu(move || n * n).await.unwrap();
     /// }
-    /// let sites = cpu.call_sites();
+    /// let sites = cpu.handle().call_sites();
     /// assert_eq!((sites.len(), sites[0].jobs), (1, 100));
     /// println!("{sites}"); // a table
     /// # }

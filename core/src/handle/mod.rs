@@ -1,14 +1,17 @@
 //! [`Handle`]: spawns on both lanes.
 
 mod current;
+mod install;
 mod io;
 mod io_handle;
 mod metrics;
+mod reserve;
 mod spawn;
 
 use std::fmt;
 use std::future::Future;
 use std::panic::{Location, RefUnwindSafe, UnwindSafe};
+use std::time::Instant;
 
 use stallwatch::Name;
 
@@ -29,7 +32,7 @@ pub use io_handle::IoHandle;
 /// | use | for | costs |
 /// |---|---|---|
 /// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation |
-/// | [`spawn_cpu_with`](Self::spawn_cpu_with) | the same, and it asks whether it is still wanted | the same |
+/// | [`spawn_cpu_with`](Self::spawn_cpu_with) | a closure with a long loop, which asks whether to go on | the same |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
 /// | [`io`](Self::io) | the same for what outlives the CPU lane | the same |
@@ -54,11 +57,23 @@ pub use io_handle::IoHandle;
 #[derive(Clone)]
 pub struct Handle {
     level: Level,
+    /// Of the jobs that this handle submits.
+    deadline: Option<Instant>,
 }
 
 impl Handle {
     pub(crate) fn new(level: Level) -> Self {
-        Self { level }
+        Self {
+            level,
+            deadline: None,
+        }
+    }
+
+    fn at(&self, level: Level) -> Self {
+        Self {
+            level,
+            deadline: self.deadline,
+        }
     }
 
     pub(crate) fn level(&self) -> &Level {
@@ -84,7 +99,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_priority(&self, priority: Priority) -> Self {
-        Self::new(self.level.with_priority(priority))
+        self.at(self.level.with_priority(priority))
     }
 
     /// Returns a handle whose jobs go by that name in [`call_sites`](Self::call_sites).
@@ -107,13 +122,13 @@ impl Handle {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let decode = cpu.with_name("decode");
+    /// let decode = cpu.handle().with_name("decode");
     /// decode.spawn_cpu(|| 6 * 7).await.unwrap();
-    /// assert_eq!(cpu.call_sites()[0].site, "decode");
+    /// assert_eq!(cpu.handle().call_sites()[0].site, "decode");
     /// # }
     /// ```
     pub fn with_name(&self, name: &str) -> Self {
-        Self::new(self.level.at(Name::named(name)))
+        self.at(self.level.at(Name::named(name)))
     }
 
     /// Returns a handle whose jobs go by that place in [`call_sites`](Self::call_sites), unless
@@ -134,12 +149,12 @@ impl Handle {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let line = line!() + 1;
     /// decode(&cpu, vec![0; 3]).await.unwrap();
-    /// assert!(cpu.call_sites()[0].site.ends_with(&format!(":{line}")));
+    /// assert!(cpu.handle().call_sites()[0].site.ends_with(&format!(":{line}")));
     /// # }
     /// ```
     pub fn with_location(&self, location: &'static Location<'static>) -> Self {
         match self.level.site() {
-            Name::OTHER => Self::new(self.level.at(Name::of(location))),
+            Name::OTHER => self.at(self.level.at(Name::of(location))),
             _ => self.clone(),
         }
     }
@@ -157,14 +172,14 @@ impl Handle {
     /// # #[tokio::main] async fn main() {
     /// use twolane::Priority;
     /// let cpu = twolane::CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
-    /// let permit = cpu.try_admit().unwrap(); // the only one
+    /// let permit = cpu.handle().try_reserve().unwrap(); // the only one
     /// assert!(cpu.spawn_cpu(|| 1).await.unwrap_err().is_queue_full());
-    /// assert_eq!(cpu.without_limit().spawn_cpu(|| 1).await.unwrap(), 1);
+    /// assert_eq!(cpu.handle().without_limit().spawn_cpu(|| 1).await.unwrap(), 1);
     /// # drop(permit);
     /// # }
     /// ```
     pub fn without_limit(&self) -> Self {
-        Self::new(self.level.without_limit())
+        self.at(self.level.without_limit())
     }
 
     /// Returns the priority at which this handle spawns.
@@ -188,10 +203,10 @@ impl Handle {
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::builder().threads(3).build().unwrap();
-    /// assert_eq!(cpu.handle().threads(), 3);
+    /// let cpu = twolane::CpuRuntime::builder().worker_threads(3).build().unwrap();
+    /// assert_eq!(cpu.handle().worker_threads(), 3);
     /// ```
-    pub fn threads(&self) -> usize {
+    pub fn worker_threads(&self) -> usize {
         self.level.lane().settings.threads
     }
 
@@ -254,7 +269,7 @@ impl Handle {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let feeder = tokio::spawn(cpu.closed());
+    /// let feeder = tokio::spawn(cpu.handle().closed());
     /// drop(cpu);
     /// feeder.await.unwrap();
     /// # }
@@ -289,7 +304,7 @@ impl Handle {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let io = cpu.io();
+    /// let io = cpu.handle().io();
     /// drop(cpu);
     /// assert_eq!(io.spawn(async { 6 * 7 }).await.unwrap(), 42);
     /// # }
@@ -315,7 +330,7 @@ impl fmt::Debug for Handle {
         f.debug_struct("Handle")
             .field("priority", &self.priority())
             .field("backend", &self.backend())
-            .field("threads", &self.threads())
+            .field("threads", &self.worker_threads())
             .field("running", &lane.running())
             .field("throttled_to_cores", &lane.throttled_to_cores())
             .field("closed", &lane.is_closed())

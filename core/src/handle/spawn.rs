@@ -3,14 +3,11 @@
 use std::future::Future;
 
 use super::Handle;
-use crate::admission::{self, Admit, Permit, Rejected};
-use crate::backend::Backend;
-use crate::error::JoinError;
-use crate::panics;
-use crate::task::{FutureWork, JobContext, Task, closure, closure_with};
+use crate::admission::{self, Rejected};
+use crate::task::{Cancelled, FutureWork, JobContext, Task, closure, closure_with};
 
 impl Handle {
-    /// Runs a closure on the CPU lane.
+    /// Runs a closure on the CPU lane. (For a future: [`spawn`](Self::spawn).)
     ///
     /// Use it for work that computes for 100 µs or more. Batch smaller work into slices
     /// of about 1 ms; see `twolane::guide::cost`. With [`Backend::Rayon`], `par_iter`,
@@ -42,41 +39,78 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(self.level(), closure(f))
+        admission::submit(self.level(), self.deadline, closure(f))
     }
 
-    /// Runs a closure on the CPU lane, and passes it a [`JobContext`].
+    /// Runs a closure on the CPU lane, and passes it a [`JobContext`]: the form for a closure
+    /// that runs for more than a few milliseconds.
     ///
-    /// As [`spawn_cpu`](Self::spawn_cpu), for a closure that runs long: the context tells
-    /// whether the job has been cancelled. Rayon children can capture it like any
-    /// variable. It costs one more reference count.
+    /// As [`spawn_cpu`](Self::spawn_cpu), but the closure asks
+    /// [`job.checkpoint()?`](JobContext::checkpoint) now and then, and returns its output in
+    /// `Ok`. A checkpoint fails once the task was dropped or aborted, the deadline has passed,
+    /// or the lane shuts down. The closure then returns early, and its task returns the
+    /// [`JoinError`](crate::JoinError) of that reason. Rayon children capture the context like
+    /// any variable. It costs one more reference count.
+    ///
+    /// A closure with an error of its own returns that as its output: see the second example.
     ///
     /// # Errors
     ///
-    /// As [`spawn_cpu`](Self::spawn_cpu).
+    /// None here. The task returns the error.
     ///
     /// # Examples
     ///
     /// ```
-    /// # #[tokio::main] async fn main() {
+    /// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let endless = cpu.handle().spawn_cpu_with(|job| while job.checkpoint().is_ok() {});
-    /// drop(endless); // the closure returns soon
-    /// # }
+    /// let primes = cpu.spawn_cpu_with(|job| {
+    ///     let mut primes = Vec::new();
+    ///     for n in 2..1_000_u32 {
+    ///         job.checkpoint()?;
+    ///         if primes.iter().all(|prime| n % prime != 0) {
+    ///             primes.push(n);
+    ///         }
+    ///     }
+    ///     Ok(primes)
+    /// });
+    /// assert_eq!(primes.await?.len(), 168);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// With an error of the closure's own, the output is a `Result`:
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::num::ParseIntError;
+    /// let cpu = twolane::CpuRuntime::new()?;
+    /// let sum = cpu.spawn_cpu_with(|job| {
+    ///     let mut sum = 0;
+    ///     for line in ["1", "2", "39"] {
+    ///         job.checkpoint()?;
+    ///         match line.parse::<i32>() {
+    ///             Ok(n) => sum += n,
+    ///             Err(error) => return Ok(Err(error)),
+    ///         }
+    ///     }
+    ///     Ok(Ok::<_, ParseIntError>(sum))
+    /// });
+    /// assert_eq!(sum.await??, 42);
+    /// # Ok(()) }
     /// ```
     #[track_caller]
     pub fn spawn_cpu_with<F, T>(&self, f: F) -> Task<T>
     where
-        F: FnOnce(&JobContext) -> T + Send + 'static,
+        F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(self.level(), closure_with(f))
+        admission::submit(self.level(), self.deadline, closure_with(f))
     }
 
-    /// Runs a future on the CPU lane, which polls it there each time.
+    /// Runs a future on the CPU lane, which polls it there each time. (For a closure:
+    /// [`spawn_cpu`](Self::spawn_cpu).)
     ///
-    /// Use it for futures that compute between their `.await`s. Their I/O should go
-    /// through [`spawn_io`](Self::spawn_io), `twolane::OnIo` or an adapter
+    /// As in Tokio, `spawn` takes a future. Use it for futures that compute between their `.await`s. Their I/O should go
+    /// through [`spawn_io`](Self::spawn_io), `twolane::IoOwned` or an adapter
     /// (`twolane::guide::clients`). A future that holds a connection of a pool
     /// while it computes, or waits for one in the pool's queue, keeps it from all others.
     ///
@@ -102,7 +136,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        admission::submit(self.level(), FutureWork::new(future))
+        admission::submit(self.level(), self.deadline, FutureWork::new(future))
     }
 
     /// Runs a closure on the CPU lane, or returns it if the lane does not accept the job.
@@ -137,7 +171,34 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        admission::try_submit(self.level(), f, closure)
+        admission::try_submit(self.level(), self.deadline, f, closure)
+    }
+
+    /// Runs a closure with a [`JobContext`] on the CPU lane, or returns it if the lane does not
+    /// accept the job.
+    ///
+    /// As [`spawn_cpu_with`](Self::spawn_cpu_with).
+    ///
+    /// # Errors
+    ///
+    /// As [`try_spawn_cpu`](Self::try_spawn_cpu).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let task = cpu.handle().try_spawn_cpu_with(|job| { job.checkpoint()?; Ok(42) });
+    /// assert_eq!(task.unwrap().await.unwrap(), 42);
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn try_spawn_cpu_with<F, T>(&self, f: F) -> Result<Task<T>, Rejected<F>>
+    where
+        F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
+        T: Send + 'static,
+    {
+        admission::try_submit(self.level(), self.deadline, f, closure_with)
     }
 
     /// Runs a future on the CPU lane, or returns it if the lane does not accept the job.
@@ -165,7 +226,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        admission::try_submit(self.level(), future, FutureWork::new)
+        admission::try_submit(self.level(), self.deadline, future, FutureWork::new)
     }
 
     /// Drops a value on the CPU lane, by a job of its own.
@@ -181,137 +242,11 @@ impl Handle {
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let index: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
-    /// cpu.drop_on_cpu(index);
+    /// cpu.handle().drop_on_cpu(index);
     /// # }
     /// ```
     #[track_caller]
     pub fn drop_on_cpu<T: Send + 'static>(&self, value: T) {
         admission::drop_on_lane(self.level(), value);
-    }
-
-    /// Waits for a permit of the queue: backpressure.
-    ///
-    /// The future resolves to a [`Permit`], which spawns. It resolves at once if the queue
-    /// has no [limit](crate::Builder::queue_limit), and inside a job, which needs
-    /// none. Waiters are served in FIFO order, from their first poll on.
-    ///
-    /// On a plain thread, use [`Admit::wait`]. To limit the wait, put Tokio's `timeout_at`
-    /// around the future.
-    ///
-    /// # Errors
-    ///
-    /// [`JoinError::is_shutdown`], also if the shutdown comes during the wait;
-    /// [`JoinError::is_io_runtime_gone`].
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future gives up its turn and loses nothing else. A permit that was
-    /// already assigned to it goes to the next waiter.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
-    /// use twolane::{CpuRuntime, Priority};
-    /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 8).build().unwrap();
-    /// let mut tasks = Vec::new();
-    /// for n in 0..100_u64 {
-    ///     // Reads no more of its input than the lane can take.
-    ///     tasks.push(cpu.handle().admit().await?.spawn_cpu(move || n * n));
-    /// }
-    /// # for (n, task) in (0..).zip(tasks) { assert_eq!(task.await?, n * n); }
-    /// # Ok(()) }
-    /// ```
-    pub fn admit(&self) -> Admit {
-        Admit::new(self.level().clone())
-    }
-
-    /// Returns a permit of the queue if one is free now.
-    ///
-    /// Use it to learn that the queue is full before you create the closure and its data.
-    ///
-    /// # Errors
-    ///
-    /// [`JoinError::is_queue_full`], also if other submitters wait for a permit;
-    /// [`JoinError::is_shutdown`]; [`JoinError::is_io_runtime_gone`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let answer = match cpu.handle().try_admit() {
-    ///     Ok(permit) => permit.spawn_cpu(|| "computed").await.unwrap(),
-    ///     Err(full) => { eprintln!("{full}"); "503" }
-    /// };
-    /// # assert_eq!(answer, "computed");
-    /// # }
-    /// ```
-    pub fn try_admit(&self) -> Result<Permit, JoinError> {
-        Permit::try_new(self.level())
-    }
-
-    /// Runs a closure in the rayon pool, and blocks until it returns.
-    ///
-    /// The closure may borrow. Use it on plain threads only, never in async code: the
-    /// caller blocks. The pool is that of this handle's [`Priority`](crate::Priority).
-    /// Inside a job of the same priority the closure runs on the calling thread. Otherwise
-    /// it goes into rayon's own queue, not into the lane's. It is no job: it has no task
-    /// and cannot be cancelled.
-    ///
-    /// # Errors
-    ///
-    /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`] after a
-    /// shutdown; [`JoinError::is_io_runtime_gone`].
-    ///
-    /// # Panics
-    ///
-    /// If the backend is [`Backend::Runtime`], which has no rayon pool. Also in an
-    /// `on_thread_start` hook of the same lane.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use rayon::prelude::*;
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let numbers = vec![1, 2, 3];
-    /// let sum: i32 = cpu.install(|| numbers.par_iter().sum()).unwrap();
-    /// assert_eq!(sum, 6);
-    /// ```
-    #[track_caller]
-    pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
-        if self.backend() == Backend::Runtime {
-            panic!(
-                "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
-                 build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
-            );
-        }
-        let level = self.level();
-        if let Some(cause) = level.lane().close_reason() {
-            return Err(cause.into());
-        }
-        if level.workers().is_none() {
-            panic!(
-                "`install` in an `on_thread_start` hook: it may wait for the very thread that \
-                 runs the hook. Spawn a job there, and don't wait for it"
-            );
-        }
-        let level = &level.at_caller();
-        let queued = level.installs();
-        let (mut f, mut result) = (Some(f), None);
-        let mut run = || {
-            level.timed(queued, || result = f.take().map(panics::catch));
-        };
-        if level
-            .workers()
-            .is_some_and(|workers| workers.install(&mut run))
-        {
-            let result = result.expect("an installed closure runs once");
-            result.map_err(JoinError::of_unwinding)
-        } else {
-            Err(level.lane().reason_of_close().into())
-        }
     }
 }

@@ -7,7 +7,7 @@
 //!   the lane itself, or a thread that runs a destructor. None of them may block. So
 //!   that thread only sets the lane's `closed` flag and sends [`Message::Shutdown`].
 //!   The control thread does the rest, in this order:
-//!   1. It closes the semaphores of the queue limits, so that every `Admit` resolves.
+//!   1. It closes the semaphores of the queue limits, so that every `Reserve` resolves.
 //!   2. It closes every queued and suspended job with `CloseReason::ShutDown`, which
 //!      resolves their tasks. So no awaiter hangs, even if every worker is stuck in a
 //!      job. (A worker that pops a job first closes it itself.)

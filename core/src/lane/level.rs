@@ -146,6 +146,11 @@ impl Level {
         self.state().limit.as_ref()
     }
 
+    /// How many permits the queue has when it is empty. `None` if it has no limit.
+    pub(crate) fn queue_limit(&self) -> Option<usize> {
+        self.state().queue_limit
+    }
+
     pub(crate) fn metrics(&self) -> Metrics {
         let state = self.state();
         let mut metrics = state.counters.read(&self.lane.io_watch);

@@ -180,7 +180,7 @@ impl Lane {
         for limit in self.limits().chain([&self.closing]) {
             // A waker that panics keeps the semaphore from waking the waiters behind
             // it. So close the semaphore again for these.
-            while panics::call_logged("the waker of an `Admit`", || limit.close()).is_none() {}
+            while panics::call_logged("the waker of a `Reserve`", || limit.close()).is_none() {}
         }
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct ThreadSettings {
     #[cfg(feature = "test-util")]
     pub(crate) holds_paused_clock: bool,
     pub(crate) has_histograms: bool,
+    /// Of each thread that runs jobs. `None`: the standard library's.
+    pub(crate) stack_size: Option<usize>,
     /// By priority.
     pub(crate) niceness: [Niceness; Priority::ALL.len()],
 }

@@ -108,7 +108,7 @@ impl DurationHistogram {
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
     /// cpu.spawn_cpu(|| ()).await.unwrap();
-    /// let waits = cpu.metrics().queue_wait;
+    /// let waits = cpu.handle().metrics().queue_wait;
     /// println!("{:?} on average", waits.sum() / waits.count() as u32);
     /// # }
     /// ```

@@ -84,12 +84,12 @@ pub struct Metrics {
     pub threads: u64,
     /// The [limit](crate::Builder::queue_limit) of the priority's queue, if it has one.
     pub queue_limit: Option<u64>,
-    /// Permits of that limit that jobs hold, or callers of `admit`. 0 without a limit.
+    /// Permits of that limit that jobs hold, or callers of `reserve`. 0 without a limit.
     pub permits_in_use: u64,
     /// How long jobs waited in the queue before each of their steps.
     ///
     /// The wait is from the submission, or from the wake-up of a suspended future, to the
-    /// step. Longer waits than 2.4 hours count as 2.4 hours. The wait of `admit` is not
+    /// step. Longer waits than 2.4 hours count as 2.4 hours. The wait of `reserve` is not
     /// included. Empty without [`Builder::enable_histograms`](crate::Builder::enable_histograms).
     pub queue_wait: DurationHistogram,
     /// How long steps took: each run of a closure, each poll of a future. The same holds.
@@ -112,7 +112,7 @@ impl Metrics {
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// cpu.spawn_cpu(|| (1..=1_000_u64).sum::<u64>()).await.unwrap();
-    /// let metrics = cpu.metrics();
+    /// let metrics = cpu.handle().metrics();
     /// assert_eq!(metrics.busy_time(), metrics.run_time.sum());
     /// # }
     /// ```
@@ -132,7 +132,7 @@ impl Metrics {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let metrics = cpu.metrics();
+    /// let metrics = cpu.handle().metrics();
     /// for (name, count) in metrics.counters() {
     ///     println!("{name}: {count}");
     /// }
@@ -161,7 +161,7 @@ impl Metrics {
     /// ```
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert!(cpu.metrics().gauges().all(|(_, jobs)| jobs == 0));
+    /// assert!(cpu.handle().metrics().gauges().all(|(_, jobs)| jobs == 0));
     /// # }
     /// ```
     pub fn gauges(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {

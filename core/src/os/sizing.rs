@@ -3,7 +3,7 @@
 use std::thread;
 
 use super::quota::Quota;
-use crate::build_error::BuildError;
+use crate::build_error::{BuildError, BuildErrorKind};
 
 /// The environment variable that sets the number of threads.
 pub(crate) const VARIABLE: &str = "TWOLANE_CPU_THREADS";
@@ -13,7 +13,7 @@ const RESERVE: f64 = 0.25;
 
 /// Returns how many threads each priority of a CPU lane has by default.
 ///
-/// [`Builder::threads`](crate::Builder::threads) sets another number. The default is:
+/// [`Builder::worker_threads`](crate::Builder::worker_threads) sets another number. The default is:
 ///
 /// 1. The environment variable `TWOLANE_CPU_THREADS`, if it is set: a positive number.
 ///    Spaces around it are ignored. An empty value is an error.
@@ -40,7 +40,7 @@ const RESERVE: f64 = 0.25;
 ///
 /// # Errors
 ///
-/// [`BuildError::EnvThreads`] if the variable is not a number in the valid range.
+/// [`BuildError`] if the variable is not a number in the valid range.
 ///
 /// # Examples
 ///
@@ -49,7 +49,7 @@ const RESERVE: f64 = 0.25;
 /// ```
 pub fn default_threads() -> Result<usize, BuildError> {
     if let Some(value) = std::env::var_os(VARIABLE) {
-        return from_variable(&value.to_string_lossy());
+        return Ok(from_variable(&value.to_string_lossy())?);
     }
     let available = thread::available_parallelism().map_or(1, usize::from);
     let quota = Quota::below_cores().map(|quota| quota.cores);
@@ -60,10 +60,10 @@ pub(crate) fn max() -> usize {
     rayon_core::max_num_threads()
 }
 
-fn from_variable(value: &str) -> Result<usize, BuildError> {
+fn from_variable(value: &str) -> Result<usize, BuildErrorKind> {
     match value.trim().parse() {
         Ok(threads) if (1..=max()).contains(&threads) => Ok(threads),
-        _ => Err(BuildError::EnvThreads {
+        _ => Err(BuildErrorKind::EnvThreads {
             value: value.to_owned(),
             max: max(),
         }),
@@ -100,7 +100,8 @@ mod tests {
     fn a_bad_variable_is_named() {
         assert_eq!(from_variable(" 3 ").unwrap(), 3);
         for bad in ["", "0", "-1", "2.5", "many", "99999999999999999999"] {
-            let error = from_variable(bad).unwrap_err().to_string();
+            let error = from_variable(bad).unwrap_err();
+            let error = BuildError::from(error).to_string();
             let names = format!("TWOLANE_CPU_THREADS={bad:?}: ");
             assert!(error.starts_with(&names), "{error}");
         }

@@ -81,7 +81,10 @@ impl Pool {
                 let level = level.clone();
                 let prefix = level.lane().settings.thread_prefix(level.priority());
                 let name = format!("{prefix}-{}", worker.index());
-                let thread = thread::Builder::new().name(name);
+                let mut thread = thread::Builder::new().name(name);
+                if let Some(size) = level.lane().settings.stack_size {
+                    thread = thread.stack_size(size);
+                }
                 let started = thread.spawn(move || worker_main(&level, worker))?;
                 workers.push(started.thread().clone());
                 Ok(())

@@ -122,6 +122,9 @@ impl CpuTokio {
             .on_thread_start(on_start)
             .on_thread_park(on_park)
             .on_thread_stop(on_stop);
+        if let Some(size) = lane.settings.stack_size {
+            builder.thread_stack_size(size);
+        }
         let runtime = match panics::catch(|| builder.build()) {
             Ok(runtime) => runtime?,
             Err(payload) => return Err(io::Error::other(payload.text())),

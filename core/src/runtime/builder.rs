@@ -8,11 +8,11 @@ use stallwatch::Watch;
 
 use super::{CpuRuntime, niceness, watch_io};
 use crate::backend::Backend;
-use crate::build_error::BuildError;
+use crate::build_error::{BuildError, BuildErrorKind};
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
+use crate::os::starter;
 use crate::os::throttle::Throttle;
-use crate::os::{sizing, starter};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -28,7 +28,7 @@ use crate::task::slice;
 /// ```
 /// # #[tokio::main] async fn main() {
 /// let cpu = twolane::CpuRuntime::builder()
-///     .threads(2)
+///     .worker_threads(2)
 ///     .thread_name("indexer")
 ///     .on_thread_start(|| { /* pin the thread, name it in a profiler ... */ })
 ///     .build()
@@ -40,8 +40,8 @@ use crate::task::slice;
 #[must_use = "settings make nothing before `build`"]
 pub struct Builder {
     backend: Backend,
-    threads: Option<usize>,
-    name: String,
+    pub(super) threads: Option<usize>,
+    pub(super) name: String,
     io: Option<tokio::runtime::Handle>,
     pub(super) nice: [u8; Priority::ALL.len()],
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
@@ -50,8 +50,9 @@ pub struct Builder {
     #[cfg(feature = "test-util")]
     holds_paused_clock: bool,
     has_histograms: bool,
+    pub(super) stack_size: Option<usize>,
     pub(super) watch_io: Option<Watch>,
-    hooks: ThreadHooks,
+    pub(super) hooks: ThreadHooks,
 }
 
 impl Builder {
@@ -68,6 +69,7 @@ impl Builder {
             #[cfg(feature = "test-util")]
             holds_paused_clock: false,
             has_histograms: false,
+            stack_size: None,
             watch_io: None,
             hooks: ThreadHooks::default(),
         }
@@ -82,45 +84,6 @@ impl Builder {
     /// ```
     pub fn backend(mut self, backend: Backend) -> Self {
         self.backend = backend;
-        self
-    }
-
-    /// Sets the number of threads of each [`Priority`].
-    ///
-    /// There are three times as many: each priority has its own. Default:
-    /// [`default_threads`](crate::default_threads), one per core, or fewer under a CPU
-    /// quota. This setting takes precedence over the environment variable
-    /// `TWOLANE_CPU_THREADS`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let settings = twolane::CpuRuntime::builder().threads(1);
-    /// ```
-    pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = Some(threads);
-        self
-    }
-
-    /// Sets the name of the threads. Default: `twolane`.
-    ///
-    /// The threads of [`Priority::Normal`] are called `NAME-0`, `NAME-1`, ..., those of
-    /// the other priorities `NAME-high-0` and `NAME-low-0`, ..., and the control thread
-    /// `NAME-control`. Two short-lived ones are `NAME-launcher`, which starts the others,
-    /// and `NAME-reaper`, which drops what closed jobs have captured.
-    /// Linux shows the first 15 bytes.
-    ///
-    /// The threads `twolane-starter` and `twolane-ticker` belong to the process, not to a
-    /// lane. The starter and the control thread sleep unless they have something to do. The
-    /// ticker sleeps unless a future runs or closures are queued.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let settings = twolane::CpuRuntime::builder().thread_name("query");
-    /// ```
-    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
         self
     }
 
@@ -227,43 +190,11 @@ impl Builder {
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::builder().enable_histograms().build().unwrap();
     /// cpu.spawn_cpu(|| ()).await.unwrap();
-    /// assert_eq!(cpu.metrics().run_time.count(), 1);
+    /// assert_eq!(cpu.handle().metrics().run_time.count(), 1);
     /// # }
     /// ```
     pub fn enable_histograms(mut self) -> Self {
         self.has_histograms = true;
-        self
-    }
-
-    /// Adds a hook that each computing thread of the lane runs when it starts.
-    ///
-    /// The threads of every priority run it. It runs after twolane's own preparations (the
-    /// nice value is set) and before any job. All hooks run, in the order in which they
-    /// were added. The lane logs a panic of a hook, and the thread goes on.
-    ///
-    /// With [`Backend::Runtime`] the threads of that runtime's blocking pool run it too.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let settings = twolane::CpuRuntime::builder().on_thread_start(|| println!("hello"));
-    /// ```
-    pub fn on_thread_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.hooks.on_start(hook);
-        self
-    }
-
-    /// Adds a hook that each computing thread of the lane runs when it ends.
-    ///
-    /// The rest is as for [`on_thread_start`](Self::on_thread_start).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let settings = twolane::CpuRuntime::builder().on_thread_stop(|| println!("bye"));
-    /// ```
-    pub fn on_thread_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.hooks.on_stop(hook);
         self
     }
 
@@ -292,27 +223,28 @@ impl Builder {
     /// ```
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
-    /// let err = twolane::CpuRuntime::builder().threads(0).build().unwrap_err();
-    /// assert!(err.to_string().starts_with("Builder::threads(0): "));
+    /// let err = twolane::CpuRuntime::builder().worker_threads(0).build().unwrap_err();
+    /// assert!(err.to_string().starts_with("Builder::worker_threads(0): "));
     /// ```
     pub fn build(self) -> Result<CpuRuntime, BuildError> {
         let threads = self.checked_threads()?;
         self.check_nice()?;
         self.check_queue_limits()?;
-        if self.name.contains('\0') {
-            return Err(BuildError::ThreadName { asked: self.name });
-        }
+        self.check_stack_size()?;
+        self.check_name()?;
         let io = match &self.io {
             Some(io) => io.clone(),
-            None => tokio::runtime::Handle::try_current().map_err(|_| BuildError::NoIoRuntime)?,
+            None => {
+                tokio::runtime::Handle::try_current().map_err(|_| BuildErrorKind::NoIoRuntime)?
+            }
         };
         let io = IoLane::watch(io);
         if io.is_gone() {
-            return Err(BuildError::IoRuntimeGone);
+            return Err(BuildErrorKind::IoRuntimeGone.into());
         }
 
-        slice::start_ticker().map_err(BuildError::Spawn)?;
-        let base_nice = starter::base_nice().map_err(BuildError::Spawn)?;
+        slice::start_ticker().map_err(BuildErrorKind::Spawn)?;
+        let base_nice = starter::base_nice().map_err(BuildErrorKind::Spawn)?;
         let niceness = self.niceness(base_nice);
         let settings = ThreadSettings {
             backend: self.backend,
@@ -326,6 +258,7 @@ impl Builder {
             #[cfg(feature = "test-util")]
             holds_paused_clock: self.holds_paused_clock,
             has_histograms: self.has_histograms,
+            stack_size: self.stack_size,
             niceness,
         };
         let throttle = self
@@ -334,23 +267,14 @@ impl Builder {
             .flatten();
         let (messages, receiver) = mpsc::channel();
         let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
-        control::start(lane.clone(), receiver).map_err(BuildError::Spawn)?;
+        control::start(lane.clone(), receiver).map_err(BuildErrorKind::Spawn)?;
         // From here on an error drops `cpu`, which stops the lane's threads.
         let cpu = CpuRuntime::of(lane.clone());
         if let Some(watch) = self.watch_io {
             watch_io::start(&lane, watch)?;
         }
-        start_workers(lane).map_err(BuildError::Spawn)?;
+        start_workers(lane).map_err(BuildErrorKind::Spawn)?;
         Ok(cpu)
-    }
-
-    fn checked_threads(&self) -> Result<usize, BuildError> {
-        let max = sizing::max();
-        match self.threads {
-            None => sizing::default_threads(),
-            Some(asked) if (1..=max).contains(&asked) => Ok(asked),
-            Some(asked) => Err(BuildError::Threads { asked, max }),
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use tokio::sync::Semaphore;
 
 use super::Builder;
-use crate::build_error::BuildError;
+use crate::build_error::BuildErrorKind;
 use crate::priority::Priority;
 
 impl Builder {
@@ -18,8 +18,8 @@ impl Builder {
     /// |---|---|
     /// | [`spawn_cpu`](crate::Handle::spawn_cpu), [`spawn`](crate::Handle::spawn) | the task fails with [`is_queue_full`](crate::JoinError::is_queue_full); the closure is dropped |
     /// | [`try_spawn_cpu`](crate::Handle::try_spawn_cpu), [`try_spawn`](crate::Handle::try_spawn) | an error that hands the closure back |
-    /// | [`admit`](crate::Handle::admit) | waits for a permit, in FIFO order |
-    /// | [`try_admit`](crate::Handle::try_admit) | an error, before there is a closure |
+    /// | [`reserve`](crate::Handle::reserve) | waits for a permit, in FIFO order |
+    /// | [`try_reserve`](crate::Handle::try_reserve) | an error, before there is a closure |
     ///
     /// **What the lane's threads submit needs no permit**, at any priority: a job that waits
     /// for another job never waits for the permit that it holds itself. The same holds
@@ -44,11 +44,11 @@ impl Builder {
     /// and the stream's window bounds what they hold. So a full queue neither refuses nor
     /// delays a stream, and what its stages submit needs no permit either. What its source
     /// submits from the I/O lane does, unless a job has started the stream. To limit the
-    /// number of streams, keep a permit beside each ([`admit`](crate::Handle::admit)), or
+    /// number of streams, keep a permit beside each ([`reserve`](crate::Handle::reserve)), or
     /// read it in a job, which has one.
     ///
     /// **The limit applies to this priority alone.** The other priorities stay unlimited,
-    /// and there [`try_admit`](crate::Handle::try_admit) succeeds until the lane closes.
+    /// and there [`try_reserve`](crate::Handle::try_reserve) succeeds until the lane closes.
     ///
     /// With as many jobs as threads there is no queue: the threads idle between the end
     /// of a job and the next submission. To shed load, use
@@ -67,11 +67,11 @@ impl Builder {
         self
     }
 
-    pub(super) fn check_queue_limits(&self) -> Result<(), BuildError> {
+    pub(super) fn check_queue_limits(&self) -> Result<(), BuildErrorKind> {
         let max = Semaphore::MAX_PERMITS;
         for (priority, limit) in Priority::ALL.into_iter().zip(self.queue_limits) {
             if let Some(asked) = limit.filter(|jobs| !(1..=max).contains(jobs)) {
-                return Err(BuildError::QueueLimit {
+                return Err(BuildErrorKind::QueueLimit {
                     priority,
                     asked,
                     max,

@@ -3,11 +3,12 @@
 mod builder;
 mod limits;
 mod niceness;
+mod spawn;
+mod threads;
 mod watch_io;
 
 use std::fmt;
 use std::future::Future;
-use std::ops::Deref;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -27,7 +28,7 @@ pub use builder::Builder;
 /// Owns the CPU lane: a fixed set of threads for work that computes.
 ///
 /// The lane is bound to the Tokio runtime that does its I/O. Make one `CpuRuntime` per
-/// process, next to the Tokio runtime, and pass its [`Handle`] around. Several side by
+/// process, next to the Tokio runtime, and pass its [`handle`](Self::handle) around. Several side by
 /// side work, each with its own threads. More urgent and less urgent jobs have
 /// threads of their own too; see [`Priority`].
 ///
@@ -47,7 +48,7 @@ pub use builder::Builder;
 /// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
 /// | a new `spawn_io`, `stream_from_io`, `body_from_io`, `stream_from_cpu` | refused: its task, or its reader, gets the error | the same | the same |
 /// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
-/// | a wait for a permit ([`Handle::admit`]) | fails with `is_shutdown` at once | the same | the same |
+/// | a wait for a permit ([`Handle::reserve`]) | fails with `is_shutdown` at once | the same | the same |
 /// | a running future | runs until its next `.await` that has to wait, then as a suspended one | the same, counted if it is late | the same, not awaited |
 /// | a running future that was polled [`in_cpu_context`](crate::in_cpu_context) | the same; its task fails with `is_shutdown` also if it ends without such a wait | the same | the same |
 ///
@@ -111,7 +112,7 @@ impl CpuRuntime {
     ///
     /// # Errors
     ///
-    /// [`BuildError`], mostly [`BuildError::NoIoRuntime`]: there is no Tokio runtime here.
+    /// [`BuildError`], mostly because there is no Tokio runtime here.
     ///
     /// # Examples
     ///
@@ -129,7 +130,7 @@ impl CpuRuntime {
     /// # Examples
     ///
     /// ```
-    /// let settings = twolane::CpuRuntime::builder().threads(2);
+    /// let settings = twolane::CpuRuntime::builder().worker_threads(2);
     /// ```
     pub fn builder() -> Builder {
         Builder::new()
@@ -245,27 +246,6 @@ impl CpuRuntime {
             left,
             lane: lane.clone(),
         }
-    }
-}
-
-/// Gives a `CpuRuntime` the methods of [`Handle`], at [`Priority::Normal`].
-///
-/// So `cpu.clone()` clones the handle, which does not keep the lane running.
-///
-/// # Examples
-///
-/// ```
-/// # #[tokio::main] async fn main() {
-/// let cpu = twolane::CpuRuntime::new().unwrap();
-/// assert_eq!(cpu.spawn_cpu(|| 6 * 7).await.unwrap(), 42);
-/// assert_eq!(cpu.metrics().completed, 1);
-/// # }
-/// ```
-impl Deref for CpuRuntime {
-    type Target = Handle;
-
-    fn deref(&self) -> &Handle {
-        &self.handle
     }
 }
 

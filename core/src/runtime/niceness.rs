@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Builder;
-use crate::build_error::BuildError;
+use crate::build_error::BuildErrorKind;
 use crate::os::nice::{self, Class, Niceness};
 use crate::priority::Priority;
 
@@ -157,12 +157,12 @@ impl Builder {
         })
     }
 
-    pub(super) fn check_nice(&self) -> Result<(), BuildError> {
+    pub(super) fn check_nice(&self) -> Result<(), BuildErrorKind> {
         let of = |priority: Priority| (priority, self.nice[priority.index()]);
         for priority in Priority::ALL {
             if of(priority).1 > nice::MAX_NICE {
                 let asked = of(priority).1;
-                return Err(BuildError::Nice {
+                return Err(BuildErrorKind::Nice {
                     priority,
                     asked,
                     max: nice::MAX_NICE,
@@ -172,7 +172,7 @@ impl Builder {
         for pair in Priority::ALL.windows(2) {
             let (urgent, patient) = (of(pair[0]), of(pair[1]));
             if urgent.1 > patient.1 {
-                return Err(BuildError::NiceOrder { urgent, patient });
+                return Err(BuildErrorKind::NiceOrder { urgent, patient });
             }
         }
         Ok(())

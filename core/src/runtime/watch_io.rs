@@ -11,7 +11,7 @@ use std::{io, thread};
 use stallwatch::Watch;
 
 use super::Builder;
-use crate::build_error::BuildError;
+use crate::build_error::{BuildError, BuildErrorKind};
 use crate::lane::{self, Lane};
 use crate::metrics::clock::nanos;
 use crate::metrics::histogram::AtomicHistogram;
@@ -84,9 +84,9 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
     Ok(())
 }
 
-fn build_error(error: io::Error) -> BuildError {
+fn build_error(error: io::Error) -> BuildErrorKind {
     match error.kind() {
-        io::ErrorKind::InvalidInput => BuildError::Watch(error),
-        _ => BuildError::Spawn(error),
+        io::ErrorKind::InvalidInput => BuildErrorKind::Watch(error),
+        _ => BuildErrorKind::Spawn(error),
     }
 }

@@ -78,17 +78,16 @@ impl<T, W> Completion<T, W> {
         self.slot.try_lock().ok()
     }
 
-    /// The runner calls it; the output is in the slot. The caller wakes the returned
-    /// waker.
+    /// The runner calls it; the output is in the slot. It wakes the awaiter. Returns whether the
+    /// job is lost; see [`closed`](Self::closed).
     #[must_use]
-    pub(crate) fn finish(&self) -> Option<Waker> {
+    pub(crate) fn finish(&self) -> bool {
         let interest = self.state.finish();
         if interest.is_dropped() {
-            self.drop_output();
-            None
-        } else {
-            self.waker(interest)
+            return self.drop_output() && interest.is_detached();
         }
+        wake(self.waker(interest));
+        false
     }
 
     fn waker(&self, interest: JoinInterest) -> Option<Waker> {
@@ -120,27 +119,25 @@ impl<T, W> Completion<T, W> {
 
     /// The task was dropped. Drops the output, or makes the runner drop it later.
     pub(crate) fn drop_join_handle(&self) {
-        self.set_join_dropped(false);
+        let _is_lost = self.set_join_dropped(false);
     }
 
     /// The task was detached: the same. Returns whether the job is lost; see
     /// [`closed`](Self::closed).
     pub(crate) fn detach(&self) -> bool {
-        match self.set_join_dropped(true) {
-            Progress::Closed(cause) => !cause.is_requested(),
-            _ => false,
-        }
+        self.set_join_dropped(true)
     }
 
-    fn set_join_dropped(&self, detached: bool) -> Progress {
+    fn set_join_dropped(&self, detached: bool) -> bool {
         let (progress, interest) = self.state.set_join_dropped(detached);
         if interest.has_waker() {
             drop(self.awaiter.take());
         }
-        if progress == Progress::Finished {
-            self.drop_output();
+        match progress {
+            Progress::NotYet => false,
+            Progress::Finished => self.drop_output(),
+            Progress::Closed(cause) => !cause.is_requested(),
         }
-        progress
     }
 
     /// The job was closed: wakes the awaiter. Returns whether the job is lost: it was
@@ -151,18 +148,27 @@ impl<T, W> Completion<T, W> {
         interest.is_detached() && !cause.is_requested()
     }
 
-    fn drop_output(&self) {
+    /// Returns whether it was the error of a job that was closed, and not at its own request.
+    fn drop_output(&self) -> bool {
         // Drop the output after the lock is released.
         let output = self.slot().take_output();
         match output {
-            Some(Err(error)) => error.report_unread(),
-            output => drop_quietly("the destructor of an unread output", output),
+            Some(Err(error)) => {
+                error.report_unread();
+                error
+                    .close_reason()
+                    .is_some_and(|cause| !cause.is_requested())
+            }
+            output => {
+                drop_quietly("the destructor of an unread output", output);
+                false
+            }
         }
     }
 }
 
 /// Wakes an awaiter. A waker is user code: a panic in it is logged.
-pub(crate) fn wake(waker: Option<Waker>) {
+fn wake(waker: Option<Waker>) {
     if let Some(waker) = waker {
         run_hook("the waker of a task's awaiter", || waker.wake());
     }

@@ -6,6 +6,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 use super::Run;
+use crate::error::{CloseReason, JoinError};
 
 /// The job in which a closure runs: tells the closure whether to go on.
 ///
@@ -21,13 +22,13 @@ use super::Run;
 /// # let _io = io.enter();
 /// # let cpu = twolane::CpuRuntime::new().unwrap();
 /// use rayon::prelude::*;
-/// let sum = cpu.handle().spawn_cpu_with(|job| {
+/// let sum = cpu.spawn_cpu_with(|job| {
 ///     (0..1000_u64).into_par_iter().try_fold(|| 0, |sum, n| {
 ///         job.checkpoint()?; // stops soon after the task is dropped
-///         Ok::<_, twolane::Cancelled>(sum + n)
+///         Ok(sum + n)
 ///     }).try_reduce(|| 0, |a, b| Ok(a + b))
 /// });
-/// assert_eq!(sum.wait().unwrap(), Ok(499_500));
+/// assert_eq!(sum.wait().unwrap(), 499_500);
 /// ```
 #[derive(Clone)]
 pub struct JobContext {
@@ -42,13 +43,14 @@ impl JobContext {
     /// Returns an error once the job should end, for use with `?`.
     ///
     /// Call it now and then in a long loop, and return early on an error. It costs
-    /// three atomic loads. If the job has a [deadline](crate::Permit::with_deadline),
+    /// three atomic loads. If the job has a [deadline](crate::Handle::with_deadline),
     /// it also reads the clock.
     ///
     /// # Errors
     ///
-    /// Returns [`Cancelled`] once the job's task was dropped or cancelled, its deadline
-    /// has passed, or its lane shuts down.
+    /// Returns [`Cancelled`] once the job's task was dropped or aborted, its deadline
+    /// has passed, or its lane shuts down. A closure that returns this error ends as the
+    /// [`JoinError`] of that reason.
     ///
     /// # Examples
     ///
@@ -56,7 +58,7 @@ impl JobContext {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.handle().spawn_cpu_with(|job| -> Result<u64, twolane::Cancelled> {
+    /// let task = cpu.spawn_cpu_with(|job| {
     ///     let mut n = 0;
     ///     loop {
     ///         job.checkpoint()?;
@@ -64,13 +66,12 @@ impl JobContext {
     ///         if n == 1_000 { return Ok(n) }
     ///     }
     /// });
-    /// assert_eq!(task.wait().unwrap(), Ok(1_000));
+    /// assert_eq!(task.wait().unwrap(), 1_000);
     /// ```
     pub fn checkpoint(&self) -> Result<(), Cancelled> {
-        if self.is_cancelled() {
-            Err(Cancelled)
-        } else {
-            Ok(())
+        match self.job.end_request() {
+            Some(reason) => Err(Cancelled { reason }),
+            None => Ok(()),
         }
     }
 
@@ -83,11 +84,20 @@ impl JobContext {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.handle().spawn_cpu_with(|job| job.is_cancelled());
-    /// assert_eq!(task.wait().unwrap(), false);
+    /// let task = cpu.spawn_cpu_with(|job| {
+    ///     let mut best = 1.0_f64;
+    ///     for _ in 0..50 {
+    ///         if job.is_cancelled() {
+    ///             break; // and returns the best so far
+    ///         }
+    ///         best = (best + 2.0 / best) / 2.0;
+    ///     }
+    ///     Ok(best)
+    /// });
+    /// assert!((task.wait().unwrap() - 2.0_f64.sqrt()).abs() < 1e-9);
     /// ```
     pub fn is_cancelled(&self) -> bool {
-        self.job.is_cancel_requested()
+        self.job.end_request().is_some()
     }
 
     /// Runs `f` with the `tracing` span and subscriber of the job's submission.
@@ -101,8 +111,8 @@ impl JobContext {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.handle().spawn_cpu_with(|job| {
-    ///     rayon::join(|| job.in_span(|| 1), || job.in_span(|| 2))
+    /// let task = cpu.spawn_cpu_with(|job| {
+    ///     Ok(rayon::join(|| job.in_span(|| 1), || job.in_span(|| 2)))
     /// });
     /// assert_eq!(task.wait().unwrap(), (1, 2));
     /// ```
@@ -131,8 +141,10 @@ impl fmt::Debug for JobContext {
 
 /// The error of [`JobContext::checkpoint`]: the job should end.
 ///
-/// The job was cancelled, its task was dropped, its deadline has passed, or its lane
-/// shuts down.
+/// The job was aborted, its task was dropped, its deadline has passed, or its lane
+/// shuts down. The closure of a [`spawn_cpu_with`](crate::Handle::spawn_cpu_with) returns it
+/// with `?`, and its task then returns the [`JoinError`] of that reason. Only a checkpoint makes
+/// one.
 ///
 /// # Examples
 ///
@@ -145,14 +157,31 @@ impl fmt::Debug for JobContext {
 /// }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Cancelled;
+pub struct Cancelled {
+    reason: CloseReason,
+}
+
+impl Cancelled {
+    pub(super) fn reason(self) -> CloseReason {
+        self.reason
+    }
+}
+
+/// For functions that return a `JoinError` of other jobs as well.
+impl From<Cancelled> for JoinError {
+    fn from(cancelled: Cancelled) -> Self {
+        cancelled.reason.into()
+    }
+}
 
 impl fmt::Display for Cancelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the job is to end: it was cancelled, its deadline passed, or its lane shuts down",
-        )
+        let reason = match self.reason {
+            CloseReason::Expired => "its deadline passed",
+            CloseReason::ShutDown => "its lane shuts down",
+            _ => "it was cancelled",
+        };
+        write!(f, "the job is to end: {reason}")
     }
 }
 

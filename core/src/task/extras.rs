@@ -68,8 +68,8 @@ impl Extras {
     /// Call after the job has ended and its captures were dropped.
     pub(crate) fn release_permit(&self) {
         if let Some(permit) = self.lock(|inner| &inner.permit, Option::take) {
-            // This may wake the next `Admit`, and a waker is user code.
-            run_hook("the waker of an `Admit`", || drop(permit));
+            // This may wake the next `Reserve`, and a waker is user code.
+            run_hook("the waker of a `Reserve`", || drop(permit));
         }
     }
 

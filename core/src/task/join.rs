@@ -38,8 +38,8 @@ use crate::trace::warn_of_lost_jobs;
 ///   jobs return a `Result`, use it over `async { task.await? }`.
 /// - No more than n at once: `StreamExt::buffer_unordered(n)`.
 /// - No more than the lane can take, whatever else is submitted:
-///   [`Handle::admit`](crate::Handle::admit) before the input is read.
-/// - `abort_all`: `tasks.iter().for_each(Task::cancel)`. If you do not need the
+///   [`Handle::reserve`](crate::Handle::reserve) before the input is read.
+/// - `abort_all`: `tasks.iter().for_each(Task::abort)`. If you do not need the
 ///   results, clear or drop the collection.
 /// - `detach_all`: `tasks.into_iter().for_each(Task::detach)`.
 ///
@@ -58,7 +58,7 @@ use crate::trace::warn_of_lost_jobs;
 /// Dropping a task does not wait: a closure
 /// that still runs sees the cancellation by
 /// [`JobContext::checkpoint`](crate::JobContext::checkpoint). To wait for its end, call
-/// [`cancel`](Self::cancel) and then await the task.
+/// [`abort`](Self::abort) and then await the task.
 ///
 /// # Panics
 ///
@@ -105,7 +105,7 @@ pub struct Task<T> {
 enum Inner<T> {
     Job(Arc<dyn Join<T>>),
     /// A future on the I/O lane.
-    OnIo(IoJoin<T>),
+    Io(IoJoin<T>),
     /// The lane did not accept the job.
     Refused(CloseReason),
     /// The task has returned its output, or was detached.
@@ -121,7 +121,7 @@ impl<T> Task<T> {
 
     pub(crate) fn on_io(future: IoJoin<T>) -> Self {
         Self {
-            inner: Inner::OnIo(future),
+            inner: Inner::Io(future),
         }
     }
 
@@ -138,7 +138,7 @@ impl<T> Task<T> {
     fn as_cancel(&self) -> Option<Arc<dyn Cancel>> {
         match &self.inner {
             Inner::Job(job) => Some(job.clone().as_cancel()),
-            Inner::OnIo(future) => Some(future.as_cancel()),
+            Inner::Io(future) => Some(future.as_cancel()),
             Inner::Refused(_) | Inner::Over => None,
         }
     }
@@ -208,7 +208,7 @@ impl<T> Task<T> {
     ///   output of the poll that runs.
     ///
     /// If a running job ends with an output all the same, the task gives that output.
-    /// Calling `cancel` twice, or after the end, does nothing.
+    /// Calling `abort` twice, or after the end, does nothing.
     ///
     /// # Examples
     ///
@@ -217,11 +217,11 @@ impl<T> Task<T> {
     /// # let _io = io.enter();
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let task = cpu.spawn(std::future::pending::<()>());
-    /// task.cancel();
-    /// task.cancel();
+    /// task.abort();
+    /// task.abort();
     /// assert!(task.wait().unwrap_err().is_cancelled());
     /// ```
-    pub fn cancel(&self) {
+    pub fn abort(&self) {
         if let Some(job) = self.as_cancel() {
             job.cancel();
         }
@@ -263,7 +263,7 @@ impl<T> Task<T> {
     pub fn is_finished(&self) -> bool {
         match &self.inner {
             Inner::Job(job) => job.has_ended(),
-            Inner::OnIo(future) => future.has_ended(),
+            Inner::Io(future) => future.has_ended(),
             Inner::Refused(_) | Inner::Over => true,
         }
     }
@@ -287,7 +287,7 @@ impl<T> Task<T> {
     /// - An I/O worker: it blocks that worker. For a `spawn_io` on a `current_thread`
     ///   runtime it hangs.
     ///
-    /// The same is true of [`Admit::wait`](crate::Admit::wait), with one difference: on
+    /// The same is true of [`Reserve::wait`](crate::Reserve::wait), with one difference: on
     /// a thread of the lane it does not wait at all, since a submission there needs no
     /// permit.
     ///
@@ -335,12 +335,12 @@ impl<T> Future for Task<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let budget = match self.inner {
             // Tokio's join handle consumes it.
-            Inner::OnIo(_) => None,
+            Inner::Io(_) => None,
             _ => Some(ready!(coop::poll_proceed(cx))),
         };
         let output = match &mut self.inner {
             Inner::Job(job) => ready!(job.poll(cx)),
-            Inner::OnIo(future) => ready!(future.poll(cx)),
+            Inner::Io(future) => ready!(future.poll(cx)),
             Inner::Refused(cause) => Err((*cause).into()),
             Inner::Over => panic!("a `Task` was polled after it had returned its output"),
         };
@@ -359,7 +359,7 @@ impl<T> Drop for Task<T> {
                 job.clone().as_cancel().cancel();
                 job.drop_join_handle();
             }
-            Inner::OnIo(future) => future.abort(),
+            Inner::Io(future) => future.abort(),
             Inner::Refused(_) | Inner::Over => {}
         }
     }

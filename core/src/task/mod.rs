@@ -6,7 +6,7 @@
 //! the [`Task`], the wakers and the registry of suspended jobs all hold the same `Arc`.
 //! [`state`] defines which of them may do what.
 //!
-//! **A cancel** (`Task::cancel`, its drop, or an `AbortHandle`, all by
+//! **A cancel** (`Task::abort`, its drop, or an `AbortHandle`, all by
 //! [`Cancel::cancel`]) never blocks, and does what the job's phase allows:
 //!
 //! - *Queued*: the job is closed and its awaiter notified. The worker that pops it drops
@@ -108,8 +108,8 @@ pub(crate) trait Run: Cancel {
     fn close(&self, cause: CloseReason);
     /// Drops the work of a closed job. Several threads may call it.
     fn discard(&self);
-    /// Whether the job's own code should end soon.
-    fn is_cancel_requested(&self) -> bool;
+    /// Why the job's own code should end soon, if it should.
+    fn end_request(&self) -> Option<CloseReason>;
     /// Runs `f` inside the span in which the job was submitted.
     fn in_span(&self, f: &mut dyn FnMut());
 }
@@ -207,9 +207,17 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         self.discard_work(work);
     }
 
-    fn is_cancel_requested(&self) -> bool {
-        let is_over = || self.scheduler.is_closed() || self.extras.is_past_deadline();
-        self.state().is_cancel_requested() || (!self.has_ended() && is_over())
+    fn end_request(&self) -> Option<CloseReason> {
+        if self.state().is_cancel_requested() {
+            Some(CloseReason::Cancelled)
+        } else if self.has_ended() {
+            None
+        } else if self.scheduler.is_closed() {
+            Some(CloseReason::ShutDown)
+        } else {
+            let is_late = self.extras.is_past_deadline();
+            is_late.then_some(CloseReason::Expired)
+        }
     }
 
     fn in_span(&self, f: &mut dyn FnMut()) {

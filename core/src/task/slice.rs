@@ -134,7 +134,7 @@ pub(crate) fn is_slice_over(began: u32) -> bool {
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// let cpu = twolane::CpuRuntime::builder().threads(1).build().unwrap();
+/// let cpu = twolane::CpuRuntime::builder().worker_threads(1).build().unwrap();
 /// let sum = cpu.spawn(async {
 ///     let (mut sum, mut batch) = (0_u64, Vec::new());
 ///     for n in 0..1_000 {
@@ -266,7 +266,7 @@ fn tick() {
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// let cpu = twolane::CpuRuntime::builder().threads(1).build().unwrap();
+/// let cpu = twolane::CpuRuntime::builder().worker_threads(1).build().unwrap();
 /// let long = cpu.spawn(async {
 ///     let mut sum = 0_u64;
 ///     for n in 0..100_000 {
@@ -299,7 +299,7 @@ pub fn yield_if_due() -> Yield {
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// let cpu = twolane::CpuRuntime::builder().threads(1).build().unwrap();
+/// let cpu = twolane::CpuRuntime::builder().worker_threads(1).build().unwrap();
 /// let sum = cpu.spawn(async {
 ///     let mut sum = 0_u64;
 ///     for batch in [[1, 2], [3, 4]] {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::completion::{Slot, wake};
+use super::completion::Slot;
 use super::state::{ToIdle, ToRunning};
 use super::work::{AsLink, Work};
 use super::{Cancel, Event, JOB_DESTRUCTOR, Job, RegistryKey, Run, Schedule, Worker, slice};
@@ -74,7 +74,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 }
                 return Poll::Pending;
             }
-            Ok(Poll::Ready(output)) => Ok(output),
+            Ok(Poll::Ready(ended)) => ended.map_err(JoinError::from),
             Err(payload) => Err(JoinError::of_unwinding(payload)),
         };
         // The end of this step is no end of the job: it is a future that has Tokio tasks on
@@ -120,7 +120,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
         match closed {
             None => worker.count(Event::Completed),
             Some(None) => worker.count(Event::Panicked),
-            // It ends as a job that it awaited: as if it were closed while it is suspended.
+            // It ends as its checkpoint said, or as a job that it awaited: as if it were closed
+            // while it is suspended.
             Some(Some(cause)) => {
                 worker.count(Event::Suspended);
                 self.scheduler.count(Event::of_close(cause));
@@ -132,11 +133,17 @@ impl<W: Work, S: Schedule> Job<W, S> {
             // If no awaiter takes the panic, it is logged, inside the job's span. The
             // span is user code and may panic: the call below then does the rest.
             run_hook("a job's span", || {
-                self.extras.in_scope(|| wake(self.completion.finish()));
+                self.extras.in_scope(|| self.publish());
             });
         }
         if !self.has_ended() {
-            wake(self.completion.finish());
+            self.publish();
+        }
+    }
+
+    fn publish(&self) {
+        if self.completion.finish() {
+            self.scheduler.count_lost();
         }
     }
 

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use futures_task::{WakerRef, waker_ref};
 
 use super::completion::Slot;
-use super::{Job, JobContext, Schedule, budget, slice};
+use super::{Cancelled, Job, JobContext, Schedule, budget, slice};
+use crate::error::CloseReason;
 use crate::sync::{AtomicBool, AtomicUsize};
 
 /// The work of a job: a closure has one step, a future has one per poll.
@@ -18,12 +19,13 @@ pub(crate) trait Work: Send + Sized + 'static {
     type Link: AsLink + Default + Send + Sync;
     /// Whether the work has one step only.
     const IS_CLOSURE: bool = true;
-    /// Runs one step in place. Work that is used up is taken out of the slot.
+    /// Runs one step in place. Work that is used up is taken out of the slot. An error: the
+    /// work ended itself, for that reason.
     fn step<S: Schedule>(
         job: &Arc<Job<Self, S>>,
         slot: &mut Slot<Self::Output, Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Self::Output>;
+    ) -> Poll<Result<Self::Output, CloseReason>>;
     /// The waker for the context of a step; a closure has none.
     fn waker<S: Schedule>(_job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {
         None
@@ -34,26 +36,30 @@ pub(crate) trait Work: Send + Sized + 'static {
 pub(crate) struct ClosureWork<F>(F);
 
 /// The work of a closure that needs no context.
-pub(crate) fn closure<F, T>(f: F) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> T>
+pub(crate) fn closure<F, T>(
+    f: F,
+) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> Result<T, CloseReason>>
 where
     F: FnOnce() -> T,
 {
     warn_of_unpolled_future::<T>();
-    ClosureWork(move |_: &dyn Fn() -> JobContext| f())
+    ClosureWork(move |_: &dyn Fn() -> JobContext| Ok(f()))
 }
 
-/// The work of a closure that gets the context of its job.
-pub(crate) fn closure_with<F, T>(f: F) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> T>
+/// The work of a closure that gets the context of its job, and may end as its checkpoint says.
+pub(crate) fn closure_with<F, T>(
+    f: F,
+) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> Result<T, CloseReason>>
 where
-    F: FnOnce(&JobContext) -> T,
+    F: FnOnce(&JobContext) -> Result<T, Cancelled>,
 {
     warn_of_unpolled_future::<T>();
-    ClosureWork(move |context: &dyn Fn() -> JobContext| f(&context()))
+    ClosureWork(move |context: &dyn Fn() -> JobContext| f(&context()).map_err(Cancelled::reason))
 }
 
 impl<F, T> Work for ClosureWork<F>
 where
-    F: FnOnce(&dyn Fn() -> JobContext) -> T + Send + 'static,
+    F: FnOnce(&dyn Fn() -> JobContext) -> Result<T, CloseReason> + Send + 'static,
     T: Send + 'static,
 {
     type Output = T;
@@ -63,7 +69,7 @@ where
         job: &Arc<Job<Self, S>>,
         slot: &mut Slot<T, Self>,
         _: &mut Context<'_>,
-    ) -> Poll<T> {
+    ) -> Poll<Result<T, CloseReason>> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
         // A closure cannot yield. If it has used up Tokio's budget of this poll and then
         // blocks on a Tokio resource, it would never get it.
@@ -92,7 +98,7 @@ where
         _: &Arc<Job<Self, S>>,
         slot: &mut Slot<F::Output, Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<F::Output> {
+    ) -> Poll<Result<F::Output, CloseReason>> {
         let Slot::Work(Self(future)) = slot else {
             unreachable!("a future stays where it is until it is ready");
         };
@@ -103,7 +109,7 @@ where
             slice::set_yielded();
             cx.waker().wake_by_ref();
         }
-        polled
+        polled.map(Ok)
     }
 
     fn waker<S: Schedule>(job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {

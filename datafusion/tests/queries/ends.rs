@@ -17,7 +17,7 @@ use crate::support::{BOTH, Lanes, lanes, time_limit};
 /// holds memory.
 async fn until_quiet(lanes: &Lanes, context: &SessionContext, tasks: usize) {
     until(|| {
-        let jobs = lanes.cpu.metrics();
+        let jobs = lanes.cpu.handle().metrics();
         jobs.queued + jobs.running + jobs.suspended == 0
     })
     .await;
@@ -74,7 +74,7 @@ fn a_thousand_queries_that_are_dropped_leave_nothing() {
                 }
                 until_quiet(&lanes, &context, tasks).await;
             });
-            let jobs = lanes.cpu.metrics();
+            let jobs = lanes.cpu.handle().metrics();
             assert!(jobs.cancelled > 0, "{jobs:?}");
             assert_eq!(jobs.panicked, 0, "{jobs:?}");
             // It takes and ends queries as before.

@@ -140,7 +140,7 @@ fn a_full_lane_refuses_a_query() {
         let cpu = lanes.cpu.handle();
         lanes.io.block_on(async {
             let frame = context.sql("select n from numbers").await.unwrap();
-            let _permit = cpu.admit().await.unwrap();
+            let _permit = cpu.reserve().await.unwrap();
             let full = collect_on(&cpu, frame.clone()).await.unwrap_err();
             let none = stream_on(&cpu, frame, 1 << 20).await.err().unwrap();
             for full in [full, none] {

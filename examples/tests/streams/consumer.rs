@@ -44,7 +44,7 @@ impl Store for Stops {
         let mut kept = self.kept.lock().unwrap();
         kept.committed = offset;
         let ahead = kept.sent - offset;
-        let most = (WINDOW.get() + CHANNEL + 1) as u64;
+        let most = (WINDOW + CHANNEL + 1) as u64;
         assert!(ahead <= most, "{ahead} messages are under way");
         Ok(())
     }

@@ -177,9 +177,9 @@ fn the_producer_is_ahead_by_the_limit_and_stops_with_the_reader() {
         reader.read_u8().await.unwrap();
         // No poll from here on: the producer goes on, and then waits.
         loop {
-            assert!(ahead() <= LIMIT.get() + 6 * CHUNK, "{} bytes", ahead());
+            assert!(ahead() <= LIMIT + 6 * CHUNK, "{} bytes", ahead());
             let now = cpu.metrics();
-            if ahead() > LIMIT.get() / 2 && now.queued + now.running == 0 && now.suspended == 1 {
+            if ahead() > LIMIT / 2 && now.queued + now.running == 0 && now.suspended == 1 {
                 break;
             }
             yield_now().await;

@@ -25,7 +25,7 @@ pub struct TwolaneSpawner {
 impl TwolaneSide {
     pub fn new(threads: usize, io: &IoHandle) -> Result<Self, BoxError> {
         let cpu = CpuRuntime::builder()
-            .threads(threads)
+            .worker_threads(threads)
             .thread_name("cpu")
             .io_handle(io.clone())
             .backend(Backend::Rayon)

@@ -110,7 +110,7 @@ fn an_error_of_the_messages_themselves_arrives_as_that_status() {
         let (go_on, torn) = oneshot::channel();
         let torn = stream::once(torn.map(|torn| Err(torn.unwrap())));
         let messages = numbers(3).map(Ok::<_, Status>).chain(torn);
-        let bridged = cpu.stream_from_cpu(messages, 64, |_| 1);
+        let bridged = cpu.handle().stream_from_cpu(messages, 64, |_| 1);
         let messages = bridged.map(|message| Ok::<_, tower::BoxError>(message??));
         let sent = cpu.spawn(send(service.client(&cpu), call, messages));
         service.has_read(3);

@@ -116,7 +116,7 @@ async fn read(mut messages: Streaming<Bytes>, tell: mpsc::Sender<Seen>) {
 pub fn channel(cpu: &CpuRuntime, server: &Server) -> Channel {
     let endpoint = Endpoint::from_shared(server.url("")).unwrap();
     let make = async move { endpoint.connect_lazy() };
-    cpu.spawn_io(make).wait().unwrap()
+    cpu.handle().spawn_io(make).wait().unwrap()
 }
 
 /// Makes a call and reads its answers to their end.
@@ -170,7 +170,7 @@ pub fn computed(
     cpu: &CpuRuntime,
     messages: impl Stream<Item = Bytes> + Send + 'static,
 ) -> Bridged<Bytes> {
-    cpu.stream_from_cpu(messages, 64, Bytes::len)
+    cpu.handle().stream_from_cpu(messages, 64, Bytes::len)
 }
 
 pub fn source<E: Error + 'static>(status: &Status) -> &E {

@@ -13,7 +13,6 @@
 //! is cut short is aborted, and leaves no object.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_compression::tokio::bufread::GzipDecoder;
@@ -34,9 +33,9 @@ use crate::lines::{self, BLOCK, Block, Rows, WholeLines};
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// How many bytes wait between two steps.
-pub const LIMIT: NonZeroUsize = NonZeroUsize::new(1 << 20).unwrap();
+pub const LIMIT: usize = 1 << 20;
 /// How many blocks are parsed, or wait for their turn to be written.
-const WINDOW: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+const WINDOW: usize = 64;
 /// How many parts are on their way to the store, and their size.
 pub const PARTS: usize = 2;
 pub const PART: usize = 5 << 20;
@@ -94,7 +93,7 @@ async fn write_parts(
 }
 
 fn encoded(cpu: &Handle, body: Body) -> impl Stream<Item = Result<Rows, Error>> + Unpin {
-    let body = cpu.stream_from_io(body.into_data_stream(), LIMIT.get(), |chunk| {
+    let body = cpu.stream_from_io(body.into_data_stream(), LIMIT, |chunk| {
         chunk.as_ref().map_or(0, Bytes::len)
     });
     let body = body.map(|chunk| chunk?.map_err(io::Error::other));

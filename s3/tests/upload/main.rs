@@ -168,7 +168,7 @@ fn a_slow_store_slows_the_client_and_health_answers() {
         let answer = tokio::spawn(answer);
 
         // What is on its way in each step, in encoded bytes: text is larger than that.
-        let limits = (PARTS + 1) * PART + LIMIT.get() + 2 * LIMIT.get() * ROW / LINE;
+        let limits = (PARTS + 1) * PART + LIMIT + 2 * LIMIT * ROW / LINE;
         let items = 8 * BLOCK;
         let under_way = || {
             // In this order: not more than there is.

@@ -29,11 +29,11 @@ pub(crate) use table::{Sample, Sites, Stamp, Steps};
 /// ```
 /// # #[tokio::main] async fn main() {
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let sums = cpu.with_name("sums");
+/// let sums = cpu.handle().with_name("sums");
 /// for n in 0..40_u64 {
 ///     sums.spawn_cpu(move || (0..n).sum::<u64>()).await.unwrap();
 /// }
-/// let sites = cpu.call_sites();
+/// let sites = cpu.handle().call_sites();
 /// let sums = sites.iter().find(|site| site.site == "sums").unwrap();
 /// assert_eq!(sums.jobs, 40);
 /// println!("{:?} in all, p99 {:?}", sums.total_run, sums.run_p99);
@@ -78,8 +78,8 @@ pub struct CallSite {
 /// # #[tokio::main] async fn main() {
 /// let cpu = twolane::CpuRuntime::new().unwrap();
 /// cpu.spawn_cpu(|| 6 * 7).await.unwrap();
-/// println!("{}", cpu.call_sites());
-/// for site in cpu.call_sites() {
+/// println!("{}", cpu.handle().call_sites());
+/// for site in cpu.handle().call_sites() {
 ///     println!("{}: {:?} a run", site.site, site.run_mean);
 /// }
 /// # }

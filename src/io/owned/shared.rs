@@ -1,32 +1,32 @@
-//! [`SharedOnIo`]: a value on the I/O lane that many jobs use.
+//! [`IoShared`]: a value on the I/O lane that many jobs use.
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::OnIo;
+use super::IoOwned;
 use twolane_core::JoinError;
 
 /// A value that lives on the I/O lane, is shared by jobs, and is cheap to clone: a
 /// connection pool, a multiplexed connection, a client.
 ///
 /// Each call gets a clone of the value, which is made, used and dropped on the I/O lane.
-/// Calls run concurrently. The drop of the last `SharedOnIo` drops the value as that of an
-/// [`OnIo`](OnIo#drop) does.
+/// Calls run concurrently. The drop of the last `IoShared` drops the value as that of an
+/// [`IoOwned`](IoOwned#drop) does.
 ///
 /// # Cost
 ///
-/// That of [`OnIo`](OnIo#cost), and a clone of the value for each call. Cloning a
-/// `SharedOnIo` costs a reference count.
+/// That of [`IoOwned`](IoOwned#cost), and a clone of the value for each call. Cloning a
+/// `IoShared` costs a reference count.
 ///
 /// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use twolane::SharedOnIo;
+/// use twolane::IoShared;
 /// let cpu = twolane::CpuRuntime::new()?;
 /// let (sender, mut receiver) = tokio::sync::mpsc::channel(8);
-/// let sender = cpu.spawn_io(async { SharedOnIo::new(sender) }).await?;
+/// let sender = cpu.handle().spawn_io(async { IoShared::new(sender) }).await?;
 /// for n in [1, 2] {
 ///     let sender = sender.clone();
 ///     let job = cpu.spawn(async move { sender.with(async move |sender| sender.send(n).await).await });
@@ -37,13 +37,13 @@ use twolane_core::JoinError;
 /// assert_eq!(receiver.recv().await, None); // the last sender is gone
 /// # Ok(()) }
 /// ```
-#[must_use = "dropping the last `SharedOnIo` drops its value"]
-pub struct SharedOnIo<T: Send + 'static> {
-    value: Arc<OnIo<T>>,
+#[must_use = "dropping the last `IoShared` drops its value"]
+pub struct IoShared<T: Send + 'static> {
+    value: Arc<IoOwned<T>>,
 }
 
-impl<T: Clone + Send + 'static> SharedOnIo<T> {
-    /// [`OnIo::new`], and then [`OnIo::shared`].
+impl<T: Clone + Send + 'static> IoShared<T> {
+    /// [`IoOwned::new`], and then [`IoOwned::shared`].
     ///
     /// # Panics
     ///
@@ -55,22 +55,22 @@ impl<T: Clone + Send + 'static> SharedOnIo<T> {
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let (sender, _) = tokio::sync::broadcast::channel::<u8>(8);
-    /// let sender = cpu.spawn_io(async { twolane::SharedOnIo::new(sender) }).await.unwrap();
+    /// let sender = cpu.handle().spawn_io(async { twolane::IoShared::new(sender) }).await.unwrap();
     /// assert!(sender.with(async |sender| sender.send(1)).await.unwrap().is_err()); // no receiver
     /// # }
     /// ```
     #[track_caller]
     pub fn new(value: T) -> Self {
-        OnIo::new(value).shared()
+        IoOwned::new(value).shared()
     }
 
     /// Runs an async closure with a clone of the value, as a task of the I/O lane.
     ///
-    /// All else is as for [`OnIo::with`], with one difference: the closure owns its value.
+    /// All else is as for [`IoOwned::with`], with one difference: the closure owns its value.
     ///
     /// # Errors
     ///
-    /// As for [`OnIo::with`].
+    /// As for [`IoOwned::with`].
     ///
     /// # Cancel safety
     ///
@@ -84,7 +84,7 @@ impl<T: Clone + Send + 'static> SharedOnIo<T> {
     /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
     /// let limit = std::sync::Arc::new(tokio::sync::Semaphore::new(5));
-    /// let limit = cpu.handle().on_io(limit).shared();
+    /// let limit = cpu.handle().io_owned(limit).shared();
     /// let permit = limit.with(async |limit| limit.acquire_owned().await);
     /// assert_eq!(permit.await??.num_permits(), 1);
     /// # Ok(()) }
@@ -105,7 +105,7 @@ impl<T: Clone + Send + 'static> SharedOnIo<T> {
     }
 }
 
-impl<T: Clone + Send + 'static> OnIo<T> {
+impl<T: Clone + Send + 'static> IoOwned<T> {
     /// Shares the value: each user gets a clone.
     ///
     /// # Examples
@@ -114,27 +114,27 @@ impl<T: Clone + Send + 'static> OnIo<T> {
     /// # #[tokio::main] async fn main() {
     /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let shared = cpu.handle().on_io(1).shared();
+    /// let shared = cpu.handle().io_owned(1).shared();
     /// let (left, right) = (shared.clone(), shared);
     /// # drop((left, right));
     /// # }
     /// ```
-    pub fn shared(self) -> SharedOnIo<T> {
-        SharedOnIo {
+    pub fn shared(self) -> IoShared<T> {
+        IoShared {
             value: Arc::new(self),
         }
     }
 }
 
-impl<T: Send + 'static> Clone for SharedOnIo<T> {
+impl<T: Send + 'static> Clone for IoShared<T> {
     fn clone(&self) -> Self {
         let value = self.value.clone();
         Self { value }
     }
 }
 
-impl<T: Send + 'static> fmt::Debug for SharedOnIo<T> {
+impl<T: Send + 'static> fmt::Debug for IoShared<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedOnIo").finish_non_exhaustive()
+        f.debug_struct("IoShared").finish_non_exhaustive()
     }
 }

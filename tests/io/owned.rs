@@ -12,7 +12,7 @@ use futures::future::{join_all, select};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::{Barrier, oneshot};
 use twolane::io::SendAsyncFnOnce;
-use twolane::{HandleExt, JoinError, OnIo, SharedOnIo};
+use twolane::{HandleExt, IoOwned, IoShared, JoinError};
 
 /// Polls a call until it has begun, and drops it then.
 async fn abort_when_begun<F: Future>(call: F, begun: oneshot::Receiver<()>) {
@@ -26,7 +26,7 @@ fn a_job_uses_a_value_on_the_io_lane() {
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let job = cpu.spawn(async {
-            let make = async { OnIo::new(vec![thread_name()]) };
+            let make = async { IoOwned::new(vec![thread_name()]) };
             let mut names = twolane::spawn_io(make).await?;
             let text = String::from("captured");
             let len = names.with(async move |names| {
@@ -37,7 +37,9 @@ fn a_job_uses_a_value_on_the_io_lane() {
             });
             assert_eq!(len.await?, 3);
             // A value that comes of another.
-            let first = names.with(async |names| OnIo::new(names.remove(0))).await?;
+            let first = names
+                .with(async |names| IoOwned::new(names.remove(0)))
+                .await?;
             let first = first.take(async |first| (first, thread_name())).await?;
             let rest = names.take(async |names| names).await?;
             Ok::<_, JoinError>((first, rest))
@@ -49,7 +51,7 @@ fn a_job_uses_a_value_on_the_io_lane() {
     }
 }
 
-async fn twice<T, R, F>(value: &mut OnIo<T>, f: F) -> Result<[R; 2], JoinError>
+async fn twice<T, R, F>(value: &mut IoOwned<T>, f: F) -> Result<[R; 2], JoinError>
 where
     T: Send + 'static,
     R: Send + 'static,
@@ -68,12 +70,12 @@ async fn pop(numbers: &mut Vec<u8>) -> Option<u8> {
 fn any_async_function_can_be_called() {
     let _limit = support::time_limit();
     let Lanes { cpu, io: _io } = lanes(twolane::Backend::Rayon, 1);
-    let mut numbers = cpu.handle().on_io(vec![1, 2, 3, 4, 5, 6]);
+    let mut numbers = cpu.handle().io_owned(vec![1, 2, 3, 4, 5, 6]);
     let job = cpu.spawn(async move {
         let of_function = twice(&mut numbers, pop).await?;
         let of_closure = twice(&mut numbers, async |numbers| pop(numbers).await).await?;
         let last = twice(&mut numbers, pop).await?[1];
-        let mut cell = OnIo::new(Cell::new(last));
+        let mut cell = IoOwned::new(Cell::new(last));
         let of_cell = cell.with(async |cell| cell.take()).await?;
         Ok::<_, JoinError>((of_function, of_closure, of_cell))
     });
@@ -94,7 +96,7 @@ fn the_call_after_an_aborted_one_begins_after_its_drop() {
     let _limit = support::time_limit();
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
-        let mut notes = cpu.handle().on_io(Vec::new());
+        let mut notes = cpu.handle().io_owned(Vec::new());
         let job = cpu.spawn(async move {
             for _ in 0..100 {
                 let (begun, begins) = oneshot::channel();
@@ -122,7 +124,7 @@ fn a_call_that_was_aborted_before_its_begin_never_runs() {
     let _limit = support::time_limit();
     let lane = Stepped::new();
     let (dropped, drops) = mpsc::channel();
-    let mut notes = lane.cpu.handle().on_io((Vec::new(), Dropped(dropped)));
+    let mut notes = lane.cpu.handle().io_owned((Vec::new(), Dropped(dropped)));
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     for text in ["first", "second"] {
         let mut aborted = pin!(notes.with(async move |notes| notes.0.push(text)));
@@ -161,8 +163,8 @@ fn the_order_of_the_polls_does_not_matter() {
             .build()
             .unwrap();
         let cpu = cpu_lane(backend, 1, io.handle());
-        let read = cpu.spawn_io(async {
-            let numbers = OnIo::new(vec![1, 2]);
+        let read = cpu.handle().spawn_io(async {
+            let numbers = IoOwned::new(vec![1, 2]);
             numbers.into_stream(|numbers| stream::iter(numbers.drain(..)).boxed(), 8, |_| 1)
         });
         let numbers = read.wait().unwrap().try_collect::<Vec<_>>();
@@ -176,7 +178,7 @@ fn a_panic_reaches_the_caller_and_leaves_the_value() {
     let _limit = support::time_limit();
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
-        let mut notes = cpu.handle().on_io(Vec::new());
+        let mut notes = cpu.handle().io_owned(Vec::new());
         let job = cpu.spawn(async move {
             let error = notes.with(async |notes| {
                 notes.push("before");
@@ -199,8 +201,8 @@ fn a_value_needs_the_io_lane_alone() {
     let _limit = support::time_limit();
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
-        let mut value = cpu.handle().on_io(1);
-        let shared = cpu.handle().on_io(2).shared();
+        let mut value = cpu.handle().io_owned(1);
+        let shared = cpu.handle().io_owned(2).shared();
         assert!(cpu.shutdown().wait().is_empty());
         assert_eq!(wait(value.with(async |value| *value)).unwrap(), 1);
         assert_eq!(wait(shared.with(async |value| value)).unwrap(), 2);
@@ -216,7 +218,7 @@ fn a_stream_borrows_the_value_and_gives_it_back() {
     let _limit = support::time_limit();
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
-        let mut table = cpu.handle().on_io((0..100).collect::<Vec<_>>());
+        let mut table = cpu.handle().io_owned((0..100).collect::<Vec<_>>());
         let job = cpu.spawn(async move {
             let evens = table.stream(
                 |table| {
@@ -284,7 +286,7 @@ fn the_users_of_a_shared_value_run_at_the_same_time() {
             last: Arc::new(Dropped(dropped)),
             _not_sync: Cell::new(()),
         };
-        let client: SharedOnIo<_> = cpu.handle().on_io(client).shared();
+        let client: IoShared<_> = cpu.handle().io_owned(client).shared();
         let all_inside = Arc::new(Barrier::new(10));
         let jobs = (0..10).map(|n| {
             let (client, all_inside) = (client.clone(), all_inside.clone());
@@ -316,7 +318,7 @@ fn the_users_of_a_shared_value_end_each_on_its_own() {
     for backend in BOTH {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let (dropped, drops) = mpsc::channel();
-        let client = cpu.handle().on_io(Arc::new(Dropped(dropped))).shared();
+        let client = cpu.handle().io_owned(Arc::new(Dropped(dropped))).shared();
         let job = cpu.spawn(async move {
             let (begun, begins) = oneshot::channel();
             let call = client.with(async move |_client| {
@@ -338,7 +340,7 @@ fn the_users_of_a_shared_value_end_each_on_its_own() {
 #[test]
 fn without_a_handle_a_value_has_no_lane() {
     let _limit = support::time_limit();
-    let made = std::panic::catch_unwind(|| OnIo::new(1));
+    let made = std::panic::catch_unwind(|| IoOwned::new(1));
     let text = *made.unwrap_err().downcast::<String>().unwrap();
     assert!(text.starts_with("no current twolane handle"), "{text}");
 }

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use futures::stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::yield_now;
-use twolane::{CpuRuntime, HandleExt, JoinError, OnIo, SharedOnIo, Task};
+use twolane::{CpuRuntime, HandleExt, IoOwned, IoShared, JoinError, Task};
 
 const CONNECTIONS: usize = 5;
 const JOBS: usize = 1_000;
@@ -78,8 +78,8 @@ struct Plan {
     end: u64,
 }
 
-async fn job(pool: SharedOnIo<Pool>, plan: Plan) -> Result<(), JoinError> {
-    let acquire = async |pool: Pool| OnIo::new(pool.acquire().await);
+async fn job(pool: IoShared<Pool>, plan: Plan) -> Result<(), JoinError> {
+    let acquire = async |pool: Pool| IoOwned::new(pool.acquire().await);
     let mut connection = pool.with(acquire).await?;
     for _ in 0..plan.calls {
         let query = async move |_: &mut Pooled| {
@@ -109,7 +109,7 @@ async fn job(pool: SharedOnIo<Pool>, plan: Plan) -> Result<(), JoinError> {
 }
 
 /// Some jobs on a lane of their own, which is shut down at a random moment.
-fn round(dice: &mut Dice, cpu: &CpuRuntime, pool: &SharedOnIo<Pool>, jobs: usize) {
+fn round(dice: &mut Dice, cpu: &CpuRuntime, pool: &IoShared<Pool>, jobs: usize) {
     let pause = |dice: &mut Dice| {
         for _ in 0..dice.below(20_000) {
             std::hint::spin_loop();
@@ -149,7 +149,7 @@ fn a_pool_of_5_is_back_at_5_after_1000_jobs_that_ended_at_random() {
     for backend in BOTH {
         let Lanes { cpu, io } = lanes(backend, 1);
         let plain = Pool::new();
-        let pool = cpu.handle().on_io(plain.clone()).shared();
+        let pool = cpu.handle().io_owned(plain.clone()).shared();
         const ROUNDS: usize = 20;
         for n in 0..ROUNDS {
             let lane = cpu_lane(backend, 1 + n % 2, io.handle());

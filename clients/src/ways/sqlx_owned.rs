@@ -3,13 +3,13 @@
 //! finds the pool empty.
 
 use sqlx::PgPool;
-use twolane::{OnIo, spawn_io};
+use twolane::{IoOwned, spawn_io};
 
 use crate::BoxError;
 
 pub async fn insert(pool: &PgPool, compute: impl Fn() -> i64) -> Result<(), BoxError> {
     let pool = pool.clone();
-    let begin = async move { Ok::<_, BoxError>(OnIo::new(pool.begin().await?)) };
+    let begin = async move { Ok::<_, BoxError>(IoOwned::new(pool.begin().await?)) };
     let mut transaction = spawn_io(begin).await??;
     for _ in 0..2 {
         let insert = sqlx::query(crate::sql::INSERT).bind(compute());

@@ -5,7 +5,7 @@ use std::future::Future;
 /// An async closure over a `&mut T` whose future is `Send`.
 ///
 /// Stable Rust has no bound for the future of an `AsyncFnOnce(&mut T) -> R`. So
-/// [`OnIo::with`](super::OnIo::with) has two bounds: by `AsyncFnOnce` the compiler infers the
+/// [`IoOwned::with`](super::IoOwned::with) has two bounds: by `AsyncFnOnce` the compiler infers the
 /// types of the closure, and by this trait it knows that the future can go to another
 /// thread. Async closures and `async fn`s implement it automatically.
 ///
@@ -14,10 +14,10 @@ use std::future::Future;
 /// In a function that takes such a closure itself:
 ///
 /// ```
-/// use twolane::{JoinError, OnIo};
+/// use twolane::{JoinError, IoOwned};
 /// use twolane::io::SendAsyncFnOnce;
 ///
-/// async fn timed<T, R, F>(value: &mut OnIo<T>, f: F) -> Result<R, JoinError>
+/// async fn timed<T, R, F>(value: &mut IoOwned<T>, f: F) -> Result<R, JoinError>
 /// where
 ///     T: Send + 'static,
 ///     R: Send + 'static,
@@ -31,7 +31,7 @@ use std::future::Future;
 /// # #[tokio::main] async fn main() {
 /// # use twolane::HandleExt;
 /// # let cpu = twolane::CpuRuntime::new().unwrap();
-/// # let mut value = cpu.handle().on_io(1);
+/// # let mut value = cpu.handle().io_owned(1);
 /// # assert_eq!(timed(&mut value, async |value| *value).await.unwrap(), 1);
 /// # }
 /// ```

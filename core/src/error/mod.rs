@@ -1,28 +1,29 @@
 //! [`JoinError`]: why a job has no output.
 
+mod close_reason;
+mod kind;
+
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::io;
 
 use crate::panics::PanicPayload;
+pub(crate) use close_reason::CloseReason;
+pub use kind::JoinErrorKind;
 
 /// The error of a [`Task`](crate::Task) whose job has no output.
 ///
 /// The names are those of [`tokio::task::JoinError`]. That type cannot be built outside
-/// of Tokio, so this is a type of its own. Exactly one of
-/// [`is_panic`](Self::is_panic), [`is_cancelled`](Self::is_cancelled),
-/// [`is_expired`](Self::is_expired), [`is_queue_full`](Self::is_queue_full),
-/// [`is_shutdown`](Self::is_shutdown) and
-/// [`is_io_runtime_gone`](Self::is_io_runtime_gone) is true.
+/// of Tokio, so this is a type of its own. [`kind`](Self::kind) returns the reason for a `match`,
+/// and each reason has a method `is_..`.
 ///
 /// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`
 /// ([`is_unavailable`](Self::is_unavailable)), and 500 to the rest. These are bugs
-/// (`is_panic`; `is_cancelled`, since a canceller does not await) or problems that an
-/// operator has to solve. A closure that has called
-/// [`checkpoint`](crate::JobContext::checkpoint) ends with the value that *you* return
-/// for [`Cancelled`](crate::Cancelled). If its task is still awaited, answer 503 to
-/// that value as well.
+/// (`is_panic`; `is_cancelled`, since code that aborts a job does not await it) or problems that
+/// an operator has to solve. The closure of a
+/// [`spawn_cpu_with`](crate::Handle::spawn_cpu_with) that a
+/// [`checkpoint`](crate::JobContext::checkpoint) has ended gives the same errors.
 ///
 /// # Examples
 ///
@@ -40,49 +41,6 @@ enum Kind {
     /// Boxed: each job reserves space for an error, and few jobs panic.
     Panicked(Box<PanicPayload>),
     Closed(CloseReason),
-}
-
-/// Why a job was closed without an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CloseReason {
-    Cancelled,
-    ShutDown,
-    IoRuntimeGone,
-    QueueFull,
-    Expired,
-}
-
-impl CloseReason {
-    /// In the order of their discriminants.
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Cancelled,
-        Self::ShutDown,
-        Self::IoRuntimeGone,
-        Self::QueueFull,
-        Self::Expired,
-    ];
-
-    /// Whether the program itself asked for the end: by a cancel or a deadline.
-    pub(crate) fn is_requested(self) -> bool {
-        matches!(self, Self::Cancelled | Self::Expired)
-    }
-
-    fn text(self) -> &'static str {
-        match self {
-            Self::Cancelled => "the job was cancelled",
-            Self::ShutDown => "the CPU lane was shut down before the job ended",
-            Self::IoRuntimeGone => {
-                "the I/O runtime that this CpuRuntime was built on is gone: \
-                 build a CpuRuntime on the runtime that is there now \
-                 (in tests: one per #[tokio::test], not one for the process)"
-            }
-            Self::QueueFull => {
-                "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended; \
-                 shed the load (HTTP 503), or wait for a permit with Handle::admit"
-            }
-            Self::Expired => "the job's deadline passed before its end",
-        }
-    }
 }
 
 impl From<CloseReason> for JoinError {
@@ -147,11 +105,30 @@ impl JoinError {
         }
     }
 
+    /// Returns the reason, for a `match`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let error = cpu.spawn_cpu(|| panic!("boom")).wait().unwrap_err();
+    /// assert_eq!(error.kind(), twolane::JoinErrorKind::Panic);
+    /// ```
+    pub fn kind(&self) -> JoinErrorKind {
+        match self.0 {
+            Kind::Panicked(_) => JoinErrorKind::Panic,
+            Kind::Closed(reason) => reason.into(),
+        }
+    }
+
     /// Returns true if the queue was full, the job's deadline passed, or the lane was shut
     /// down: a service answers 503 to these.
     ///
-    /// A closure has not run then. A future may have run in part: to try again is safe if
-    /// that part is.
+    /// A closure of [`spawn_cpu`](crate::Handle::spawn_cpu) has not run then. A future, and a
+    /// closure that asks a checkpoint, may have run in part: to try again is safe if that part
+    /// is.
     ///
     /// # Examples
     ///
@@ -188,8 +165,7 @@ impl JoinError {
 
     /// Returns true if the job was cancelled.
     ///
-    /// [`Task::cancel`](crate::Task::cancel) and [`AbortHandle`](crate::AbortHandle) cancel
-    /// a job.
+    /// [`Task::abort`](crate::Task::abort) and [`AbortHandle`](crate::AbortHandle) do that.
     ///
     /// # Examples
     ///
@@ -198,7 +174,7 @@ impl JoinError {
     /// # let _io = io.enter();
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// let task = cpu.spawn(std::future::pending::<()>());
-    /// task.cancel();
+    /// task.abort();
     /// assert!(task.wait().unwrap_err().is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {
@@ -233,7 +209,7 @@ impl JoinError {
     /// let io = tokio::runtime::Runtime::new().unwrap();
     /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
     /// drop(io);
-    /// assert!(cpu.spawn_io(async {}).wait().unwrap_err().is_io_runtime_gone());
+    /// assert!(cpu.handle().spawn_io(async {}).wait().unwrap_err().is_io_runtime_gone());
     /// ```
     pub fn is_io_runtime_gone(&self) -> bool {
         self.is(CloseReason::IoRuntimeGone)
@@ -251,7 +227,7 @@ impl JoinError {
     /// # let _io = io.enter();
     /// use twolane::{CpuRuntime, Priority};
     /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
-    /// let permit = cpu.handle().try_admit().unwrap();
+    /// let permit = cpu.handle().try_reserve().unwrap();
     /// assert!(cpu.spawn_cpu(|| 1).wait().unwrap_err().is_queue_full());
     /// drop(permit);
     /// assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
@@ -262,9 +238,10 @@ impl JoinError {
 
     /// Returns true if the job's deadline passed before the job ended.
     ///
-    /// [`Permit::with_deadline`](crate::Permit::with_deadline) sets the deadline. It passed
-    /// before the job's start or, for a future, before a later poll. (A closure that has
-    /// started returns its output, late or not.)
+    /// [`Handle::with_deadline`](crate::Handle::with_deadline) sets the deadline. It passed
+    /// before the job's start, before a later poll of a future, or before a
+    /// [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure without a
+    /// checkpoint that has started returns its output, late or not.)
     ///
     /// # Examples
     ///
@@ -272,7 +249,7 @@ impl JoinError {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let permit = cpu.handle().try_admit().unwrap();
+    /// let permit = cpu.handle().try_reserve().unwrap();
     /// let late = permit.with_deadline(std::time::Instant::now()).spawn_cpu(|| 1);
     /// assert!(late.wait().unwrap_err().is_expired());
     /// ```

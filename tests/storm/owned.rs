@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use futures::{StreamExt, stream};
-use twolane::{Handle, HandleExt, OnIo};
+use twolane::{Handle, HandleExt, IoOwned};
 
 use crate::dice::Dice;
 use crate::surroundings::{Done, Item, Round, wait_a_little};
@@ -23,7 +23,7 @@ pub(crate) async fn owned(round: Arc<Round>, cpu: Handle, mut dice: Dice, id: u6
         calls: Vec::new(),
         _item: round.live.item(id),
     };
-    let mut log: OnIo<Log> = cpu.on_io(log);
+    let mut log: IoOwned<Log> = cpu.io_owned(log);
     let mut certain = Vec::new();
     let calls = dice.below(20);
     for call in 0..calls {
@@ -98,7 +98,7 @@ pub(crate) async fn owned(round: Arc<Round>, cpu: Handle, mut dice: Dice, id: u6
 /// One value that several jobs use.
 pub(crate) async fn shared(round: Arc<Round>, cpu: Handle, limited: bool, mut dice: Dice, id: u64) {
     let value = (Arc::new(AtomicU64::new(0)), round.live.item(id));
-    let shared = cpu.on_io(value).shared();
+    let shared = cpu.io_owned(value).shared();
     let jobs = (0..dice.below(6)).map(|_| {
         let (shared, round) = (shared.clone(), round.clone());
         let done = Done {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::stepped::{Stepped, wait};
 use crate::support::{self, BOTH, Lanes, Stuck, lanes, thread_name};
 use futures::{StreamExt, stream};
-use twolane::{HandleExt, OnIo, Task};
+use twolane::{HandleExt, IoOwned, Task};
 
 /// Where a value was dropped, and where the task ran that its destructor spawned.
 #[derive(Debug, PartialEq)]
@@ -37,7 +37,7 @@ impl Drop for Probe {
     }
 }
 
-type Value = OnIo<Probe>;
+type Value = IoOwned<Probe>;
 
 /// A call that has begun and never ends.
 async fn call(value: &mut Value, begun: mpsc::Sender<()>) {
@@ -118,7 +118,7 @@ const WAYS: [Way; 19] = [
         drop(job);
     }),
     ("expired", |lanes, value| {
-        let permit = lanes.cpu.handle().try_admit().unwrap();
+        let permit = lanes.cpu.handle().try_reserve().unwrap();
         let late = permit.with_deadline(Instant::now());
         let job = late.spawn(async move { drop(value) });
         assert!(job.wait().unwrap_err().is_expired());
@@ -215,7 +215,7 @@ fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
         for (way, end) in WAYS {
             let lanes = lanes(backend, 1);
             let (ends, ended) = mpsc::channel();
-            end(&lanes, lanes.cpu.handle().on_io(Probe(ends)));
+            end(&lanes, lanes.cpu.handle().io_owned(Probe(ends)));
             let expected = End {
                 dropped_on: "io".to_owned(),
                 in_a_task: true,
@@ -249,12 +249,12 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
         let context = Some(io.handle().id());
         let (dropped, drops) = mpsc::channel();
         let handle = cpu.handle();
-        let mut here = handle.on_io(Last(dropped.clone()));
-        let mut in_call = handle.on_io(Last(dropped.clone()));
-        let taken = handle.on_io(Last(dropped.clone()));
-        let streamed = handle.on_io(Last(dropped.clone()));
-        let shared = handle.on_io(Arc::new(Last(dropped.clone()))).shared();
-        let in_job = handle.on_io(Last(dropped));
+        let mut here = handle.io_owned(Last(dropped.clone()));
+        let mut in_call = handle.io_owned(Last(dropped.clone()));
+        let taken = handle.io_owned(Last(dropped.clone()));
+        let streamed = handle.io_owned(Last(dropped.clone()));
+        let shared = handle.io_owned(Arc::new(Last(dropped.clone()))).shared();
+        let in_job = handle.io_owned(Last(dropped));
 
         let (begun, begins) = mpsc::channel();
         let caller = std::thread::spawn(move || {
@@ -310,7 +310,7 @@ fn a_runtime_that_ends_drops_the_values_that_wait_for_it() {
     let Stepped { cpu, io } = Stepped::new();
     let context = Some(io.handle().id());
     let (dropped, drops) = mpsc::channel();
-    drop(cpu.handle().on_io(Last(dropped)));
+    drop(cpu.handle().io_owned(Last(dropped)));
     assert!(drops.try_recv().is_err());
     drop(io);
     assert_eq!(drops.recv().unwrap(), (thread_name(), context));

@@ -1,9 +1,10 @@
-//! [`Admit`]: the wait for a permit of the queue.
+//! [`Reserve`]: the wait for a permit of the queue.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 use tokio::task::coop;
@@ -18,7 +19,8 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 
 /// A future that waits for a permit of the queue.
 ///
-/// Returned by [`Handle::admit`](crate::Handle::admit). It resolves to a [`Permit`].
+/// Returned by [`Handle::reserve`](crate::Handle::reserve) and
+/// [`Handle::reserve_many`](crate::Handle::reserve_many). It resolves to a [`Permit`].
 ///
 /// # Errors
 ///
@@ -34,22 +36,26 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 /// Dropping it gives up its position among the waiters. No permit is lost. A wait that
 /// was dropped counts in [`Metrics::rejected`](crate::Metrics).
 #[must_use = "futures do nothing unless awaited"]
-pub struct Admit {
+pub struct Reserve {
     level: Level,
+    weight: u32,
+    deadline: Option<Instant>,
     step: Step,
 }
 
 enum Step {
     NotPolled,
-    /// Boxed, so that `Admit` is `Unpin`. Most of them never wait.
+    /// Boxed, so that `Reserve` is `Unpin`. Most of them never wait.
     Waits(Pin<Box<Acquire>>),
     Done,
 }
 
-impl Admit {
-    pub(crate) fn new(level: Level) -> Self {
+impl Reserve {
+    pub(crate) fn new(level: Level, weight: u32, deadline: Option<Instant>) -> Self {
         Self {
             level,
+            weight,
+            deadline,
             step: Step::NotPolled,
         }
     }
@@ -69,21 +75,31 @@ impl Admit {
     /// # let io = tokio::runtime::Runtime::new().unwrap();
     /// # let _io = io.enter();
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert_eq!(cpu.handle().admit().wait().unwrap().spawn_cpu(|| 1).wait().unwrap(), 1);
+    /// assert_eq!(cpu.handle().reserve().wait().unwrap().spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn wait(self) -> Result<Permit, JoinError> {
         block_on(self)
     }
 
+    /// Whether the queue, once it is empty, has room for this weight.
+    fn may_fit(&self) -> bool {
+        let limit = self.level.queue_limit();
+        limit.is_none_or(|limit| self.weight as usize <= limit)
+    }
+
     fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, CloseReason>> {
         loop {
             match &mut self.step {
-                Step::NotPolled => match (Permit::acquire(&self.level), self.level.limit()) {
-                    (Err(CloseReason::QueueFull), Some(limit)) => {
-                        self.step = Step::Waits(Box::pin(limit.clone().acquire_owned()));
+                Step::NotPolled => {
+                    let acquired = Permit::acquire(&self.level, self.weight);
+                    match (acquired, self.level.limit()) {
+                        (Err(CloseReason::QueueFull), Some(limit)) if self.may_fit() => {
+                            let acquire = limit.clone().acquire_many_owned(self.weight);
+                            self.step = Step::Waits(Box::pin(acquire));
+                        }
+                        (entered, _) => return Poll::Ready(entered),
                     }
-                    (entered, _) => return Poll::Ready(entered),
-                },
+                }
                 Step::Waits(acquire) => {
                     let permit = ready!(acquire.as_mut().poll(cx));
                     let permit = permit.map_err(|_closed| self.level.lane().reason_of_close());
@@ -91,13 +107,13 @@ impl Admit {
                         permit.map(|permit| Permit::new(&self.level, Some(permit))),
                     );
                 }
-                Step::Done => panic!("an `Admit` was polled after it was ready"),
+                Step::Done => panic!("a `Reserve` was polled after it was ready"),
             }
         }
     }
 }
 
-impl Future for Admit {
+impl Future for Reserve {
     type Output = Result<Permit, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
@@ -105,15 +121,21 @@ impl Future for Admit {
         let entered = ready!(self.poll_acquire(cx));
         budget.made_progress();
         self.step = Step::Done;
-        Poll::Ready(entered.map_err(|cause| {
-            self.level.count(Event::Rejected);
-            cause.into()
-        }))
+        Poll::Ready(match entered {
+            Ok(permit) => Ok(match self.deadline {
+                Some(deadline) => permit.with_deadline(deadline),
+                None => permit,
+            }),
+            Err(cause) => {
+                self.level.count(Event::Rejected);
+                Err(cause.into())
+            }
+        })
     }
 }
 
 /// A wait that is dropped counts as a rejection, too.
-impl Drop for Admit {
+impl Drop for Reserve {
     fn drop(&mut self) {
         if matches!(self.step, Step::Waits(_)) {
             self.level.count(Event::Rejected);
@@ -121,9 +143,9 @@ impl Drop for Admit {
     }
 }
 
-impl fmt::Debug for Admit {
+impl fmt::Debug for Reserve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admit")
+        f.debug_struct("Reserve")
             .field("priority", &self.level.priority())
             .field("waits", &matches!(self.step, Step::Waits(_)))
             .finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! [`OnIo`]: a value that lives on the I/O lane and is owned by a job.
+//! [`IoOwned`]: a value that lives on the I/O lane and is owned by a job.
 //!
 //! The value is in a mutex. A task of the I/O lane locks it, uses it, and unlocks it when
 //! the task's future is dropped.
@@ -25,7 +25,7 @@ use tokio::sync::Mutex;
 
 pub use send_async_fn::SendAsyncFnOnce;
 use send_async_fn::call;
-pub use shared::SharedOnIo;
+pub use shared::IoShared;
 use slot::{Slot, lock};
 use twolane_core::JoinError;
 use twolane_core::{Handle, IoHandle};
@@ -40,37 +40,37 @@ use twolane_core::{Handle, IoHandle};
 /// back.
 ///
 /// Make the value on the I/O lane as well: in [`spawn_io`](crate::spawn_io), or in `with` of
-/// another `OnIo`. With sqlx:
+/// another `IoOwned`. With sqlx:
 ///
 /// ```ignore
-/// let connect = async move { Ok::<_, sqlx::Error>(OnIo::new(PgPool::connect(&url).await?)) };
+/// let connect = async move { Ok::<_, sqlx::Error>(IoOwned::new(PgPool::connect(&url).await?)) };
 /// let mut pool = twolane::spawn_io(connect).await??;
-/// let mut tx = pool.with(async |pool| Ok::<_, sqlx::Error>(OnIo::new(pool.begin().await?))).await??;
+/// let mut tx = pool.with(async |pool| Ok::<_, sqlx::Error>(IoOwned::new(pool.begin().await?))).await??;
 /// tx.with(async |tx| sqlx::query("DELETE FROM jobs").execute(&mut **tx).await).await??;
 /// tx.take(async |tx| tx.commit().await).await??;
 /// ```
 ///
-/// If many jobs share a value that is cheap to clone, use [`SharedOnIo`].
+/// If many jobs share a value that is cheap to clone, use [`IoShared`].
 ///
 /// # Drop
 ///
-/// Dropping an `OnIo` returns at once. A task of the I/O lane then drops the value, after
+/// Dropping an `IoOwned` returns at once. A task of the I/O lane then drops the value, after
 /// the last future that uses it. It does so whatever ended the owner: its own end, a
 /// cancel, a deadline, a panic, a shutdown of the CPU lane. A panic in the value's
 /// destructor goes to the log.
 ///
-/// If the I/O runtime is gone, the thread that drops the `OnIo` drops the value, inside
+/// If the I/O runtime is gone, the thread that drops the `IoOwned` drops the value, inside
 /// that runtime's context. There a `tokio::spawn` in the destructor does not panic, but
 /// its task never runs. With the feature `tracing`, a warning names the type of the value.
 ///
 /// The output of a future is no part of the value: the owner's thread gets it and drops
-/// it. If an output is a connection or a transaction, return it in an `OnIo` of its own,
+/// it. If an output is a connection or a transaction, return it in an `IoOwned` of its own,
 /// as `begin` above.
 ///
 /// # Cost
 ///
 /// A call is a hop to the I/O lane and back, as for [`spawn_io`](crate::spawn_io). Several
-/// `.await`s inside one call share that hop. Making an `OnIo` costs an allocation, and
+/// `.await`s inside one call share that hop. Making an `IoOwned` costs an allocation, and
 /// dropping it a task of the I/O lane.
 ///
 /// # Examples
@@ -79,7 +79,7 @@ use twolane_core::{Handle, IoHandle};
 /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// use tokio::net::TcpStream;
-/// use twolane::OnIo;
+/// use twolane::IoOwned;
 /// # let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
 /// # let server = listener.local_addr()?;
 /// # tokio::spawn(async move {
@@ -89,7 +89,7 @@ use twolane_core::{Handle, IoHandle};
 /// # });
 /// let cpu = twolane::CpuRuntime::new()?;
 /// let job = cpu.spawn(async move {
-///     let connect = async move { std::io::Result::Ok(OnIo::new(TcpStream::connect(server).await?)) };
+///     let connect = async move { std::io::Result::Ok(IoOwned::new(TcpStream::connect(server).await?)) };
 ///     let mut connection = twolane::spawn_io(connect).await??;
 ///     let text = String::from("hello"); // computed here
 ///     let answer = connection.with(async move |connection| {
@@ -101,13 +101,13 @@ use twolane_core::{Handle, IoHandle};
 /// assert_eq!(job.await?.unwrap(), b'h');
 /// # Ok(()) }
 /// ```
-#[must_use = "dropping an `OnIo` drops its value"]
-pub struct OnIo<T: Send + 'static> {
+#[must_use = "dropping an `IoOwned` drops its value"]
+pub struct IoOwned<T: Send + 'static> {
     slot: Arc<Mutex<Slot<T>>>,
     io: IoHandle,
 }
 
-impl<T: Send + 'static> OnIo<T> {
+impl<T: Send + 'static> IoOwned<T> {
     pub(super) fn on(io: IoHandle, value: T) -> Self {
         let slot = Slot::new(value, io.runtime().clone());
         Self {
@@ -117,10 +117,10 @@ impl<T: Send + 'static> OnIo<T> {
     }
 
     /// Keeps a value on the I/O lane of the current handle, as
-    /// [`HandleExt::on_io`](crate::HandleExt::on_io) does.
+    /// [`HandleExt::io_owned`](crate::HandleExt::io_owned) does.
     ///
     /// Call it where the value is made: in [`spawn_io`](crate::spawn_io), or in [`with`](Self::with) of another
-    /// `OnIo`.
+    /// `IoOwned`.
     ///
     /// # Panics
     ///
@@ -132,7 +132,7 @@ impl<T: Send + 'static> OnIo<T> {
     /// # #[tokio::main] async fn main() {
     /// use tokio::net::TcpListener;
     /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let bound = cpu.spawn_io(async { TcpListener::bind("127.0.0.1:0").await.map(twolane::OnIo::new) });
+    /// let bound = cpu.handle().spawn_io(async { TcpListener::bind("127.0.0.1:0").await.map(twolane::IoOwned::new) });
     /// let mut listener = bound.await.unwrap().unwrap();
     /// assert!(listener.with(async |listener| listener.local_addr()).await.unwrap().is_ok());
     /// # }
@@ -146,7 +146,7 @@ impl<T: Send + 'static> OnIo<T> {
     ///
     /// The closure has to own its captures: `async move |value| ..`. It runs in the span
     /// and with the subscriber of the caller. Inside it, the free functions use the handle
-    /// of this `OnIo`. A call needs the I/O lane alone, so it works after a shutdown of the
+    /// of this `IoOwned`. A call needs the I/O lane alone, so it works after a shutdown of the
     /// CPU lane too.
     ///
     /// What borrows from the value (a row, a cursor, the transaction of a driver that
@@ -156,7 +156,7 @@ impl<T: Send + 'static> OnIo<T> {
     /// # Errors
     ///
     /// - [`JoinError::is_panic`] if the closure panicked. The value stays as the panic left
-    ///   it. Unless you know that it is whole, drop the `OnIo`.
+    ///   it. Unless you know that it is whole, drop the `IoOwned`.
     /// - [`JoinError::is_io_runtime_gone`] if the I/O runtime is gone.
     ///
     /// # Cancel safety
@@ -173,7 +173,7 @@ impl<T: Send + 'static> OnIo<T> {
     /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
     /// let (sender, receiver) = tokio::sync::mpsc::channel(8);
-    /// let mut receiver = cpu.handle().on_io(receiver);
+    /// let mut receiver = cpu.handle().io_owned(receiver);
     /// sender.send("ping").await?;
     /// assert_eq!(receiver.with(async |receiver| receiver.recv().await).await?, Some("ping"));
     /// # Ok(()) }
@@ -208,7 +208,7 @@ impl<T: Send + 'static> OnIo<T> {
     /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
     /// let (writer, _reader) = tokio::io::duplex(64);
-    /// let writer = cpu.handle().on_io(writer);
+    /// let writer = cpu.handle().io_owned(writer);
     /// writer.take(async |mut writer| writer.shutdown().await).await??;
     /// # Ok(()) }
     /// ```
@@ -227,7 +227,7 @@ impl<T: Send + 'static> OnIo<T> {
     }
 }
 
-impl<T: Send + 'static> Drop for OnIo<T> {
+impl<T: Send + 'static> Drop for IoOwned<T> {
     fn drop(&mut self) {
         // After `take`, the slot is empty.
         if self.slot.try_lock().is_ok_and(|slot| slot.is_empty()) {
@@ -241,12 +241,12 @@ impl<T: Send + 'static> Drop for OnIo<T> {
 
 // A panic of the owner does not touch the value, and the owner learns of one inside a call
 // by the call's error.
-impl<T: Send + 'static> UnwindSafe for OnIo<T> {}
-impl<T: Send + 'static> RefUnwindSafe for OnIo<T> {}
+impl<T: Send + 'static> UnwindSafe for IoOwned<T> {}
+impl<T: Send + 'static> RefUnwindSafe for IoOwned<T> {}
 
-impl<T: Send + 'static> fmt::Debug for OnIo<T> {
+impl<T: Send + 'static> fmt::Debug for IoOwned<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnIo")
+        f.debug_struct("IoOwned")
             .field("in_use", &self.slot.try_lock().is_err())
             .finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! Where the value of an [`OnIo`](super::OnIo) is kept, and the order in which the tasks of
+//! Where the value of an [`IoOwned`](super::IoOwned) is kept, and the order in which the tasks of
 //! the I/O lane get it.
 
 use std::any::type_name;
@@ -70,8 +70,8 @@ fn warn_of_value_without_lane(_value: &str) {
     tracing::warn!(
         target: "twolane",
         value = _value,
-        "a value of an OnIo is dropped after the end of its I/O runtime: what its destructor \
-         spawns never runs. Drop it, or await OnIo::take, before the runtime ends"
+        "a value of an IoOwned is dropped after the end of its I/O runtime: what its destructor \
+         spawns never runs. Drop it, or await IoOwned::take, before the runtime ends"
     );
 }
 

@@ -1,4 +1,4 @@
-//! A stream that borrows the value of an [`OnIo`], for a reader on another thread.
+//! A stream that borrows the value of an [`IoOwned`], for a reader on another thread.
 
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -7,18 +7,18 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use twolane_core::{BridgeError, Bridged, JoinError};
 
-use super::OnIo;
+use super::IoOwned;
 use super::slot::lock;
 use crate::catch::catch;
 
-impl<T: Send + 'static> OnIo<T> {
+impl<T: Send + 'static> IoOwned<T> {
     /// Polls a stream that borrows the value on the I/O lane, and yields its items here:
     /// rows, messages.
     ///
     /// The closure boxes the stream. sqlx's `fetch` returns a boxed one; for a future that
     /// returns a stream, see `try_flatten_stream` of the `futures` crate. The I/O lane reads
     /// ahead as [`stream_from_io`](crate::Handle::stream_from_io) does, from this call on.
-    /// The returned stream borrows the `OnIo`: drop it before the next call.
+    /// The returned stream borrows the `IoOwned`: drop it before the next call.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl<T: Send + 'static> OnIo<T> {
     /// use futures::{StreamExt, TryStreamExt, stream};
     /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
-    /// let mut table = cpu.handle().on_io(vec!["one", "two", "three"]);
+    /// let mut table = cpu.handle().io_owned(vec!["one", "two", "three"]);
     /// let rows = table.stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |row| row.len());
     /// assert_eq!(rows.take(2).try_collect::<Vec<_>>().await?, ["one", "two"]);
     /// assert_eq!(table.with(async |table| table.len()).await?, 0);
@@ -48,7 +48,7 @@ impl<T: Send + 'static> OnIo<T> {
     ///
     /// ```compile_fail,E0499
     /// # use futures::{StreamExt, stream};
-    /// # async fn rows(mut table: twolane::OnIo<Vec<u8>>) {
+    /// # async fn rows(mut table: twolane::IoOwned<Vec<u8>>) {
     /// let mut rows = table.stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |_| 1);
     /// while let Some(row) = rows.next().await {
     ///     table.with(async |table| table.push(0)).await;
@@ -77,12 +77,12 @@ impl<T: Send + 'static> OnIo<T> {
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use futures::{StreamExt, TryStreamExt, stream};
-    /// fn rows(table: twolane::OnIo<Vec<u8>>) -> twolane::Bridged<u8> {
+    /// fn rows(table: twolane::IoOwned<Vec<u8>>) -> twolane::Bridged<u8> {
     ///     table.into_stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |_| 1)
     /// }
     /// use twolane::HandleExt;
     /// let cpu = twolane::CpuRuntime::new()?;
-    /// let rows = rows(cpu.handle().on_io(vec![1, 2, 3]));
+    /// let rows = rows(cpu.handle().io_owned(vec![1, 2, 3]));
     /// assert_eq!(rows.try_collect::<Vec<_>>().await?, [1, 2, 3]);
     /// # Ok(()) }
     /// ```

@@ -1,0 +1,44 @@
+//! [`CloseReason`]: why the lane ends a job that has no output.
+
+/// Why a job was closed without an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CloseReason {
+    Cancelled,
+    ShutDown,
+    IoRuntimeGone,
+    QueueFull,
+    Expired,
+}
+
+impl CloseReason {
+    /// In the order of their discriminants.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Cancelled,
+        Self::ShutDown,
+        Self::IoRuntimeGone,
+        Self::QueueFull,
+        Self::Expired,
+    ];
+
+    /// Whether the program itself asked for the end: by a cancel or a deadline.
+    pub(crate) fn is_requested(self) -> bool {
+        matches!(self, Self::Cancelled | Self::Expired)
+    }
+
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Cancelled => "the job was cancelled",
+            Self::ShutDown => "the CPU lane was shut down before the job ended",
+            Self::IoRuntimeGone => {
+                "the I/O runtime that this CpuRuntime was built on is gone: \
+                 build a CpuRuntime on the runtime that is there now \
+                 (in tests: one per #[tokio::test], not one for the process)"
+            }
+            Self::QueueFull => {
+                "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended; \
+                 shed the load (HTTP 503), or wait for a permit with Handle::reserve"
+            }
+            Self::Expired => "the job's deadline passed before its end",
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The settings of the threads: their number, names, stacks and hooks.
+
+use super::Builder;
+use crate::build_error::{BuildError, BuildErrorKind};
+use crate::os::sizing;
+
+/// Below this a thread of the lane, and not a job, would need more.
+const MIN_STACK_SIZE: usize = 64 << 10;
+
+impl Builder {
+    /// Sets the number of threads of each [`Priority`].
+    ///
+    /// There are three times as many: each priority has its own. Default:
+    /// [`default_threads`](crate::default_threads), one per core, or fewer under a CPU
+    /// quota. This setting takes precedence over the environment variable
+    /// `TWOLANE_CPU_THREADS`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().worker_threads(1);
+    /// ```
+    pub fn worker_threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Sets the name of the threads. Default: `twolane`.
+    ///
+    /// The threads of [`Priority::Normal`] are called `NAME-0`, `NAME-1`, ..., those of
+    /// the other priorities `NAME-high-0` and `NAME-low-0`, ..., and the control thread
+    /// `NAME-control`. Two short-lived ones are `NAME-launcher`, which starts the others,
+    /// and `NAME-reaper`, which drops what closed jobs have captured.
+    /// Linux shows the first 15 bytes.
+    ///
+    /// The threads `twolane-starter` and `twolane-ticker` belong to the process, not to a
+    /// lane. The starter and the control thread sleep unless they have something to do. The
+    /// ticker sleeps unless a future runs or closures are queued.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().thread_name("query");
+    /// ```
+    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets the size of the stack of each thread that runs jobs, in bytes, for deep recursion.
+    ///
+    /// It is at least 64 KiB. Default: that of the standard library, 2 MiB, which the environment
+    /// variable `RUST_MIN_STACK` changes. The memory is reserved, and in use once a job has
+    /// touched it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// fn depth(n: u32) -> u32 {
+    ///     let frame = std::hint::black_box([n; 256]); // 1 KiB
+    ///     if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
+    /// }
+    /// let lane = twolane::CpuRuntime::builder().thread_stack_size(64 << 20);
+    /// let cpu = lane.build().unwrap();
+    /// assert_eq!(cpu.spawn_cpu(|| depth(10_000)).await.unwrap(), 10_000); // too deep for 2 MiB
+    /// # }
+    /// ```
+    pub fn thread_stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Adds a hook that each computing thread of the lane runs when it starts.
+    ///
+    /// The threads of every priority run it. It runs after twolane's own preparations (the
+    /// nice value is set) and before any job. All hooks run, in the order in which they
+    /// were added. The lane logs a panic of a hook, and the thread goes on.
+    ///
+    /// With [`Backend::Runtime`] the threads of that runtime's blocking pool run it too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().on_thread_start(|| println!("hello"));
+    /// ```
+    pub fn on_thread_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.hooks.on_start(hook);
+        self
+    }
+
+    /// Adds a hook that each computing thread of the lane runs when it ends.
+    ///
+    /// The rest is as for [`on_thread_start`](Self::on_thread_start).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let settings = twolane::CpuRuntime::builder().on_thread_stop(|| println!("bye"));
+    /// ```
+    pub fn on_thread_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
+        self.hooks.on_stop(hook);
+        self
+    }
+
+    pub(super) fn check_name(&self) -> Result<(), BuildErrorKind> {
+        if self.name.contains('\0') {
+            let asked = self.name.clone();
+            return Err(BuildErrorKind::ThreadName { asked });
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_stack_size(&self) -> Result<(), BuildErrorKind> {
+        match self.stack_size {
+            Some(asked) if asked < MIN_STACK_SIZE => {
+                let min = MIN_STACK_SIZE;
+                Err(BuildErrorKind::StackSize { asked, min })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn checked_threads(&self) -> Result<usize, BuildError> {
+        let max = sizing::max();
+        match self.threads {
+            None => sizing::default_threads(),
+            Some(asked) if (1..=max).contains(&asked) => Ok(asked),
+            Some(asked) => Err(BuildErrorKind::Threads { asked, max }.into()),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! For handlers of [axum](https://docs.rs/axum) 0.8: an error that answers 503, a place in the
+//! queue before the body is read, and a deadline from the request. (Feature `axum`.)
+//!
+//! A handler needs none of it: it calls [`spawn_cpu`](crate::Handle::spawn_cpu) and answers a
+//! [`JoinError`] as it likes.
+//!
+//! ```
+//! use axum::{Router, body::Bytes, extract::{DefaultBodyLimit, State}, routing::post};
+//! use twolane::axum::{JobError, Reserved};
+//! use twolane::{CpuRuntime, Handle, Priority};
+//!
+//! /// One job. A full queue is a 503.
+//! async fn primes(State(cpu): State<Handle>) -> Result<String, JobError> {
+//!     let count = cpu.spawn_cpu(|| (2..10_000).filter(|n| (2..*n).all(|d| n % d > 0)).count());
+//!     Ok(count.await?.to_string())
+//! }
+//!
+//! /// The permit comes first: if the queue is full, axum does not read the body.
+//! async fn sum(Reserved(permit): Reserved, body: Bytes) -> Result<String, JobError> {
+//!     let sum = permit.spawn_cpu(move || body.iter().map(|byte| u64::from(*byte)).sum::<u64>());
+//!     Ok(sum.await?.to_string())
+//! }
+//!
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 64).build()?;
+//! let app: Router = Router::new()
+//!     .route("/primes", axum::routing::get(primes))
+//!     .route("/sum", post(sum).layer(DefaultBodyLimit::max(20 << 20)))
+//!     .with_state(cpu.handle());
+//! # drop(app);
+//! # Ok(()) }
+//! ```
+
+use std::error::Error;
+use std::fmt;
+use std::time::Instant;
+
+use axum_core::extract::{FromRef, FromRequestParts};
+use axum_core::response::{IntoResponse, Response};
+use http::StatusCode;
+use http::header::RETRY_AFTER;
+use http::request::Parts;
+use twolane_core::{Handle, JoinError, Permit, Rejected};
+
+/// Seconds.
+const TRY_AGAIN_AFTER: &str = "1";
+
+/// A [`JoinError`] as the answer of a handler.
+///
+/// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the queue is full,
+/// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`.
+/// Every other error is a 500 without a text: a panic's message is for the log and not for the
+/// client. With the feature `tracing`, it goes there.
+///
+/// # Examples
+///
+/// ```
+/// use axum::response::IntoResponse;
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// cpu.shutdown().await;
+/// let error = cpu.spawn_cpu(|| 42).await.unwrap_err();
+/// let response = twolane::axum::JobError::from(error).into_response();
+/// assert_eq!(response.status(), 503);
+/// assert_eq!(response.headers()["retry-after"], "1");
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct JobError(JoinError);
+
+impl JobError {
+    /// Returns the error itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let error = cpu.spawn_cpu(|| panic!("no such row")).await.unwrap_err();
+    /// assert!(twolane::axum::JobError::from(error).into_inner().is_panic());
+    /// # }
+    /// ```
+    pub fn into_inner(self) -> JoinError {
+        self.0
+    }
+}
+
+impl From<JoinError> for JobError {
+    fn from(error: JoinError) -> Self {
+        Self(error)
+    }
+}
+
+/// Drops the closure or future.
+impl<F> From<Rejected<F>> for JobError {
+    fn from(rejected: Rejected<F>) -> Self {
+        Self(rejected.into())
+    }
+}
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+// No `source`: the text is that of the error inside.
+impl Error for JobError {}
+
+impl IntoResponse for JobError {
+    fn into_response(self) -> Response {
+        if self.0.is_unavailable() {
+            let head = [(RETRY_AFTER, TRY_AGAIN_AFTER)];
+            return (StatusCode::SERVICE_UNAVAILABLE, head, "try again later\n").into_response();
+        }
+        #[cfg(feature = "tracing")]
+        tracing::error!(target: "twolane", error = %self.0, "a handler answers 500");
+        StatusCode::INTERNAL_SERVER_ERROR.into_response()
+    }
+}
+
+/// An extractor: a [`Permit`] of the queue, as by [`try_reserve`](Handle::try_reserve).
+///
+/// axum runs the extractors in the order of the handler's parameters, and the one that reads the
+/// body last. With this one, a request that finds the queue full is answered with 503 before its
+/// body is in memory. A client that uploads slowly keeps its permit meanwhile, so give the server
+/// a timeout for reading requests.
+///
+/// The application's state is a [`Handle`], or contains one (axum's `FromRef`). The permit is
+/// that of the handle's priority. If the request has a [`Deadline`], the job has it too.
+///
+/// # Errors
+///
+/// [`JobError`]: the queue is full, the lane was shut down, or its I/O runtime is gone.
+///
+/// # Examples
+///
+/// ```
+/// use axum::body::Bytes;
+/// use twolane::axum::{JobError, Reserved};
+///
+/// async fn length(Reserved(permit): Reserved, body: Bytes) -> Result<String, JobError> {
+///     Ok(permit.spawn_cpu(move || body.len()).await?.to_string())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Reserved(pub Permit);
+
+impl<S> FromRequestParts<S> for Reserved
+where
+    S: Send + Sync,
+    Handle: FromRef<S>,
+{
+    type Rejection = JobError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, JobError> {
+        let permit = Handle::from_ref(state).try_reserve()?;
+        Ok(Self(match parts.extensions.get() {
+            Some(Deadline(at)) => permit.with_deadline(*at),
+            None => permit,
+        }))
+    }
+}
+
+/// In a request's extensions: when its answer is of no use any more.
+///
+/// [`Reserved`] passes it to the job ([`Permit::with_deadline`]). A middleware sets it, from a
+/// header or from a time limit of the route.
+///
+/// # Examples
+///
+/// ```
+/// use axum::{Router, extract::Request, middleware::map_request, routing::post};
+/// use std::time::{Duration, Instant};
+/// use twolane::axum::Deadline;
+///
+/// /// From a header in milliseconds, 2 seconds without it.
+/// async fn deadline(mut request: Request) -> Request {
+///     let header = request.headers().get("x-timeout-ms");
+///     let limit = header.and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(2_000);
+///     let at = Instant::now() + Duration::from_millis(limit);
+///     request.extensions_mut().insert(Deadline(at));
+///     request
+/// }
+/// let app: Router = Router::new().route("/", post("")).layer(map_request(deadline));
+/// # drop(app);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline(pub Instant);
