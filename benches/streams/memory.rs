@@ -125,9 +125,9 @@ type Blocks = Pin<Box<dyn Stream<Item = Block> + Send>>;
 
 fn open(holder: Holder, cpu: &twolane::Handle, items: u64) -> Blocks {
     let source = stream::iter(0..items).map(|item| Block::new(item as u8));
-    let window = WINDOW.try_into().unwrap();
+    let window = WINDOW;
     // Not to be reached before the limit in bytes.
-    let room = (4 * ITEMS).try_into().unwrap();
+    let room = 4 * ITEMS;
     let size = |block: &Block| block.0.len();
     let twolane = |source: Blocks| {
         let stage = source.on_cpu(cpu).map(Block::decoded);

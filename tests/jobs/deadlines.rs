@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::support::{self, BOTH, Dropped, Stuck, lanes, lanes_with, time_limit};
 use tokio::sync::oneshot;
 use tokio::time::timeout_at;
-use twolane::{Handle, JobContext, Permit, Priority};
+use twolane::{Handle, Permit, Priority};
 
 /// For what is to be submitted by then.
 const SOON: Duration = Duration::from_millis(250);
@@ -337,9 +337,8 @@ fn a_handle_gives_it_to_each_of_its_jobs() {
         assert_eq!(cpu.metrics().permits_in_use, 0);
         // What has begun submits without it.
         let soon = cpu.with_deadline(Instant::now() + LATER);
-        let nested = soon.spawn(async {
-            let deadline = Instant::now() + LATER;
-            let_pass(deadline);
+        let nested = soon.spawn_cpu(|| {
+            let_pass(Instant::now() + LATER);
             twolane::spawn_cpu(|| 8)
         });
         let nested = nested.wait().unwrap();

@@ -138,7 +138,6 @@ async fn so_does_a_job_that_was_cancelled() {
 
 /// The ways in which a source is read, with stages that compute.
 fn streams(cpu: &CpuRuntime, window: usize) -> [Buffered<u32>; 3] {
-    let window = window;
     let stage = |n| {
         compute();
         n

@@ -154,10 +154,11 @@ fn debug_tells_the_state() {
         shows(&task, &["finished: true"]);
         shows(&abort, &["finished: true"]);
         let inside = |job: &JobContext| shows(job, &["JobContext", "cancelled: false"]);
-        handle
-            .spawn_cpu_with(move |job| Ok(inside(job)))
-            .wait()
-            .unwrap();
+        let shown = handle.spawn_cpu_with(move |job| {
+            inside(job);
+            Ok(())
+        });
+        shown.wait().unwrap();
         let value = handle.io_owned(1);
         shows(&value, &["IoOwned", "in_use: false"]);
         shows(&value.shared(), &["IoShared"]);
