@@ -62,6 +62,7 @@ macro_rules! pages {
         /// [query_service.rs]: crate::guide::recipes#a-query-service
         /// [from_spawn_blocking.rs]: crate::guide::recipes#from-spawn_blocking
         /// [batch_on_low.rs]: crate::guide::recipes#a-batch-job-beside-a-service
+        /// [many_tasks.rs]: crate::guide::recipes#many-tasks-at-once
         /// [paused_clock.rs]: crate::guide::recipes#a-test-with-a-paused-clock
         #[cfg_attr(
             all($($(feature = $feature),+)?),
