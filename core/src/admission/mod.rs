@@ -10,9 +10,10 @@ mod permit;
 mod rejected;
 mod reserve;
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use crate::error::CloseReason;
 use crate::lane::{Level, thread};
@@ -64,25 +65,38 @@ fn is_late(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| deadline <= Instant::now())
 }
 
+#[inline]
 fn acquire_in_time(
     level: &Level,
     deadline: Option<Instant>,
 ) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
-    let permit = acquire(level, 1)?;
-    match is_late(deadline) {
-        true => Err(CloseReason::Expired),
-        false => Ok(permit),
+    let acquired = acquire(level, 1);
+    match deadline {
+        None => acquired,
+        Some(_) => acquired.and_then(|permit| match is_late(deadline) {
+            true => Err(CloseReason::Expired),
+            false => Ok(permit),
+        }),
     }
 }
 
 /// Returns the permit of that weight for a submission by this thread, if it needs one.
+#[inline]
 fn acquire(level: &Level, weight: u32) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
     }
-    let Some(limit) = level.limit() else {
-        return Ok(None);
-    };
+    match level.limit() {
+        None => Ok(None),
+        Some(limit) => acquire_of(limit, level, weight),
+    }
+}
+
+fn acquire_of(
+    limit: &Arc<Semaphore>,
+    level: &Level,
+    weight: u32,
+) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if level.is_unlimited() || thread::is_exempt(level.lane()) {
         return Ok(None);
     }

@@ -161,12 +161,6 @@ pub struct Cancelled {
     reason: CloseReason,
 }
 
-impl Cancelled {
-    pub(super) fn reason(self) -> CloseReason {
-        self.reason
-    }
-}
-
 /// For functions that return a `JoinError` of other jobs as well.
 impl From<Cancelled> for JoinError {
     fn from(cancelled: Cancelled) -> Self {

@@ -74,7 +74,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 }
                 return Poll::Pending;
             }
-            Ok(Poll::Ready(ended)) => ended.map_err(JoinError::from),
+            Ok(Poll::Ready(ended)) => ended,
             Err(payload) => Err(JoinError::of_unwinding(payload)),
         };
         // The end of this step is no end of the job: it is a future that has Tokio tasks on

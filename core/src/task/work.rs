@@ -9,7 +9,7 @@ use futures_task::{WakerRef, waker_ref};
 
 use super::completion::Slot;
 use super::{Cancelled, Job, JobContext, Schedule, budget, slice};
-use crate::error::CloseReason;
+use crate::error::JoinError;
 use crate::sync::{AtomicBool, AtomicUsize};
 
 /// The work of a job: a closure has one step, a future has one per poll.
@@ -25,7 +25,7 @@ pub(crate) trait Work: Send + Sized + 'static {
         job: &Arc<Job<Self, S>>,
         slot: &mut Slot<Self::Output, Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Self::Output, CloseReason>>;
+    ) -> Poll<Result<Self::Output, JoinError>>;
     /// The waker for the context of a step; a closure has none.
     fn waker<S: Schedule>(_job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {
         None
@@ -38,7 +38,7 @@ pub(crate) struct ClosureWork<F>(F);
 /// The work of a closure that needs no context.
 pub(crate) fn closure<F, T>(
     f: F,
-) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> Result<T, CloseReason>>
+) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> Result<T, JoinError>>
 where
     F: FnOnce() -> T,
 {
@@ -49,17 +49,17 @@ where
 /// The work of a closure that gets the context of its job, and may end as its checkpoint says.
 pub(crate) fn closure_with<F, T>(
     f: F,
-) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> Result<T, CloseReason>>
+) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> Result<T, JoinError>>
 where
     F: FnOnce(&JobContext) -> Result<T, Cancelled>,
 {
     warn_of_unpolled_future::<T>();
-    ClosureWork(move |context: &dyn Fn() -> JobContext| f(&context()).map_err(Cancelled::reason))
+    ClosureWork(move |context: &dyn Fn() -> JobContext| f(&context()).map_err(JoinError::from))
 }
 
 impl<F, T> Work for ClosureWork<F>
 where
-    F: FnOnce(&dyn Fn() -> JobContext) -> Result<T, CloseReason> + Send + 'static,
+    F: FnOnce(&dyn Fn() -> JobContext) -> Result<T, JoinError> + Send + 'static,
     T: Send + 'static,
 {
     type Output = T;
@@ -69,7 +69,7 @@ where
         job: &Arc<Job<Self, S>>,
         slot: &mut Slot<T, Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Result<T, CloseReason>> {
+    ) -> Poll<Result<T, JoinError>> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
         // A closure cannot yield. If it has used up Tokio's budget of this poll and then
         // blocks on a Tokio resource, it would never get it.
@@ -98,7 +98,7 @@ where
         _: &Arc<Job<Self, S>>,
         slot: &mut Slot<F::Output, Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<F::Output, CloseReason>> {
+    ) -> Poll<Result<F::Output, JoinError>> {
         let Slot::Work(Self(future)) = slot else {
             unreachable!("a future stays where it is until it is ready");
         };
