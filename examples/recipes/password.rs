@@ -1,0 +1,101 @@
+//! A login: argon2 checks the password in a job, and the handler awaits the answer.
+//!
+//! For every service that has passwords. argon2 is CPU-heavy on purpose. A handler that calls it
+//! directly keeps a Tokio thread, and all other requests of that thread wait. Here the handler
+//! looks up the hash, as yours asks its database, and moves the check into a job. Copy
+//! `cpu_lane`, `login` and `is_right`.
+//!
+//! - Logins run at `Priority::High`, which has a queue and threads of its own. They do not wait
+//!   behind signups, exports and the other jobs of the service, which run at `Normal`.
+//! - At most [`LOGINS`] logins are queued or running. The next one is answered with 503 and
+//!   `Retry-After` at once. argon2 takes 19 MiB for each check that runs.
+//! - If the client goes away, axum drops the handler's future and with it the task. A login that
+//!   is still queued then never runs. argon2 has no place to ask a checkpoint, so a check that
+//!   runs continues to its end, and holds its permit until then. Under load most logins are
+//!   queued, and these are what a cancel saves.
+//!
+//! ```text
+//! cargo run --release --example password        # http://127.0.0.1:3000, until ctrl-c
+//! curl -i -d 'correct horse' http://127.0.0.1:3000/login/alice
+//! ```
+//!
+//! `examples/axum.rs` is a whole service: it hashes new passwords, takes the permit before it
+//! reads the body, and has metrics and a graceful shutdown.
+//!
+//! To copy it: `cargo add twolane -F axum`, `cargo add axum`, `cargo add argon2 -F std` and
+//! `cargo add tokio -F full`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use argon2::Argon2;
+use argon2::password_hash::rand_core::OsRng;
+use argon2::password_hash::{self, PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::post;
+use tokio::net::TcpListener;
+use twolane::axum::JobError;
+use twolane::{BuildError, CpuRuntime, Handle, Priority};
+
+/// Threads x longest useful wait / time of a job: on 4 cores, for half a second of waiting and
+/// 30 ms of argon2, about 64.
+pub const LOGINS: usize = 64;
+
+/// Names and hashes: stands for your database.
+pub type Users = Arc<HashMap<String, String>>;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address = std::env::args().nth(1);
+    let address = address.unwrap_or_else(|| "127.0.0.1:3000".to_owned());
+    let users = HashMap::from([("alice".to_owned(), hash_of("correct horse")?)]);
+    let cpu = cpu_lane()?;
+    let listener = TcpListener::bind(&address).await?;
+    axum::serve(listener, routes(cpu.handle(), Arc::new(users))).await?;
+    Ok(())
+}
+
+/// The surrounding Tokio runtime is its I/O lane.
+pub fn cpu_lane() -> Result<CpuRuntime, BuildError> {
+    let builder = CpuRuntime::builder();
+    builder.queue_limit(Priority::High, LOGINS).build()
+}
+
+pub fn routes(cpu: Handle, users: Users) -> Router {
+    let logins = cpu.with_priority(Priority::High);
+    Router::new()
+        .route("/login/{user}", post(login))
+        .with_state((logins, users))
+}
+
+async fn login(
+    State((logins, users)): State<(Handle, Users)>,
+    Path(user): Path<String>,
+    password: String,
+) -> Result<StatusCode, JobError> {
+    // Your query goes here: a handler does its I/O as before.
+    let hash = users.get(&user).cloned();
+    let check = logins.spawn_cpu(move || is_right(hash.as_deref(), &password));
+    Ok(match check.await? {
+        true => StatusCode::NO_CONTENT, // your session starts here
+        false => StatusCode::UNAUTHORIZED,
+    })
+}
+
+fn is_right(hash: Option<&str>, password: &str) -> bool {
+    let Some(hash) = hash.and_then(|hash| PasswordHash::new(hash).ok()) else {
+        // An unknown user takes as long as a wrong password.
+        let _ = hash_of(password);
+        return false;
+    };
+    let argon2 = Argon2::default();
+    argon2.verify_password(password.as_bytes(), &hash).is_ok()
+}
+
+pub fn hash_of(password: &str) -> password_hash::Result<String> {
+    let salt = SaltString::generate(&mut OsRng);
+    let hash = Argon2::default().hash_password(password.as_bytes(), &salt)?;
+    Ok(hash.to_string())
+}

@@ -1,0 +1,42 @@
+//! `batch_on_low`: other jobs run beside it, and a shutdown ends it at a checkpoint.
+
+use std::sync::mpsc::channel;
+
+use tokio::runtime::Runtime;
+use twolane::CpuRuntime;
+
+use crate::batch_on_low::reindex;
+use crate::support::time_limit;
+
+#[test]
+fn it_saves_each_chunk() {
+    let _limit = time_limit();
+    let io = Runtime::new().unwrap();
+    let cpu = io.block_on(async { CpuRuntime::new().unwrap() });
+    let (save, saved) = channel();
+    let batch = reindex(&cpu.handle(), 100..600, move |next| {
+        save.send(next).unwrap();
+    });
+    batch.wait().unwrap();
+    assert_eq!(saved.iter().collect::<Vec<_>>(), [356, 600]);
+}
+
+#[test]
+fn a_shutdown_ends_it_and_other_jobs_run_beside_it() {
+    let _limit = time_limit();
+    let io = Runtime::new().unwrap();
+    let cpu = io.block_on(async { CpuRuntime::new().unwrap() });
+    let (save, saved) = channel();
+    // It has no end.
+    let batch = reindex(&cpu.handle(), 0..usize::MAX, move |next| {
+        let _ = save.send(next);
+    });
+    assert_eq!(saved.recv().unwrap(), 256);
+    for n in 0..100 {
+        assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
+    }
+    assert!(!batch.is_finished());
+    cpu.shutdown().wait();
+    assert!(batch.wait().unwrap_err().is_shutdown());
+    assert!(saved.iter().all(|next| next % 256 == 0));
+}

@@ -1,0 +1,58 @@
+//! Each recipe does what it says. (`paused_clock` is a test itself.)
+
+#![allow(dead_code, reason = "the recipes' `main`s are not called")]
+
+#[path = "../../recipes/batch_on_low.rs"]
+mod batch_on_low;
+#[path = "../../recipes/from_spawn_blocking.rs"]
+mod from_spawn_blocking;
+#[path = "../../recipes/many_tasks.rs"]
+mod many_tasks;
+#[path = "../../recipes/password.rs"]
+mod password;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+mod batch;
+mod many;
+mod moved;
+mod passwords;
+
+use std::pin::pin;
+
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use support::Stuck;
+
+/// Serves on a free port until the runtime ends. Returns the address as a URL.
+fn serve(io: &Runtime, routes: axum::Router) -> String {
+    let listener = io.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    io.spawn(axum::serve(listener, routes).into_future());
+    url
+}
+
+/// Takes every permit of the queue: then it is full.
+fn fill(cpu: &twolane::Handle) -> Vec<twolane::Permit> {
+    std::iter::from_fn(|| cpu.try_reserve().ok()).collect()
+}
+
+/// Keeps all threads of the handle's priority.
+fn busy(cpu: &twolane::Handle) -> Vec<Stuck<()>> {
+    let threads = 0..cpu.worker_threads();
+    threads.map(|_| Stuck::start(cpu)).collect()
+}
+
+fn let_go(busy: Vec<Stuck<()>>) {
+    for job in busy {
+        let (task, let_go) = job.split();
+        let_go.send(()).unwrap();
+        task.wait().unwrap();
+    }
+}
+
+/// Polls a future once, which has to wait, and drops it.
+async fn give_up<F: Future>(future: F) {
+    assert!(futures::poll!(pin!(future)).is_pending());
+}
