@@ -21,6 +21,7 @@
 //! | What can I set? | [`settings`] |
 //! | What do the counters mean, and what do I alert on? | [`metrics`] |
 //! | Which backend, and what is safe on it? | [`backends`] |
+//! | What was measured, when, and by which command? | [`measured`] |
 //!
 //! The pages are also the files of `docs/` in the repository.
 
@@ -52,6 +53,7 @@ macro_rules! pages {
         /// [settings]: crate::guide::settings
         /// [metrics]: crate::guide::metrics
         /// [backends]: crate::guide::backends
+        /// [measured]: crate::guide::measured
         /// [blockers]: crate::guide::blockers
         /// [the_lag]: crate::guide::blockers#the-lag
         /// [dashboard]: crate::guide::metrics#a-dashboard
@@ -91,4 +93,5 @@ pages! {
     metrics: "../docs/metrics.md" with "../docs/dashboard.svg" if "prometheus-client", "metrics-facade";
     blockers: "../docs/blockers.md" if "tower", "tracing-layer";
     backends: "../docs/backends.md";
+    measured: "../docs/measured.md";
 }
