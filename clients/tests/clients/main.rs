@@ -12,4 +12,5 @@ mod busy_lane;
 mod cuts;
 mod gate;
 mod pool;
+mod report;
 mod servers;

@@ -1,0 +1,120 @@
+//! A report from a database: sqlx in the handler, the CPU-heavy part in a job.
+//!
+//! For services that make PDFs, CSV files or statistics from rows. A handler is on the I/O lane
+//! already, so it awaits sqlx as before, and only the rows go into the job. Copy `report` for a
+//! result that fits into memory, and `export` with `lines` for rows as a stream.
+//!
+//! - `report` has given its connection back when the job starts. The job runs at `Low`, beside
+//!   other jobs. It asks a checkpoint for each row, and stops if the client goes away.
+//! - `export` sends rows while it reads the next ones. `fetch(&pool)` borrows the pool, and a
+//!   response body must be `'static`: `IoOwned::into_stream` makes a stream that owns the pool.
+//!   It reads ahead by at most [`AHEAD`] rows, and `on_cpu` encodes them on all threads.
+//! - An export keeps its connection until its client has read all of it. Give exports a pool of
+//!   their own: its size limits them, and slow clients take no connection from other handlers.
+//!
+//! ```text
+//! cargo run --release -p twolane-clients --example report -- postgres://user@host/db
+//! curl http://127.0.0.1:3000/reports/7 http://127.0.0.1:3000/exports/7
+//! ```
+//!
+//! To copy it: `cargo add twolane -F axum`, `cargo add axum futures`, `cargo add tokio -F full`
+//! and `cargo add sqlx -F postgres,runtime-tokio`. A graceful shutdown is in `examples/axum.rs`.
+
+use std::fmt::Write;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::ErrorResponse;
+use axum::routing::get;
+use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use sqlx::PgPool;
+use tokio::net::TcpListener;
+use twolane::axum::JobError;
+use twolane::{BuildError, Cancelled, CpuRuntime, Handle, JobContext, Priority};
+use twolane::{CpuStreamExt, HandleExt};
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+/// Reports that are queued or running.
+pub const REPORTS: usize = 32;
+/// Rows that are read ahead, and rows that are encoded or wait for their turn to be sent.
+const AHEAD: usize = 1_024;
+const WINDOW: usize = 256;
+
+/// `CREATE TABLE sales (customer bigint, month text, cents bigint)`
+const SALES: &str = "SELECT month, cents FROM sales WHERE customer = $1 ORDER BY month";
+type Sale = (String, i64);
+
+#[tokio::main]
+async fn main() -> Result<(), Error> {
+    let url = std::env::args().nth(1).ok_or("name a PostgreSQL server")?;
+    let pool = PgPool::connect(&url).await?;
+    let cpu = cpu_lane()?;
+    let listener = TcpListener::bind("127.0.0.1:3000").await?;
+    axum::serve(listener, routes(cpu.handle(), pool)).await?;
+    Ok(())
+}
+
+pub fn cpu_lane() -> Result<CpuRuntime, BuildError> {
+    let builder = CpuRuntime::builder();
+    builder.queue_limit(Priority::Low, REPORTS).build()
+}
+
+pub fn routes(cpu: Handle, pool: PgPool) -> Router {
+    Router::new()
+        .route("/reports/{customer}", get(report))
+        .route("/exports/{customer}", get(export))
+        .with_state((cpu, pool))
+}
+
+async fn report(
+    State((cpu, pool)): State<(Handle, PgPool)>,
+    Path(customer): Path<i64>,
+) -> Result<String, ErrorResponse> {
+    let sales = sqlx::query_as(SALES).bind(customer).fetch_all(&pool);
+    let sales: Vec<Sale> = sales.await.map_err(failed)?;
+    let low = cpu.with_priority(Priority::Low);
+    let report = low.spawn_cpu_with(move |job| render(&sales, job));
+    Ok(report.await.map_err(JobError::from)?) // 503, or 500 for a panic
+}
+
+/// Stands for your PDF. Ask a checkpoint for each page.
+fn render(sales: &[Sale], job: &JobContext) -> Result<String, Cancelled> {
+    let (mut report, mut sum) = (String::new(), 0);
+    for (month, cents) in sales {
+        job.checkpoint()?;
+        sum += cents;
+        writeln!(report, "{month} {cents:>12} {sum:>12}").expect("a String takes all");
+    }
+    Ok(report)
+}
+
+async fn export(
+    State((cpu, pool)): State<(Handle, PgPool)>,
+    Path(customer): Path<i64>,
+) -> Result<Body, ErrorResponse> {
+    let mut lines = lines(&cpu, pool, customer);
+    // Until here an error is a status. Later it breaks the body, and the client sees that.
+    let first = lines.try_next().await.map_err(failed)?;
+    Ok(Body::from_stream(stream::iter(first.map(Ok)).chain(lines)))
+}
+
+fn lines(cpu: &Handle, pool: PgPool, customer: i64) -> BoxStream<'static, Result<Bytes, Error>> {
+    let rows = cpu.io_owned(pool).into_stream(
+        move |pool| sqlx::query_as(SALES).bind(customer).fetch(&*pool),
+        AHEAD,
+        |_| 1,
+    );
+    let lines = rows.on_cpu(cpu).map(|row| encode(row??)); // of the stream, and of sqlx
+    lines.buffered(WINDOW).map(|line| line?).boxed()
+}
+
+fn encode((month, cents): Sale) -> Result<Bytes, Error> {
+    Ok(format!("{month},{cents}\n").into())
+}
+
+fn failed(error: impl std::fmt::Display) -> ErrorResponse {
+    eprintln!("{error}");
+    StatusCode::INTERNAL_SERVER_ERROR.into()
+}
