@@ -1,10 +1,10 @@
-//! Keep CPU work from freezing your Tokio service.
+//! Keeps CPU-heavy work from freezing your Tokio service.
 //!
-//! A Tokio runtime serves I/O well until one of its tasks computes for long; then
-//! timers, health checks and sockets wait. twolane gives a process two lanes. The
-//! **I/O lane** is the Tokio runtime that you have. The **CPU lane** is a fixed set
-//! of threads for work that computes. All I/O of the CPU lane's jobs runs on the I/O
-//! lane, and on Linux the kernel gives the I/O lane a core whenever it wants one.
+//! A Tokio runtime serves I/O well until one of its tasks computes for long; then timers, health
+//! checks and sockets wait. twolane gives a process two lanes. The **I/O lane** is the Tokio
+//! runtime that you have. The **CPU lane** is a fixed set of threads for CPU-bound work, with
+//! limits, priorities and cancellation. On Linux the kernel gives the I/O lane a core whenever it
+//! wants one.
 //!
 //! ```
 //! #[tokio::main]
@@ -12,61 +12,50 @@
 //!     let cpu = twolane::CpuRuntime::new()?; // the surrounding Tokio runtime is the I/O lane
 //!     // A closure, on the CPU lane; `par_iter` inside uses the same threads.
 //!     let sum = cpu.spawn_cpu(|| (1..=1_000_u64).sum::<u64>()).await?;
-//!     // A future, polled on the CPU lane, whose I/O runs on the I/O lane.
-//!     let rows = cpu.spawn(async {
-//!         let page = twolane::spawn_io(async { "a,b,c" }).await?;
-//!         Ok::<_, twolane::JoinError>(page.split(',').count())
-//!     });
-//!     assert_eq!((sum, rows.await??), (500_500, 3));
+//!     assert_eq!(sum, 500_500);
 //!     cpu.shutdown().await;
 //!     Ok(())
 //! }
 //! ```
 //!
-//! [`CpuRuntime::builder`] has the [settings](guide::settings). The repository's
-//! `examples/axum.rs` is a whole service in one file.
-//!
 //! You may know the parts of this as *DedicatedExecutor*, as *`spawn_blocking`
 //! for CPU work*, or as *a separate runtime for CPU-bound tasks*.
 //!
-//! # The guide
+//! # Two modes
 //!
-//! [`guide`] has a page for each question: [the stall](guide::stall) that two runtimes
-//! cause when they share a client, [priorities](guide::late_job),
-//! [object_store](guide::object_store), [streams](guide::streams), [overload](guide::overload),
-//! [shutdown](guide::shutdown), [containers](guide::containers),
-//! [cost](guide::cost), [settings](guide::settings), [metrics](guide::metrics),
-//! [backends](guide::backends).
-//!
-//! # When to use what
+//! **Closure mode** suits most services. A handler does its I/O on the Tokio runtime, as ever, and
+//! sends the CPU-bound part away:
 //!
 //! | what you have | use |
 //! |---|---|
-//! | a closure that computes, from about 100 µs on | [`spawn_cpu`](Handle::spawn_cpu) |
-//! | a long loop in a closure | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
-//! | a future that computes between its `.await`s | [`spawn`](Handle::spawn) |
-//! | a long loop in a future | [`yield_if_due`] |
-//! | a good moment in a future to let others go first | [`yield_now`] |
-//! | a request made inside a job | [`spawn_io`], or [`send_io`](RequestBuilderExt::send_io) for reqwest |
-//! | a client that always uses the I/O lane | [`IoLayer`](io::IoLayer) for tower services (hyper-util, tonic), [`IoConnector`](io::IoConnector) for object_store |
-//! | a stream or an HTTP body read inside a job | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
-//! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
-//! | a client, connection or transaction that a job keeps and uses | [`IoOwned`]; [`IoShared`] if many jobs share it |
-//! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
-//! | a small job that must not wait for a queue of large ones | [`with_priority`](Handle::with_priority)[`(Priority::High)`](Priority) |
-//! | bulk work that may wait: compactions, re-indexing | `with_priority(Priority::Low)` |
-//! | more load than the lane can serve | [`Builder::queue_limit`]: [`try_spawn_cpu`](Handle::try_spawn_cpu) sheds it, [`reserve`](Handle::reserve) holds it back |
-//! | work that is of no use after a while | a timeout around its [`Task`], or [`Permit::with_deadline`] |
-//! | many tasks | [what joins futures](Task#many-tasks) |
+//! | a CPU lane, with a limit, in `main` | [`CpuRuntime::builder`], [`Builder::queue_limit`], [`CpuRuntime::handle`] |
+//! | a closure that computes for 100 µs or more | [`spawn_cpu`](Handle::spawn_cpu) |
+//! | a closure with a long loop | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
+//! | more load than the lane can serve | [`JoinError::is_unavailable`]: answer 503; or wait with [`reserve`](Handle::reserve) |
+//! | a small job behind a queue of large ones; bulk work | [`with_priority`](Handle::with_priority) |
+//! | work that is of no use after a while | a timeout around its [`Task`], or [`with_deadline`](Handle::with_deadline) |
 //! | a stream or an iterator, on all threads | [`CpuStreamExt`], [`CpuIteratorExt`] |
-//! | a wait for any of it on a plain thread | [`Task::wait`] |
-//! | counts of what became of the jobs | [`Handle::metrics`] |
-//! | a test with Tokio's paused clock | `Builder::hold_paused_clock` (feature `test-util`) |
+//! | many tasks | [what joins futures](Task#many-tasks) |
+//! | a shutdown | [`CpuRuntime::shutdown_timeout`] |
 //!
-//! Offload work of less than 100 µs in slices of a millisecond, or compute it where it
-//! is: [cost](guide::cost). File I/O and blocking drivers belong on
-//! [`tokio::task::spawn_blocking`], which has threads to spare; the CPU lane has one
-//! per core.
+//! **Future mode** suits engines and long pipelines: a future that computes between its `.await`s
+//! is polled on the CPU lane, so its I/O has to be sent back.
+//!
+//! | what you have | use |
+//! |---|---|
+//! | a future that computes between its `.await`s | [`spawn`](Handle::spawn) |
+//! | a long loop in it | [`yield_if_due`] |
+//! | one operation of any client inside a job | [`spawn_io`] |
+//! | a client that jobs share | [`send_io`](RequestBuilderExt::send_io), [`IoLayer`](io::IoLayer), [`IoConnector`](io::IoConnector), [`IoShared`] |
+//! | a connection or transaction that a job keeps | [`IoOwned`] |
+//! | a stream or an HTTP body that a job reads | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
+//! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
+//! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
+//!
+//! [The guide](guide) has a page for each question, and [recipes](guide::recipes).
+//!
+//! File I/O and blocking drivers belong on [`tokio::task::spawn_blocking`], which has threads to
+//! spare; the CPU lane has one per core.
 //!
 //! # What holds
 //!
@@ -82,7 +71,7 @@
 //!   Tokio's own types do. Each poll of a future on the lane has that budget.
 //! - A panic reaches the awaiter with its payload, and goes no further.
 //! - A body or stream that is cut short is an error, never an end.
-//! - No task hangs at a shutdown, in any form and from anywhere. `shutdown_timeout`
+//! - No task of a job that a shutdown ends hangs, in any form and from anywhere. `shutdown_timeout`
 //!   bounds the wait for what runs, and counts the jobs and threads that are left. A job
 //!   that never runs reports the reason through its `Task`, or logs a warning if it was
 //!   detached. The table is at [`CpuRuntime`].
@@ -98,6 +87,7 @@
 //! | feature | default | gives |
 //! |---|---|---|
 //! | `tracing` | yes | spans and subscribers carried into jobs; a log of what no task can report |
+//! | `axum` | no | [`axum`]: errors that answer 503, a permit before the body is read; for axum 0.8 |
 //! | `http-body` | no | [`HandleExt::body_from_io`], [`HandleExt::response_from_io`]: for any [`http_body::Body`] and HTTP client |
 //! | `reqwest` | no | [`RequestBuilderExt::send_io`], for reqwest 0.13; implies `http-body` |
 //! | `tower` | no | [`IoLayer`](io::IoLayer), for any `Service<http::Request<_>>`, and [`watch::WatchLayer`]; implies `http-body` |
@@ -108,8 +98,8 @@
 //! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
-//! axum and other servers need no feature, but for their requests to have names in the
-//! watch (`tower`). Tested on Linux. For Windows and macOS the
+//! Servers need no feature, but for their requests to have names in the watch (`tower`). Tested on
+//! Linux. For Windows and macOS the
 //! crate is compiled and not run; there, threads have no nice values, and CPU quotas
 //! are not seen.
 //!
@@ -129,7 +119,7 @@
 //! # Public dependencies
 //!
 //! Types and traits of `tokio`, `http`, `http-body`, `bytes` and
-//! `futures-core` 0.3 are in this crate's interface, with `tower-service` and
+//! `futures-core` 0.3 are in this crate's interface, with `axum-core` 0.5, `tower-service` and
 //! `tower-layer` 0.3, reqwest 0.13, object_store, `tracing-subscriber` 0.3,
 //! `prometheus-client` 0.25 and `metrics` 0.24 by feature, and of `twolane-core` and
 //! `stallwatch` 0.1.

@@ -10,7 +10,7 @@ impl Handle {
     /// Runs a closure on the CPU lane. (For a future: [`spawn`](Self::spawn).)
     ///
     /// Use it for work that computes for 100 µs or more. Batch smaller work into slices
-    /// of about 1 ms; see `twolane::guide::cost`. With [`Backend::Rayon`], `par_iter`,
+    /// of about 1 ms; see `twolane::guide::cost`. With [`Backend::Rayon`](crate::Backend::Rayon), `par_iter`,
     /// `join` and `scope` inside the closure use the lane's own threads. The queue is
     /// FIFO, and unbounded unless it has a [limit](crate::Builder::queue_limit).
     ///
@@ -21,7 +21,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// None here. The task returns the [`JoinError`].
+    /// None here. The task returns the [`JoinError`](crate::JoinError).
     ///
     /// # Examples
     ///
@@ -116,7 +116,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// None here. The task returns the [`JoinError`].
+    /// None here. The task returns the [`JoinError`](crate::JoinError).
     ///
     /// # Examples
     ///

@@ -8,7 +8,7 @@ use crate::os::sizing;
 const MIN_STACK_SIZE: usize = 64 << 10;
 
 impl Builder {
-    /// Sets the number of threads of each [`Priority`].
+    /// Sets the number of threads of each [`Priority`](crate::Priority).
     ///
     /// There are three times as many: each priority has its own. Default:
     /// [`default_threads`](crate::default_threads), one per core, or fewer under a CPU
@@ -27,7 +27,7 @@ impl Builder {
 
     /// Sets the name of the threads. Default: `twolane`.
     ///
-    /// The threads of [`Priority::Normal`] are called `NAME-0`, `NAME-1`, ..., those of
+    /// The threads of [`Priority::Normal`](crate::Priority::Normal) are called `NAME-0`, `NAME-1`, ..., those of
     /// the other priorities `NAME-high-0` and `NAME-low-0`, ..., and the control thread
     /// `NAME-control`. Two short-lived ones are `NAME-launcher`, which starts the others,
     /// and `NAME-reaper`, which drops what closed jobs have captured.
@@ -77,7 +77,7 @@ impl Builder {
     /// nice value is set) and before any job. All hooks run, in the order in which they
     /// were added. The lane logs a panic of a hook, and the thread goes on.
     ///
-    /// With [`Backend::Runtime`] the threads of that runtime's blocking pool run it too.
+    /// With [`Backend::Runtime`](crate::Backend::Runtime) the threads of that runtime's blocking pool run it too.
     ///
     /// # Examples
     ///

@@ -17,7 +17,7 @@ pub struct AbortHandle {
 }
 
 impl AbortHandle {
-    /// Requests the end of the job, as [`Task::abort`](crate::Task::cancel) does.
+    /// Requests the end of the job, as [`Task::abort`](crate::Task::abort) does.
     ///
     /// # Examples
     ///
