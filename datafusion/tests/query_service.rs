@@ -1,0 +1,160 @@
+//! The example `query_service`, by real HTTP: rows, errors as a status, a full queue, and an end
+//! in the middle of an answer.
+
+#[path = "../examples/query_service.rs"]
+#[allow(dead_code, reason = "its `main` is not called")]
+mod example;
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use datafusion::dataframe::DataFrameWriteOptions;
+use datafusion::prelude::ParquetReadOptions;
+use example::{QUERIES, context, cpu_lane, serve};
+use reqwest::{Client, Response};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use twolane::Handle;
+use twolane_datafusion::run_on;
+
+const ROWS: usize = 20_000;
+/// It takes hours.
+const ENDLESS: &str = "select value from generate_series(1, 100000000000)";
+
+struct Site {
+    url: String,
+    cpu: Handle,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<Result<(), example::Error>>,
+}
+
+/// A service with a table `numbers` in a Parquet file.
+fn with_site(test: impl AsyncFnOnce(Site)) {
+    let _limit = support::time_limit();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("numbers").display().to_string();
+    let io = Runtime::new().unwrap();
+    io.block_on(async {
+        let cpu = cpu_lane().unwrap();
+        let handle = cpu.handle();
+        let ctx = context(&handle).unwrap();
+        let own = ctx.clone();
+        let write = async move {
+            let sql = format!("select value as n, 'row' as name from generate_series(1, {ROWS})");
+            let rows = own.sql(&sql).await?;
+            let options = DataFrameWriteOptions::new();
+            rows.write_parquet(&format!("{path}/"), options, None)
+                .await?;
+            let options = ParquetReadOptions::default();
+            own.register_parquet("numbers", &path, options).await
+        };
+        run_on(&handle, write).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server = serve(listener, cpu, ctx, async { drop(stopped.await) });
+        test(Site {
+            url,
+            cpu: handle,
+            stop,
+            server: tokio::spawn(server),
+        })
+        .await;
+    });
+}
+
+impl Site {
+    async fn begin(&self, sql: &str) -> Response {
+        let request = Client::new().post(format!("{}/query", self.url));
+        request.body(sql.to_owned()).send().await.unwrap()
+    }
+
+    async fn query(&self, sql: &str) -> (u16, String) {
+        let answer = self.begin(sql).await;
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+}
+
+#[test]
+fn rows_are_lines_of_json() {
+    with_site(async |site: Site| {
+        let two = "{\"n\":1,\"name\":\"row\"}\n{\"n\":2,\"name\":\"row\"}\n";
+        let sql = "select * from numbers where n < 3 order by n";
+        assert_eq!(site.query(sql).await, (200, two.into()));
+        let none = "select * from numbers where n < 0";
+        assert_eq!(site.query(none).await, (200, String::new()));
+        let all: String = (1..=ROWS).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+        let (status, rows) = site.query("select n from numbers order by n").await;
+        assert!((status, rows) == (200, all), "other rows");
+    });
+}
+
+#[test]
+fn an_early_error_is_a_status() {
+    with_site(async |site: Site| {
+        for (sql, status) in [
+            ("selct 1", 400),
+            ("select * from nowhere", 400),
+            ("select nothing from numbers", 400),
+            (
+                "create external table t stored as csv location '/etc/passwd'",
+                400,
+            ),
+            ("copy numbers to '/tmp/numbers.csv'", 400),
+            ("set datafusion.execution.batch_size = 1", 400),
+            ("select n / (n - n) from numbers", 500),
+        ] {
+            let (found, text) = site.query(sql).await;
+            assert_eq!(found, status, "{sql}: {text}");
+        }
+    });
+}
+
+#[test]
+fn a_full_queue_is_a_503() {
+    with_site(async |site: Site| {
+        let permits: Vec<_> = std::iter::from_fn(|| site.cpu.try_reserve().ok()).collect();
+        assert_eq!(permits.len(), QUERIES);
+        let shed = site.begin("select 1").await;
+        assert_eq!(shed.status(), 503);
+        assert_eq!(shed.headers()["retry-after"], "1");
+        drop(permits);
+        let one = (200, "{\"x\":1}\n".to_owned());
+        assert_eq!(site.query("select 1 as x").await, one);
+    });
+}
+
+/// An answer whose client does not read keeps its place.
+#[test]
+fn answers_that_are_not_read_count() {
+    with_site(async |site: Site| {
+        let mut answers = Vec::new();
+        for _ in 0..QUERIES {
+            let answer = site.begin(ENDLESS).await;
+            assert_eq!(answer.status(), 200);
+            answers.push(answer);
+        }
+        assert_eq!(site.begin("select 1").await.status(), 503);
+        drop(answers);
+        // Until axum sees that a client has gone.
+        while site.begin("select 1").await.status() == 503 {}
+    });
+}
+
+#[test]
+fn ctrl_c_breaks_an_answer_that_goes_on() {
+    with_site(async |site: Site| {
+        let mut answer = site.begin(ENDLESS).await;
+        assert!(answer.chunk().await.unwrap().is_some());
+        drop(site.stop);
+        // Not an end, which would pass for all rows.
+        while let Some(chunk) = answer.chunk().await.transpose() {
+            if chunk.is_err() {
+                site.server.await.unwrap().unwrap();
+                return;
+            }
+        }
+        panic!("the answer ended");
+    });
+}
