@@ -167,9 +167,9 @@ pub use stream::{CpuIteratorExt, CpuStreamExt};
 #[doc(inline)]
 pub use twolane_core::{
     AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
-    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
-    Permit, Priority, Rejected, Remaining, Reserve, Shutdown, Task, Yield, default_threads,
-    in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due, yield_now,
+    EnterGuard, Handle, JobContext, JoinError, JoinErrorKind, NoCurrentHandle, Permit, Priority,
+    Rejected, Remaining, Reserve, Shutdown, Task, in_cpu_context, is_yield_due, spawn_cpu,
+    spawn_io, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

@@ -71,7 +71,6 @@ pub use bridge::writer::BridgeWriter;
 pub use build_error::BuildError;
 pub use error::{JoinError, JoinErrorKind};
 pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
-pub use os::sizing::default_threads;
 pub use priority::Priority;
 pub use remaining::Remaining;
 pub use runtime::{Builder, CpuRuntime, Shutdown};

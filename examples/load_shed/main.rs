@@ -87,7 +87,7 @@ struct Args {
 fn main() -> Result<ExitCode, BoxError> {
     let args = Args::parse();
     let work = args.slices.map_or_else(Work::calibrated, Work::of);
-    let threads = twolane::default_threads()?;
+    let threads = twolane::CpuRuntime::default_threads()?;
     let limit = args.limit.unwrap_or(8 * threads);
     match args.serve {
         Some(contender) => {

@@ -16,6 +16,7 @@ use static_assertions::{assert_impl_all, assert_not_impl_any};
 use twolane::io::{BodyError, BridgedBody, SendIo, SendIoError};
 use twolane::metrics::{CallSite, CallSites, DurationHistogram, Metrics};
 use twolane::*;
+use twolane_core::{InCpuContext, Yield};
 
 // Shared by every thread of a program.
 assert_impl_all!(Handle: Clone, Debug, Send, Sync, Unpin);

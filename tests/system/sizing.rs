@@ -62,7 +62,10 @@ fn threads_found(variable: Option<&str>, place: impl FnOnce(u32)) -> String {
 fn by_default_one_per_core() {
     let _limit = time_limit();
     let found = threads_found(None, |_| ());
-    assert_eq!(found, twolane::default_threads().unwrap().to_string());
+    assert_eq!(
+        found,
+        twolane::CpuRuntime::default_threads().unwrap().to_string()
+    );
 }
 
 #[test]

@@ -3,27 +3,25 @@
 mod builder;
 mod limits;
 mod niceness;
+mod shutdown;
 mod spawn;
 mod threads;
 mod watch_io;
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::block_on::block_on;
 use crate::build_error::BuildError;
 use crate::handle::Handle;
 use crate::lane::control::Message;
-use crate::lane::{Lane, Level, thread};
+use crate::lane::{Lane, Level};
+use crate::os::sizing;
 use crate::priority::Priority;
-use crate::remaining::Remaining;
 pub use builder::Builder;
+pub use shutdown::Shutdown;
 
 /// Owns the CPU lane: a fixed set of threads for work that computes.
 ///
@@ -136,6 +134,46 @@ impl CpuRuntime {
         Builder::new()
     }
 
+    /// Returns how many threads each priority of a CPU lane has by default.
+    ///
+    /// [`Builder::worker_threads`] sets another number. The default is:
+    ///
+    /// 1. The environment variable `TWOLANE_CPU_THREADS`, if it is set: a positive number.
+    ///    Spaces around it are ignored. An empty value is an error.
+    /// 2. Otherwise [`std::thread::available_parallelism`]: the cores that the calling thread
+    ///    may use (its CPU mask, within the cpuset of its cgroup), or the CPU quota of its
+    ///    cgroup, rounded down, if that is less.
+    /// 3. If the quota is less than the number of cores, a quarter of a core is subtracted
+    ///    from it before rounding down, and left to the I/O lane. A quota of 4 cores gives
+    ///    3 threads; 2.5 cores give 2; 2 cores give 1.
+    /// 4. At least 1. Everything works with one thread.
+    ///
+    /// A lane keeps the number that it was built with, also if the quota changes.
+    ///
+    /// So with a quota of 2 cores, one priority alone can use half of the quota. Set the
+    /// number yourself if the I/O lane needs little and the CPU lane should have more.
+    ///
+    /// A quota is not a number of cores. When the process has used up the quota of a period
+    /// (mostly 100 ms), the kernel stops **all** its threads until the next period. It
+    /// stops the I/O lane's threads too, whatever their nice values. A smaller number of
+    /// threads cannot always prevent that: not with a quota of one core, and not where
+    /// several priorities compute at the same time.
+    /// [`Builder::throttle_to_quota`] does the rest; see
+    /// the guide (`twolane::guide::containers`).
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`] if the variable is not a number in the valid range.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert!(twolane::CpuRuntime::default_threads().unwrap() >= 1);
+    /// ```
+    pub fn default_threads() -> Result<usize, BuildError> {
+        Ok(sizing::default_threads()?)
+    }
+
     pub(crate) fn of(lane: Arc<Lane>) -> Self {
         Self {
             handle: Handle::new(Level::new(lane, Priority::default())),
@@ -189,7 +227,7 @@ impl CpuRuntime {
     /// Stops admission at once, and returns a future that waits for at most `limit`.
     ///
     /// As [`shutdown`](Self::shutdown), but the future resolves after `limit` at the
-    /// latest, with the numbers of jobs and threads that still run ([`Remaining`]). The lane
+    /// latest, with the numbers of jobs and threads that still run ([`Remaining`](crate::Remaining)). The lane
     /// keeps the time itself: the runtime that awaits needs no timer.
     ///
     /// # Cancel safety
@@ -262,69 +300,3 @@ impl fmt::Debug for CpuRuntime {
             .finish()
     }
 }
-
-/// A future that waits for the end of a shutdown.
-///
-/// It resolves to what has not ended: nothing ([`Remaining::is_empty`]), except for
-/// [`CpuRuntime::shutdown_timeout`]. The shutdown goes on if the future is dropped.
-///
-/// # Panics
-///
-/// Polling it again after it is ready panics. So does polling it in a hook of the lane's watch
-/// ([`Watch::on_stall`](stallwatch::Watch::on_stall)): the shutdown waits for that hook.
-///
-/// # Cancel safety
-///
-/// The lane closed when this future was made. Dropping it loses nothing.
-#[must_use = "the lane has closed; await this to know when its last job has ended"]
-pub struct Shutdown {
-    left: oneshot::Receiver<Remaining>,
-    lane: Arc<Lane>,
-}
-
-impl Shutdown {
-    /// Blocks a plain thread until the future resolves.
-    ///
-    /// See [`Task::wait`](crate::Task::wait) for what a plain thread is.
-    ///
-    /// # Panics
-    ///
-    /// On a thread of the lane that shuts down: the thread would wait for itself.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// assert!(cpu.shutdown().wait().is_empty());
-    /// ```
-    #[track_caller]
-    pub fn wait(self) -> Remaining {
-        if thread::is_worker_of(&self.lane) {
-            panic!(
-                "`Shutdown::wait` on a thread of the CPU lane that shuts down: it would wait \
-                 for itself. Call `shutdown_background` there, or wait on another thread"
-            );
-        }
-        block_on(self)
-    }
-}
-
-impl Future for Shutdown {
-    type Output = Remaining;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Remaining> {
-        assert!(
-            !self.lane.io_watch.is_this_thread(),
-            "a hook of `Watch::on_stall` waits for its lane's shutdown, which waits for the hook. \
-             Call `shutdown_background` there, or wait on another thread"
-        );
-        match Pin::new(&mut self.left).poll(cx) {
-            Poll::Ready(left) => Poll::Ready(left.unwrap_or_default()),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-}
-
-debug_by_name!(Shutdown);

@@ -11,7 +11,7 @@ impl Builder {
     /// Sets the number of threads of each [`Priority`](crate::Priority).
     ///
     /// There are three times as many: each priority has its own. Default:
-    /// [`default_threads`](crate::default_threads), one per core, or fewer under a CPU
+    /// [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads), one per core, or fewer under a CPU
     /// quota. This setting takes precedence over the environment variable
     /// `TWOLANE_CPU_THREADS`.
     ///
@@ -124,7 +124,7 @@ impl Builder {
     pub(super) fn checked_threads(&self) -> Result<usize, BuildError> {
         let max = sizing::max();
         match self.threads {
-            None => sizing::default_threads(),
+            None => Ok(sizing::default_threads()?),
             Some(asked) if (1..=max).contains(&asked) => Ok(asked),
             Some(asked) => Err(BuildErrorKind::Threads { asked, max }.into()),
         }
