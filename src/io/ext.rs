@@ -21,8 +21,7 @@ use twolane_core::Task;
 
 /// Methods of a [`Handle`] for values, bodies and responses that live on the I/O lane.
 ///
-/// Bring it into scope: `use twolane::HandleExt;`. A [`CpuRuntime`](crate::CpuRuntime) has
-/// them too.
+/// Bring it into scope: `use twolane::HandleExt;`.
 pub trait HandleExt: sealed::Sealed {
     /// Keeps a value on the I/O lane; the returned [`IoOwned`] uses it there and drops it there.
     ///

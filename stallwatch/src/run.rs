@@ -1,6 +1,6 @@
 //! The thread of a watch: it looks at what each thread is inside of, sends probes, and reports.
 //!
-//! To wake up is what a look costs: some 20 µs of CPU time. So the looks come close
+//! To wake up is what a look costs: about 20 µs of CPU time. So the looks come close
 //! together only while a thread is seen in one and the same poll.
 //!
 //! The functions of a stack are looked up on a thread of their own, which computes for

@@ -68,8 +68,8 @@ pub struct Metrics {
     pub running: u64,
     /// Futures that wait for something now.
     pub suspended: u64,
-    /// Jobs that ended with an output, even if no awaiter took it. Also closures that
-    /// returned early because of a `checkpoint`.
+    /// Jobs that ended with an output, even if no awaiter took it. A closure that a `checkpoint`
+    /// has ended counts as `cancelled`, `expired` or `dropped`.
     pub completed: u64,
     /// Jobs that ended with a panic.
     pub panicked: u64,

@@ -182,7 +182,7 @@ impl Builder {
     /// bridges hold: the fields `queue_wait`, `run_time` and `bridge_bytes` of
     /// [`Metrics`](crate::Metrics). Default: off, and these are empty.
     ///
-    /// Each job reads the clock two to four times, which takes some 100 ns.
+    /// Each job reads the clock two to four times, which takes about 100 ns.
     ///
     /// # Examples
     ///
@@ -198,7 +198,7 @@ impl Builder {
         self
     }
 
-    /// Starts the threads of [`Priority::Normal`], and returns when they are ready.
+    /// Starts the threads of every [`Priority`], and returns when they are ready.
     ///
     /// It blocks until every thread has run its start hooks.
     ///

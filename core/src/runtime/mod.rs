@@ -57,8 +57,7 @@ pub use shutdown::Shutdown;
 /// 2. Call `cpu.shutdown_timeout(limit).await`. A handler that waits for a job that has
 ///    not started gets [`JoinError::is_shutdown`](crate::JoinError::is_shutdown), and
 ///    answers 503. A closure that runs and calls
-///    [`checkpoint`](crate::JobContext::checkpoint) returns what *you* return for
-///    [`Cancelled`](crate::Cancelled): make that a 503 too.
+///    [`checkpoint`](crate::JobContext::checkpoint) ends with the same error.
 /// 3. Wait for the server once more, so that it sends those answers.
 ///
 /// The guide (`twolane::guide::shutdown`) has the code of these steps. Besides:

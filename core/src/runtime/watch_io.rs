@@ -21,7 +21,7 @@ impl Builder {
     /// Watches the I/O lane: a poll that takes too long there is reported while it lasts, with
     /// the name of what is polled, whether it computes or blocks, and what to do about it.
     ///
-    /// It costs a thread, which takes 0.03 to 0.3 % of a core, and some 120 instructions for each
+    /// It costs a thread, which takes 0.03 to 0.3 % of a core, and about 120 instructions for each
     /// step of a job. Default: off. The guide has all costs and limits (`twolane::guide::blockers`).
     ///
     /// # Examples
