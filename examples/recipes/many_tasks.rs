@@ -1,9 +1,8 @@
 //! Many tasks at once: what users of Tokio's `JoinSet` write, and work that borrows.
 //!
 //! For code that splits a batch into jobs. A `Task` is a future that owns its job, so the
-//! collections of the `futures` crate take the place of a `JoinSet`: dropping the collection
-//! cancels all its jobs. The first two functions submit all jobs at once, so a queue with a limit
-//! needs room for them. Copy the function that fits:
+//! collections of the `futures` crate take the place of a `JoinSet`: dropping one cancels its jobs.
+//! The first two functions submit all jobs at once, so a limited queue needs room for them.
 //!
 //! | you want | function |
 //! |---|---|
