@@ -48,7 +48,7 @@ where
         is_exempt: thread::is_exempt(level.lane()),
     };
     let (future, inside) = (Some(future), Some(inside));
-    let task = level.lane().io.handle().spawn(IoOwned { future, inside });
+    let task = level.lane().io.handle().spawn(IoTask { future, inside });
     Task::on_io(IoJoin::new(task))
 }
 
@@ -72,14 +72,14 @@ impl Inside {
 }
 
 pin_project! {
-    struct IoOwned<F: Future> {
+    struct IoTask<F: Future> {
         // Both are `None` once it has ended.
         #[pin]
         future: Option<F>,
         inside: Option<Inside>,
     }
 
-    impl<F: Future> PinnedDrop for IoOwned<F> {
+    impl<F: Future> PinnedDrop for IoTask<F> {
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             let Some(inside) = this.inside.take() else {
@@ -100,7 +100,7 @@ fn drop_quietly<F>(future: &mut Pin<&mut Option<F>>) {
     panics::run_hook(DESTRUCTOR, || future.set(None));
 }
 
-impl<F: Future> Future for IoOwned<F> {
+impl<F: Future> Future for IoTask<F> {
     type Output = Made<F::Output>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
