@@ -34,7 +34,7 @@ pub(crate) struct Variable {
 
 impl Dashboard {
     pub(crate) fn read() -> Result<Self, Error> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/grafana/twolane.json");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/grafana/twolane.json");
         let all: Value = serde_json::from_str(&std::fs::read_to_string(path)?)?;
         let panels = list(&all["panels"])?.iter().map(panel);
         let variables = list(&all["templating"]["list"])?.iter();

@@ -22,7 +22,7 @@
 //! `examples/axum.rs` is a whole service: it hashes new passwords, takes the permit before it
 //! reads the body, and has metrics and a graceful shutdown.
 //!
-//! To copy it: `cargo add twolane -F axum`, `cargo add axum`, `cargo add argon2 -F std` and
+//! To copy it: `cargo add twolane -F axum`, `cargo add axum`, `cargo add argon2@0.5 -F std` and
 //! `cargo add tokio -F full`.
 
 use std::collections::HashMap;
