@@ -2,8 +2,8 @@
 //!
 //! For services that accept pictures, PDFs or other large uploads and compute on them. The
 //! extractor `Reserved` takes a permit before axum reads the body, so a request that finds the
-//! queue full gets 503 and costs no memory. `DefaultBodyLimit` bounds the body. Uploads then take
-//! at most [`UPLOADS`] times [`BODY`] of memory. Copy [`cpu_lane`], [`routes`] and `upload`.
+//! queue full gets 503 and costs no memory. `DefaultBodyLimit` bounds the body. All bodies together
+//! then take at most [`UPLOADS`] times [`BODY`]. Copy [`cpu_lane`], [`routes`] and `upload`.
 //!
 //! - A client that sends slowly holds its permit, so the handler limits the time of an upload.
 //! - A small file can be a huge picture. [`thumbnail`] limits the sides, and `image` the memory.
