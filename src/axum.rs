@@ -123,11 +123,13 @@ impl IntoResponse for JobError {
 ///
 /// axum runs the extractors in the order of the handler's parameters, and the one that reads the
 /// body last. With this one, a request that finds the queue full is answered with 503 before its
-/// body is in memory. A client that uploads slowly keeps its permit meanwhile, so give the server
-/// a timeout for reading requests.
+/// body is in memory. A client that uploads slowly keeps its permit meanwhile, so limit the time of
+/// a request, for example by a middleware with `tokio::time::timeout(limit, next.run(request))`.
 ///
 /// The application's state is a [`Handle`], or contains one (axum's `FromRef`). The permit is
-/// that of the handle's priority. If the request has a [`Deadline`], the job has it too.
+/// that of the handle's priority. For routes of another priority, make a second `Router` whose
+/// state has `cpu.with_priority(..)`, and `merge` the two. If the request has a [`Deadline`], the
+/// job has it too.
 ///
 /// # Errors
 ///
@@ -165,7 +167,8 @@ where
 /// In a request's extensions: when its answer is of no use any more.
 ///
 /// [`Reserved`] passes it to the job ([`Permit::with_deadline`]). A middleware sets it, from a
-/// header or from a time limit of the route.
+/// header or from a time limit of the route. It saves the work of a job that starts too late; the
+/// answer comes when the job's turn comes. To answer in time, put a timeout around the handler.
 ///
 /// # Examples
 ///

@@ -7,7 +7,8 @@ mod example;
 use std::time::Duration;
 
 use argon2::Argon2;
-use argon2::password_hash::{PasswordHash, PasswordVerifier};
+use argon2::password_hash::PasswordVerifier;
+use argon2::password_hash::phc::PasswordHash;
 use example::{Error, LIMIT, cpu_lane, serve};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
