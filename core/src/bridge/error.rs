@@ -35,6 +35,9 @@ pub struct BridgeError {
     pub(super) sent: usize,
 }
 
+/// The name of the CPU lane in the texts.
+pub(super) const CPU: &str = "CPU";
+
 #[derive(Clone, Debug)]
 pub(crate) enum LostReason {
     Refused(Arc<JoinError>),
@@ -124,6 +127,35 @@ impl BridgeError {
     /// ```
     pub fn is_queue_full(&self) -> bool {
         matches!(&self.cause, LostReason::Refused(reason) if reason.is_queue_full())
+    }
+
+    /// Returns whether the CPU lane's queue was full, or the lane was shut down: a service answers
+    /// 503, if it has not sent anything.
+    ///
+    /// As [`JoinError::is_unavailable`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use futures::{StreamExt, stream};
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let mut refused = {
+    ///     let handle = cpu.handle();
+    ///     let mut running = handle.stream_from_cpu(stream::pending::<u8>(), 1024, |_| 1);
+    ///     cpu.shutdown().await;
+    ///     assert!(running.next().await.unwrap().unwrap_err().is_unavailable());
+    ///     handle.stream_from_cpu(stream::iter(0..3), 1024, |_| 1)
+    /// };
+    /// assert!(refused.next().await.unwrap().unwrap_err().is_unavailable());
+    /// # }
+    /// ```
+    pub fn is_unavailable(&self) -> bool {
+        match &self.cause {
+            LostReason::Refused(reason) => reason.is_unavailable(),
+            LostReason::Stopped => self.lane == CPU,
+            LostReason::Unwound(_) | LostReason::Panicked(..) => false,
+        }
     }
 
     /// Returns how much was sent before, in the unit of the bridge (bytes for a body).

@@ -3,6 +3,7 @@
 use futures_core::Stream;
 
 use super::buffer::{Bridged, channel};
+use super::error::CPU;
 use super::pump::Pump;
 use super::spawn_io::spawn_io;
 use crate::admission;
@@ -37,7 +38,7 @@ where
     S::Item: Send + 'static,
     W: Fn(&S::Item) -> usize + Send + 'static,
 {
-    let (writer, reader) = channel(level.held(), limit, "CPU", UNIT);
+    let (writer, reader) = channel(level.held(), limit, CPU, UNIT);
     let pump = Pump::new(stream, size, writer).on_cpu(level);
     match admission::try_submit(level, None, pump, FutureWork::new) {
         Ok(task) => task.detach_quietly(),
