@@ -48,8 +48,8 @@ const TRY_AGAIN_AFTER: &str = "1";
 /// A [`JoinError`] as the answer of a handler.
 ///
 /// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the queue is full,
-/// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`.
-/// Every other error is a 500 without a text: a panic's message is for the log and not for the
+/// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`. A
+/// weight [that never fits](JoinError::is_too_large) is a 413. Every other error is a 500 without a text: a panic's message is for the log and not for the
 /// client. With the feature `tracing`, it goes there.
 ///
 /// # Examples
@@ -112,6 +112,9 @@ impl IntoResponse for JobError {
         if self.0.is_unavailable() {
             let head = [(RETRY_AFTER, TRY_AGAIN_AFTER)];
             return (StatusCode::SERVICE_UNAVAILABLE, head, "try again later\n").into_response();
+        }
+        if self.0.is_too_large() {
+            return (StatusCode::PAYLOAD_TOO_LARGE, "too large\n").into_response();
         }
         #[cfg(feature = "tracing")]
         tracing::error!(target: "twolane", error = %self.0, "a handler answers 500");

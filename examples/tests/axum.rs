@@ -46,7 +46,7 @@ async fn check() -> Result<(), Error> {
     expect(&url, "/health", 200, "ok\n").await?;
     drop(permits);
     let completed =
-        "twolane_jobs_total{outcome=\"completed\",lane=\"cpu\",priority=\"normal\"} 1\n";
+        "twolane_jobs_total{lane=\"cpu\",priority=\"normal\",outcome=\"completed\"} 1\n";
     expect(&url, "/metrics", 200, completed).await?;
     expect(&url, "/call-sites", 200, "axum.rs:").await?;
 

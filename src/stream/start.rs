@@ -191,7 +191,9 @@ where
         };
         // Pump and workers have the site of this call. They need no permit: the window bounds
         // them, and a job that reads the stream may hold the last one.
+        // Nor do they have a deadline: the stream would be short, and its reader would wait.
         let at_call = self.handle.with_location(Location::caller());
+        let at_call = at_call.without_deadline();
         let handle = at_call.without_limit();
         let stages = Arc::new(DropOnLane::new(&handle, self.stages));
         let of_states = handle.clone();

@@ -35,8 +35,12 @@ fn what_never_fits_is_refused_at_once() {
     for backend in BOTH {
         let lanes = limited(backend, 8);
         let cpu = lanes.cpu.handle();
-        assert!(cpu.reserve_many(9).wait().unwrap_err().is_queue_full());
-        assert!(cpu.try_reserve_many(9).unwrap_err().is_queue_full());
+        let error = cpu.reserve_many(9).wait().unwrap_err();
+        assert!(error.is_too_large() && !error.is_unavailable(), "{error}");
+        assert!(
+            error.to_string().contains("a weight of 9") && error.to_string().contains("limit of 8")
+        );
+        assert!(cpu.try_reserve_many(u32::MAX).unwrap_err().is_too_large());
         drop(cpu.reserve_many(8).wait().unwrap());
         assert_eq!(cpu.metrics().rejected, 2, "{backend:?}");
         // Without a limit all fits.
@@ -50,5 +54,46 @@ fn what_never_fits_is_refused_at_once() {
                 .unwrap(),
             3
         );
+    }
+}
+
+/// Tokio's semaphore grants zero permits at once, also on a full queue and past those that wait.
+#[test]
+fn a_weight_of_nothing_counts_one() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 2);
+        let cpu = lanes.cpu.handle();
+        let one = cpu.try_reserve_many(0).unwrap();
+        assert_eq!(cpu.metrics().permits_in_use, 1);
+        let all = cpu.try_reserve().unwrap();
+        assert!(cpu.try_reserve_many(0).unwrap_err().is_queue_full());
+        let mut waits = cpu.reserve_many(0);
+        assert!(look(&mut waits).is_pending(), "{backend:?}");
+        drop(one);
+        assert!(look(&mut waits).is_ready());
+        drop(all);
+    }
+}
+
+/// In the order of their coming: a small one does not pass. One that leaves gives back what it
+/// was given.
+#[test]
+fn a_large_waiter_is_not_passed() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = limited(backend, 4);
+        let cpu = lanes.cpu.handle();
+        let mut held: Vec<_> = (0..4).map(|_| cpu.try_reserve().unwrap()).collect();
+        let (mut large, mut small) = (cpu.reserve_many(3), cpu.reserve());
+        assert!(look(&mut large).is_pending());
+        assert!(look(&mut small).is_pending());
+        held.truncate(2);
+        assert!(look(&mut small).is_pending(), "{backend:?}");
+        assert!(cpu.try_reserve().unwrap_err().is_queue_full());
+        drop(large);
+        assert!(look(&mut small).is_ready());
+        drop(held);
+        assert_eq!(cpu.metrics().permits_in_use, 0);
     }
 }

@@ -239,3 +239,42 @@ fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
         assert_eq!(inside.wait().unwrap(), [1; 10]);
     }
 }
+
+/// The deadline of a handle is one of its jobs, not of a stream's workers: a worker that came
+/// too late left the reader waiting, or panicking.
+#[test]
+fn a_handle_with_a_deadline_starts_streams_without_one() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = permits(backend, 2, 4);
+        let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
+        for ordered in [true, false] {
+            for source_on_cpu in [false, true] {
+                let mut stages = stream::iter(0..100).on_cpu(&late).map(|n: u32| n);
+                if source_on_cpu {
+                    stages = stages.source_on_cpu();
+                }
+                let numbers = match ordered {
+                    true => stages.buffered(8),
+                    false => stages.buffer_unordered(8),
+                };
+                let read = lanes
+                    .io
+                    .block_on(numbers.filter_map(async |n| n.ok()).count());
+                assert_eq!(read, 100, "{backend:?}");
+            }
+            let numbers = (0..100).on_cpu(&late).map(|n: u32| n).buffered(8);
+            let read = lanes
+                .io
+                .block_on(numbers.filter_map(async |n| n.ok()).count());
+            assert_eq!(read, 100, "{backend:?}");
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "`buffered(0)`: the window of a stream is at least 1 item")]
+fn a_window_of_nothing_is_refused() {
+    let lanes = permits(Backend::Rayon, 1, 1);
+    drop((0..3).on_cpu(&lanes.cpu.handle()).buffered(0));
+}

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-use crate::error::CloseReason;
+use crate::error::{CloseReason, JoinError};
 use crate::lane::{Level, thread};
 use crate::task::{Event, Extras, Job, Schedule, Task, Work};
 pub(crate) use drop_on_lane::drop_on_lane;
@@ -92,6 +92,23 @@ fn acquire(level: &Level, weight: u32) -> Result<Option<OwnedSemaphorePermit>, C
     }
 }
 
+/// Whether the queue, once it is empty, has room for this weight.
+fn fits(level: &Level, weight: u32) -> bool {
+    let limit = level.queue_limit();
+    limit.is_none_or(|limit| weight as usize <= limit)
+}
+
+/// Why a permit of that weight was refused.
+fn refusal(level: &Level, weight: u32, cause: CloseReason) -> JoinError {
+    level.count(Event::Rejected);
+    match level.queue_limit() {
+        Some(limit) if cause == CloseReason::QueueFull && !fits(level, weight) => {
+            JoinError::too_large(weight, limit)
+        }
+        _ => cause.into(),
+    }
+}
+
 fn acquire_of(
     limit: &Arc<Semaphore>,
     level: &Level,
@@ -99,6 +116,9 @@ fn acquire_of(
 ) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if level.is_unlimited() || thread::is_exempt(level.lane()) {
         return Ok(None);
+    }
+    if !fits(level, weight) {
+        return Err(CloseReason::QueueFull);
     }
     match limit.clone().try_acquire_many_owned(weight) {
         Ok(permit) => Ok(Some(permit)),

@@ -32,10 +32,10 @@ impl Permit {
     }
 
     pub(crate) fn try_new(level: &Level, weight: u32) -> Result<Self, JoinError> {
-        Self::acquire(level, weight).map_err(|cause| {
-            level.count(Event::Rejected);
-            cause.into()
-        })
+        // 0 would pass a full queue, and all waiters.
+        let weight = weight.max(1);
+        let acquired = Self::acquire(level, weight);
+        acquired.map_err(|cause| super::refusal(level, weight, cause))
     }
 
     pub(super) fn new(level: &Level, permit: Option<OwnedSemaphorePermit>) -> Self {

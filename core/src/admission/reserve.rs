@@ -54,7 +54,8 @@ impl Reserve {
     pub(crate) fn new(level: Level, weight: u32, deadline: Option<Instant>) -> Self {
         Self {
             level,
-            weight,
+            // 0 would pass a full queue, and all waiters.
+            weight: weight.max(1),
             deadline,
             step: Step::NotPolled,
         }
@@ -81,19 +82,15 @@ impl Reserve {
         block_on(self)
     }
 
-    /// Whether the queue, once it is empty, has room for this weight.
-    fn may_fit(&self) -> bool {
-        let limit = self.level.queue_limit();
-        limit.is_none_or(|limit| self.weight as usize <= limit)
-    }
-
     fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, CloseReason>> {
         loop {
             match &mut self.step {
                 Step::NotPolled => {
                     let acquired = Permit::acquire(&self.level, self.weight);
                     match (acquired, self.level.limit()) {
-                        (Err(CloseReason::QueueFull), Some(limit)) if self.may_fit() => {
+                        (Err(CloseReason::QueueFull), Some(limit))
+                            if super::fits(&self.level, self.weight) =>
+                        {
                             let acquire = limit.clone().acquire_many_owned(self.weight);
                             self.step = Step::Waits(Box::pin(acquire));
                         }
@@ -126,10 +123,7 @@ impl Future for Reserve {
                 Some(deadline) => permit.with_deadline(deadline),
                 None => permit,
             }),
-            Err(cause) => {
-                self.level.count(Event::Rejected);
-                Err(cause.into())
-            }
+            Err(cause) => Err(super::refusal(&self.level, self.weight, cause)),
         })
     }
 }

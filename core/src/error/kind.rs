@@ -34,6 +34,8 @@ pub enum JoinErrorKind {
     IoRuntimeGone,
     /// The queue was full.
     QueueFull,
+    /// A permit's weight was more than the queue's limit.
+    TooLarge,
     /// The job's deadline passed before its end.
     Expired,
 }

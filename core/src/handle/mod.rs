@@ -1,6 +1,7 @@
 //! [`Handle`]: spawns on both lanes.
 
 mod current;
+mod deadline;
 mod install;
 mod io;
 mod io_handle;
@@ -148,7 +149,7 @@ impl Handle {
     /// # #[tokio::main] async fn main() {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let line = line!() + 1;
-    /// decode(&cpu, vec![0; 3]).await.unwrap();
+    /// decode(&cpu.handle(), vec![0; 3]).await.unwrap();
     /// assert!(cpu.handle().call_sites()[0].site.ends_with(&format!(":{line}")));
     /// # }
     /// ```

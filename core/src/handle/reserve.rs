@@ -1,51 +1,10 @@
-//! Methods of [`Handle`] that reserve a place in the queue before there is a job, and the
-//! deadline of jobs.
-
-use std::time::Instant;
+//! Methods of [`Handle`] that wait for a permit of the queue before there is a job.
 
 use super::Handle;
 use crate::admission::{Permit, Reserve};
 use crate::error::JoinError;
 
 impl Handle {
-    /// Returns a handle whose jobs have a deadline: a time after which they are of no use.
-    ///
-    /// The lane compares the deadline when a job's turn comes and, if the job is a future,
-    /// before each later poll. A job past its deadline does not run, and its task returns
-    /// [`JoinError::is_expired`]. A closure that already runs sees the deadline through
-    /// [`JobContext::checkpoint`](crate::JobContext::checkpoint).
-    ///
-    /// There is no timer. The awaiter of an expired job gets the error when the job's turn
-    /// comes, or at once if the deadline passed before the submission. If the awaiter needs an
-    /// answer at the deadline itself, put Tokio's `timeout_at` around the task: it drops the
-    /// task, and so aborts the job.
-    ///
-    /// Of two deadlines the earlier one holds. A deadline is real time, also while Tokio's clock
-    /// is paused. It applies to the jobs and permits of this handle, and not to what those jobs
-    /// submit themselves, to [`spawn_io`](Self::spawn_io) or to streams. A
-    /// `tokio::time::Instant` is turned into this one with `into_std`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use std::time::{Duration, Instant};
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let received = Instant::now(); // ... and the client waits for a second
-    /// let in_time = cpu.handle().with_deadline(received + Duration::from_secs(1));
-    /// assert_eq!(in_time.spawn_cpu(|| 42).await.unwrap(), 42);
-    /// let late = in_time.with_deadline(received);
-    /// assert!(late.spawn_cpu(|| 42).await.unwrap_err().is_expired());
-    /// # }
-    /// ```
-    pub fn with_deadline(&self, deadline: Instant) -> Self {
-        let earlier = self.deadline.map_or(deadline, |own| own.min(deadline));
-        Self {
-            level: self.level.clone(),
-            deadline: Some(earlier),
-        }
-    }
-
     /// Waits for a permit of the queue: backpressure.
     ///
     /// The future resolves to a [`Permit`], which spawns. It resolves at once if the queue
@@ -112,12 +71,16 @@ impl Handle {
     ///
     /// As [`reserve`](Self::reserve), for jobs of very different sizes: give
     /// [`queue_limit`](crate::Builder::queue_limit) the sum that the queue may hold, in a unit
-    /// of your own, such as KiB of input. A job that is submitted without a permit counts 1.
+    /// of your own, such as KiB of input. A weight of 0 counts 1. So does a job that is submitted
+    /// without a permit: where jobs have weights, all submitters of that priority reserve.
+    ///
+    /// While a large waiter is the first in the line, the queue keeps each free permit for it:
+    /// `try_` calls and plain submissions find the queue full until the large job has its permits.
     ///
     /// # Errors
     ///
-    /// As [`reserve`](Self::reserve); and [`JoinError::is_queue_full`] at once if `weight` is
-    /// more than the queue's limit, which such a job would never fit.
+    /// As [`reserve`](Self::reserve); and [`JoinError::is_too_large`] at once if `weight` is
+    /// more than the queue's limit: such a job would never fit.
     ///
     /// # Cancel safety
     ///
@@ -134,7 +97,7 @@ impl Handle {
     /// let permit = cpu.handle().reserve_many(image.len().div_ceil(1024) as u32).await?;
     /// let sum = permit.spawn_cpu(move || image.iter().map(|byte| u64::from(*byte)).sum::<u64>());
     /// assert_eq!(sum.await?, 0);
-    /// assert!(cpu.handle().reserve_many(u32::MAX).await.unwrap_err().is_queue_full());
+    /// assert!(cpu.handle().reserve_many(u32::MAX).await.unwrap_err().is_too_large());
     /// # Ok(()) }
     /// ```
     pub fn reserve_many(&self, weight: u32) -> Reserve {
@@ -143,9 +106,12 @@ impl Handle {
 
     /// Returns `weight` permits of the queue if they are free now.
     ///
+    /// A weight of 0 counts 1.
+    ///
     /// # Errors
     ///
-    /// As [`try_reserve`](Self::try_reserve).
+    /// As [`try_reserve`](Self::try_reserve); and [`JoinError::is_too_large`] if `weight` is more
+    /// than the queue's limit.
     ///
     /// # Examples
     ///
