@@ -98,7 +98,7 @@
 //! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
-//! Servers need no feature, but for their requests to have names in the watch (`tower`). Tested on
+//! A server needs no feature; `axum` saves code, and `tower` names requests in the watch. Tested on
 //! Linux. For Windows and macOS the
 //! crate is compiled and not run; there, threads have no nice values, and CPU quotas
 //! are not seen.
@@ -106,7 +106,8 @@
 //! # Modules
 //!
 //! The root has what most programs name: the lane, its tasks and errors, the free functions and
-//! the extension traits. The rest is in modules by subject: [`stream`] (what computes streams),
+//! the extension traits. The rest is in modules by subject: [`axum`] (answers for its handlers, by
+//! feature), [`stream`] (what computes streams),
 //! [`io`] (values, bodies and clients of the I/O lane), [`metrics`] (figures and their exporters),
 //! [`watch`] (what blocks the I/O lane).
 //!

@@ -136,7 +136,7 @@ impl fmt::Display for BuildError {
             Kind::StackSize { asked, min } => write!(
                 f,
                 "Builder::thread_stack_size({asked}): a stack takes at least {min} bytes; \
-                 leave it out for 2 MiB"
+                 leave it out for the default of the standard library"
             ),
             Kind::ThreadName { asked } => write!(
                 f,

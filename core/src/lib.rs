@@ -7,7 +7,7 @@
 //! Applications depend on `twolane`, which exports all of this crate, and adds streams that
 //! compute, HTTP and database clients, exporters of metrics and a guide. Libraries and engines
 //! that submit work to a lane depend on this crate: it changes less, and has no type in its
-//! interface that is before 1.0, but of `futures-core`, `tokio` and `stallwatch`.
+//! interface that is before 1.0, but of `futures-core` and `stallwatch`.
 //!
 //! ```
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {

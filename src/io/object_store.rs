@@ -111,7 +111,7 @@ macro_rules! for_version {
                 fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
                     // The connector may start tasks, or open connections.
                     let _io = self.io.handle.io_handle().enter();
-                    Ok(HttpClient::new(IoOwned {
+                    Ok(HttpClient::new(OnIoLane {
                         client: self.connector.connect(options)?,
                         io: self.io.clone(),
                     }))
@@ -119,13 +119,13 @@ macro_rules! for_version {
             }
 
             #[derive(Debug)]
-            struct IoOwned {
+            struct OnIoLane {
                 client: HttpClient,
                 io: Io,
             }
 
             #[async_trait]
-            impl HttpService for IoOwned {
+            impl HttpService for OnIoLane {
                 async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
                     let client = self.client.clone();
                     let request = async move { client.execute(request).await };

@@ -19,7 +19,7 @@ pub(crate) struct Limiter {
 
 impl Limiter {
     /// Returns how many were suppressed before this one, if this one may be logged.
-    pub(crate) fn reserve(&mut self, culprit: String, now: Instant) -> Option<u64> {
+    pub(crate) fn allow(&mut self, culprit: String, now: Instant) -> Option<u64> {
         let is_recent = |then: &Instant, span| now.duration_since(*then) < span;
         self.lately.retain(|then| is_recent(then, MINUTE));
         let last = self.last.get(&culprit);
@@ -42,7 +42,7 @@ mod tests {
         let begin = Instant::now();
         let at = |seconds| begin + Duration::from_secs(seconds);
         let mut limiter = Limiter::default();
-        let mut reserve = |name: &str, now| limiter.reserve(name.to_owned(), now);
+        let mut reserve = |name: &str, now| limiter.allow(name.to_owned(), now);
         assert_eq!(reserve("one", at(0)), Some(0));
         assert_eq!(reserve("one", at(9)), None);
         assert_eq!(reserve("two", at(9)), Some(1));

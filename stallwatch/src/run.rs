@@ -220,7 +220,7 @@ impl Run {
         self.shared.count(&stall);
         let culprit = stall.culprit.clone();
         let culprit = culprit.unwrap_or_else(|| stall.cause.to_string());
-        let suppressed = self.limiter.reserve(culprit, Instant::now());
+        let suppressed = self.limiter.allow(culprit, Instant::now());
         let to_be_sampled = stall.thread_id.filter(|_| stall.cause == Cause::Computes);
         let sampled = suppressed.and_then(|suppressed| {
             let samples = stacks::sample(to_be_sampled?)?;

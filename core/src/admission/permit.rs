@@ -8,9 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
-use crate::task::{
-    Cancelled, Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with,
-};
+use crate::task::{Cancelled, FutureWork, JobContext, Task, Work, closure, closure_with};
 
 /// The right to submit one job, not yet used.
 ///

@@ -76,9 +76,9 @@ pub struct Metrics {
     /// Jobs that ended without an output because their task was cancelled or dropped. (A
     /// closure that runs at that time goes on, and is counted by its end.)
     pub cancelled: u64,
-    /// Jobs that ended without an output because of their deadline.
+    /// Jobs that ended without an output because of their deadline, by a `checkpoint` too.
     pub expired: u64,
-    /// Jobs that the lane dropped at a shutdown.
+    /// Jobs that the lane dropped at a shutdown, and closures that a `checkpoint` ended there.
     pub dropped: u64,
     /// The threads of this priority.
     pub threads: u64,

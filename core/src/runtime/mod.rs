@@ -42,7 +42,7 @@ pub use shutdown::Shutdown;
 /// |---|---|---|---|
 /// | queued | never runs; its task fails with `is_shutdown` at once (if it was detached, the log has a warning) | the same | the same |
 /// | a suspended future | dropped; its task fails with `is_shutdown` at once | the same | the same |
-/// | a running closure | awaited; its task gets the output | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
+/// | a running closure | awaited; its task gets the output, or `is_shutdown` if a checkpoint ends it | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
 /// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
 /// | a new `spawn_io`, `stream_from_io`, `body_from_io`, `stream_from_cpu` | refused: its task, or its reader, gets the error | the same | the same |
 /// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |

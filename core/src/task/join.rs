@@ -203,7 +203,8 @@ impl<T> Task<T> {
     ///   [`JoinError::is_cancelled`] immediately, and the lane drops the job's captures
     ///   soon after.
     /// - A running future goes on until its next `.await` that has to wait.
-    /// - A running closure goes on until it returns.
+    /// - A running closure goes on until it returns, or until its next
+    ///   [`checkpoint`](crate::JobContext::checkpoint).
     /// - A future of `spawn_io` ends when the I/O lane comes to it and drops it, or with the
     ///   output of the poll that runs.
     ///
