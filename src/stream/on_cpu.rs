@@ -62,10 +62,7 @@ pub struct ByItems(());
 /// The window of an [`OnCpu`] counts items and bytes: those of inputs `I` and outputs `O`.
 ///
 /// After [`OnCpu::max_bytes`] no stage can be added, since it would change the output.
-pub struct ByBytes<I, O>(pub(super) Bytes<I, O>);
-
-/// The limit in bytes, and what counts for it.
-pub(super) struct Bytes<I, O> {
+pub struct ByBytes<I, O> {
     pub(super) limit: usize,
     pub(super) input: Size<I>,
     pub(super) output: Size<O>,
@@ -74,37 +71,35 @@ pub(super) struct Bytes<I, O> {
 impl<I, O> fmt::Debug for ByBytes<I, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ByBytes")
-            .field("limit", &self.0.limit)
+            .field("limit", &self.limit)
             .finish_non_exhaustive()
     }
 }
 
 /// What the window of an [`OnCpu`] counts: [`ByItems`] or [`ByBytes`]. It can't be implemented
 /// outside of this crate.
-pub trait Limit<I, O>: sealed::Limit<I, O> {}
-
-impl<I, O, L: sealed::Limit<I, O>> Limit<I, O> for L {}
+pub trait Limit<I, O>: sealed::Sealed {
+    #[doc(hidden)]
+    fn into_bytes(self) -> Option<ByBytes<I, O>>;
+}
 
 mod sealed {
     #[allow(unnameable_types, reason = "a sealed trait")]
-    pub trait Limit<I, O> {
-        #[doc(hidden)]
-        #[allow(private_interfaces, reason = "a sealed trait")]
-        fn into_bytes(self) -> Option<super::Bytes<I, O>>;
-    }
+    pub trait Sealed {}
 }
 
-impl<I, O> sealed::Limit<I, O> for ByItems {
-    #[allow(private_interfaces, reason = "a sealed trait")]
-    fn into_bytes(self) -> Option<Bytes<I, O>> {
+impl sealed::Sealed for ByItems {}
+impl<I, O> sealed::Sealed for ByBytes<I, O> {}
+
+impl<I, O> Limit<I, O> for ByItems {
+    fn into_bytes(self) -> Option<ByBytes<I, O>> {
         None
     }
 }
 
-impl<I, O> sealed::Limit<I, O> for ByBytes<I, O> {
-    #[allow(private_interfaces, reason = "a sealed trait")]
-    fn into_bytes(self) -> Option<Bytes<I, O>> {
-        Some(self.0)
+impl<I, O> Limit<I, O> for ByBytes<I, O> {
+    fn into_bytes(self) -> Option<ByBytes<I, O>> {
+        Some(self)
     }
 }
 
@@ -267,11 +262,11 @@ where
             source_lane: self.source_lane,
             stages: self.stages,
             batch: self.batch,
-            limit: ByBytes(Bytes {
+            limit: ByBytes {
                 limit,
                 input: Box::new(input),
                 output: Box::new(output),
-            }),
+            },
         }
     }
 }

@@ -65,6 +65,7 @@ fn is_late(deadline: Option<Instant>) -> bool {
     deadline.is_some_and(|deadline| deadline <= Instant::now())
 }
 
+/// The permit of a submission with that deadline. Most have none, and pay a branch.
 #[inline]
 fn acquire_in_time(
     level: &Level,

@@ -128,6 +128,7 @@ impl<T, W> Completion<T, W> {
         self.set_join_dropped(true)
     }
 
+    /// Returns whether the job has ended without its output, and not at its own request.
     fn set_join_dropped(&self, detached: bool) -> bool {
         let (progress, interest) = self.state.set_join_dropped(detached);
         if interest.has_waker() {
