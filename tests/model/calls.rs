@@ -3,17 +3,26 @@
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 use twolane::Backend;
 
 /// What runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Closure,
+    /// A closure that is handed its context, and ends by a checkpoint if it is told to look.
+    ClosureWith,
     /// A future that keeps its thread from its first poll on, until it is told to
     /// suspend.
     Busy,
     /// A future that suspends until it is told something.
     Sleepy,
+}
+
+impl Kind {
+    pub(crate) fn is_closure(self) -> bool {
+        matches!(self, Self::Closure | Self::ClosureWith)
+    }
 }
 
 /// What a job is told from outside, through its gate. Also before it starts.
@@ -25,6 +34,19 @@ pub(crate) enum Tell {
     Suspend,
     /// To a future that is suspended.
     Block,
+    /// To a closure with a context: to end if its checkpoint says so.
+    Checkpoint,
+}
+
+/// The deadline of the handle by which a call is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deadline {
+    None,
+    Ahead,
+    Passed,
+    /// Of two the earlier one holds.
+    PassedAndAhead,
+    Taken,
 }
 
 /// One of those that there are, as far as there are any.
@@ -40,22 +62,22 @@ impl Which {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
-    Spawn(Kind, Option<Tell>),
-    TrySpawn(Kind, Option<Tell>),
+    Spawn(Deadline, Kind, Option<Tell>),
+    TrySpawn(Deadline, Kind, Option<Tell>),
     /// By the job that runs.
-    SpawnChild(Kind, Option<Tell>),
-    TryAdmit,
+    SpawnChild(Deadline, Kind, Option<Tell>),
+    TryReserve(Deadline, u32),
     /// Polled once.
-    Reserve,
-    PollAdmit(Which),
-    DropAdmit(Which),
+    Reserve(Deadline, u32),
+    PollReserve(Which),
+    DropReserve(Which),
     SetDeadline {
         permit: Which,
         has_passed: bool,
     },
     SpawnByPermit(Which, Kind, Option<Tell>),
-    /// With a deadline that comes in a moment, and is let pass.
-    SpawnUntilSoon(Which, Kind),
+    /// With a deadline that comes in a moment, and is let pass: the permit's, or the handle's.
+    SpawnUntilSoon(Option<Which>, Kind),
     DropPermit(Which),
     Tell(Which, Tell),
     /// Tells the job that runs, and awaits it at once.
@@ -94,16 +116,16 @@ fn calls() -> impl Strategy<Value = Call> {
     let deadline = (which(), any::<bool>())
         .prop_map(|(permit, has_passed)| SetDeadline { permit, has_passed });
     prop_oneof![
-        6 => (kinds(), first()).prop_map(|(kind, first)| Spawn(kind, first)),
-        4 => (kinds(), first()).prop_map(|(kind, first)| TrySpawn(kind, first)),
-        2 => (kinds(), first()).prop_map(|(kind, first)| SpawnChild(kind, first)),
-        4 => Just(TryAdmit),
-        4 => Just(Reserve),
-        4 => which().prop_map(PollAdmit),
-        2 => which().prop_map(DropAdmit),
+        6 => (deadlines(), kinds(), first()).prop_map(|(until, kind, first)| Spawn(until, kind, first)),
+        4 => (deadlines(), kinds(), first()).prop_map(|(until, kind, first)| TrySpawn(until, kind, first)),
+        2 => (deadlines(), kinds(), first()).prop_map(|(until, kind, first)| SpawnChild(until, kind, first)),
+        4 => (deadlines(), weights()).prop_map(|(until, weight)| TryReserve(until, weight)),
+        4 => (deadlines(), weights()).prop_map(|(until, weight)| Reserve(until, weight)),
+        4 => which().prop_map(PollReserve),
+        2 => which().prop_map(DropReserve),
         1 => deadline,
         5 => by_permit,
-        1 => (which(), kinds()).prop_map(|(permit, kind)| SpawnUntilSoon(permit, kind)),
+        2 => (option::of(which()), kinds()).prop_map(|(permit, kind)| SpawnUntilSoon(permit, kind)),
         2 => which().prop_map(DropPermit),
         12 => (which(), tells()).prop_map(|(job, tell)| Tell(job, tell)),
         2 => tells().prop_map(TellAndAwait),
@@ -122,7 +144,19 @@ fn which() -> impl Strategy<Value = Which> {
 }
 
 fn kinds() -> impl Strategy<Value = Kind> {
-    prop_oneof![Just(Kind::Closure), Just(Kind::Busy), Just(Kind::Sleepy)]
+    use Kind::*;
+    select(&[Closure, ClosureWith, Busy, Sleepy][..])
+}
+
+/// Most handles have none.
+fn deadlines() -> impl Strategy<Value = Deadline> {
+    use Deadline::*;
+    prop_oneof![6 => Just(None), 4 => select(&[Ahead, Passed, PassedAndAhead, Taken][..])]
+}
+
+/// One more than the largest limit. Most are one.
+fn weights() -> impl Strategy<Value = u32> {
+    prop_oneof![2 => Just(1), 1 => 0_u32..=4]
 }
 
 /// For most jobs there is nothing in the gate when they start.
@@ -136,5 +170,6 @@ fn tells() -> impl Strategy<Value = Tell> {
         1 => Just(Tell::Panic),
         2 => Just(Tell::Suspend),
         1 => Just(Tell::Block),
+        2 => Just(Tell::Checkpoint),
     ]
 }

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::model::{Counts, End, Waiter};
+use crate::calls::Kind;
+use crate::model::Counts;
 use crate::run::Run;
 
 pub(crate) type Checked<T = ()> = Result<T, TestCaseError>;
@@ -101,7 +102,9 @@ impl Run {
             match end {
                 None => prop_assert_eq!(drops, 0, "{}", what("drops")),
                 // An awaiter may rely on it.
-                Some(End::Output | End::Panicked) => prop_assert_eq!(drops, 1, "{}", what("drops")),
+                Some(_) if self.model.jobs[job].ended_by_itself => {
+                    prop_assert_eq!(drops, 1, "{}", what("drops"));
+                }
                 Some(_) if self.model.jobs[job].was_refused => prop_assert_eq!(drops, 1),
                 // At any time, by the lane or its reaper.
                 Some(_) if self.model.is_closed => prop_assert!(drops <= 1),
@@ -111,15 +114,18 @@ impl Run {
                 }
             }
         }
-        for (number, _, flag) in &self.admits {
-            let is_told = self.model.waiters[*number] != Waiter::Waits;
-            self.check("is told of its place", is_told, |_| flag.was_woken())?;
+        for waiter in &self.waiters {
+            let is_told = self.model.permits.is_answered(waiter.number);
+            self.check("is told of its permit", is_told, |_| {
+                waiter.flag.was_woken()
+            })?;
         }
-        let asks = |job: &usize| self.jobs[*job].has_context;
+        let asks = |job: &usize| self.jobs[*job].kind == Kind::ClosureWith;
         if let Some(job) = self.model.running.filter(asks) {
-            prop_assert_eq!(self.checkpoint(job)?, self.model.is_to_end(job));
+            let is_to_end = self.model.reason_to_end(job).is_some();
+            prop_assert_eq!(self.checkpoint(job)?, is_to_end);
         }
-        self.find_free_places()?;
+        self.find_free_permits()?;
         // What the waits above have let pass would show now.
         prop_assert_eq!(self.counts(), self.model.counts());
         let step = self.steps.try_recv();
@@ -128,9 +134,9 @@ impl Run {
     }
 
     /// After the lane has dropped what held one: then all are there soon.
-    fn find_free_places(&mut self) -> Checked {
+    fn find_free_permits(&mut self) -> Checked {
         let lags_behind = std::mem::take(&mut self.model.lags_behind);
-        let Some(free) = self.model.free_places().filter(|_| lags_behind) else {
+        let Some(free) = self.model.permits.free().filter(|_| lags_behind) else {
             return Ok(());
         };
         let start = Instant::now();
@@ -141,7 +147,7 @@ impl Run {
                 Err(error) => prop_assert!(error.is_queue_full(), "{}", error),
             }
             self.model.count_refusal();
-            prop_assert!(start.elapsed() < patience(), "a place is lost");
+            prop_assert!(start.elapsed() < patience(), "a permit is lost");
             thread::yield_now();
         }
     }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{StreamExt, executor};
-use twolane::{AbortHandle, Handle, JobContext, JoinError, Permit, Task};
+use twolane::{AbortHandle, Cancelled, Handle, JobContext, JoinError, Permit, Rejected, Task};
 
 use crate::calls::{Kind, Tell};
 use crate::model::End;
@@ -24,8 +24,7 @@ pub(crate) struct Real {
     gate: UnboundedSender<Order>,
     /// How often what it had captured was dropped.
     pub(crate) drops: Arc<AtomicUsize>,
-    /// Whether it is a closure that was handed its context.
-    pub(crate) has_context: bool,
+    pub(crate) kind: Kind,
     /// Its task was polled with this.
     pub(crate) waker: Option<Arc<Flag>>,
 }
@@ -54,7 +53,7 @@ impl Real {
             abort: None,
             gate,
             drops: drops.clone(),
-            has_context: false,
+            kind,
             waker: None,
         };
         if let Some(first) = first {
@@ -122,33 +121,45 @@ pub(crate) struct Work {
 impl Work {
     /// An error: the work came back, and was dropped here.
     pub(crate) fn submit(self, way: Way<'_>) -> Result<Task<usize>, End> {
-        let is_closure = self.kind == Kind::Closure;
-        match way {
-            Way::Spawn(handle) if is_closure => {
-                Ok(handle.spawn_cpu_with(|job| Ok(self.run_as_closure(Some(job)))))
+        match self.kind {
+            Kind::Closure => {
+                let closure = || match self.run_as_closure(None) {
+                    Ok(output) => output,
+                    Err(_) => unreachable!("it has no context"),
+                };
+                match way {
+                    Way::Spawn(handle) => Ok(handle.spawn_cpu(closure)),
+                    Way::By(permit) => Ok(permit.spawn_cpu(closure)),
+                    Way::TrySpawn(handle) => or_end(handle.try_spawn_cpu(closure)),
+                }
             }
-            Way::Spawn(handle) => Ok(handle.spawn(self.into_future())),
-            Way::By(permit) if is_closure => {
-                Ok(permit.spawn_cpu_with(|job| Ok(self.run_as_closure(Some(job)))))
+            Kind::ClosureWith => {
+                let closure = |job: &JobContext| self.run_as_closure(Some(job));
+                match way {
+                    Way::Spawn(handle) => Ok(handle.spawn_cpu_with(closure)),
+                    Way::By(permit) => Ok(permit.spawn_cpu_with(closure)),
+                    Way::TrySpawn(handle) => or_end(handle.try_spawn_cpu_with(closure)),
+                }
             }
-            Way::By(permit) => Ok(permit.spawn(self.into_future())),
-            Way::TrySpawn(handle) if is_closure => {
-                let task = handle.try_spawn_cpu(|| self.run_as_closure(None));
-                task.map_err(|rejected| end_of(rejected.cause()))
-            }
-            Way::TrySpawn(handle) => {
-                let task = handle.try_spawn(self.into_future());
-                task.map_err(|rejected| end_of(rejected.cause()))
+            Kind::Busy | Kind::Sleepy => {
+                let future = self.into_future();
+                match way {
+                    Way::Spawn(handle) => Ok(handle.spawn(future)),
+                    Way::By(permit) => Ok(permit.spawn(future)),
+                    Way::TrySpawn(handle) => or_end(handle.try_spawn(future)),
+                }
             }
         }
     }
 
-    fn run_as_closure(mut self, context: Option<&JobContext>) -> usize {
+    fn run_as_closure(mut self, context: Option<&JobContext>) -> Result<usize, Cancelled> {
         // The test does not listen any more once a case has failed.
         let _ = self.steps.send(self.job);
         loop {
-            if let After::End = self.wait(context) {
-                return self.job;
+            match (self.wait(context), context) {
+                (After::End, _) => return Ok(self.job),
+                (After::Told(Tell::Checkpoint), Some(context)) => context.checkpoint()?,
+                _ => {}
             }
         }
     }
@@ -199,6 +210,10 @@ impl Work {
     }
 }
 
+fn or_end<W>(submitted: Result<Task<usize>, Rejected<W>>) -> Result<Task<usize>, End> {
+    submitted.map_err(|rejected| end_of(rejected.cause()))
+}
+
 enum After {
     End,
     Told(Tell),
@@ -229,6 +244,7 @@ pub(crate) fn end_of(error: &JoinError) -> End {
         (error.is_expired(), End::Expired),
         (error.is_shutdown(), End::ShutDown),
         (error.is_queue_full(), End::QueueFull),
+        (error.is_too_large(), End::TooLarge),
     ];
     let mut is = ends.into_iter().filter(|(is, _)| *is);
     let (Some((_, end)), None) = (is.next(), is.next()) else {

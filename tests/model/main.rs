@@ -10,6 +10,8 @@ mod calls;
 mod check;
 mod jobs;
 mod model;
+mod permits;
+mod reserving;
 mod run;
 #[path = "../support/mod.rs"]
 mod support;

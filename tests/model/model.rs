@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::calls::{Kind, Tell};
+use crate::permits::{Permit, Permits};
 
 /// How a job, or a call, ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,7 @@ pub(crate) enum End {
     Expired,
     ShutDown,
     QueueFull,
+    TooLarge,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,28 +36,13 @@ pub(crate) struct Job {
     is_cancelled: bool,
     deadline_has_passed: bool,
     /// It is held until what the job has captured is dropped.
-    has_place: bool,
+    permit: Permit,
+    /// Its captures are dropped before its end is seen: an awaiter may rely on it.
+    pub(crate) ended_by_itself: bool,
     /// By the lane's thread; of a job that was closed.
     pub(crate) is_discarded: bool,
     /// It was never taken on.
     pub(crate) was_refused: bool,
-}
-
-/// A permit: a place, if the queue has a limit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Permit {
-    has_place: bool,
-}
-
-/// One call of `reserve` whose answer has not been looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waiter {
-    Waits,
-    LetIn,
-    /// It was let in before a shutdown: which of the two counts is left open.
-    LetInOrClosed,
-    Closed,
-    Gone,
 }
 
 /// As in [`twolane::metrics::Metrics`].
@@ -74,17 +61,14 @@ pub(crate) struct Counts {
 }
 
 pub(crate) struct Model {
-    /// Free permits, if there is a limit.
-    free: Option<usize>,
-    waiting: VecDeque<usize>,
-    pub(crate) waiters: Vec<Waiter>,
+    pub(crate) permits: Permits,
     pub(crate) jobs: Vec<Job>,
     /// First in, first out, also for futures that were woken. With those that were
     /// closed meanwhile: the thread drops them in their turn.
     queue: VecDeque<usize>,
     pub(crate) running: Option<usize>,
     pub(crate) is_closed: bool,
-    /// The last place that was given back is free a moment after the job's captures
+    /// The last permit that was given back is free a moment after the job's captures
     /// are dropped.
     pub(crate) lags_behind: bool,
     ended: Counts,
@@ -93,9 +77,7 @@ pub(crate) struct Model {
 impl Model {
     pub(crate) fn new(queue_limit: Option<usize>) -> Self {
         Self {
-            free: queue_limit,
-            waiting: VecDeque::new(),
-            waiters: Vec::new(),
+            permits: Permits::new(queue_limit),
             jobs: Vec::new(),
             queue: VecDeque::new(),
             running: None,
@@ -125,24 +107,44 @@ impl Model {
         shut_down.or(is_late.then_some(End::Expired))
     }
 
-    pub(crate) fn enter(&mut self) -> Result<Permit, End> {
-        let entered = match (self.refusal(false), &mut self.free) {
-            (Some(refusal), _) => Err(refusal),
-            (None, None) => Ok(Permit { has_place: false }),
-            (None, Some(0)) => Err(End::QueueFull),
-            // No call waits where a place is free.
-            (None, Some(free)) => {
-                *free -= 1;
-                Ok(Permit { has_place: true })
-            }
-        };
+    /// `is_late`: by a handle with a deadline that has passed, which is looked at last.
+    pub(crate) fn enter(&mut self, is_late: bool) -> Result<Permit, End> {
+        let mut entered = self.permits.try_reserve(1);
+        if let (Ok(permit), true) = (&entered, is_late) {
+            self.permits.give_back(*permit);
+            entered = Err(End::Expired);
+        }
         self.count_refused(&entered);
         entered
     }
 
-    /// If there is a limit, and the lane is open.
-    pub(crate) fn free_places(&self) -> Option<usize> {
-        self.free.filter(|_| !self.is_closed)
+    pub(crate) fn try_reserve(&mut self, weight: usize) -> Result<Permit, End> {
+        let entered = self.permits.try_reserve(weight);
+        self.count_refused(&entered);
+        entered
+    }
+
+    /// None: it waits, as the last waiter.
+    pub(crate) fn reserve(&mut self, weight: usize) -> Option<Result<Permit, End>> {
+        let entered = self.permits.reserve(weight)?;
+        self.count_refused(&entered);
+        Some(entered)
+    }
+
+    /// As [`Permits::poll`].
+    pub(crate) fn poll_waiter(
+        &mut self,
+        waiter: usize,
+        has_permit: bool,
+    ) -> Option<Result<Permit, End>> {
+        let entered = self.permits.poll(waiter, has_permit)?;
+        self.count_refused(&entered);
+        Some(entered)
+    }
+
+    pub(crate) fn drop_waiter(&mut self, waiter: usize) {
+        self.count_refusal();
+        self.permits.drop_waiter(waiter);
     }
 
     pub(crate) fn count_refusal(&mut self) {
@@ -151,56 +153,6 @@ impl Model {
 
     fn count_refused<T>(&mut self, entered: &Result<T, End>) {
         self.ended.rejected += u64::from(entered.is_err());
-    }
-
-    /// None: it waits, as the last of [`waiters`](Self::waiters).
-    pub(crate) fn reserve(&mut self) -> Option<Result<Permit, End>> {
-        if self.free_places() == Some(0) {
-            self.waiting.push_back(self.waiters.len());
-            self.waiters.push(Waiter::Waits);
-            return None;
-        }
-        Some(self.enter())
-    }
-
-    /// None: it waits still. `is_let_in`: what counts where that is left open.
-    pub(crate) fn poll_waiter(
-        &mut self,
-        waiter: usize,
-        is_let_in: bool,
-    ) -> Option<Result<Permit, End>> {
-        let entered = match self.waiters[waiter] {
-            Waiter::Waits => return None,
-            Waiter::LetInOrClosed if !is_let_in => Err(End::ShutDown),
-            Waiter::LetIn | Waiter::LetInOrClosed => Ok(Permit { has_place: true }),
-            Waiter::Closed => Err(End::ShutDown),
-            Waiter::Gone => unreachable!("it is polled no more"),
-        };
-        self.waiters[waiter] = Waiter::Gone;
-        self.count_refused(&entered);
-        Some(entered)
-    }
-
-    pub(crate) fn drop_waiter(&mut self, waiter: usize) {
-        self.ended.rejected += 1;
-        self.waiting.retain(|waits| *waits != waiter);
-        let before = std::mem::replace(&mut self.waiters[waiter], Waiter::Gone);
-        if matches!(before, Waiter::LetIn | Waiter::LetInOrClosed) {
-            self.place_is_free();
-        }
-    }
-
-    pub(crate) fn drop_permit(&mut self, permit: Permit) {
-        if permit.has_place {
-            self.place_is_free();
-        }
-    }
-
-    fn place_is_free(&mut self) {
-        match self.waiting.pop_front() {
-            Some(first) => self.waiters[first] = Waiter::LetIn,
-            None => *self.free.as_mut().expect("there is a limit") += 1,
-        }
     }
 
     // Jobs.
@@ -213,13 +165,13 @@ impl Model {
         gate: Option<Tell>,
     ) -> usize {
         let job = self.jobs.len();
-        let (phase, has_place) = match by {
+        let (phase, permit) = match by {
             Ok(permit) => {
                 self.ended.submitted += 1;
                 self.queue.push_back(job);
-                (Phase::Queued, permit.has_place)
+                (Phase::Queued, permit)
             }
-            Err(refusal) => (Phase::Ended(refusal), false),
+            Err(refusal) => (Phase::Ended(refusal), Permit::default()),
         };
         self.jobs.push(Job {
             kind,
@@ -228,7 +180,8 @@ impl Model {
             blocks: kind != Kind::Sleepy,
             is_cancelled: false,
             deadline_has_passed: false,
-            has_place,
+            permit,
+            ended_by_itself: false,
             is_discarded: false,
             was_refused: by.is_err(),
         });
@@ -246,17 +199,14 @@ impl Model {
         let by = self.refusal(is_late).map_or(Ok(permit), Err);
         self.count_refused(&by);
         if by.is_err() {
-            self.drop_permit(permit);
+            self.permits.give_back(permit);
         }
         self.spawn(by, kind, gate)
     }
 
-    /// By the job that runs, and so without a place.
-    pub(crate) fn spawn_child(&mut self, kind: Kind, gate: Option<Tell>) -> usize {
-        let no_place = Permit { has_place: false };
-        let by = self.refusal(false).map_or(Ok(no_place), Err);
-        self.count_refused(&by);
-        self.spawn(by, kind, gate)
+    /// By the job that runs, and so without a permit.
+    pub(crate) fn spawn_child(&mut self, is_late: bool, kind: Kind, gate: Option<Tell>) -> usize {
+        self.spawn_by(Permit::default(), is_late, kind, gate)
     }
 
     /// The job whose step comes next, now.
@@ -309,12 +259,9 @@ impl Model {
 
     fn discard(&mut self, job: usize) {
         self.jobs[job].is_discarded = true;
-        if !matches!(self.end_of(job), Some(End::Output | End::Panicked)) {
-            self.lags_behind |= self.jobs[job].has_place;
-        }
-        if std::mem::take(&mut self.jobs[job].has_place) {
-            self.place_is_free();
-        }
+        let permit = std::mem::take(&mut self.jobs[job].permit);
+        self.lags_behind |= !self.jobs[job].ended_by_itself && permit.held > 0;
+        self.permits.give_back(permit);
     }
 
     pub(crate) fn tell(&mut self, job: usize, tell: Tell) {
@@ -331,12 +278,18 @@ impl Model {
 
     /// Until it has used up what is in its gate.
     fn go_on(&mut self, job: usize) {
+        let reason_to_end = self.reason_to_end(job);
         let this = &mut self.jobs[job];
         let end = loop {
+            this.ended_by_itself = !this.gate.is_empty();
             match this.gate.pop_front() {
                 Some(Tell::End) => break Some(End::Output),
                 Some(Tell::Panic) => break Some(End::Panicked),
-                Some(_) if this.kind == Kind::Closure => {}
+                Some(Tell::Checkpoint) => match reason_to_end {
+                    Some(_) if this.kind == Kind::ClosureWith => break reason_to_end,
+                    _ => {}
+                },
+                Some(_) if this.kind.is_closure() => {}
                 Some(Tell::Suspend) => this.blocks = false,
                 Some(Tell::Block) => this.blocks = true,
                 None if this.blocks => return,
@@ -363,7 +316,7 @@ impl Model {
             End::Cancelled => &mut self.ended.cancelled,
             End::Expired => &mut self.ended.expired,
             End::ShutDown => &mut self.ended.dropped,
-            End::QueueFull => unreachable!("it is in"),
+            End::QueueFull | End::TooLarge => unreachable!("it is in"),
         } += 1;
     }
 
@@ -385,9 +338,12 @@ impl Model {
     }
 
     /// What the `checkpoint` of its context says.
-    pub(crate) fn is_to_end(&self, job: usize) -> bool {
+    pub(crate) fn reason_to_end(&self, job: usize) -> Option<End> {
         let job = &self.jobs[job];
-        self.is_closed || job.is_cancelled || job.deadline_has_passed
+        if job.is_cancelled {
+            return Some(End::Cancelled);
+        }
+        self.refusal(job.deadline_has_passed)
     }
 
     pub(crate) fn end_of(&self, job: usize) -> Option<End> {
@@ -399,14 +355,7 @@ impl Model {
 
     pub(crate) fn shut_down(&mut self) {
         self.is_closed = true;
-        for waiter in self.waiting.drain(..) {
-            self.waiters[waiter] = Waiter::Closed;
-        }
-        for waiter in &mut self.waiters {
-            if *waiter == Waiter::LetIn {
-                *waiter = Waiter::LetInOrClosed;
-            }
-        }
+        self.permits.close();
         self.queue.clear();
         for job in 0..self.jobs.len() {
             if matches!(self.jobs[job].phase, Phase::Queued | Phase::Suspended) {

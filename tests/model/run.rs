@@ -8,12 +8,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use twolane::{CpuRuntime, Handle, Priority, Reserve};
+use twolane::{CpuRuntime, Handle, Priority};
 
-use crate::calls::{Call, Case, Kind, Tell, Which};
+use crate::calls::{Call, Case, Deadline, Kind, Tell, Which};
 use crate::check::{Checked, HAS_FAILED, patience, wait_for};
-use crate::jobs::{Flag, Real, Way, end_of, end_of_task};
-use crate::model::{self, End, Model, Phase};
+use crate::jobs::{Flag, Real, Way, end_of_task};
+use crate::model::{Model, Phase};
+use crate::reserving::{Permit, Waiter};
 
 pub(crate) fn run(case: &Case) -> Checked {
     let outcome = run_once(case);
@@ -32,20 +33,14 @@ fn run_once(case: &Case) -> Checked {
     run.finish()
 }
 
-struct Permit {
-    real: twolane::Permit,
-    model: model::Permit,
-    is_late: bool,
-}
-
 pub(crate) struct Run {
     pub(crate) model: Model,
     cpu: CpuRuntime,
     pub(crate) handle: Handle,
     pub(crate) jobs: Vec<Real>,
-    permits: Vec<Permit>,
-    /// Those that have not resolved, by their number, and what they wake.
-    pub(crate) admits: Vec<(usize, Reserve, Arc<Flag>)>,
+    pub(crate) permits: Vec<Permit>,
+    /// Those that have not resolved.
+    pub(crate) waiters: Vec<Waiter>,
     pub(crate) steps: mpsc::Receiver<usize>,
     step: mpsc::Sender<usize>,
     /// Whether the last call gave the lane, or its control thread, something to do.
@@ -71,7 +66,7 @@ impl Run {
             cpu,
             jobs: Vec::new(),
             permits: Vec::new(),
-            admits: Vec::new(),
+            waiters: Vec::new(),
             steps,
             step,
             lane_is_at_it: false,
@@ -81,42 +76,28 @@ impl Run {
     fn call(&mut self, call: Call) -> Checked {
         self.lane_is_at_it = false;
         match call {
-            Call::Spawn(kind, first) => {
-                let by = self.model.enter();
+            Call::Spawn(until, kind, first) => {
+                let (handle, is_late) = self.handle_until(until);
+                let by = self.model.enter(is_late);
                 let job = self.model.spawn(by, kind, first);
-                self.submit(job, kind, first, Way::Spawn(&self.handle.clone()))
+                self.submit(job, kind, first, Way::Spawn(&handle))
             }
-            Call::TrySpawn(kind, first) => {
-                let by = self.model.enter();
+            Call::TrySpawn(until, kind, first) => {
+                let (handle, is_late) = self.handle_until(until);
+                let by = self.model.enter(is_late);
                 let job = self.model.spawn(by, kind, first);
-                self.submit(job, kind, first, Way::TrySpawn(&self.handle.clone()))
+                self.submit(job, kind, first, Way::TrySpawn(&handle))
             }
-            Call::SpawnChild(kind, first) => self.spawn_child(kind, first),
-            Call::TryAdmit => {
-                let by = self.model.enter();
-                let permit = self.handle.try_reserve();
-                self.admitted(permit, by)
-            }
-            Call::Reserve => self.reserve(),
-            Call::PollAdmit(which) => self.poll_admit(which),
-            Call::DropAdmit(which) => {
-                if let Some(n) = self.index(which, self.admits.len()) {
-                    let (waiter, reserve, _) = self.admits.remove(n);
-                    self.model.drop_waiter(waiter);
-                    drop(reserve);
-                }
+            Call::SpawnChild(until, kind, first) => self.spawn_child(until, kind, first),
+            Call::TryReserve(until, weight) => self.try_reserve(until, weight),
+            Call::Reserve(until, weight) => self.reserve(until, weight),
+            Call::PollReserve(which) => self.poll_reserve(which),
+            Call::DropReserve(which) => {
+                self.drop_reserve(which);
                 Ok(())
             }
             Call::SetDeadline { permit, has_passed } => {
-                if let Some(permit) = self.take_permit(permit) {
-                    let never = Duration::from_secs(3600);
-                    let later = if has_passed { Duration::ZERO } else { never };
-                    self.permits.push(Permit {
-                        real: permit.real.with_deadline(Instant::now() + later),
-                        is_late: permit.is_late || has_passed,
-                        ..permit
-                    });
-                }
+                self.set_deadline(permit, has_passed);
                 Ok(())
             }
             Call::SpawnByPermit(which, kind, first) => {
@@ -127,13 +108,10 @@ impl Run {
                 let job = self.model.spawn_by(by, is_late, kind, first);
                 self.submit(job, kind, first, Way::By(permit.real))
             }
-            Call::SpawnUntilSoon(which, kind) => match self.take_permit(which) {
-                Some(permit) => self.spawn_until_soon(permit, kind),
-                None => Ok(()),
-            },
+            Call::SpawnUntilSoon(which, kind) => self.spawn_until_soon(which, kind),
             Call::DropPermit(which) => {
                 if let Some(permit) = self.take_permit(which) {
-                    self.model.drop_permit(permit.model);
+                    self.model.permits.give_back(permit.model);
                     drop(permit.real);
                 }
                 Ok(())
@@ -198,7 +176,7 @@ impl Run {
         }
     }
 
-    fn index(&self, which: Which, len: usize) -> Option<usize> {
+    pub(crate) fn index(&self, which: Which, len: usize) -> Option<usize> {
         which.of(&(0..len).collect::<Vec<_>>())
     }
 
@@ -218,7 +196,7 @@ impl Run {
         self.jobs_that(|job| self.model.end_of(*job).is_none())
     }
 
-    fn take_permit(&mut self, which: Which) -> Option<Permit> {
+    pub(crate) fn take_permit(&mut self, which: Which) -> Option<Permit> {
         let n = self.index(which, self.permits.len())?;
         Some(self.permits.remove(n))
     }
@@ -228,7 +206,6 @@ impl Run {
     fn submit(&mut self, job: usize, kind: Kind, first: Option<Tell>, way: Way<'_>) -> Checked {
         let gives_back = matches!(way, Way::TrySpawn(_));
         let (mut real, work) = Real::new(job, kind, first, self.step.clone());
-        real.has_context = kind == Kind::Closure && !gives_back;
         match work.submit(way) {
             Ok(task) => {
                 let refused = self.model.jobs[job].was_refused;
@@ -244,14 +221,13 @@ impl Run {
         Ok(())
     }
 
-    fn spawn_child(&mut self, kind: Kind, first: Option<Tell>) -> Checked {
+    fn spawn_child(&mut self, until: Deadline, kind: Kind, first: Option<Tell>) -> Checked {
         let Some(parent) = self.model.running else {
             return Ok(());
         };
-        let job = self.model.spawn_child(kind, first);
+        let (handle, is_late) = self.handle_until(until);
+        let job = self.model.spawn_child(is_late, kind, first);
         let (mut real, work) = Real::new(job, kind, first, self.step.clone());
-        real.has_context = kind == Kind::Closure;
-        let handle = self.handle.clone();
         let spawned = self.jobs[parent].call(move |_| work.submit(Way::Spawn(&handle)));
         let spawned = spawned.recv_timeout(patience());
         prop_assert!(spawned.is_ok(), "job {} spawned nothing", parent);
@@ -263,17 +239,39 @@ impl Run {
 
     /// Whether the deadline comes before the submission, or before the job's start,
     /// is the clock's choice.
-    fn spawn_until_soon(&mut self, permit: Permit, kind: Kind) -> Checked {
-        let before = self.handle.metrics().rejected;
+    fn spawn_until_soon(&mut self, permit: Option<Which>, kind: Kind) -> Checked {
         let job = self.jobs.len();
         let (mut real, work) = Real::new(job, kind, None, self.step.clone());
-        real.has_context = kind == Kind::Closure;
-        let deadline = Instant::now() + Duration::from_millis(1);
-        let task = work.submit(Way::By(permit.real.with_deadline(deadline)));
-        real.submitted(task.expect("a permit gives nothing back"));
+        let soon = Duration::from_millis(1);
+        let deadline;
+        let (task, by, was_late) = match permit {
+            Some(which) => {
+                let Some(permit) = self.take_permit(which) else {
+                    return Ok(());
+                };
+                deadline = Instant::now() + soon;
+                let way = Way::By(permit.real.with_deadline(deadline));
+                (work.submit(way), Ok(permit.model), permit.is_late)
+            }
+            None => {
+                let by = self.model.enter(false);
+                deadline = Instant::now() + soon;
+                let handle = self.handle.with_deadline(deadline);
+                (work.submit(Way::Spawn(&handle)), by, false)
+            }
+        };
+        real.submitted(task.expect("it gives nothing back"));
         self.jobs.push(real);
-        let is_late = permit.is_late || self.handle.metrics().rejected > before;
-        self.model.spawn_by(permit.model, is_late, kind, None);
+        match by {
+            Ok(permit) => {
+                let was_refused = self.handle.metrics().rejected > self.model.counts().rejected;
+                let is_late = was_late || was_refused;
+                self.model.spawn_by(permit, is_late, kind, None);
+            }
+            Err(_) => {
+                self.model.spawn(by, kind, None);
+            }
+        }
         if self.model.end_of(job).is_some() {
             return Ok(());
         }
@@ -297,59 +295,6 @@ impl Run {
             std::thread::yield_now();
         }
         self.model.let_deadline_pass(job);
-        Ok(())
-    }
-
-    // Waiting for a place.
-
-    fn admitted(
-        &mut self,
-        real: Result<twolane::Permit, twolane::JoinError>,
-        model: Result<model::Permit, End>,
-    ) -> Checked {
-        match (real, model) {
-            (Ok(real), Ok(model)) => self.permits.push(Permit {
-                real,
-                model,
-                is_late: false,
-            }),
-            (Err(error), Err(end)) => prop_assert_eq!(end_of(&error), end),
-            (real, model) => prop_assert!(false, "{real:?}, not {model:?}"),
-        }
-        Ok(())
-    }
-
-    fn reserve(&mut self) -> Checked {
-        let mut reserve = self.handle.reserve();
-        let flag = Arc::new(Flag::default());
-        let polled = poll_once(&mut reserve, &flag);
-        match (polled, self.model.reserve()) {
-            (Poll::Ready(real), Some(model)) => self.admitted(real, model),
-            (Poll::Pending, None) => {
-                let number = self.model.waiters.len() - 1;
-                self.admits.push((number, reserve, flag));
-                Ok(())
-            }
-            (polled, model) => {
-                prop_assert!(false, "{polled:?}, not {model:?}");
-                Ok(())
-            }
-        }
-    }
-
-    fn poll_admit(&mut self, which: Which) -> Checked {
-        let Some(n) = self.index(which, self.admits.len()) else {
-            return Ok(());
-        };
-        let (number, mut reserve, _) = self.admits.remove(n);
-        let flag = Arc::new(Flag::default());
-        let polled = poll_once(&mut reserve, &flag);
-        let is_let_in = matches!(polled, Poll::Ready(Ok(_)));
-        match (polled, self.model.poll_waiter(number, is_let_in)) {
-            (Poll::Ready(real), Some(model)) => self.admitted(real, model)?,
-            (Poll::Pending, None) => self.admits.push((number, reserve, flag)),
-            (polled, model) => prop_assert!(false, "{polled:?}, not {model:?}"),
-        }
         Ok(())
     }
 
@@ -424,7 +369,7 @@ impl Run {
     }
 }
 
-fn poll_once<F: Future + Unpin>(future: &mut F, flag: &Arc<Flag>) -> Poll<F::Output> {
+pub(crate) fn poll_once<F: Future + Unpin>(future: &mut F, flag: &Arc<Flag>) -> Poll<F::Output> {
     let waker = Waker::from(flag.clone());
     Pin::new(future).poll(&mut Context::from_waker(&waker))
 }
