@@ -25,10 +25,19 @@ pub(crate) fn tree(round: Arc<Round>, mut dice: Dice, id: u64, depth: u32) -> Ou
 }
 
 async fn one(round: Arc<Round>, mut dice: Dice, id: u64, n: u64, depth: u32) {
-    let (cpu, limited) = round.at(&mut dice);
+    let (mut cpu, limited) = round.at(&mut dice);
+    let has_deadline = dice.once_in(4);
+    if has_deadline {
+        cpu = cpu.with_deadline(deadline(&mut dice));
+    }
+    let weight = dice.one_of(&[1, 1, 2, 3]);
     let mut done = Done {
         panics: dice.once_in(6).then_some(id),
         needs_permit: limited,
+        is_too_large: round
+            .limit_of(&cpu)
+            .is_some_and(|limit| limit < weight as usize),
+        has_deadline,
         ..Done::default()
     };
     let item = round.live.item(n);
@@ -61,9 +70,10 @@ async fn one(round: Arc<Round>, mut dice: Dice, id: u64, n: u64, depth: u32) {
             let submit = || match form {
                 0 => cpu.spawn_cpu(closure),
                 1 => cpu.spawn_cpu_with(move |job| {
-                    // Its item comes with either.
-                    let _ = job.checkpoint();
-                    Ok(closure())
+                    let goes_on = job.checkpoint();
+                    let item = closure();
+                    goes_on?;
+                    Ok(item)
                 }),
                 2 => cpu.spawn(future(Box::new(closure), &mut dice)),
                 _ => cpu.spawn_io(future(Box::new(closure), &mut dice)),
@@ -85,21 +95,17 @@ async fn one(round: Arc<Round>, mut dice: Dice, id: u64, n: u64, depth: u32) {
             Ok(task) => task,
             Err(rejected) => return round.check(rejected.into_parts().1, done),
         },
-        5 => match cpu.try_reserve() {
+        5 => match cpu.try_reserve_many(weight) {
             Ok(permit) => permit.spawn_cpu(closure),
             Err(error) => return round.check(error, done),
         },
         _ => {
-            let permit = match cpu.reserve().await {
+            let permit = match cpu.reserve_many(weight).await {
                 Ok(permit) => permit,
                 Err(error) => return round.check(error, done),
             };
             done.has_deadline = true;
-            let time = dice.one_of(&[Duration::ZERO, Duration::from_micros(300), Duration::MAX]);
-            let permit = match Instant::now().checked_add(time) {
-                Some(deadline) => permit.with_deadline(deadline),
-                None => permit,
-            };
+            let permit = permit.with_deadline(deadline(&mut dice));
             match dice.once_in(2) {
                 true => permit.spawn_cpu(closure),
                 false => permit.spawn(future(Box::new(closure), &mut dice)),
@@ -127,6 +133,12 @@ async fn one(round: Arc<Round>, mut dice: Dice, id: u64, n: u64, depth: u32) {
         }
         _ => end(&round, task, n, done).await,
     }
+}
+
+/// It has passed, comes soon, or is far ahead.
+fn deadline(dice: &mut Dice) -> Instant {
+    let micros = dice.one_of(&[0, 300, 3_600_000_000]);
+    Instant::now() + Duration::from_micros(micros)
 }
 
 /// A capture whose destructor panics, if what holds it never runs.

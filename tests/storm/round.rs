@@ -103,7 +103,7 @@ pub(crate) fn run(seed: u64) {
     let cpu = builder.build().unwrap();
     let round = Arc::new(Round {
         cpu: cpu.handle(),
-        is_limited: plan.limits.map(|limit| limit.is_some()),
+        limits: plan.limits,
         closing: AtomicBool::new(false),
         io_ends: AtomicBool::new(false),
         live: Live::default(),

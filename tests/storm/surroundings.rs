@@ -42,7 +42,7 @@ impl Live {
 
 pub(crate) struct Round {
     pub(crate) cpu: Handle,
-    pub(crate) is_limited: [bool; 3],
+    pub(crate) limits: [Option<usize>; 3],
     /// Set before the lane is shut down.
     pub(crate) closing: AtomicBool,
     /// Set before the I/O lane's runtime is shut down.
@@ -56,6 +56,8 @@ pub(crate) struct Done {
     pub(crate) panics: Option<u64>,
     pub(crate) cancelled: bool,
     pub(crate) needs_permit: bool,
+    /// It asks for more permits than there are.
+    pub(crate) is_too_large: bool,
     pub(crate) has_deadline: bool,
 }
 
@@ -64,7 +66,12 @@ impl Round {
         // Mostly the one that is started with the lane.
         let index = dice.one_of(&[0, 1, 1, 1, 2]);
         let handle = self.cpu.with_priority(PRIORITIES[index]);
-        (handle, self.is_limited[index])
+        (handle, self.limits[index].is_some())
+    }
+
+    pub(crate) fn limit_of(&self, lane: &Handle) -> Option<usize> {
+        let index = PRIORITIES.iter().position(|one| *one == lane.priority());
+        self.limits[index.unwrap()]
     }
 
     /// Fails if nothing that was done explains the error.
@@ -73,6 +80,7 @@ impl Round {
             || (error.is_io_runtime_gone() && self.io_ends.load(SeqCst))
             || (error.is_cancelled() && done.cancelled)
             || (error.is_queue_full() && done.needs_permit)
+            || (error.is_too_large() && done.is_too_large)
             || (error.is_expired() && done.has_deadline);
         if fits {
             return;

@@ -118,6 +118,7 @@ fn acquire_of(
     if level.is_unlimited() || thread::is_exempt(level.lane()) {
         return Ok(None);
     }
+    // With 32-bit pointers Tokio's semaphore panics at some weights, where the limit is smaller.
     if !fits(level, weight) {
         return Err(CloseReason::QueueFull);
     }
