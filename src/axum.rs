@@ -1,4 +1,4 @@
-//! For handlers of [axum](https://docs.rs/axum) 0.8: an error that answers 503, a place in the
+//! For handlers of [axum](https://docs.rs/axum) 0.8: an error that answers 503, a permit of the
 //! queue before the body is read, and a deadline from the request. (Feature `axum`.)
 //!
 //! A handler needs none of it: it calls [`spawn_cpu`](crate::Handle::spawn_cpu) and answers a
@@ -40,12 +40,12 @@ use axum_core::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use http::request::Parts;
-use twolane_core::{Handle, JoinError, Permit, Rejected};
+use twolane_core::{BridgeError, Handle, JoinError, Permit, Rejected};
 
 /// Seconds.
 const TRY_AGAIN_AFTER: &str = "1";
 
-/// A [`JoinError`] as the answer of a handler.
+/// A [`JoinError`] or a [`BridgeError`] as the answer of a handler.
 ///
 /// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the queue is full,
 /// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`. A
@@ -66,41 +66,53 @@ const TRY_AGAIN_AFTER: &str = "1";
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct JobError(JoinError);
+pub struct JobError(Cause);
+
+#[derive(Debug)]
+enum Cause {
+    Job(JoinError),
+    Bridge(BridgeError),
+}
 
 impl JobError {
-    /// Returns the error itself.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let error = cpu.spawn_cpu(|| panic!("no such row")).await.unwrap_err();
-    /// assert!(twolane::axum::JobError::from(error).into_inner().is_panic());
-    /// # }
-    /// ```
-    pub fn into_inner(self) -> JoinError {
-        self.0
+    fn is_unavailable(&self) -> bool {
+        match &self.0 {
+            Cause::Job(error) => error.is_unavailable(),
+            Cause::Bridge(error) => error.is_unavailable(),
+        }
+    }
+
+    fn is_too_large(&self) -> bool {
+        matches!(&self.0, Cause::Job(error) if error.is_too_large())
     }
 }
 
 impl From<JoinError> for JobError {
     fn from(error: JoinError) -> Self {
-        Self(error)
+        Self(Cause::Job(error))
+    }
+}
+
+/// For the streams and readers between the lanes.
+impl From<BridgeError> for JobError {
+    fn from(error: BridgeError) -> Self {
+        Self(Cause::Bridge(error))
     }
 }
 
 /// Drops the closure or future.
 impl<F> From<Rejected<F>> for JobError {
     fn from(rejected: Rejected<F>) -> Self {
-        Self(rejected.into())
+        Self(Cause::Job(rejected.into()))
     }
 }
 
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        match &self.0 {
+            Cause::Job(error) => error.fmt(f),
+            Cause::Bridge(error) => error.fmt(f),
+        }
     }
 }
 
@@ -109,15 +121,15 @@ impl Error for JobError {}
 
 impl IntoResponse for JobError {
     fn into_response(self) -> Response {
-        if self.0.is_unavailable() {
+        if self.is_unavailable() {
             let head = [(RETRY_AFTER, TRY_AGAIN_AFTER)];
             return (StatusCode::SERVICE_UNAVAILABLE, head, "try again later\n").into_response();
         }
-        if self.0.is_too_large() {
+        if self.is_too_large() {
             return (StatusCode::PAYLOAD_TOO_LARGE, "too large\n").into_response();
         }
         #[cfg(feature = "tracing")]
-        tracing::error!(target: "twolane", error = %self.0, "a handler answers 500");
+        tracing::error!(target: "twolane", error = %self, "a handler answers 500");
         StatusCode::INTERNAL_SERVER_ERROR.into_response()
     }
 }
@@ -127,7 +139,7 @@ impl IntoResponse for JobError {
 /// axum runs the extractors in the order of the handler's parameters, and the one that reads the
 /// body last. With this one, a request that finds the queue full is answered with 503 before its
 /// body is in memory. A client that uploads slowly keeps its permit meanwhile, so limit the time of
-/// a request, for example by a middleware with `tokio::time::timeout(limit, next.run(request))`.
+/// a request ([a middleware that does](crate::guide::overload#answer-503)).
 ///
 /// The application's state is a [`Handle`], or contains one (axum's `FromRef`). The permit is
 /// that of the handle's priority. For routes of another priority, make a second `Router` whose

@@ -46,6 +46,7 @@ macro_rules! pages {
         /// [engines]: crate::guide::engines
         /// [clients]: crate::guide::clients
         /// [streams]: crate::guide::streams
+        /// [one_result]: crate::guide::streams#one-result-from-a-stream
         /// [overload]: crate::guide::overload
         /// [shutdown]: crate::guide::shutdown
         /// [containers]: crate::guide::containers

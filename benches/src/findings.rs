@@ -150,14 +150,21 @@ impl Findings {
             metric: format!("skipped: {why}"),
             unit: "",
             value: f64::NAN,
+            least: f64::NAN,
+            most: f64::NAN,
             n: 0,
         });
-        let figures = self.rounds.iter().map(|((contender, metric), rounds)| Row {
-            contender,
-            metric: metric.clone(),
-            unit: self.units[metric],
-            value: median(rounds.iter().copied()),
-            n: rounds.len(),
+        let figures = self.rounds.iter().map(|((contender, metric), rounds)| {
+            let [least, most] = [0.0, 1.0].map(|q| quantile(rounds.iter().copied(), q));
+            Row {
+                contender,
+                metric: metric.clone(),
+                unit: self.units[metric],
+                value: median(rounds.iter().copied()),
+                least,
+                most,
+                n: rounds.len(),
+            }
         });
         let pooled = self.pooled.iter().flat_map(|((contender, name), nanos)| {
             QUANTILES.map(|(suffix, q)| Row {
@@ -165,6 +172,8 @@ impl Findings {
                 metric: format!("{name}_{suffix}_of_all_rounds"),
                 unit: "ms",
                 value: ms_at(nanos, q),
+                least: f64::NAN,
+                most: f64::NAN,
                 n: nanos.len() as usize,
             })
         });
@@ -179,13 +188,16 @@ pub(crate) struct Row<'a> {
     metric: String,
     unit: &'static str,
     value: f64,
+    /// Of the rounds. What all rounds share has none.
+    least: f64,
+    most: f64,
     /// How many rounds, or samples of a histogram, stand behind the value.
     n: usize,
 }
 
 /// A ratio of two contenders that run in the same rounds: the median of the
 /// rounds' own ratios, and the range of them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Ratio {
     pub median: f64,
     least: f64,

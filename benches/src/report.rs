@@ -198,7 +198,7 @@ impl<'a> Report<'a> {
         let ratios: Map<String, Value> = self
             .ratios
             .into_iter()
-            .map(|(name, ratio)| (name, json!(ratio.median)))
+            .map(|(name, ratio)| (name, json!(ratio)))
             .collect();
         let file = folder().join(format!("{}.json", self.bench));
         let found = json!({

@@ -1,16 +1,15 @@
 //! A report from a database: sqlx in the handler, the CPU-heavy part in a job.
 //!
-//! For services that make PDFs, CSV files or statistics from rows. A handler is on the I/O lane
-//! already, so it awaits sqlx as before, and only the rows go into the job. Copy `report` for a
-//! result that fits into memory, and `export` with `lines` for rows as a stream.
+//! For services that make PDFs, CSV files or statistics from rows. The handler awaits sqlx as
+//! before. Copy `report` for rows that fit into memory, `export` with `lines` for a stream.
 //!
-//! - `report` has given its connection back when the job starts. The job runs at `Low`, beside
-//!   other jobs. It asks a checkpoint for each row, and stops if the client goes away.
+//! - `report` has given its connection back when the job starts. The job runs at `Low`. It asks
+//!   a checkpoint for each row, and stops if the client goes away.
 //! - `export` sends rows while it reads the next ones. `fetch(&pool)` borrows the pool, and a
 //!   response body must be `'static`: `IoOwned::into_stream` makes a stream that owns the pool.
 //!   It reads ahead by at most [`AHEAD`] rows, and `on_cpu` encodes them on all threads.
 //! - An export keeps its connection until its client has read all of it. Give exports a pool of
-//!   their own: its size limits them, and slow clients take no connection from other handlers.
+//!   their own: its size limits them, and slow clients take none from other handlers.
 //!
 //! ```text
 //! cargo run --release -p twolane-clients --example report -- postgres://user@host/db
@@ -26,8 +25,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::response::ErrorResponse;
-use axum::routing::get;
+use axum::{response::ErrorResponse, routing::get};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::PgPool;
 use tokio::net::TcpListener;
@@ -36,9 +34,9 @@ use twolane::{BuildError, Cancelled, CpuRuntime, Handle, JobContext, Priority};
 use twolane::{CpuStreamExt, HandleExt};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
-/// Reports that are queued or running.
+/// Reports whose rows are in memory: queried, queued or running.
 pub const REPORTS: usize = 32;
-/// Rows that are read ahead, and rows that are encoded or wait for their turn to be sent.
+/// Rows that are read ahead, and that are encoded or wait to be sent.
 const AHEAD: usize = 1_024;
 const WINDOW: usize = 256;
 
@@ -57,8 +55,9 @@ async fn main() -> Result<(), Error> {
 }
 
 pub fn cpu_lane() -> Result<CpuRuntime, BuildError> {
-    let builder = CpuRuntime::builder();
-    builder.queue_limit(Priority::Low, REPORTS).build()
+    CpuRuntime::builder()
+        .queue_limit(Priority::Low, REPORTS)
+        .build()
 }
 
 pub fn routes(cpu: Handle, pool: PgPool) -> Router {
@@ -72,10 +71,11 @@ async fn report(
     State((cpu, pool)): State<(Handle, PgPool)>,
     Path(customer): Path<i64>,
 ) -> Result<String, ErrorResponse> {
+    let low = cpu.with_priority(Priority::Low);
+    let permit = low.try_reserve().map_err(JobError::from)?; // first: it limits the rows too
     let sales = sqlx::query_as(SALES).bind(customer).fetch_all(&pool);
     let sales: Vec<Sale> = sales.await.map_err(failed)?;
-    let low = cpu.with_priority(Priority::Low);
-    let report = low.spawn_cpu_with(move |job| render(&sales, job));
+    let report = permit.spawn_cpu_with(move |job| render(&sales, job));
     Ok(report.await.map_err(JobError::from)?) // 503, or 500 for a panic
 }
 

@@ -19,9 +19,9 @@ use twolane::{Handle, Permit, Reserve};
 /// Extensions are cloned with their request, and a permit cannot be cloned. So the first
 /// handler that calls `take` gets it. Without such a call it is released with the request.
 #[derive(Clone)]
-pub struct Admitted(Arc<Mutex<Option<Permit>>>);
+pub struct JobPermit(Arc<Mutex<Option<Permit>>>);
 
-impl Admitted {
+impl JobPermit {
     pub fn take(&self) -> Option<Permit> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -80,17 +80,17 @@ where
         ready!(self.inner.poll_ready(cx)).map_err(Into::into)?;
         if self.permit.is_none() {
             let reserve = self.reserve.get_or_insert_with(|| self.lane.reserve());
-            let admitted = ready!(Pin::new(reserve).poll(cx));
+            let reserved = ready!(Pin::new(reserve).poll(cx));
             self.reserve = None;
-            self.permit = Some(admitted?);
+            self.permit = Some(reserved?);
         }
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let permit = self.permit.take().expect("`poll_ready` was ready");
-        let admitted = Admitted(Arc::new(Mutex::new(Some(permit))));
-        request.extensions_mut().insert(admitted);
+        let permit = JobPermit(Arc::new(Mutex::new(Some(permit))));
+        request.extensions_mut().insert(permit);
         self.inner.call(request).map_err(Into::into)
     }
 }

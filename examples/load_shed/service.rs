@@ -13,7 +13,7 @@ use tower::load_shed::error::Overloaded;
 use tower::{BoxError, ServiceBuilder};
 use twolane::{CpuRuntime, Handle, JoinError, Priority};
 
-use crate::admission::{AdmissionLayer, Admitted};
+use crate::admission::{AdmissionLayer, JobPermit};
 use crate::work::Work;
 
 /// After that no client waits any more.
@@ -29,10 +29,10 @@ pub fn router(work: Work, limit: usize) -> Result<(Router, CpuRuntime), BoxError
         .layer(HandleErrorLayer::new(async |error| refused(&error)))
         .load_shed()
         .layer(AdmissionLayer::new(lane.clone()));
-    let admitted = move |Extension(admitted)| with_permit(admitted, work);
+    let with_permit = move |Extension(permit)| by_permit(permit, work);
     let plain = move |State(lane)| without_tower(lane, work);
     let router = Router::new()
-        .route("/work", get(admitted).post(admitted).layer(admission))
+        .route("/work", get(with_permit).post(with_permit).layer(admission))
         .route("/plain", get(plain).post(plain))
         .route("/metrics", get(metrics))
         .route("/health", get(async || "ok"))
@@ -41,8 +41,8 @@ pub fn router(work: Work, limit: usize) -> Result<(Router, CpuRuntime), BoxError
 }
 
 /// Behind the layers: the request has a permit, or it would not be here.
-async fn with_permit(admitted: Admitted, work: Work) -> Response {
-    let Some(permit) = admitted.take() else {
+async fn by_permit(permit: JobPermit, work: Work) -> Response {
+    let Some(permit) = permit.take() else {
         return failed(&"the route is not behind the AdmissionLayer");
     };
     let permit = permit.with_deadline(Instant::now() + PATIENCE);

@@ -36,6 +36,7 @@ mod buffered;
 mod drop_on_lane;
 mod ends;
 mod ext;
+mod limit;
 mod on_cpu;
 mod pump;
 mod runner;
@@ -48,5 +49,6 @@ mod workers;
 
 pub use buffered::Buffered;
 pub use ext::{CpuIteratorExt, CpuStreamExt, Iter};
-pub use on_cpu::{ByBytes, ByItems, Limit, OnCpu};
+pub use limit::{ByBytes, ByItems, Limit};
+pub use on_cpu::OnCpu;
 pub use stage::{Stage, Unchanged};

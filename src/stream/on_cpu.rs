@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures_core::Stream;
 
+use super::limit::{ByBytes, ByItems};
 use super::pump::SourceLane;
-use super::shared::Size;
 use super::stage::{FlatMap, MapInit, Stage, Unchanged};
 use twolane_core::Handle;
 
@@ -53,54 +53,6 @@ pub struct OnCpu<S, G, L = ByItems> {
     pub(super) stages: G,
     pub(super) batch: Duration,
     pub(super) limit: L,
-}
-
-/// The window of an [`OnCpu`] counts items.
-#[derive(Debug)]
-pub struct ByItems(());
-
-/// The window of an [`OnCpu`] counts items and bytes: those of inputs `I` and outputs `O`.
-///
-/// After [`OnCpu::max_bytes`] no stage can be added, since it would change the output.
-pub struct ByBytes<I, O> {
-    pub(super) limit: usize,
-    pub(super) input: Size<I>,
-    pub(super) output: Size<O>,
-}
-
-impl<I, O> fmt::Debug for ByBytes<I, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByBytes")
-            .field("limit", &self.limit)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What the window of an [`OnCpu`] counts: [`ByItems`] or [`ByBytes`]. It can't be implemented
-/// outside of this crate.
-pub trait Limit<I, O>: sealed::Sealed {
-    #[doc(hidden)]
-    fn into_bytes(self) -> Option<ByBytes<I, O>>;
-}
-
-mod sealed {
-    #[allow(unnameable_types, reason = "a sealed trait")]
-    pub trait Sealed {}
-}
-
-impl sealed::Sealed for ByItems {}
-impl<I, O> sealed::Sealed for ByBytes<I, O> {}
-
-impl<I, O> Limit<I, O> for ByItems {
-    fn into_bytes(self) -> Option<ByBytes<I, O>> {
-        None
-    }
-}
-
-impl<I, O> Limit<I, O> for ByBytes<I, O> {
-    fn into_bytes(self) -> Option<ByBytes<I, O>> {
-        Some(self)
-    }
 }
 
 impl<S> OnCpu<S, Unchanged>

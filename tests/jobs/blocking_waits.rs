@@ -29,12 +29,12 @@ fn who_is_no_thread_of_the_lane_may_wait_for_it() {
         let of_pool = handle.clone();
         let of_pool = io.spawn_blocking(move || of_pool.spawn_cpu(|| 4).wait().unwrap());
         assert_eq!(io.block_on(of_pool).unwrap(), 4);
-        let (by_admit, other) = (handle.clone(), lanes(backend, 1));
-        let by_admit = other.cpu.spawn_cpu(move || {
+        let (reserver, other) = (handle.clone(), lanes(backend, 1));
+        let waiting = other.cpu.spawn_cpu(move || {
             // A thread of another lane is like any other.
-            by_admit.reserve().wait().unwrap().spawn_cpu(|| 5).wait()
+            reserver.reserve().wait().unwrap().spawn_cpu(|| 5).wait()
         });
-        assert_eq!(by_admit.wait().unwrap().unwrap(), 5);
+        assert_eq!(waiting.wait().unwrap().unwrap(), 5);
     }
 }
 

@@ -109,8 +109,8 @@ fn closures_after_a_wait_for_a_place_stay_within_the_limit() {
     let _limit = time_limit();
     for backend in BOTH {
         gives_up_again_and_again(backend, "reserve, closure", |cpu, captured| {
-            let admitted = Box::pin(cpu.reserve()).now_or_never();
-            if let Some(permit) = admitted {
+            let reserved = Box::pin(cpu.reserve()).now_or_never();
+            if let Some(permit) = reserved {
                 drop(permit.unwrap().spawn_cpu(move || drop(captured)));
             }
         });
@@ -122,8 +122,8 @@ fn futures_after_a_wait_for_a_place_stay_within_the_limit() {
     let _limit = time_limit();
     for backend in BOTH {
         gives_up_again_and_again(backend, "reserve, future", |cpu, captured| {
-            let admitted = Box::pin(cpu.reserve()).now_or_never();
-            if let Some(permit) = admitted {
+            let reserved = Box::pin(cpu.reserve()).now_or_never();
+            if let Some(permit) = reserved {
                 drop(permit.unwrap().spawn(async move { drop(captured) }));
             }
         });

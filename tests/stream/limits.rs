@@ -228,8 +228,8 @@ fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
         let cpu = lanes.cpu.handle();
         let held = cpu.try_reserve().unwrap();
         let source = stream::iter(0..10).map(|_| Handle::current().try_reserve().is_ok());
-        let admitted = source.on_cpu(&cpu).map(u32::from).buffered(4);
-        assert_eq!(lanes.io.block_on(all(admitted)), [0; 10]);
+        let stream = source.on_cpu(&cpu).map(u32::from).buffered(4);
+        assert_eq!(lanes.io.block_on(all(stream)), [0; 10]);
         // Started inside, it is a part of the job.
         drop(held);
         let inside = cpu.spawn(async {

@@ -17,7 +17,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use crate::error::{CloseReason, JoinError};
 use crate::lane::{Level, thread};
-use crate::task::{Event, Extras, Job, Schedule, Task, Work};
+use crate::task::{Event, Extras, Job, Schedule, Task, Work, has_passed};
 pub(crate) use drop_on_lane::drop_on_lane;
 pub use permit::Permit;
 pub use rejected::Rejected;
@@ -61,10 +61,6 @@ fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output
     Task::refused(cause)
 }
 
-fn is_late(deadline: Option<Instant>) -> bool {
-    deadline.is_some_and(|deadline| deadline <= Instant::now())
-}
-
 /// The permit of a submission with that deadline. Most have none, and pay a branch.
 #[inline]
 fn acquire_in_time(
@@ -74,7 +70,7 @@ fn acquire_in_time(
     let acquired = acquire(level, 1);
     match deadline {
         None => acquired,
-        Some(_) => acquired.and_then(|permit| match is_late(deadline) {
+        Some(_) => acquired.and_then(|permit| match has_passed(deadline) {
             true => Err(CloseReason::Expired),
             false => Ok(permit),
         }),

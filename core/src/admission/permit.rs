@@ -8,7 +8,9 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
-use crate::task::{Cancelled, FutureWork, JobContext, Task, Work, closure, closure_with};
+use crate::task::{
+    Cancelled, FutureWork, JobContext, Task, Work, closure, closure_with, has_passed,
+};
 
 /// The right to submit one job, not yet used.
 ///
@@ -16,6 +18,24 @@ use crate::task::{Cancelled, FutureWork, JobContext, Task, Work, closure, closur
 /// [`Handle::try_reserve`](crate::Handle::try_reserve), and of a weight other than one by
 /// [`Handle::reserve_many`](crate::Handle::reserve_many). It submits through the handle that
 /// it came from. If it is dropped unused, it goes to the next waiter.
+///
+/// What needs no permit of its own, such as a stream, is limited by a permit that is held beside
+/// it.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use twolane::{CpuRuntime, JoinError, Permit, Priority};
+/// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 8).build().unwrap();
+/// // It may pass through other functions before there is a job.
+/// async fn compress(permit: Permit, body: Vec<u8>) -> Result<usize, JoinError> {
+///     permit.spawn_cpu(move || body.len() / 2).await
+/// }
+/// let permit = cpu.handle().try_reserve().unwrap();
+/// assert_eq!(compress(permit, vec![0; 10]).await.unwrap(), 5);
+/// # }
+/// ```
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
     level: Level,
@@ -149,7 +169,7 @@ impl Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = &self.level;
-        let late = || super::is_late(self.deadline).then_some(CloseReason::Expired);
+        let late = || has_passed(self.deadline).then_some(CloseReason::Expired);
         match level.lane().close_reason().or_else(late) {
             None => super::take_on(level, self.permit, self.deadline, work),
             Some(cause) => super::refuse(level, cause, work),

@@ -35,6 +35,22 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 ///
 /// Dropping it gives up its position among the waiters. No permit is lost. A wait that
 /// was dropped counts in [`Metrics::rejected`](crate::Metrics).
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use std::time::Duration;
+/// use twolane::{CpuRuntime, Priority, Reserve};
+/// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
+/// let permit = cpu.handle().reserve().await.unwrap();
+/// // It is `Unpin`: no `pin!` is needed to wait for a while, and go on later.
+/// let mut second: Reserve = cpu.handle().reserve();
+/// assert!(tokio::time::timeout(Duration::from_millis(1), &mut second).await.is_err());
+/// drop(permit);
+/// second.await.unwrap().spawn_cpu(|| 42).await.unwrap();
+/// # }
+/// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Reserve {
     level: Level,

@@ -331,7 +331,7 @@ impl fmt::Debug for Handle {
         f.debug_struct("Handle")
             .field("priority", &self.priority())
             .field("backend", &self.backend())
-            .field("threads", &self.worker_threads())
+            .field("worker_threads", &self.worker_threads())
             .field("running", &lane.running())
             .field("throttled_to_cores", &lane.throttled_to_cores())
             .field("closed", &lane.is_closed())

@@ -300,7 +300,7 @@ impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("backend", &self.backend)
-            .field("threads", &self.threads)
+            .field("worker_threads", &self.threads)
             .field("thread_name", &self.name)
             .field("nice", &self.nice)
             .field("queue_limits", &self.queue_limits)

@@ -24,6 +24,19 @@ use crate::remaining::Remaining;
 /// # Cancel safety
 ///
 /// The lane closed when this future was made. Dropping it loses nothing.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let mut shutdown: twolane::Shutdown = cpu.shutdown();
+/// tokio::select! {
+///     left = &mut shutdown => assert!(left.is_empty()),
+///     _ = tokio::signal::ctrl_c() => eprintln!("a second ctrl-c: the running jobs are not awaited"),
+/// }
+/// # }
+/// ```
 #[must_use = "the lane has closed; await this to know when its last job has ended"]
 pub struct Shutdown {
     pub(super) left: oneshot::Receiver<Remaining>,

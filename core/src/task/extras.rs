@@ -31,6 +31,11 @@ struct Inner {
     clock_of: Option<tokio::runtime::Handle>,
 }
 
+#[inline]
+pub(crate) fn has_passed(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| deadline <= Instant::now())
+}
+
 impl Extras {
     /// For a job that this thread submits.
     #[inline]
@@ -61,8 +66,7 @@ impl Extras {
 
     #[inline]
     pub(crate) fn is_past_deadline(&self) -> bool {
-        self.deadline()
-            .is_some_and(|deadline| deadline <= Instant::now())
+        has_passed(self.deadline())
     }
 
     /// Call after the job has ended and its captures were dropped.

@@ -53,7 +53,7 @@ pub use abort_handle::AbortHandle;
 use completion::{Completion, Slot};
 pub use context::{Cancelled, JobContext};
 pub(crate) use event::{Event, Page};
-pub(crate) use extras::Extras;
+pub(crate) use extras::{Extras, has_passed};
 pub(crate) use io::{IoJoin, Made};
 pub use join::Task;
 pub(crate) use schedule::{RegistryKey, Schedule};
