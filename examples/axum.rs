@@ -174,7 +174,7 @@ pub async fn serve(
     let left = cpu.shutdown_timeout(JOBS).await;
     if !left.is_empty() {
         eprintln!(
-            "{} jobs still run, and their requests get no answer ({} threads)",
+            "{} jobs still run, and their requests may get no answer ({} threads)",
             left.jobs, left.threads
         );
     }

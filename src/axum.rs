@@ -138,7 +138,8 @@ impl IntoResponse for JobError {
 ///
 /// axum runs the extractors in the order of the handler's parameters, and the one that reads the
 /// body last. With this one, a request that finds the queue full is answered with 503 before its
-/// body is in memory. A client that uploads slowly keeps its permit meanwhile, so limit the time of
+/// body is in memory. Over HTTP/1.1 a client that is still sending may see a broken pipe instead,
+/// unless it sends `Expect: 100-continue`. A client that uploads slowly keeps its permit meanwhile, so limit the time of
 /// a request ([a middleware that does](crate::guide::overload#answer-503)).
 ///
 /// The application's state is a [`Handle`], or contains one (axum's `FromRef`). The permit is

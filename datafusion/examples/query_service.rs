@@ -1,14 +1,13 @@
 //! A query service: SQL in the body of a POST, JSON lines out.
 //!
 //! For services that run DataFusion behind HTTP. A query plans and computes on the CPU lane, reads
-//! its files on the I/O lane, and streams its rows while it runs, so that neither a large join
-//! nor a large result freezes `/health`. Copy all of it.
+//! its files on the I/O lane, and streams its rows while it runs. Copy all of it.
 //!
 //! - The lane has `Backend::Runtime`: the tasks that DataFusion spawns stay on the lane.
 //! - At most [`QUERIES`] queries run or are read by their clients. The next one gets 503.
 //! - The first batch comes before the status, so an early error is a 400 or 500. A later error
 //!   breaks the body: a client never takes a part of a result for all of it.
-//! - If the client goes away, axum drops the stream, and that cancels the query.
+//! - If the client goes away, axum drops the stream. The query ends at its next yield.
 //! - On ctrl-c the server stops first. Queries have [`DRAIN`] to finish, and then end in an error.
 //!
 //! ```text
@@ -30,8 +29,8 @@ use datafusion::{error::DataFusionError as Cause, execution::context::SQLOptions
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::local::LocalFileSystem;
 use tokio::{net::TcpListener, signal::ctrl_c, sync::oneshot, time::timeout};
-use twolane::{Backend, BuildError, CpuRuntime, CpuStreamExt, Handle, JoinError, Priority};
-use twolane_datafusion::{IoStore, run_on, stream_on};
+use twolane::{Backend, BuildError, CpuRuntime, CpuStreamExt, Handle, Priority};
+use twolane_datafusion::{IoStore, is_unavailable, run_on, stream_on};
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 type App = (Handle, SessionContext);
@@ -39,7 +38,9 @@ type App = (Handle, SessionContext);
 pub const QUERIES: usize = 16;
 /// What a query computes ahead of its client, in bytes.
 const AHEAD: usize = 4 << 20;
-const DRAIN: Duration = Duration::from_secs(3);
+const DRAIN: Duration = Duration::from_secs(4);
+const JOBS: Duration = Duration::from_secs(3);
+const ANSWERS: Duration = Duration::from_secs(1);
 const BUSY: (StatusCode, [(HeaderName, &str); 1]) =
     (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")]);
 
@@ -90,11 +91,10 @@ fn encode(batch: &RecordBatch) -> Result<Bytes, Error> {
 fn failed(error: impl Into<Error>) -> ErrorResponse {
     let error = error.into();
     let wrong = (StatusCode::BAD_REQUEST, format!("{error}\n"));
-    let of_lane = |cause: &Error| cause.downcast_ref().is_some_and(JoinError::is_unavailable);
     match error.downcast_ref().map(Cause::find_root) {
+        _ if is_unavailable(&*error) => BUSY.into(), // a full queue, or a shutdown
         Some(Cause::SQL(..) | Cause::Plan(_) | Cause::SchemaError(..)) => wrong.into(),
-        Some(Cause::ResourcesExhausted(_)) => BUSY.into(), // a full queue
-        Some(Cause::External(cause)) if of_lane(cause) => BUSY.into(), // a shutdown
+        Some(Cause::ArrowError(..)) => wrong.into(), // a division by 0, a cast
         _ => StatusCode::INTERNAL_SERVER_ERROR.into(),
     }
 }
@@ -113,8 +113,8 @@ pub async fn serve(
     stop.await;
     drop(stop_server);
     if timeout(DRAIN, &mut server).await.is_err() {
-        cpu.shutdown_timeout(DRAIN).await; // the queries end in an error ..
-        let _ = timeout(DRAIN, server).await; // .. which the server sends
+        cpu.shutdown_timeout(JOBS).await; // the queries end in an error ..
+        let _ = timeout(ANSWERS, server).await; // .. which the server sends
     }
     Ok(())
 }

@@ -60,25 +60,30 @@
 //!
 //! | | [`DataFusionError`](datafusion::error::DataFusionError) |
 //! |---|---|
-//! | the lane's queue is full | `ResourcesExhausted` |
-//! | the lane was shut down | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`]: a [`twolane_core::BridgeError`] |
+//! | the lane's queue is full, or the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`]: a [`twolane_core::BridgeError`] |
 //! | its I/O runtime is gone | `External`, with a `JoinError` |
 //! | the query panicked | the same as at a shutdown, if the panic was in the query itself; in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
 //!
 //! # What it does not do
 //!
 //! - **A query that was dropped may keep its threads.** DataFusion gives way once for each 128
-//!   batches that the query's tables have given. A join that makes many rows out of few batches
-//!   computes on after it was dropped, on any runtime, for minutes even. No counter shows it, and
-//!   its place in the queue is free. Run queries that you do not know at a
-//!   [`Priority`](twolane_core::Priority) of their own, whose threads you can spare.
+//!   batches that a partition of the query's tables has given. An aggregate over fewer (a million
+//!   rows), or a join that makes many rows out of few batches, computes on after it was dropped, on
+//!   any runtime, for minutes even. While no thread of the lane is free to drop it, it is `queued`
+//!   and keeps its permit, so that new queries may find the queue full. After that no counter shows
+//!   it. Run queries that you do not know at a [`Priority`](twolane_core::Priority) of their own:
+//!   that protects other jobs, though not other queries.
+//! - [`run_on`] has a permit until its future ends, and [`stream_on`] takes another. Between the
+//!   two, another query may take the last one.
 //! - The tracer of a rayon lane is the process's. Queries that run elsewhere are not touched, if
 //!   their thread has no current handle of `twolane` ([`LaneTracer`] says when).
 
 mod query;
 mod store;
 mod tracer;
+mod unavailable;
 
 pub use query::{collect_on, run_on, stream_on};
 pub use store::IoStore;
 pub use tracer::LaneTracer;
+pub use unavailable::is_unavailable;

@@ -171,7 +171,7 @@ pub fn stream_on(
         _ => tracer::install_if_none().map(|()| handle.stream_from_cpu(query, limit, size)),
     };
     async move {
-        let batches = batches?.map(|batch| batch.unwrap_or_else(|cut| Err(from_bridge(cut))));
+        let batches = batches?.map(|batch| batch.unwrap_or_else(|cut| Err(external(cut))));
         let mut batches = Box::pin(batches);
         let Ok(schema) = schema.await else {
             let error = batches.next().await.and_then(Result::err);
@@ -237,21 +237,7 @@ async fn until_certain(handle: &Handle) -> Result<()> {
 }
 
 async fn joined<T>(job: Task<Result<T>>) -> Result<T> {
-    job.await.unwrap_or_else(|error| Err(from_lane(error)))
-}
-
-fn from_lane(error: JoinError) -> DataFusionError {
-    if error.is_queue_full() {
-        return DataFusionError::ResourcesExhausted(error.to_string());
-    }
-    external(error)
-}
-
-fn from_bridge(cut: BridgeError) -> DataFusionError {
-    if cut.is_queue_full() {
-        return DataFusionError::ResourcesExhausted(cut.to_string());
-    }
-    external(cut)
+    job.await.unwrap_or_else(|error| Err(external(error)))
 }
 
 fn external(error: impl Error + Send + Sync + 'static) -> DataFusionError {

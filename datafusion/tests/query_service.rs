@@ -103,7 +103,8 @@ fn an_early_error_is_a_status() {
             ),
             ("copy numbers to '/tmp/numbers.csv'", 400),
             ("set datafusion.execution.batch_size = 1", 400),
-            ("select n / (n - n) from numbers", 500),
+            ("select n / (n - n) from numbers", 400),
+            ("select arrow_cast(n, 'Nope') from numbers", 500),
         ] {
             let (found, text) = site.query(sql).await;
             assert_eq!(found, status, "{sql}: {text}");
@@ -156,5 +157,23 @@ fn ctrl_c_breaks_an_answer_that_goes_on() {
             }
         }
         panic!("the answer ended");
+    });
+}
+
+/// The status is still open: the client learns that it may try again elsewhere.
+#[test]
+fn ctrl_c_before_the_first_row_is_a_503() {
+    with_site(async |site: Site| {
+        let sql = format!("select count(*) from ({ENDLESS})");
+        let counting = site.begin(&sql);
+        let stopping = async {
+            while site.cpu.metrics().suspended == 0 {
+                tokio::task::yield_now().await;
+            }
+            drop(site.stop);
+        };
+        let (answer, ()) = tokio::join!(counting, stopping);
+        assert_eq!(answer.status(), 503);
+        site.server.await.unwrap().unwrap();
     });
 }

@@ -179,6 +179,10 @@ impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.counters().chain(self.gauges());
         let all: Vec<_> = all.map(|(name, count)| format!("{name} {count}")).collect();
-        f.write_str(&all.join(", "))
+        f.write_str(&all.join(", "))?;
+        match self.queue_limit {
+            Some(limit) => write!(f, ", permits_in_use {} of {limit}", self.permits_in_use),
+            None => Ok(()),
+        }
     }
 }

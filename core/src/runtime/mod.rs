@@ -53,7 +53,7 @@ pub use shutdown::Shutdown;
 /// So await the tasks whose work matters, and then shut down. In a server the handlers
 /// hold the tasks. There the order is:
 ///
-/// 1. Stop the server, and wait for it as long as you like.
+/// 1. Stop the server, and wait for it for some seconds.
 /// 2. Call `cpu.shutdown_timeout(limit).await`. A handler that waits for a job that has
 ///    not started gets [`JoinError::is_shutdown`](crate::JoinError::is_shutdown), and
 ///    answers 503. A closure that runs and calls

@@ -5,10 +5,10 @@ use std::io::Read;
 
 use axum::body::Bytes;
 use axum::extract::State;
+use axum::response::IntoResponse;
 use flate2::read::GzDecoder;
 use reqwest::Client;
 use tokio::runtime::Runtime;
-use twolane::JoinErrorKind;
 
 use crate::from_spawn_blocking::{LIMIT, after, before, cpu_lane, routes};
 use crate::support::time_limit;
@@ -75,6 +75,6 @@ fn a_queued_request_that_is_dropped_never_runs() {
     let jobs = lane.metrics();
     assert_eq!(jobs.cancelled, 1);
     let handler = after::gzip(State(lane), Bytes::from("text"));
-    let error = io.block_on(handler).unwrap_err().into_inner();
-    assert_eq!(error.kind(), JoinErrorKind::Shutdown);
+    let error = io.block_on(handler).unwrap_err();
+    assert_eq!(error.into_response().status(), 503);
 }
