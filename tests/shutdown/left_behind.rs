@@ -6,7 +6,9 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use futures::future::lazy;
-use twolane::{Backend, HandleExt, in_cpu_context};
+#[cfg(feature = "http-body")]
+use twolane::HandleExt;
+use twolane::{Backend, in_cpu_context};
 
 use crate::support::{self, BOTH, PanicsOnDrop, Stuck, lanes, time_limit};
 
