@@ -22,7 +22,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::channel::oneshot;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use twolane_core::{Backend, BridgeError, Handle, JoinError, Task, in_cpu_context};
+use twolane_core::{Backend, Handle, Task, in_cpu_context};
 
 use crate::tracer;
 
