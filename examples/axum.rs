@@ -8,7 +8,7 @@
 //! | `GET /call-sites` | what the jobs of each line cost, and whether that is worth an offload |
 //!
 //! On ctrl-c, or on the SIGTERM that a container gets, it stops in the order that
-//! loses no answer.
+//! answers queued requests.
 //!
 //! ```text
 //! cargo run --release --example axum                 # http://127.0.0.1:3000

@@ -63,8 +63,8 @@
 //! - A queue with a [limit](Builder::queue_limit) bounds the memory of the jobs that come
 //!   from outside, also if their callers give up. It does not bound the jobs that a job
 //!   submits; [their job can](guide::overload#jobs-that-submit-jobs). It serves waiters in
-//!   FIFO order, and no job waits for a permit that it holds itself. A stream needs none:
-//!   its window bounds it.
+//!   FIFO order, and no job waits for a permit that it holds itself. A stream of
+//!   `on_cpu` needs none: its window bounds it.
 //! - The [counters](metrics::Metrics) balance: each submitted job is there, or has ended in
 //!   one way.
 //! - Awaiting what is ready spends Tokio's [cooperative budget](tokio::task::coop), as
@@ -168,9 +168,9 @@ pub use stream::{CpuIteratorExt, CpuStreamExt};
 #[doc(inline)]
 pub use twolane_core::{
     AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
-    EnterGuard, Handle, JobContext, JoinError, JoinErrorKind, NoCurrentHandle, Permit, Priority,
-    Rejected, Remaining, Reserve, Shutdown, Task, in_cpu_context, is_yield_due, spawn_cpu,
-    spawn_io, yield_if_due, yield_now,
+    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
+    Permit, Priority, Rejected, Remaining, Reserve, Shutdown, Task, Yield, in_cpu_context,
+    is_yield_due, spawn_cpu, spawn_io, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

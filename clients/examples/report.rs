@@ -21,16 +21,14 @@
 
 use std::fmt::Write;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::{response::ErrorResponse, routing::get};
+use axum::{Router, http::StatusCode, response::ErrorResponse, routing::get};
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::PgPool;
 use tokio::net::TcpListener;
 use twolane::axum::JobError;
-use twolane::{BuildError, Cancelled, CpuRuntime, Handle, JobContext, Priority};
+use twolane::{BuildError, Cancelled, CpuRuntime, Handle, JobContext, JoinError, Priority};
 use twolane::{CpuStreamExt, HandleExt};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -55,9 +53,8 @@ async fn main() -> Result<(), Error> {
 }
 
 pub fn cpu_lane() -> Result<CpuRuntime, BuildError> {
-    CpuRuntime::builder()
-        .queue_limit(Priority::Low, REPORTS)
-        .build()
+    let builder = CpuRuntime::builder();
+    builder.queue_limit(Priority::Low, REPORTS).build()
 }
 
 pub fn routes(cpu: Handle, pool: PgPool) -> Router {
@@ -114,7 +111,9 @@ fn encode((month, cents): Sale) -> Result<Bytes, Error> {
     Ok(format!("{month},{cents}\n").into())
 }
 
-fn failed(error: impl std::fmt::Display) -> ErrorResponse {
-    eprintln!("{error}");
-    StatusCode::INTERNAL_SERVER_ERROR.into()
+fn failed(error: impl Into<Error>) -> ErrorResponse {
+    match error.into().downcast::<JoinError>() {
+        Ok(error) => JobError::from(*error).into(), // 503 at a shutdown
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into(),
+    }
 }

@@ -29,7 +29,8 @@
 //! | let others pass | [`yield_if_due`], [`yield_now`] |
 //! | count | [`Metrics`], [`CallSites`] |
 //!
-//! In the examples below, `twolane::` may be read as `twolane_core::`.
+//! In the examples below, `twolane::` may be read as `twolane_core::`; `twolane::watch` is the
+//! crate `stallwatch`.
 //!
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -76,7 +76,8 @@ pub async fn in_order(cpu: &Handle, texts: Vec<String>) -> Result<Vec<usize>, Jo
 }
 
 /// Reads a text only when the queue has room for its job. Meanwhile other code that calls
-/// `spawn_cpu` at the same priority finds the queue full, so run a batch at `Priority::Low`.
+/// `spawn_cpu` at the same priority finds the queue full, so run a batch at `Priority::Low`, with
+/// a limit of its own: `.queue_limit(Priority::Low, n)`. Without one `reserve` never waits.
 pub async fn within_the_limit(
     cpu: &Handle,
     mut texts: impl Stream<Item = String> + Unpin,

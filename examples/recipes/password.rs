@@ -3,7 +3,7 @@
 //! For every service that has passwords. argon2 is CPU-heavy on purpose. A handler that calls it
 //! directly keeps a Tokio thread, and all other requests of that thread wait. Here the handler
 //! looks up the hash, as yours asks its database, and moves the check into a job. Copy
-//! `cpu_lane`, `login` and `is_right`.
+//! all but `main`.
 //!
 //! - Logins run at `Priority::High`, which has a queue and threads of its own. They do not wait
 //!   behind signups, exports and the other jobs of the service, which run at `Normal`.

@@ -251,10 +251,10 @@ impl<S, G, L> OnCpu<S, G, L> {
         self
     }
 
-    /// Sets how often the workers hand outputs over. Default: 500 µs.
+    /// Sets how often the reader gets outputs, from all workers together. Default: 500 µs.
     ///
-    /// So with *n* workers, each computes *n* times as long, up to 4 ms or to what is set
-    /// here, and at most for its slice of 5 to 10 ms.
+    /// Each of *n* workers hands over after *n* times that, but at most 4 ms (or this time, if it
+    /// is longer), and at the end of its slice of 5 to 10 ms.
     ///
     /// A longer time costs fewer wake-ups; a shorter one lets the first outputs come
     /// earlier. With zero, each item is a batch of its own. A worker that finds no further

@@ -23,7 +23,9 @@ impl Handle {
     ///
     /// None here. The task returns the [`JoinError`](crate::JoinError). If the I/O
     /// runtime ends first, that is
-    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone).
+    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone). After a shutdown
+    /// of the CPU lane it is [`is_shutdown`](crate::JoinError::is_shutdown); [`io`](Self::io)
+    /// spawns then, too.
     ///
     /// # Examples
     ///
@@ -55,8 +57,8 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// None here. The items are `Result`s. If the I/O lane stops or the stream panics
-    /// before its end, the last item is a [`BridgeError`](crate::BridgeError).
+    /// None here. The items are `Result`s. If the CPU lane was shut down before this call, or the
+    /// I/O lane stops or the stream panics before its end, the last item is a [`BridgeError`](crate::BridgeError).
     ///
     /// # Cost
     ///

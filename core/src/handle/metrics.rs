@@ -96,7 +96,7 @@ impl Handle {
     /// A call site is the line that submits the job (`spawn_cpu`, `spawn` and all their
     /// forms, [`install`](Self::install), the call of `buffered` of a stream), or a
     /// [name](Self::with_name). It is always on: the guide says what it
-    /// costs (`twolane::guide::metrics`). This only reports; it moves nothing.
+    /// costs (`twolane::guide::cost`). This only reports; it moves nothing.
     ///
     /// # Examples
     ///

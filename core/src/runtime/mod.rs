@@ -44,8 +44,8 @@ pub use shutdown::Shutdown;
 /// | a suspended future | dropped; its task fails with `is_shutdown` at once | the same | the same |
 /// | a running closure | awaited; its task gets the output, or `is_shutdown` if a checkpoint ends it | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
 /// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
-/// | a new `spawn_io`, `stream_from_io`, `body_from_io`, `stream_from_cpu` | refused: its task, or its reader, gets the error | the same | the same |
-/// | an HTTP request (`send_io`, `response_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
+/// | a new `spawn_io`, `stream_from_io`, `stream_from_cpu` | refused: its task, or its reader, gets the error | the same | the same |
+/// | an HTTP request or body (`send_io`, `response_from_io`, `body_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
 /// | a wait for a permit ([`Handle::reserve`]) | fails with `is_shutdown` at once | the same | the same |
 /// | a running future | runs until its next `.await` that has to wait, then as a suspended one | the same, counted if it is late | the same, not awaited |
 /// | a running future that was polled [`in_cpu_context`](crate::in_cpu_context) | the same; its task fails with `is_shutdown` also if it ends without such a wait | the same | the same |
@@ -62,8 +62,8 @@ pub use shutdown::Shutdown;
 ///
 /// The guide (`twolane::guide::shutdown`) has the code of these steps. Besides:
 ///
-/// - A job that runs during a shutdown can start no other job, on either lane. It has to
-///   do its last work itself.
+/// - A job that runs during a shutdown can start neither a job nor a `spawn_io`. What needs the
+///   I/O lane alone still works: HTTP requests, and [`Handle::io`].
 /// - A closure that never ends keeps its thread, and keeps `shutdown` from resolving.
 ///   Closures see a shutdown by [`checkpoint`](crate::JobContext::checkpoint).
 /// - Work of rayon or Tokio that jobs have started (`rayon::spawn`, `spawn_blocking`) is

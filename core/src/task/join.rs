@@ -21,7 +21,7 @@ use crate::trace::warn_of_lost_jobs;
 /// is not polled again; a thread of its lane drops it. A closure that runs is not
 /// stopped, but sees the cancellation by
 /// [`JobContext::checkpoint`](crate::JobContext::checkpoint). So a timeout or a
-/// `select!` around a task stops the work too. Call [`detach`](Self::detach) if the job
+/// `select!` around a task cancels the job too. Call [`detach`](Self::detach) if the job
 /// should run on.
 ///
 /// A task does not keep its runtime alive. If a shutdown ends the job, the task
