@@ -1,11 +1,12 @@
 //! How small may a piece of work be and still be worth moving off the I/O task?
 //!
 //! A task of an I/O runtime handles a stream of pieces, each of the same fixed
-//! work: 1 µs to 10 ms on an idle core. It has five ways to:
+//! work: 1 µs to 10 ms on an idle core. It has six ways to:
 //!
 //! - `inline`: it computes them itself,
 //! - `inline, yields`: the same, with a `yield_now` after each piece,
 //! - `one by one`: `handle.spawn_cpu(piece).await`, then the next,
+//! - `run_cpu`: `handle.run_cpu(piece).await`, which computes in place or on the CPU lane,
 //! - `several at once`: the same with up to two for each thread of the CPU lane
 //!   in flight, in a `FuturesUnordered`,
 //! - `batches`: `spawn_cpu(pieces).await` with as many pieces as make 1 ms, and

@@ -16,25 +16,28 @@ pub enum Way {
     Inline,
     Yielding,
     OneByOne,
+    RunCpu,
     SeveralAtOnce,
     Batches,
 }
 
 impl Way {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Alone,
         Self::Inline,
         Self::Yielding,
         Self::OneByOne,
+        Self::RunCpu,
         Self::SeveralAtOnce,
         Self::Batches,
     ];
 
     /// Those of a task of the I/O runtime.
-    pub const OF_A_TASK: [Self; 5] = [
+    pub const OF_A_TASK: [Self; 6] = [
         Self::Inline,
         Self::Yielding,
         Self::OneByOne,
+        Self::RunCpu,
         Self::SeveralAtOnce,
         Self::Batches,
     ];
@@ -46,6 +49,7 @@ impl Way {
             Self::Inline => inline(pieces, stream).await,
             Self::Yielding => yielding(pieces, stream).await,
             Self::OneByOne => one_by_one(handle, pieces, stream).await,
+            Self::RunCpu => run_cpu(handle, pieces, stream).await,
             Self::SeveralAtOnce => several_at_once(handle, pieces, stream).await,
             Self::Batches => batches(handle, pieces, stream).await,
         }
@@ -84,6 +88,14 @@ async fn one_by_one(handle: &Handle, pieces: Pieces, mut stream: Stream) -> u64 
             .spawn_cpu(move || pieces.compute(piece))
             .await
             .unwrap();
+    }
+    stream.checked(sum)
+}
+
+async fn run_cpu(handle: &Handle, pieces: Pieces, mut stream: Stream) -> u64 {
+    let mut sum = 0;
+    while let Some(piece) = stream.next().await {
+        sum += handle.run_cpu(move || pieces.compute(piece)).await.unwrap();
     }
     stream.checked(sum)
 }
@@ -134,6 +146,7 @@ impl fmt::Display for Way {
             Self::Inline => "inline",
             Self::Yielding => "inline, yields",
             Self::OneByOne => "one by one",
+            Self::RunCpu => "run_cpu",
             Self::SeveralAtOnce => "several at once",
             Self::Batches => "batches of 1 ms",
         })

@@ -13,6 +13,7 @@ mod giving_way;
 mod in_flight;
 mod joining;
 mod results;
+mod run_cpu;
 mod unwinding;
 
 #[path = "../support/mod.rs"]

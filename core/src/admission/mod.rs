@@ -53,6 +53,18 @@ pub(crate) fn try_submit<F, W: Work>(
     }
 }
 
+/// Why what needs no permit is refused now, if it is.
+pub(crate) fn check(level: &Level, deadline: Option<Instant>) -> Result<(), JoinError> {
+    let late = || has_passed(deadline).then_some(CloseReason::Expired);
+    match level.lane().close_reason().or_else(late) {
+        None => Ok(()),
+        Some(cause) => {
+            level.count(Event::Rejected);
+            Err(cause.into())
+        }
+    }
+}
+
 fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output> {
     level.count(Event::Rejected);
     // On this thread: a panic of the destructor reaches the caller, as with any value

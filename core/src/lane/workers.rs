@@ -50,6 +50,8 @@ pub(crate) struct ThreadSettings {
     pub(crate) has_histograms: bool,
     /// Of each thread that runs jobs. `None`: the standard library's.
     pub(crate) stack_size: Option<usize>,
+    /// The longest closure that `run_cpu` computes in place, in nanoseconds.
+    pub(crate) most_in_place: u64,
     /// By priority.
     pub(crate) niceness: [Niceness; Priority::ALL.len()],
 }

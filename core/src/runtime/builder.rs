@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use stallwatch::Watch;
 
@@ -11,6 +12,7 @@ use crate::backend::Backend;
 use crate::build_error::{BuildError, BuildErrorKind};
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
+use crate::metrics::clock::nanos;
 use crate::os::starter;
 use crate::os::throttle::Throttle;
 use crate::panics;
@@ -51,6 +53,7 @@ pub struct Builder {
     holds_paused_clock: bool,
     has_histograms: bool,
     pub(super) stack_size: Option<usize>,
+    pub(super) most_in_place: Duration,
     pub(super) watch_io: Option<Watch>,
     pub(super) hooks: ThreadHooks,
 }
@@ -70,6 +73,7 @@ impl Builder {
             holds_paused_clock: false,
             has_histograms: false,
             stack_size: None,
+            most_in_place: Duration::from_micros(50),
             watch_io: None,
             hooks: ThreadHooks::default(),
         }
@@ -260,6 +264,7 @@ impl Builder {
             holds_paused_clock: self.holds_paused_clock,
             has_histograms: self.has_histograms,
             stack_size: self.stack_size,
+            most_in_place: nanos(self.most_in_place),
             niceness,
         };
         let throttle = self

@@ -17,7 +17,7 @@ use crossbeam_utils::CachePadded;
 use once_cell::race::OnceBox;
 use stallwatch::Name;
 
-use super::CallSite;
+use super::{CallSite, InPlace};
 use crate::metrics::clock::now;
 use crate::metrics::histogram::AtomicHistogram;
 use crate::priority::Priority;
@@ -106,6 +106,7 @@ struct Counters {
     samples: AtomicU64,
     runs: AtomicHistogram,
     waits: AtomicHistogram,
+    in_place: InPlace,
 }
 
 impl Counters {
@@ -115,6 +116,7 @@ impl Counters {
             samples: AtomicU64::new(0),
             runs: AtomicHistogram::coarse(),
             waits: AtomicHistogram::coarse(),
+            in_place: InPlace::new(),
         }
     }
 }
@@ -205,6 +207,10 @@ impl Sites {
         if let Some(wait) = sample.wait {
             counters.waits.add(wait, weight);
         }
+    }
+
+    pub(crate) fn in_place(&self, site: Name) -> &InPlace {
+        &self.of(site).in_place
     }
 
     fn has_few(&self, site: Name) -> bool {

@@ -1,0 +1,255 @@
+//! [`Handle::run_cpu`]: a closure that the awaiter computes itself, or the lane, whichever costs
+//! less. What is learned of a call site is in `metrics/call_sites/in_place.rs`.
+
+use std::cell::Cell;
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use tokio::task::coop;
+
+use super::Handle;
+use crate::admission;
+use crate::error::JoinError;
+use crate::lane::{Level, thread};
+use crate::metrics::call_sites::Place;
+use crate::metrics::clock::nanos;
+use crate::panics;
+use crate::task::{Schedule, Task, closure};
+
+thread_local! {
+    /// How long this thread has computed in place since a task yielded for it, in nanoseconds.
+    static SPENT: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Handle {
+    /// Computes a closure on the CPU lane, or in place if that costs less.
+    ///
+    /// For closures that may be too small for the lane: a trip there and back takes some 10 µs,
+    /// and a closure of 1 µs is computed ten times in that time. The future measures both at each
+    /// call site. It computes the closure in its own poll, on the thread of the awaiter, while the
+    /// site's closures take no longer than a trip, and never more than
+    /// [`run_in_place_up_to`](crate::Builder::run_in_place_up_to) (50 µs). The first 16 closures
+    /// of a site go to the lane. A thread that has computed in place for twice
+    /// that limit yields.
+    ///
+    /// On a thread of the lane the closure is always computed in place.
+    ///
+    /// In place a closure is not a job:
+    ///
+    /// - It runs inside the awaiter's task: `block_on`, [`Task::wait`](crate::Task::wait) and
+    ///   what else blocks panic or block the I/O lane there. It has Tokio's budget of the task.
+    /// - It needs no permit of a limited queue, and no counter of
+    ///   [`metrics`](Self::metrics) counts it. [`call_sites`](Self::call_sites) does.
+    /// - Dropping the future cannot stop it. Nor can an abort or a shutdown.
+    /// - A closure that suddenly takes long holds up the awaiter's thread, once: the next ones go
+    ///   to the lane. If some of a site's closures take long and others do not, use
+    ///   [`spawn_cpu`](Self::spawn_cpu), or a [name](Self::with_name) for each kind.
+    ///
+    /// # Errors
+    ///
+    /// The same on either side: [`JoinError::is_panic`], [`is_shutdown`](JoinError::is_shutdown),
+    /// [`is_expired`](JoinError::is_expired) and
+    /// [`is_io_runtime_gone`](JoinError::is_io_runtime_gone); and on the lane
+    /// [`is_queue_full`](JoinError::is_queue_full).
+    ///
+    /// # Panics
+    ///
+    /// Polling the future again after it is ready panics.
+    ///
+    /// # Cancel safety
+    ///
+    /// A closure that was not polled does not run. One on the lane is cancelled by the drop, as by
+    /// that of its [`Task`](crate::Task).
+    ///
+    /// # Cost
+    ///
+    /// In place some 100 ns, for two looks at the clock and the call site's figures.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() -> Result<(), twolane::JoinError> {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let mut sum = 0;
+    /// for row in ["1,2", "3,4,5"] {
+    ///     // A row of a few bytes is computed in place, one of a megabyte on the lane.
+    ///     let fields = move || row.split(',').filter_map(|n| n.parse::<u32>().ok()).sum::<u32>();
+    ///     sum += cpu.handle().run_cpu(fields).await?;
+    /// }
+    /// assert_eq!(sum, 15);
+    /// # Ok(()) }
+    /// ```
+    #[track_caller]
+    pub fn run_cpu<F, T>(&self, f: F) -> RunCpu<F, T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        RunCpu(Step::Begins {
+            level: self.level().at_caller(),
+            deadline: self.deadline,
+            f,
+            has_yielded: false,
+        })
+    }
+}
+
+/// A closure that is computed in place or on the CPU lane.
+///
+/// Returned by [`Handle::run_cpu`], which explains it.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// let hash = cpu.handle().run_cpu(|| b"key".iter().fold(7_u64, |h, b| h * 31 + u64::from(*b)));
+/// assert_eq!(hash.await.unwrap(), 314_616);
+/// # }
+/// ```
+#[must_use = "futures do nothing unless awaited"]
+pub struct RunCpu<F, T>(Step<F, T>);
+
+enum Step<F, T> {
+    Begins {
+        level: Level,
+        deadline: Option<Instant>,
+        f: F,
+        has_yielded: bool,
+    },
+    OnLane {
+        level: Level,
+        submitted: Instant,
+        /// With the time that the closure took, in nanoseconds.
+        task: Task<(T, u64)>,
+    },
+    Done,
+}
+
+// Nothing in it is pinned: a closure is moved, and a task is `Unpin`.
+impl<F, T> Unpin for RunCpu<F, T> {}
+
+impl<F, T> Future for RunCpu<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match &mut self.0 {
+                Step::Begins {
+                    level, has_yielded, ..
+                } => {
+                    if mem::take(has_yielded) {
+                        SPENT.set(0);
+                    } else if SPENT.get() >= budget(level) {
+                        *has_yielded = true;
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    let unit = ready!(coop::poll_proceed(cx));
+                    let begins = mem::replace(&mut self.0, Step::Done);
+                    let Step::Begins {
+                        level, deadline, f, ..
+                    } = begins
+                    else {
+                        unreachable!("it was looked at above");
+                    };
+                    if is_in_place(&level) {
+                        unit.made_progress();
+                        return Poll::Ready(in_place(&level, deadline, f));
+                    }
+                    // The task takes a unit of its own.
+                    drop(unit);
+                    self.0 = on_lane(level, deadline, f);
+                }
+                Step::OnLane {
+                    level,
+                    submitted,
+                    task,
+                } => {
+                    let result = ready!(Pin::new(task).poll(cx));
+                    let result = result.map(|(output, time)| {
+                        let trip = nanos(submitted.elapsed()).saturating_sub(time);
+                        ran(level, time, Place::Lane(trip));
+                        output
+                    });
+                    self.0 = Step::Done;
+                    return Poll::Ready(result);
+                }
+                Step::Done => panic!("a `RunCpu` was polled after it was ready"),
+            }
+        }
+    }
+}
+
+/// So long a thread computes in place before the task that it polls yields.
+fn budget(level: &Level) -> u64 {
+    2 * level.lane().settings.most_in_place
+}
+
+fn is_in_place(level: &Level) -> bool {
+    level.is_own_worker() || level.in_place().is_cheaper()
+}
+
+fn in_place<T>(
+    level: &Level,
+    deadline: Option<Instant>,
+    f: impl FnOnce() -> T,
+) -> Result<T, JoinError> {
+    admission::check(level, deadline)?;
+    let queued = level.installs();
+    let began = Instant::now();
+    let run = || level.timed(queued, f);
+    let result = panics::catch(|| thread::with_entered(level, false, run));
+    let time = nanos(began.elapsed());
+    // A thread of the lane serves nobody else's tasks.
+    if !level.is_own_worker() {
+        ran(level, time, Place::Caller);
+        SPENT.set(SPENT.get() + time);
+    }
+    result.map_err(JoinError::of_unwinding)
+}
+
+fn ran(level: &Level, time: u64, place: Place) {
+    level
+        .in_place()
+        .ran(time, place, level.lane().settings.most_in_place);
+}
+
+#[track_caller]
+fn on_lane<F, T>(level: Level, deadline: Option<Instant>, f: F) -> Step<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let submitted = Instant::now();
+    let timed = closure(move || {
+        let began = Instant::now();
+        let output = f();
+        (output, nanos(began.elapsed()))
+    });
+    let task = admission::submit(&level, deadline, timed);
+    Step::OnLane {
+        level,
+        submitted,
+        task,
+    }
+}
+
+impl<F, T> fmt::Debug for RunCpu<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let step = match self.0 {
+            Step::Begins { .. } => "not begun",
+            Step::OnLane { .. } => "on the lane",
+            Step::Done => "done",
+        };
+        f.debug_tuple("RunCpu").field(&step).finish()
+    }
+}
