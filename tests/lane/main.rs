@@ -14,6 +14,7 @@ mod order;
 mod paused_clock;
 mod priorities;
 mod rayons_own_work;
+mod scout;
 mod threads;
 mod tokio_tasks;
 #[cfg(feature = "reqwest")]

@@ -45,6 +45,8 @@ mod bridge {
     pub mod buffer;
     pub mod error;
 }
+#[path = "../../core/src/lane/doze.rs"]
+mod doze;
 #[path = "../../core/src/pool/drain_tasks.rs"]
 mod drain_tasks;
 #[path = "../../core/src/pool/idle.rs"]
@@ -55,6 +57,7 @@ mod window;
 mod workers;
 
 mod of_bridges;
+mod of_dozing;
 mod of_drain_tasks;
 mod of_idle_workers;
 mod of_jobs;

@@ -40,6 +40,7 @@ enum Place {
 struct Plan {
     backend: Backend,
     threads: usize,
+    has_scout: bool,
     limits: [Option<usize>; 3],
     units: u64,
     /// The lane is shut down after so many units.
@@ -66,6 +67,7 @@ impl Plan {
         Self {
             backend: dice.one_of(&[Backend::Rayon, Backend::Runtime]),
             threads: 1 + dice.below(4) as usize,
+            has_scout: dice.once_in(3),
             limits: [limit(dice), limit(dice), limit(dice)],
             units,
             ends: (!dice.once_in(3)).then(|| {
@@ -95,6 +97,9 @@ pub(crate) fn run(seed: u64) {
         .worker_threads(plan.threads)
         .thread_name("storm")
         .io_handle(io.handle().clone());
+    if plan.has_scout {
+        builder = builder.enable_scout();
+    }
     for (priority, limit) in PRIORITIES.into_iter().zip(plan.limits) {
         if let Some(limit) = limit {
             builder = builder.queue_limit(priority, limit);
@@ -156,6 +161,8 @@ pub(crate) fn run(seed: u64) {
         assert!(cpu.shutdown().wait().is_empty());
     }
     watchdog::phase("the I/O lane ends");
+    // A job of a lane that was dropped may still be in its last step.
+    round.io_ends.store(true, SeqCst);
     drop(io.lock().unwrap().take());
     drop(outer);
     watchdog::phase("all that was made is dropped");

@@ -22,10 +22,11 @@ use tokio::sync::Semaphore;
 use super::control::Message;
 use super::counters::Counters;
 use super::queue::RunQueue;
+use super::scout::{self, Scout};
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::Metrics;
-use crate::metrics::call_sites::{InPlace, Sites, Stamp, Steps};
+use crate::metrics::call_sites::{InPlace, Lengths, Sites, Stamp, Steps};
 use crate::metrics::held::Held;
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
@@ -40,18 +41,26 @@ pub(super) struct LevelState {
     queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
+    pub(super) scout: Option<Scout>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
 
 impl LevelState {
-    pub(super) fn new(settings: &ThreadSettings, queue_limit: Option<usize>) -> Self {
+    pub(super) fn new(
+        settings: &ThreadSettings,
+        priority: Priority,
+        queue_limit: Option<usize>,
+    ) -> Self {
+        // Of `High` there is no use, and `Low` is for what may wait.
+        let has_scout = settings.has_scout && priority == Priority::Normal;
         Self {
             queue: RunQueue::new(),
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             queue_limit,
             counters: Counters::new(settings),
-            sites: Sites::new(),
+            sites: Sites::new(has_scout),
+            scout: has_scout.then(Scout::new),
             workers: OnceLock::new(),
         }
     }
@@ -59,7 +68,9 @@ impl LevelState {
     /// Closes all queued jobs, which resolves their tasks. The caller then drops their
     /// work ([`Lane::discard`]).
     pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
-        let jobs: Vec<_> = std::iter::from_fn(|| self.queue.pop()).collect();
+        let of_scout = || self.scout.as_ref()?.pop();
+        let jobs = std::iter::from_fn(|| self.queue.pop().or_else(of_scout));
+        let jobs: Vec<_> = jobs.collect();
         for job in &jobs {
             job.close(cause);
         }
@@ -209,16 +220,38 @@ impl Level {
         self.state().workers.get().map(|workers| &**workers)
     }
 
+    pub(crate) fn scout(&self) -> Option<&Scout> {
+        self.state().scout.as_ref()
+    }
+
+    /// Whether the jobs of that site are long, for the scout.
+    pub(crate) fn lengths(&self, site: Name) -> &Lengths {
+        self.state().sites.lengths(site)
+    }
+
     pub(crate) fn queued(&self) -> usize {
-        self.state().queue.len()
+        self.state().queue.len() + self.scout().map_or(0, Scout::len)
     }
 
     pub(crate) fn has_queued(&self) -> bool {
-        !self.state().queue.is_empty()
+        !self.state().queue.is_empty() || self.scout().is_some_and(|scout| !scout.is_empty())
     }
 
+    /// For a worker.
     pub(crate) fn pop(&self) -> Option<Arc<dyn Run>> {
-        self.state().queue.pop()
+        match self.scout() {
+            None => self.state().queue.pop(),
+            Some(scout) => self.pop_beside(scout),
+        }
+    }
+
+    fn pop_beside(&self, scout: &Scout) -> Option<Arc<dyn Run>> {
+        let queue = &self.state().queue;
+        scout.pop_in_turn(|| queue.is_empty()).or_else(|| {
+            let job = queue.pop()?;
+            self.lengths(job.site()).has_waited();
+            Some(job)
+        })
     }
 
     /// Queues a job that was woken in its own step. A job that yielded goes behind
@@ -228,6 +261,9 @@ impl Level {
     /// does it check whether the lane is closed: an active worker goes on until it
     /// finds the queue empty.
     pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
+        if self.scout().is_some() {
+            self.lengths(job.site()).waits();
+        }
         if yielded {
             self.state().queue.push_behind(job);
         } else {
@@ -245,6 +281,7 @@ impl Level {
         // is checked.
         fence(SeqCst);
         workers.notify_all(self);
+        scout::start(self)?;
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.
@@ -260,12 +297,24 @@ impl Schedule for Level {
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {
-        self.state().queue.push(job);
+        let scout = self.scout().and_then(|scout| {
+            let lengths = self.lengths(self.site);
+            let length = lengths.may_start_at_once();
+            if length.is_none() {
+                lengths.waits();
+            }
+            Some((scout, length?))
+        });
+        match scout {
+            Some((scout, _)) => scout.push(job),
+            None => self.state().queue.push(job),
+        }
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.
         fence(SeqCst);
-        if let Some(workers) = self.workers() {
+        let is_taken = scout.is_some_and(|(scout, length)| scout.wake(self, length));
+        if let Some(workers) = self.workers().filter(|_| !is_taken) {
             workers.notify(self);
         }
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {

@@ -28,10 +28,12 @@
 
 pub(crate) mod control;
 mod counters;
+pub(crate) mod doze;
 mod hooks;
 mod level;
 mod queue;
 mod registry;
+pub(crate) mod scout;
 pub(crate) mod thread;
 mod watched;
 mod workers;
@@ -58,6 +60,7 @@ use control::Message;
 pub(crate) use hooks::ThreadHooks;
 pub(crate) use level::Level;
 use registry::Registry;
+pub(crate) use scout::ScoutThread;
 pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {
@@ -96,7 +99,10 @@ impl Lane {
     ) -> Arc<Self> {
         Arc::new(Self {
             has_limits: queue_limits.iter().any(Option::is_some),
-            levels: queue_limits.map(|limit| level::LevelState::new(&settings, limit)),
+            levels: Priority::ALL.map(|priority| {
+                let limit = queue_limits[priority.index()];
+                level::LevelState::new(&settings, priority, limit)
+            }),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
             settings,
@@ -278,6 +284,9 @@ impl Lane {
         for level in &self.levels {
             if let Some(workers) = level.workers.get() {
                 workers.shutdown();
+            }
+            if let Some(scout) = &level.scout {
+                scout.end();
             }
         }
     }

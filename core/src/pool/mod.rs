@@ -10,5 +10,6 @@ pub(crate) mod drain_tasks;
 mod idle;
 mod polling;
 pub(crate) mod rayon;
+pub(crate) mod scout;
 mod stack;
 pub(crate) mod tokio;

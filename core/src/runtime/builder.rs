@@ -13,8 +13,8 @@ use crate::build_error::{BuildError, BuildErrorKind};
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::metrics::clock::nanos;
-use crate::os::starter;
 use crate::os::throttle::Throttle;
+use crate::os::{nice, starter};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -54,6 +54,7 @@ pub struct Builder {
     has_histograms: bool,
     pub(super) stack_size: Option<usize>,
     pub(super) most_in_place: Duration,
+    pub(super) has_scout: bool,
     pub(super) watch_io: Option<Watch>,
     pub(super) hooks: ThreadHooks,
 }
@@ -74,6 +75,7 @@ impl Builder {
             has_histograms: false,
             stack_size: None,
             most_in_place: Duration::from_micros(50),
+            has_scout: false,
             watch_io: None,
             hooks: ThreadHooks::default(),
         }
@@ -256,6 +258,12 @@ impl Builder {
             start: match self.backend {
                 Backend::Rayon => pool::rayon::Pool::start,
                 Backend::Runtime => pool::tokio::CpuTokio::start,
+            },
+            start_scout: pool::scout::start,
+            // Without nice values the kernel would not let it pass.
+            has_scout: self.has_scout && nice::SUPPORTED && {
+                let [high, normal, _] = niceness;
+                high.nice < normal.nice
             },
             threads,
             name: self.name,

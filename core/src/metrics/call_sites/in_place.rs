@@ -20,7 +20,7 @@
 //! Relaxed, and without read-modify-writes: two threads that learn of one site at the same time
 //! may lose a closure, which the next ones make up for.
 
-use crate::sync::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// So many in a row are short before one is computed in place.
 const FIRST: u32 = 16;

@@ -2,6 +2,7 @@
 //! offload.
 
 mod in_place;
+mod lengths;
 mod table;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::vec;
 
 use crate::priority::Priority;
 pub(crate) use in_place::{InPlace, Place};
+pub(crate) use lengths::{Length, Lengths};
 use stallwatch::escaped;
 pub(crate) use table::{Sample, Sites, Stamp, Steps};
 

@@ -1,0 +1,264 @@
+//! With a scout: what starts at once, what waits, and what becomes of a job that computes on?
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures::executor::block_on;
+use twolane::{Backend, Handle, Priority, Task};
+
+use crate::support::wait::wait_until;
+use crate::support::{BOTH, Lanes, lanes_with, thread_name, time_limit};
+
+/// With one thread.
+fn with_scout(backend: Backend) -> Lanes {
+    lanes_with(backend, 1, |builder| builder.enable_scout())
+}
+
+/// A job that keeps its thread until it is told to end, and the name of that thread.
+struct Busy {
+    task: Task<()>,
+    end: mpsc::Sender<()>,
+    thread: String,
+}
+
+impl Busy {
+    fn start(cpu: &Handle, name: &str) -> Self {
+        let ((end, wait), (tell, started)) = (mpsc::channel(), mpsc::channel());
+        let task = cpu.with_name(name).spawn_cpu(move || {
+            tell.send(thread_name()).unwrap();
+            wait.recv().unwrap();
+        });
+        let thread = started.recv().unwrap();
+        Self { task, end, thread }
+    }
+
+    fn end(self) {
+        self.end.send(()).unwrap();
+        self.task.wait().unwrap();
+    }
+}
+
+/// The lane's one thread, and nothing else.
+fn busy_thread(cpu: &Handle) -> Busy {
+    let mut others = Vec::new();
+    for n in 0.. {
+        let busy = Busy::start(cpu, &format!("scout: busy {n}"));
+        if busy.thread == "cpu-0" {
+            others.into_iter().for_each(Busy::end);
+            return busy;
+        }
+        others.push(busy);
+    }
+    unreachable!()
+}
+
+/// A site that is known to be long.
+fn long_site(cpu: &Handle, name: &str) -> Handle {
+    let site = cpu.with_name(name);
+    let computes = || {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_millis(20) {}
+    };
+    site.spawn_cpu(computes).wait().unwrap();
+    site
+}
+
+/// A site that is known to be short.
+fn short_site(cpu: &Handle, name: &str) -> Handle {
+    let site = cpu.with_name(name);
+    for _ in 0..32 {
+        site.spawn_cpu(|| ()).wait().unwrap();
+    }
+    site
+}
+
+fn nice_of_this_thread() -> i32 {
+    // On Linux it is the thread's own.
+    rustix::process::getpriority_process(None).unwrap()
+}
+
+#[test]
+fn an_unknown_job_starts_although_the_thread_is_busy() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = with_scout(backend);
+        let cpu = lanes.cpu.handle();
+        let busy = busy_thread(&cpu);
+        let unknown = cpu.with_name("scout: unknown");
+        let name = unknown.spawn_cpu(thread_name).wait().unwrap();
+        assert_eq!(name, "cpu-scout");
+        assert_eq!(unknown.spawn(async { 7 }).wait().unwrap(), 7);
+        busy.end();
+    }
+}
+
+/// It has the weight of `High` until then.
+#[test]
+fn a_job_that_computes_on_is_lowered() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = with_scout(backend);
+        let cpu = lanes.cpu.handle();
+        let busy = busy_thread(&cpu);
+        let cpu = cpu.with_name("scout: computes on");
+        let high = cpu.with_priority(Priority::High);
+        let high = high.spawn_cpu(nice_of_this_thread).wait().unwrap();
+        let computes = || {
+            let before = nice_of_this_thread();
+            while nice_of_this_thread() == before {}
+            (before, nice_of_this_thread())
+        };
+        let (before, after) = cpu.spawn_cpu(computes).wait().unwrap();
+        assert_eq!(before, high);
+        busy.end();
+        // The site is known: its next job is the thread's.
+        let (name, normal) = cpu
+            .spawn_cpu(|| (thread_name(), nice_of_this_thread()))
+            .wait()
+            .unwrap();
+        assert_eq!((name.as_str(), after), ("cpu-0", normal));
+    }
+}
+
+/// As many as the lane has threads. Then the next one waits for one of them.
+#[test]
+fn no_more_are_lowered_than_there_are_threads() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = with_scout(backend);
+        let cpu = lanes.cpu.handle();
+        let busy = busy_thread(&cpu);
+        let [lowered, on_scout] =
+            ["scout: second", "scout: third"].map(|name| Busy::start(&cpu, name));
+        let has_run = Arc::new(AtomicBool::new(false));
+        let runs = has_run.clone();
+        let fourth = cpu.with_name("scout: fourth");
+        let fourth = fourth.spawn_cpu(move || runs.store(true, SeqCst));
+        assert_eq!(cpu.metrics().running, 3);
+        assert!(!has_run.load(SeqCst));
+        lowered.end();
+        // The third is lowered now, and the next scout takes the fourth.
+        fourth.wait().unwrap();
+        on_scout.end();
+        busy.end();
+    }
+}
+
+#[test]
+fn all_jobs_of_a_short_site_pass() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = with_scout(backend);
+        let cpu = lanes.cpu.handle();
+        let short = short_site(&cpu, "scout: short");
+        let busy = busy_thread(&cpu);
+        let all: Vec<_> = (0..1_000).map(|n| short.spawn_cpu(move || n)).collect();
+        for (n, task) in all.into_iter().enumerate() {
+            assert_eq!(task.wait().unwrap(), n);
+        }
+        busy.end();
+    }
+}
+
+/// One of an unknown site is tried; the others wait in the queue, and so do later ones.
+#[test]
+fn jobs_of_one_site_start_in_their_order() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = with_scout(backend);
+        let cpu = lanes.cpu.handle();
+        let busy = busy_thread(&cpu);
+        let site = cpu.with_name("scout: in order");
+        let started = Arc::new(Mutex::new(Vec::new()));
+        let spawn = |n: u32| {
+            let started = started.clone();
+            site.spawn_cpu(move || started.lock().unwrap().push(n))
+        };
+        let mut tasks: Vec<_> = (0..10).map(spawn).collect();
+        tasks.remove(0).wait().unwrap();
+        tasks.extend((10..20).map(spawn));
+        assert_eq!(*started.lock().unwrap(), [0]);
+        busy.end();
+        for task in tasks {
+            task.wait().unwrap();
+        }
+        assert_eq!(*started.lock().unwrap(), (0..20).collect::<Vec<_>>());
+    }
+}
+
+/// The thread takes from both queues in turn.
+#[test]
+fn a_flood_of_short_jobs_does_not_starve_a_long_one() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = with_scout(backend);
+        let cpu = lanes.cpu.handle();
+        let short = short_site(&cpu, "scout: flood");
+        let long = long_site(&cpu, "scout: long");
+        let busy = busy_thread(&cpu);
+        let has_begun = Arc::new(AtomicBool::new(false));
+        let begins = has_begun.clone();
+        let long = long.spawn_cpu(move || begins.store(true, SeqCst));
+        let under_way = Arc::new(AtomicUsize::new(0));
+        let flood = || {
+            while !has_begun.load(SeqCst) {
+                wait_until(|| under_way.load(SeqCst) < 100 || has_begun.load(SeqCst));
+                under_way.fetch_add(1, SeqCst);
+                let under_way = under_way.clone();
+                let job = move || under_way.fetch_sub(1, SeqCst);
+                short.spawn_cpu(job).detach();
+            }
+        };
+        thread::scope(|scope| {
+            scope.spawn(flood);
+            scope.spawn(flood);
+            busy.end();
+            long.wait().unwrap();
+        });
+    }
+}
+
+/// In the scout's queue, on the scout, on a lowered thread.
+#[test]
+fn a_shutdown_ends_all_of_it() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = with_scout(backend);
+        let cpu = lanes.cpu.handle();
+        let busy = busy_thread(&cpu);
+        let [lowered, on_scout] =
+            ["scout: second", "scout: third"].map(|name| Busy::start(&cpu, name));
+        let completed = cpu.metrics().completed;
+        let queued = cpu.with_name("scout: queued").spawn_cpu(|| ());
+        let cancelled = cpu.with_name("scout: cancelled").spawn_cpu(|| ());
+        cancelled.abort();
+        assert!(cancelled.wait().unwrap_err().is_cancelled());
+        lanes.cpu.shutdown_background();
+        assert!(queued.wait().unwrap_err().is_shutdown());
+        [busy, lowered, on_scout].into_iter().for_each(Busy::end);
+        assert!(block_on(lanes.cpu.shutdown()).is_empty());
+        let jobs = cpu.metrics();
+        assert_eq!(jobs.completed - completed, 3);
+        assert_eq!((jobs.cancelled, jobs.dropped), (1, 1));
+    }
+}
+
+/// It computes on the scout's thread what it splits.
+#[test]
+fn a_rayon_join_works_on_the_scout() {
+    let _limit = time_limit();
+    let lanes = with_scout(Backend::Rayon);
+    let cpu = lanes.cpu.handle();
+    let busy = busy_thread(&cpu);
+    let (spawned, has_run) = mpsc::channel();
+    let splits = cpu.with_name("scout: splits").spawn_cpu(move || {
+        rayon::spawn(move || spawned.send(thread_name()).unwrap());
+        rayon::join(thread_name, thread_name)
+    });
+    let scout = || "cpu-scout".to_owned();
+    assert_eq!(splits.wait().unwrap(), (scout(), scout()));
+    assert_eq!(has_run.recv().unwrap(), scout());
+    busy.end();
+}
