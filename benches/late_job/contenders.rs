@@ -116,6 +116,33 @@ pub fn high(io: &Tokio) -> Contestant {
     closures(io, Priority::High)
 }
 
+/// Closures without a priority, on a lane with a scout. Small and long ones come from two lines.
+pub fn scout(io: &Tokio) -> Contestant {
+    with_scout(io, |handle, n| {
+        let job = match n {
+            SMALL => handle.spawn_cpu(|| compute(SMALL)),
+            n => handle.spawn_cpu(move || compute(n)),
+        };
+        Box::pin(async move { job.await.unwrap() })
+    })
+}
+
+/// The same, from one line: the lane cannot tell them apart.
+pub fn scout_of_one_line(io: &Tokio) -> Contestant {
+    with_scout(io, |handle, n| {
+        let job = handle.spawn_cpu(move || compute(n));
+        Box::pin(async move { job.await.unwrap() })
+    })
+}
+
+fn with_scout(io: &Tokio, submit: fn(&twolane::Handle, u32) -> Ending) -> Contestant {
+    let builder = CpuRuntime::builder().io_handle(io.clone());
+    let cpu = builder.enable_scout().build().unwrap();
+    Contestant::new([cpu.handle(), cpu.handle()], submit, move || {
+        cpu.shutdown().wait();
+    })
+}
+
 fn closures(io: &Tokio, small: Priority) -> Contestant {
     let cpu = open(io, Backend::Rayon);
     let submit = |handle: &twolane::Handle, n| -> Ending {

@@ -18,6 +18,8 @@
 //! - tasks of a second Tokio runtime;
 //! - twolane, small and long jobs alike: `spawn_cpu`;
 //! - twolane, the small ones by `with_priority(Priority::High)`;
+//! - twolane with a scout (`Builder::enable_scout`), small and long jobs alike: from two
+//!   lines of the program, and from one;
 //! - twolane, all of them futures of one priority; the long ones await
 //!   `yield_if_due()` after each piece of some tens of microseconds. On both
 //!   backends.
@@ -135,6 +137,8 @@ fn main() {
             queue("second runtime", contenders::second_runtime),
             queue("twolane, all Normal", contenders::normal),
             queue(HIGH, contenders::high),
+            queue(SCOUT, contenders::scout),
+            queue(SCOUT_ONE_LINE, contenders::scout_of_one_line),
             queue(FUTURES, |io| contenders::futures(io, Backend::Rayon)),
             queue(FUTURES_RUNTIME, |io| {
                 contenders::futures(io, Backend::Runtime)
@@ -216,6 +220,13 @@ fn main() {
         "rayon",
         HIGH,
     );
+    report.ratio("total_scout_over_rayon", "total", SCOUT, "rayon");
+    for (name, contender) in [("", SCOUT), ("_of_one_line", SCOUT_ONE_LINE)] {
+        report.put(
+            format!("late_p50_ms_scout{name}"),
+            found.value("late_p50", contender),
+        );
+    }
     report.put(
         "late_p99_ms_yielding_futures",
         found.value("late_p99", STARTED_RAYON),
@@ -228,6 +239,8 @@ fn main() {
 }
 
 const HIGH: &str = "twolane, small ones High";
+const SCOUT: &str = "twolane, a scout";
+const SCOUT_ONE_LINE: &str = "twolane, a scout, one line";
 const HIGH_SPARSE: &str = "twolane, small ones High, sparse";
 const FUTURES: &str = "twolane futures, Rayon";
 const FUTURES_RUNTIME: &str = "twolane futures, Runtime";

@@ -245,6 +245,23 @@ fn a_shutdown_ends_all_of_it() {
     }
 }
 
+/// Without names the lines of the program are the sites: that one is long says nothing of others.
+#[test]
+fn lines_are_sites() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = with_scout(backend);
+        let cpu = lanes.cpu.handle();
+        let busy = busy_thread(&cpu);
+        let (end, wait) = mpsc::channel::<()>();
+        let stuck = cpu.spawn_cpu(move || wait.recv());
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        drop(end);
+        assert!(stuck.wait().unwrap().is_err());
+        busy.end();
+    }
+}
+
 /// It computes on the scout's thread what it splits.
 #[test]
 fn a_rayon_join_works_on_the_scout() {

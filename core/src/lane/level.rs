@@ -298,7 +298,8 @@ impl Schedule for Level {
 
     fn enqueue(&self, job: Arc<dyn Run>) {
         let scout = self.scout().and_then(|scout| {
-            let lengths = self.lengths(self.site);
+            // Not this level's own: a job has the site of its submission.
+            let lengths = self.lengths(job.site());
             let length = lengths.may_start_at_once();
             if length.is_none() {
                 lengths.waits();
