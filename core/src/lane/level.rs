@@ -26,7 +26,7 @@ use super::scout::{self, Scout};
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::Metrics;
-use crate::metrics::call_sites::{InPlace, Lengths, Sites, Stamp, Steps};
+use crate::metrics::call_sites::{InPlace, Sites, Stamp, Steps};
 use crate::metrics::held::Held;
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
@@ -41,7 +41,7 @@ pub(super) struct LevelState {
     queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
-    pub(super) scout: Option<Scout>,
+    pub(super) scout: Option<Box<Scout>>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
@@ -60,7 +60,7 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(settings),
             sites: Sites::new(has_scout),
-            scout: has_scout.then(Scout::new),
+            scout: has_scout.then(|| Box::new(Scout::new())),
             workers: OnceLock::new(),
         }
     }
@@ -148,7 +148,7 @@ impl Level {
         self.priority
     }
 
-    fn state(&self) -> &LevelState {
+    pub(super) fn state(&self) -> &LevelState {
         self.lane.level_state(self.priority)
     }
 
@@ -220,15 +220,6 @@ impl Level {
         self.state().workers.get().map(|workers| &**workers)
     }
 
-    pub(crate) fn scout(&self) -> Option<&Scout> {
-        self.state().scout.as_ref()
-    }
-
-    /// Whether the jobs of that site are long, for the scout.
-    pub(crate) fn lengths(&self, site: Name) -> &Lengths {
-        self.state().sites.lengths(site)
-    }
-
     pub(crate) fn queued(&self) -> usize {
         self.state().queue.len() + self.scout().map_or(0, Scout::len)
     }
@@ -243,15 +234,6 @@ impl Level {
             None => self.state().queue.pop(),
             Some(scout) => self.pop_beside(scout),
         }
-    }
-
-    fn pop_beside(&self, scout: &Scout) -> Option<Arc<dyn Run>> {
-        let queue = &self.state().queue;
-        scout.pop_in_turn(|| queue.is_empty()).or_else(|| {
-            let job = queue.pop()?;
-            self.lengths(job.site()).has_waited();
-            Some(job)
-        })
     }
 
     /// Queues a job that was woken in its own step. A job that yielded goes behind
@@ -297,26 +279,21 @@ impl Schedule for Level {
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {
-        let scout = self.scout().and_then(|scout| {
-            // Not this level's own: a job has the site of its submission.
-            let lengths = self.lengths(job.site());
-            let length = lengths.may_start_at_once();
-            if length.is_none() {
-                lengths.waits();
+        let length = match self.scout() {
+            None => {
+                self.state().queue.push(job);
+                None
             }
-            Some((scout, length?))
-        });
-        match scout {
-            Some((scout, _)) => scout.push(job),
-            None => self.state().queue.push(job),
-        }
+            Some(scout) => self.push_beside(scout, job),
+        };
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.
         fence(SeqCst);
-        let is_taken = scout.is_some_and(|(scout, length)| scout.wake(self, length));
-        if let Some(workers) = self.workers().filter(|_| !is_taken) {
-            workers.notify(self);
+        if length.is_none_or(|length| !self.wake_scout(length)) {
+            if let Some(workers) = self.workers() {
+                workers.notify(self);
+            }
         }
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
             // The control thread has ended. It has not seen the jobs that are in the

@@ -26,6 +26,7 @@
 //! and the pushes. `alive` and `lost` are `SeqCst` because they are rarely used; a
 //! weaker ordering is not worth its proof.
 
+mod beside_scout;
 pub(crate) mod control;
 mod counters;
 pub(crate) mod doze;
