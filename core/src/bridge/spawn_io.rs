@@ -65,7 +65,7 @@ struct Inside {
 
 impl Inside {
     fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        thread::with_entered(&self.level, self.is_exempt, || {
+        thread::with_entered(self.level.clone(), self.is_exempt, || {
             trace::in_scope(self.origin.as_ref(), f)
         })
     }

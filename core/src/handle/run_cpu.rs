@@ -5,11 +5,11 @@ use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::mem;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tokio::task::coop;
+use tokio::task::{coop, yield_now};
 
 use super::Handle;
 use crate::admission;
@@ -17,6 +17,7 @@ use crate::error::JoinError;
 use crate::lane::{Level, thread};
 use crate::metrics::call_sites::Place;
 use crate::metrics::clock::nanos;
+use crate::os::cpu_clock;
 use crate::panics;
 use crate::task::{Schedule, Task, closure};
 
@@ -31,7 +32,7 @@ impl Handle {
     /// For closures that may be too small for the lane: a trip there and back takes some 10 µs,
     /// and a closure of 1 µs is computed ten times in that time. The future measures both at each
     /// call site. It computes the closure in its own poll, on the thread of the awaiter, while the
-    /// site's closures take no longer than a trip, and never more than
+    /// site's closures take no longer than four trips, and never more than
     /// [`run_in_place_up_to`](crate::Builder::run_in_place_up_to) (50 µs). The first 16 closures
     /// of a site go to the lane. A thread that has computed in place for twice
     /// that limit yields.
@@ -150,7 +151,8 @@ where
                         SPENT.set(0);
                     } else if SPENT.get() >= budget(level) {
                         *has_yielded = true;
-                        cx.waker().wake_by_ref();
+                        // By the runtime, so that it looks at its other tasks and its driver first.
+                        let _ = pin!(yield_now()).poll(cx);
                         return Poll::Pending;
                     }
                     let unit = ready!(coop::poll_proceed(cx));
@@ -161,9 +163,10 @@ where
                     else {
                         unreachable!("it was looked at above");
                     };
-                    if is_in_place(&level) {
+                    let on_own_worker = level.is_own_worker();
+                    if on_own_worker || level.in_place().is_cheaper() {
                         unit.made_progress();
-                        return Poll::Ready(in_place(&level, deadline, f));
+                        return Poll::Ready(in_place(level, on_own_worker, deadline, f));
                     }
                     // The task takes a unit of its own.
                     drop(unit);
@@ -194,27 +197,52 @@ fn budget(level: &Level) -> u64 {
     2 * level.lane().settings.most_in_place
 }
 
-fn is_in_place(level: &Level) -> bool {
-    level.is_own_worker() || level.in_place().is_cheaper()
-}
-
 fn in_place<T>(
-    level: &Level,
+    level: Level,
+    on_own_worker: bool,
     deadline: Option<Instant>,
     f: impl FnOnce() -> T,
 ) -> Result<T, JoinError> {
-    admission::check(level, deadline)?;
+    admission::check(&level, deadline)?;
     let queued = level.installs();
-    let began = Instant::now();
+    let entered = level.clone();
+    let clock = Clock::start(level.in_place().takes_cpu_time());
     let run = || level.timed(queued, f);
-    let result = panics::catch(|| thread::with_entered(level, false, run));
-    let time = nanos(began.elapsed());
-    // A thread of the lane serves nobody else's tasks.
-    if !level.is_own_worker() {
-        ran(level, time, Place::Caller);
+    let result = panics::catch(|| thread::with_entered(entered, false, run));
+    // A thread of the lane keeps nobody waiting.
+    if !on_own_worker {
+        let time = clock.read();
+        ran(&level, time, Place::Caller);
         SPENT.set(SPENT.get() + time);
     }
     result.map_err(JoinError::of_unwinding)
+}
+
+enum Clock {
+    Cpu(Duration),
+    Real(Instant),
+}
+
+impl Clock {
+    /// Where the thread's CPU time cannot be read, it is real time.
+    #[inline]
+    fn start(of_cpu: bool) -> Self {
+        match of_cpu.then(cpu_clock::of_thread).flatten() {
+            Some(time) => Self::Cpu(time),
+            None => Self::Real(Instant::now()),
+        }
+    }
+
+    /// In nanoseconds.
+    #[inline]
+    fn read(&self) -> u64 {
+        nanos(match self {
+            Self::Cpu(began) => cpu_clock::of_thread()
+                .unwrap_or_default()
+                .saturating_sub(*began),
+            Self::Real(began) => began.elapsed(),
+        })
+    }
 }
 
 fn ran(level: &Level, time: u64, place: Place) {
@@ -231,9 +259,9 @@ where
 {
     let submitted = Instant::now();
     let timed = closure(move || {
-        let began = Instant::now();
+        let clock = Clock::start(true);
         let output = f();
-        (output, nanos(began.elapsed()))
+        (output, clock.read())
     });
     let task = admission::submit(&level, deadline, timed);
     Step::OnLane {

@@ -93,12 +93,11 @@ pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
 
 /// Enters a level. Returns how many levels are now entered, for [`leave`].
 pub(crate) fn enter(level: &Level) -> Option<usize> {
-    enter_as(level, false)
+    enter_as(level.clone(), false)
 }
 
-fn enter_as(level: &Level, is_exempt: bool) -> Option<usize> {
+fn enter_as(level: Level, is_exempt: bool) -> Option<usize> {
     with_thread(|thread| {
-        let level = level.clone();
         let mut entered = thread.entered.borrow_mut();
         entered.push(Entered { level, is_exempt });
         entered.len()
@@ -124,7 +123,7 @@ pub(crate) fn leave(depth: usize) {
 
 /// Runs `f` with `level` entered as the innermost one. `is_exempt`: what `f` submits needs no
 /// permit of its lane.
-pub(crate) fn with_entered<R>(level: &Level, is_exempt: bool, f: impl FnOnce() -> R) -> R {
+pub(crate) fn with_entered<R>(level: Level, is_exempt: bool, f: impl FnOnce() -> R) -> R {
     let depth = enter_as(level, is_exempt);
     let _leave = on_drop(|| {
         if let Some(depth) = depth {
