@@ -18,10 +18,16 @@ fn until_in_place(cpu: &Handle) {
     while block_on(cpu.run_cpu(|| thread::current().id())).ok() != Some(me) {}
 }
 
+/// Of this thread. Its real time passes also while it has no core.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 fn here_or_there(cpu: &Handle, time: Duration) -> ThreadId {
     let site = cpu.run_cpu(move || {
-        let began = Instant::now();
-        while began.elapsed() < time {}
+        let began = cpu_time();
+        while cpu_time() - began < time {}
         thread::current().id()
     });
     block_on(site).unwrap()
@@ -87,6 +93,19 @@ fn without_a_limit_in_place_all_go_to_the_lane() {
     let cpu = lanes.cpu.handle().with_name("never in place");
     for _ in 0..100 {
         assert_ne!(here_or_there(&cpu, Duration::ZERO), thread::current().id());
+    }
+}
+
+#[test]
+fn without_a_bound_in_place_they_go_by_the_trip() {
+    let _limit = time_limit();
+    let lanes = lanes_with(BOTH[0], 1, |builder| {
+        builder.run_in_place_up_to(Duration::MAX)
+    });
+    let cpu = lanes.cpu.handle().with_name("no bound");
+    until_in_place(&cpu);
+    for _ in 0..64 {
+        here_or_there(&cpu, Duration::from_millis(1));
     }
 }
 

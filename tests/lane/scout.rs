@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::executor::block_on;
 use twolane::{Backend, Handle, Priority, Task};
@@ -58,8 +58,8 @@ fn busy_thread(cpu: &Handle) -> Busy {
 fn long_site(cpu: &Handle, name: &str) -> Handle {
     let site = cpu.with_name(name);
     let computes = || {
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_millis(20) {}
+        let began = cpu_time();
+        while cpu_time() - began < Duration::from_millis(5) {}
     };
     site.spawn_cpu(computes).wait().unwrap();
     site
@@ -72,6 +72,12 @@ fn short_site(cpu: &Handle, name: &str) -> Handle {
         site.spawn_cpu(|| ()).wait().unwrap();
     }
     site
+}
+
+/// Of this thread.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn nice_of_this_thread() -> i32 {
@@ -108,7 +114,11 @@ fn a_job_that_computes_on_is_lowered() {
         let computes = || {
             let before = nice_of_this_thread();
             while nice_of_this_thread() == before {}
-            (before, nice_of_this_thread())
+            let after = nice_of_this_thread();
+            // On a busy machine that may be soon: long enough for its site to be known.
+            let began = cpu_time();
+            while cpu_time() - began < Duration::from_millis(5) {}
+            (before, after)
         };
         let (before, after) = cpu.spawn_cpu(computes).wait().unwrap();
         assert_eq!(before, high);
@@ -146,6 +156,44 @@ fn no_more_are_lowered_than_there_are_threads() {
     }
 }
 
+/// The scout that follows a lowered one is looked at, too, without a further submission.
+#[test]
+fn each_scout_in_turn_is_lowered() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 2, |builder| builder.enable_scout());
+        let cpu = lanes.cpu.handle();
+        let (mut busy, mut others) = (Vec::new(), Vec::new());
+        for n in 0.. {
+            let next = Busy::start(&cpu, &format!("scout: busy {n}"));
+            match next.thread.as_str() {
+                "cpu-scout" => others.push(next),
+                _ => busy.push(next),
+            }
+            if busy.len() == 2 {
+                break;
+            }
+            others.drain(..).for_each(Busy::end);
+        }
+        let (end, wait) = mpsc::channel::<()>();
+        let wait = Arc::new(Mutex::new(wait));
+        let long = ["scout: first", "scout: second"].map(|name| {
+            let wait = wait.clone();
+            cpu.with_name(name)
+                .spawn_cpu(move || drop(wait.lock().unwrap().recv()))
+        });
+        assert_eq!(
+            cpu.with_name("scout: last").spawn_cpu(|| 1).wait().unwrap(),
+            1
+        );
+        drop(end);
+        for task in long {
+            task.wait().unwrap();
+        }
+        busy.into_iter().chain(others).for_each(Busy::end);
+    }
+}
+
 #[test]
 fn all_jobs_of_a_short_site_pass() {
     let _limit = time_limit();
@@ -172,11 +220,18 @@ fn jobs_of_one_site_start_in_their_order() {
         let busy = busy_thread(&cpu);
         let site = cpu.with_name("scout: in order");
         let started = Arc::new(Mutex::new(Vec::new()));
+        let (end, wait) = mpsc::channel::<()>();
+        let wait = Arc::new(Mutex::new(wait));
+        // The first one ends when the next ones are queued.
         let spawn = |n: u32| {
-            let started = started.clone();
-            site.spawn_cpu(move || started.lock().unwrap().push(n))
+            let (started, wait) = (started.clone(), wait.clone());
+            site.spawn_cpu(move || {
+                started.lock().unwrap().push(n);
+                let _ = wait.lock().unwrap().recv();
+            })
         };
         let mut tasks: Vec<_> = (0..10).map(spawn).collect();
+        drop(end);
         tasks.remove(0).wait().unwrap();
         tasks.extend((10..20).map(spawn));
         assert_eq!(*started.lock().unwrap(), [0]);

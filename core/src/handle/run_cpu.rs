@@ -9,6 +9,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use stallwatch::Name;
 use tokio::task::{coop, yield_now};
 
 use super::Handle;
@@ -24,6 +25,8 @@ use crate::task::{Schedule, Task, closure};
 thread_local! {
     /// How long this thread has computed in place since a task yielded for it, in nanoseconds.
     static SPENT: Cell<u64> = const { Cell::new(0) };
+    /// How often that was.
+    static TURN: Cell<u64> = const { Cell::new(0) };
 }
 
 impl Handle {
@@ -45,7 +48,10 @@ impl Handle {
     ///   what else blocks panic or block the I/O lane there. It has Tokio's budget of the task.
     /// - It needs no permit of a limited queue, and no counter of
     ///   [`metrics`](Self::metrics) counts it. [`call_sites`](Self::call_sites) does.
+    /// - What it submits itself needs a permit, as outside of jobs.
     /// - Dropping the future cannot stop it. Nor can an abort or a shutdown.
+    /// - It must not wait: the limits are CPU time, so a wait for a lock or a file holds up the
+    ///   awaiter's thread, and the lane never learns of it.
     /// - A closure that suddenly takes long holds up the awaiter's thread, once: the next ones go
     ///   to the lane. If some of a site's closures take long and others do not, use
     ///   [`spawn_cpu`](Self::spawn_cpu), or a [name](Self::with_name) for each kind.
@@ -94,7 +100,7 @@ impl Handle {
             level: self.level().at_caller(),
             deadline: self.deadline,
             f,
-            has_yielded: false,
+            yielded_in: None,
         })
     }
 }
@@ -120,7 +126,8 @@ enum Step<F, T> {
         level: Level,
         deadline: Option<Instant>,
         f: F,
-        has_yielded: bool,
+        /// The turn of the thread in which it has yielded.
+        yielded_in: Option<u64>,
     },
     OnLane {
         level: Level,
@@ -145,12 +152,11 @@ where
         loop {
             match &mut self.0 {
                 Step::Begins {
-                    level, has_yielded, ..
+                    level, yielded_in, ..
                 } => {
-                    if mem::take(has_yielded) {
-                        SPENT.set(0);
-                    } else if SPENT.get() >= budget(level) {
-                        *has_yielded = true;
+                    let on_own_worker = level.is_own_worker();
+                    let in_place = on_own_worker || level.in_place().is_cheaper();
+                    if in_place && !on_own_worker && is_spent(yielded_in, budget(level)) {
                         // By the runtime, so that it looks at its other tasks and its driver first.
                         let _ = pin!(yield_now()).poll(cx);
                         return Poll::Pending;
@@ -163,10 +169,9 @@ where
                     else {
                         unreachable!("it was looked at above");
                     };
-                    let on_own_worker = level.is_own_worker();
-                    if on_own_worker || level.in_place().is_cheaper() {
+                    if in_place {
                         unit.made_progress();
-                        return Poll::Ready(in_place(level, on_own_worker, deadline, f));
+                        return Poll::Ready(compute(level, on_own_worker, deadline, f));
                     }
                     // The task takes a unit of its own.
                     drop(unit);
@@ -194,10 +199,25 @@ where
 
 /// So long a thread computes in place before the task that it polls yields.
 fn budget(level: &Level) -> u64 {
-    2 * level.lane().settings.most_in_place
+    level.lane().settings.most_in_place.saturating_mul(2)
 }
 
-fn in_place<T>(
+/// Whether this thread has computed in place for so long that the task has to yield. The first
+/// future that comes back from that yield begins the thread's next turn.
+fn is_spent(yielded_in: &mut Option<u64>, budget: u64) -> bool {
+    let turn = TURN.get();
+    if yielded_in.take() == Some(turn) {
+        SPENT.set(0);
+        TURN.set(turn + 1);
+    }
+    let is_spent = SPENT.get() >= budget;
+    if is_spent {
+        *yielded_in = Some(TURN.get());
+    }
+    is_spent
+}
+
+fn compute<T>(
     level: Level,
     on_own_worker: bool,
     deadline: Option<Instant>,
@@ -205,7 +225,8 @@ fn in_place<T>(
 ) -> Result<T, JoinError> {
     admission::check(&level, deadline)?;
     let queued = level.installs();
-    let entered = level.clone();
+    // What it submits has a line of its own.
+    let entered = level.at(Name::OTHER);
     let clock = Clock::start(level.in_place().takes_cpu_time());
     let run = || level.timed(queued, f);
     let result = panics::catch(|| thread::with_entered(entered, false, run));
@@ -213,7 +234,7 @@ fn in_place<T>(
     if !on_own_worker {
         let time = clock.read();
         ran(&level, time, Place::Caller);
-        SPENT.set(SPENT.get() + time);
+        SPENT.set(SPENT.get().saturating_add(time));
     }
     result.map_err(JoinError::of_unwinding)
 }

@@ -45,7 +45,11 @@ impl Level {
     #[cold]
     pub(super) fn pop_beside(&self, scout: &Scout) -> Option<Arc<dyn Run>> {
         let queue = &self.state().queue;
-        scout.pop_in_turn(|| queue.is_empty()).or_else(|| {
+        let of_scout = scout.pop_in_turn(|| queue.is_empty());
+        if let Some(job) = &of_scout {
+            self.lengths(job.site()).was_tried();
+        }
+        of_scout.or_else(|| {
             let job = queue.pop()?;
             self.lengths(job.site()).has_waited();
             Some(job)

@@ -10,13 +10,13 @@
 //!   it a core at once. If the scout is awake, the push notifies the workers as well: they take
 //!   from both queues, of the scout's up to [`PASSES`] jobs for each of the other. A job of
 //!   a site that is known to be long is queued as without a scout.
-//! - **A job that computes on is lowered.** While the scout is awake, the control thread looks at
-//!   it once in [`LOOK`]. If it finds the same step twice, it marks that step (the thread then
+//! - **A job that goes on is lowered.** The control thread looks at the scout once in [`LOOK`],
+//!   from a job of an unknown site, or a push that finds the scout awake, until it sleeps. If it finds the same step twice, it marks that step (the thread then
 //!   ends with it), raises the nice value of the thread to that of the level's workers (which no
 //!   thread can take back), notes that the site is long, and starts the next scout. So many jobs
 //!   of a long site cost one thread.
 //! - **As many threads as the level has workers may be lowered** at a time. After that, the scout
-//!   keeps its job, and its queue is left to the workers.
+//!   keeps its job and its weight, and its queue is left to the workers.
 //!
 //! **No job is left.** A push wakes the scout, or the scout finds the job before it parks
 //! (`doze.rs`). If the push finds the scout awake, it notifies the workers, which look at both
@@ -34,6 +34,7 @@ use super::Level;
 use super::control::Message;
 use super::doze::Doze;
 use crate::metrics::call_sites::Length;
+use crate::os::cpu_clock;
 use crate::os::nice::{self, ThreadId};
 use crate::priority::Priority;
 use crate::sync::{
@@ -42,7 +43,7 @@ use crate::sync::{
 use crate::task::Run;
 
 const PASSES: usize = 8;
-/// A step that goes on from one look to the next has computed for a millisecond at least.
+/// A step that goes on from one look to the next takes a millisecond at least.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) struct Scout {
@@ -78,6 +79,13 @@ impl ScoutThread {
             steps: AtomicU32::new(0),
             site: AtomicU32::new(0),
         })
+    }
+
+    /// Its step goes on for longer than [`LONG`](crate::metrics::call_sites::LONG).
+    fn note_long(&self, level: &Level) {
+        if let Some(site) = Name::at(self.site.load(Relaxed)) {
+            level.lengths(site).is_long();
+        }
     }
 
     pub(crate) fn begin_step(&self, site: Name) {
@@ -152,9 +160,7 @@ impl Scout {
     pub(super) fn wake(&self, level: &Level, length: Length) -> bool {
         let woken = self.doze.end();
         if woken {
-            if let Some(scout) = &*self.serves() {
-                scout.thread.unpark();
-            }
+            self.unpark();
         }
         // One that is awake may have met a long job. One that a known site wakes has not.
         if !woken || length == Length::Unknown {
@@ -178,27 +184,47 @@ impl Scout {
 
     /// The lane has closed.
     pub(super) fn end(&self) {
-        if let Some(scout) = &*self.serves() {
+        self.unpark();
+    }
+
+    fn unpark(&self) {
+        // Not inside the lock: the thread may take this one's core, and another submitter would
+        // wait for the lock.
+        let scout = self.serves().clone();
+        if let Some(scout) = scout {
             scout.thread.unpark();
         }
     }
 
     fn watch(&self, level: &Level) {
         if !self.is_watched.swap(true, SeqCst) {
-            look_later(level.clone(), None);
+            look_later(level.clone(), None, LOOK);
         }
     }
 
-    /// On the control thread. `seen`: the step of the last look.
-    fn look(&self, level: Level, seen: Option<(u32, ThreadId)>) {
+    /// On the control thread. `seen`: what the last look found.
+    fn look(&self, level: Level, seen: Option<Seen>) {
         let Some(scout) = self.serves().clone() else {
-            return;
-        };
-        let now = (scout.steps.load(SeqCst), scout.id);
-        let is_inside = now.0 % 2 == 1;
-        if is_inside && seen == Some(now) && self.lower(&level, &scout, now.0) {
+            // It is about to start, and then watched.
             self.is_watched.store(false, SeqCst);
             return;
+        };
+        let now = Seen {
+            step: scout.steps.load(SeqCst),
+            thread: scout.id,
+            cpu: cpu_clock::of_other_thread(scout.id),
+        };
+        if let Some(seen) = seen.filter(|seen| seen.is_same_step(&now)) {
+            if seen.has_computed(&now) {
+                scout.note_long(&level);
+            }
+            // The next scout may have met a long job, too. If there are enough of them, there is
+            // no hurry.
+            let pause = match self.lower(&level, &scout, now.step) {
+                true => LOOK,
+                false => 10 * LOOK,
+            };
+            return look_later(level, Some(now), pause);
         }
         if self.doze.lasts() || level.lane().is_closed() {
             self.is_watched.store(false, SeqCst);
@@ -208,7 +234,7 @@ impl Scout {
                 return;
             }
         }
-        look_later(level, Some(now));
+        look_later(level, Some(now), LOOK);
     }
 
     /// False if there are enough of them, or the step has ended.
@@ -228,9 +254,6 @@ impl Scout {
         }
         let nice = level.lane().settings.niceness[level.priority().index()].nice;
         let _ = nice::raise(scout.id, nice);
-        if let Some(site) = Name::at(scout.site.load(Relaxed)) {
-            level.lengths(site).is_long();
-        }
         self.start_next(level);
         true
     }
@@ -250,7 +273,30 @@ impl Scout {
     }
 }
 
-fn look_later(level: Level, seen: Option<(u32, ThreadId)>) {
+/// What a look at the scout finds.
+#[derive(Clone, Copy)]
+struct Seen {
+    step: u32,
+    thread: ThreadId,
+    cpu: Option<Duration>,
+}
+
+impl Seen {
+    fn is_same_step(&self, later: &Self) -> bool {
+        later.step % 2 == 1 && (self.step, self.thread) == (later.step, later.thread)
+    }
+
+    /// Whether the thread had a core for most of the time in between. A job that waits, or whose
+    /// thread lost its core, may be short.
+    fn has_computed(&self, later: &Self) -> bool {
+        match (self.cpu, later.cpu) {
+            (Some(before), Some(now)) => now.saturating_sub(before) >= LOOK * 3 / 4,
+            _ => true,
+        }
+    }
+}
+
+fn look_later(level: Level, seen: Option<Seen>, pause: Duration) {
     let lane = level.lane().clone();
     let look = move |_| {
         if let Some(scout) = level.scout() {
@@ -258,7 +304,7 @@ fn look_later(level: Level, seen: Option<(u32, ThreadId)>) {
         }
     };
     // An error: the lane has ended.
-    let _ = lane.send_control(Message::Call(Some(Instant::now() + LOOK), Box::new(look)));
+    let _ = lane.send_control(Message::Call(Some(Instant::now() + pause), Box::new(look)));
 }
 
 /// Starts the thread that serves as the scout of this level, if it is to have one.
@@ -268,9 +314,9 @@ pub(super) fn start(level: &Level) -> io::Result<()> {
     };
     let thread = (level.lane().settings.start_scout)(level)?;
     *scout.serves() = Some(thread);
-    if level.lane().is_closed() {
-        scout.end();
-    }
+    // A push may have woken it before it could be found here. And it may have a job already.
+    scout.unpark();
+    scout.watch(level);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::backend::Backend;
 use crate::lane::{Level, ScoutThread, scout, thread as lane_thread};
 use crate::panics;
 use crate::sync::{Ordering::SeqCst, fence};
-use crate::task::{StepEnd, budget};
+use crate::task::{Schedule, StepEnd, budget};
 
 /// Starts it, and waits until it is there.
 pub(crate) fn start(level: &Level) -> io::Result<Arc<ScoutThread>> {
@@ -104,18 +104,33 @@ fn serve(level: &Level, run_other_work: impl Fn() -> bool) {
                     false => return,
                 }
             };
-            this.begin_step(job.site());
+            let site = job.site();
+            this.begin_step(site);
             let end = job.run(&mut worker);
-            let is_lowered = this.end_step();
-            if let StepEnd::Requeue { job, yielded } = end {
+            let mut is_lowered = this.end_step();
+            level.lengths(site).was_tried();
+            match end {
                 // It has had its time here: the workers go on with it.
-                level.put_back(job, yielded);
-                fence(SeqCst);
-                if let Some(workers) = level.workers() {
-                    workers.notify(level);
+                StepEnd::Requeue { job, yielded: true } => {
+                    level.put_back(job, true);
+                    fence(SeqCst);
+                    if let Some(workers) = level.workers() {
+                        workers.notify(level);
+                    }
+                }
+                // As if it were woken a moment later.
+                StepEnd::Requeue { job, .. } => level.enqueue(job),
+                _ => {}
+            }
+            // What the job has left behind counts as its own.
+            while !is_lowered {
+                this.begin_step(site);
+                let found = run_other_work();
+                is_lowered = this.end_step();
+                if !found {
+                    break;
                 }
             }
-            while run_other_work() {}
             if is_lowered {
                 return scout.lowered_has_ended();
             }

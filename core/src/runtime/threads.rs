@@ -82,8 +82,9 @@ impl Builder {
     /// - Jobs of a site that takes less than a millisecond start on the scout at once. The kernel
     ///   interrupts a long job for them.
     /// - A job of a site that is not known, or has jobs of both kinds, is tried there, one at a
-    ///   time. If it computes for longer than a millisecond or two, its thread gets the nice
-    ///   value of the `Normal` threads, and a new scout starts.
+    ///   time. If it goes on for longer than a millisecond or two, its thread gets the nice
+    ///   value of the `Normal` threads, and a new scout starts. (Unless there are as many such
+    ///   threads as `Normal` has: then it keeps its own.)
     /// - Jobs of a site that is known to be long wait in the queue.
     ///
     /// Off by default: with it more jobs run at a time than
@@ -92,8 +93,9 @@ impl Builder {
     /// but those of one site do.
     ///
     /// Give different kinds of jobs different [names](crate::Handle::with_name) if one line of your
-    /// program submits them all. A job on the scout has no other threads of a rayon pool: `join`
-    /// and parallel iterators compute on that thread. The start hooks run on each scout. Without
+    /// program submits them all. A job on the scout is in a rayon pool of one thread: `join`
+    /// and parallel iterators compute on it, and a job that waits for what it has passed to
+    /// `rayon::spawn` never ends. The start hooks run on each scout, whose name is `NAME-scout`. Without
     /// effect where threads have no nice values, and if `High` and `Normal` have the same.
     ///
     /// # Examples

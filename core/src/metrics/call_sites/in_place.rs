@@ -8,7 +8,7 @@
 //! than the builder's limit.
 //!
 //! - **The last closure decides**, not an average: one that took longer sends the next one to
-//!   the lane. If that one was long too, [`FIRST`] of them in a row have to be short until one is
+//!   the lane. If that one was long too, or another one in place soon after, [`FIRST`] of them in a row have to be short until one is
 //!   computed in place again.
 //! - **A site of long and short closures is costly in place**: one of more than [`HELD_UP`] times
 //!   the limit holds up the caller's thread, and other tasks wait. Each time that happens, four
@@ -55,6 +55,8 @@ pub(crate) struct InPlace {
     trip: AtomicU32,
     /// What the last closure took.
     last: AtomicU32,
+    /// How many were short since one in place was a little too long.
+    since: AtomicU32,
 }
 
 impl InPlace {
@@ -64,6 +66,7 @@ impl InPlace {
             wanted: AtomicU32::new(FIRST),
             trip: AtomicU32::new(0),
             last: AtomicU32::new(0),
+            since: AtomicU32::new(FIRST),
         }
     }
 
@@ -89,16 +92,23 @@ impl InPlace {
         self.last.store(time.min(u32::MAX.into()) as u32, Relaxed);
         let wanted = self.wanted.load(Relaxed);
         let trip = u64::from(self.trip.load(Relaxed));
-        if time <= (TRIPS * trip).min(most) {
+        if time <= trip.saturating_mul(TRIPS).min(most) {
             let short = self.short.load(Relaxed).wrapping_add(1);
             self.short.store(short, Relaxed);
+            let since = self.since.load(Relaxed);
+            self.since.store(since.saturating_add(1), Relaxed);
             if wanted > FIRST && short / FORGIVEN >= wanted {
                 self.wanted.store(wanted / 4, Relaxed);
             }
-        } else if place == Place::Caller && time <= HELD_UP * most {
+        } else if place == Place::Caller
+            && time <= most.saturating_mul(HELD_UP)
+            && self.since.load(Relaxed) >= FIRST
+        {
             // A tick of the kernel, perhaps: the lane computes the next one, and decides.
             self.short.store(wanted - 1, Relaxed);
+            self.since.store(0, Relaxed);
         } else {
+            self.since.store(FIRST, Relaxed);
             self.short.store(0, Relaxed);
             if place == Place::Caller {
                 self.wanted.store((wanted * 4).min(MOST), Relaxed);
@@ -190,7 +200,8 @@ mod tests {
         assert!(!site.is_cheaper());
         learn(&site, [30_000]);
         assert!(site.is_cheaper());
-        learn(&site, [90_000, 90_000, 30_000]);
+        // Not each second one.
+        learn(&site, [90_000, 30_000]);
         assert!(!site.is_cheaper());
     }
 

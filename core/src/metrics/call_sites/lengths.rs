@@ -32,7 +32,7 @@ pub(crate) struct Lengths {
     long: AtomicU32,
     /// Jobs in the level's queue, behind others.
     waiting: AtomicU32,
-    /// A job of an unknown site was given to the scout, and nothing was learned since.
+    /// A job of an unknown site was given to the scout, and its step has not ended.
     is_tried: AtomicBool,
 }
 
@@ -56,15 +56,16 @@ impl Lengths {
         }
     }
 
-    /// Whether the next job may start before those that are queued. Of an unknown site one may,
-    /// until something is learned, and only if none of its jobs waits: they start in their order.
+    /// Whether the next job may start before those that are queued. Not while jobs of its own site
+    /// wait: they start in their order. Of an unknown site one may at a time.
     pub(crate) fn may_start_at_once(&self) -> Option<Length> {
         let length = self.length();
-        let may = match length {
-            Length::Short => true,
-            Length::Long => false,
-            Length::Unknown => self.waiting.load(SeqCst) == 0 && !self.is_tried.swap(true, SeqCst),
-        };
+        let may = self.waiting.load(SeqCst) == 0
+            && match length {
+                Length::Short => true,
+                Length::Long => false,
+                Length::Unknown => !self.is_tried.swap(true, SeqCst),
+            };
         may.then_some(length)
     }
 
@@ -76,6 +77,11 @@ impl Lengths {
     /// Its turn has come.
     pub(crate) fn has_waited(&self) {
         self.waiting.fetch_sub(1, SeqCst);
+    }
+
+    /// The job that was tried has begun, on a worker, or its step has ended.
+    pub(crate) fn was_tried(&self) {
+        self.is_tried.store(false, SeqCst);
     }
 
     /// A step has computed for so long.
@@ -90,14 +96,15 @@ impl Lengths {
         };
         self.long.store(share, Relaxed);
         self.samples.store(samples.saturating_add(1), Relaxed);
-        self.is_tried.store(false, SeqCst);
+        // Before the awaiter has the output, and submits the next one.
+        self.was_tried();
     }
 
     /// A step goes on for longer than that.
     pub(crate) fn is_long(&self) {
         self.long.store(ALL, Relaxed);
         self.samples.store(ENOUGH, Relaxed);
-        self.is_tried.store(false, SeqCst);
+        self.was_tried();
     }
 }
 
