@@ -179,8 +179,9 @@ fn each_scout_in_turn_is_lowered() {
         let wait = Arc::new(Mutex::new(wait));
         let long = ["scout: first", "scout: second"].map(|name| {
             let wait = wait.clone();
-            cpu.with_name(name)
-                .spawn_cpu(move || drop(wait.lock().unwrap().recv()))
+            cpu.with_name(name).spawn_cpu(move || {
+                let _ = wait.lock().unwrap().recv();
+            })
         });
         assert_eq!(
             cpu.with_name("scout: last").spawn_cpu(|| 1).wait().unwrap(),
