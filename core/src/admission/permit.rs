@@ -8,9 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
-use crate::task::{
-    Cancelled, FutureWork, JobContext, Task, Work, closure, closure_with, has_passed,
-};
+use crate::task::{Cancelled, FutureWork, JobContext, Task, Work, closure, closure_with};
 
 /// The right to submit one job, not yet used.
 ///
@@ -169,8 +167,7 @@ impl Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = &self.level;
-        let late = || has_passed(self.deadline).then_some(CloseReason::Expired);
-        match level.lane().close_reason().or_else(late) {
+        match super::refused_now(level, self.deadline) {
             None => super::take_on(level, self.permit, self.deadline, work),
             Some(cause) => super::refuse(level, cause, work),
         }

@@ -20,8 +20,8 @@ pub use kind::JoinErrorKind;
 ///
 /// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`
 /// ([`is_unavailable`](Self::is_unavailable)), 413 to [`is_too_large`](Self::is_too_large), and
-/// 500 to the rest. Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that other code aborts) or problems that
-/// an operator has to solve. The closure of a
+/// 500 to the rest. Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that
+/// other code aborts) or problems that an operator has to solve. The closure of a
 /// [`spawn_cpu_with`](crate::Handle::spawn_cpu_with) that a
 /// [`checkpoint`](crate::JobContext::checkpoint) has ended gives the same errors.
 ///

@@ -10,11 +10,12 @@
 //!   it a core at once. If the scout is awake, the push notifies the workers as well: they take
 //!   from both queues, of the scout's up to [`PASSES`] jobs for each of the other. A job of
 //!   a site that is known to be long is queued as without a scout.
-//! - **A job that goes on is lowered.** The control thread looks at the scout once in [`LOOK`],
-//!   from a job of an unknown site, or a push that finds the scout awake, until it sleeps. If it finds the same step twice, it marks that step (the thread then
-//!   ends with it), raises the nice value of the thread to that of the level's workers (which no
-//!   thread can take back), notes that the site is long, and starts the next scout. So many jobs
-//!   of a long site cost one thread.
+//! - **A job that goes on is lowered.** A job of an unknown site, and a push that finds the scout
+//!   awake, have the control thread look at the scout once in [`LOOK`], until the scout sleeps. If
+//!   the control thread finds the same step twice, it marks that step (the thread then ends with
+//!   it), raises the nice value of the thread to that of the level's workers (which no thread can
+//!   take back), and starts the next scout. If the thread has computed in between, the site is
+//!   long from then on. So many jobs of a long site cost one thread.
 //! - **As many threads as the level has workers may be lowered** at a time. After that, the scout
 //!   keeps its job and its weight, and its queue is left to the workers.
 //!
@@ -218,11 +219,13 @@ impl Scout {
             if seen.has_computed(&now) {
                 scout.note_long(&level);
             }
-            // The next scout may have met a long job, too. If there are enough of them, there is
-            // no hurry.
-            let pause = match self.lower(&level, &scout, now.step) {
-                true => LOOK,
-                false => 10 * LOOK,
+            // The next scout may have met a long job, too. If there are enough of them, and it goes
+            // on, there is no hurry.
+            let is_lowered = self.lower(&level, &scout, now.step);
+            let goes_on = scout.steps.load(SeqCst) == now.step;
+            let pause = match !is_lowered && goes_on {
+                true => 10 * LOOK,
+                false => LOOK,
             };
             return look_later(level, Some(now), pause);
         }

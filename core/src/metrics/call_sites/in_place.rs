@@ -8,8 +8,8 @@
 //! than the builder's limit.
 //!
 //! - **The last closure decides**, not an average: one that took longer sends the next one to
-//!   the lane. If that one was long too, or another one in place soon after, [`FIRST`] of them in a row have to be short until one is
-//!   computed in place again.
+//!   the lane. If that one was long too, or another one in place soon after, [`FIRST`] of them in
+//!   a row have to be short until one is computed in place again.
 //! - **A site of long and short closures is costly in place**: one of more than [`HELD_UP`] times
 //!   the limit holds up the caller's thread, and other tasks wait. Each time that happens, four
 //!   times as many have to be short in a row. After [`FORGIVEN`] times as many without one, a
