@@ -17,7 +17,7 @@ pub(crate) fn of_thread() -> Option<Duration> {
 /// The CPU time of another thread of this process, as `/proc` has it.
 #[cfg(target_os = "linux")]
 pub(crate) fn of_other_thread(thread: super::nice::ThreadId) -> Option<Duration> {
-    let path = format!("/proc/self/task/{thread}/schedstat");
+    let path = format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero());
     let text = std::fs::read_to_string(path).ok()?;
     let nanos = text.split_whitespace().next()?.parse().ok()?;
     Some(Duration::from_nanos(nanos))
