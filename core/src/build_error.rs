@@ -29,6 +29,10 @@ pub(crate) enum BuildErrorKind {
     NoIoRuntime,
     /// The Tokio runtime that was to be the I/O lane has been shut down.
     IoRuntimeGone,
+    /// The Tokio runtime that was to be the I/O lane has no I/O driver.
+    NoIoDriver,
+    /// Its driver does not take the lane's `eventfd`.
+    IoDriver(io::Error),
     /// [`Builder::worker_threads`](crate::Builder::worker_threads) was given a number
     /// outside `1..=max`.
     Threads {
@@ -108,6 +112,15 @@ impl fmt::Display for BuildError {
             Kind::IoRuntimeGone => f.write_str(
                 "the Tokio runtime that was to be the I/O lane has been shut down: \
                  give Builder::io_handle the handle of one that runs",
+            ),
+            Kind::NoIoDriver => f.write_str(
+                "the Tokio runtime that was to be the I/O lane has no I/O driver: call enable_io \
+                 or enable_all on its builder, or Builder::without_io_driver",
+            ),
+            Kind::IoDriver(error) => write!(
+                f,
+                "the I/O lane's driver does not take the eventfd of the CPU lane: {error}; see to \
+                 the limit of open files, or call Builder::without_io_driver"
             ),
             Kind::Threads { asked, max } => write!(
                 f,

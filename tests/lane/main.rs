@@ -5,6 +5,8 @@ mod call_sites;
 mod fan_out;
 mod idle_workers;
 mod install;
+#[cfg(all(feature = "net", target_os = "linux"))]
+mod io_driver;
 mod limit_bounds_memory;
 mod metrics;
 mod names;

@@ -51,6 +51,8 @@ mod doze;
 mod drain_tasks;
 #[path = "../../core/src/pool/idle.rs"]
 mod idle;
+#[path = "../../core/src/io_lane/wake_list.rs"]
+mod wake_list;
 #[path = "../../src/stream/window.rs"]
 mod window;
 #[path = "../../src/stream/workers.rs"]
@@ -61,6 +63,7 @@ mod of_dozing;
 mod of_drain_tasks;
 mod of_idle_workers;
 mod of_jobs;
+mod of_relays;
 mod of_windows;
 
 /// Explores every interleaving with at most three preemptions. With this bound the

@@ -72,6 +72,8 @@ impl Level {
             steps: Steps::new(),
             timings: None,
             yielded: false,
+            defers_wake: false,
+            awaiter: None,
         };
         match job.run(&mut worker) {
             StepEnd::Ended | StepEnd::Suspended => {}

@@ -47,6 +47,7 @@ use std::time::{Duration, Instant};
 use rayon_core::Yield;
 
 use super::idle::{Idle, Wakeup};
+use super::step;
 use crate::guard::on_drop;
 use crate::lane::Level;
 use crate::task::{Run, StepEnd, Worker, budget, slice};
@@ -201,6 +202,7 @@ impl<S: Fn()> Turn<'_, S> {
                 }
                 Parked::TimedOut => {
                     self.spins = false;
+                    step::wake_leftovers(self.level);
                     look_after *= 2;
                     if !self.finds_work() && look_after <= LONGEST_LOOK {
                         continue;
@@ -218,7 +220,7 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        match job.run(&mut self.worker) {
+        match step::run(job, &mut self.worker, self.level, self.spins) {
             StepEnd::Ended => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {

@@ -12,4 +12,5 @@ mod polling;
 pub(crate) mod rayon;
 pub(crate) mod scout;
 mod stack;
+mod step;
 pub(crate) mod tokio;

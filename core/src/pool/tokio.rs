@@ -33,6 +33,7 @@ use std::time::Duration;
 use ::tokio::runtime::{Builder, Handle, Runtime};
 
 use super::drain_tasks::DrainTasks;
+use super::step;
 use crate::guard::on_drop;
 use crate::lane::{Lane, Level, Workers, thread as lane_thread};
 use crate::panics;
@@ -230,7 +231,8 @@ impl Future for DrainTask {
         if let Some(job) = this.next.take().or_else(|| level.pop()) {
             let _adopted = (!lane_thread::is_of(level)).then(|| adopt_thread(level, &this.moved));
             let _io = level.lane().io.handle().enter();
-            match job.run(&mut level.worker(lane_thread::worker())) {
+            let worker = &mut level.worker(lane_thread::worker());
+            match step::run(job, worker, level, false) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.put_back(job, yielded);
                 }

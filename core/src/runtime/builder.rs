@@ -45,6 +45,7 @@ pub struct Builder {
     pub(super) threads: Option<usize>,
     pub(super) name: String,
     io: Option<tokio::runtime::Handle>,
+    has_io_driver: bool,
     pub(super) nice: [u8; Priority::ALL.len()],
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
     pub(super) idle_class_for_low: bool,
@@ -66,6 +67,7 @@ impl Builder {
             threads: None,
             name: "twolane".to_owned(),
             io: None,
+            has_io_driver: true,
             nice: niceness::DEFAULT_NICE,
             queue_limits: Default::default(),
             idle_class_for_low: false,
@@ -109,6 +111,32 @@ impl Builder {
     /// ```
     pub fn io_handle(mut self, io: tokio::runtime::Handle) -> Self {
         self.io = Some(io);
+        self
+    }
+
+    /// Wakes the awaiters of jobs as any other thread does, and not through the I/O runtime's
+    /// own driver.
+    ///
+    /// For an I/O runtime that was built without an I/O driver, by neither `enable_io` nor
+    /// `enable_all`. There [`build`](Self::build) fails otherwise, and Tokio's panic, which
+    /// `build` catches, prints its message.
+    ///
+    /// By default, a job that ends while all workers of the I/O runtime are parked is announced
+    /// to them as a socket would be, by an `eventfd`. Such a wake-up unparks one of the workers,
+    /// where one from a foreign thread unparks two: the round trip of a job that finds both lanes
+    /// idle takes half the time (figures: `twolane::guide::cost`). It is so on Linux,
+    /// with the feature `net`, on [`Backend::Rayon`], and if the I/O runtime has two workers or
+    /// more. Elsewhere this setting has no effect.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let io = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    /// let settings = twolane::CpuRuntime::builder().io_handle(io.handle().clone());
+    /// let cpu = settings.without_io_driver().build().unwrap();
+    /// ```
+    pub fn without_io_driver(mut self) -> Self {
+        self.has_io_driver = false;
         self
     }
 
@@ -220,7 +248,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; a number of
+    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; it has no I/O driver
+    /// (see [`without_io_driver`](Self::without_io_driver)); a number of
     /// threads (here or in `TWOLANE_CPU_THREADS`), a queue limit, a name, a nice value, a stack size
     /// or the threshold of the watch is
     /// invalid; or the operating system gives no threads.
@@ -245,7 +274,10 @@ impl Builder {
                 tokio::runtime::Handle::try_current().map_err(|_| BuildErrorKind::NoIoRuntime)?
             }
         };
-        let io = IoLane::watch(io);
+        let io = IoLane::watch(io, self.has_io_driver).map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => BuildErrorKind::NoIoDriver,
+            _ => BuildErrorKind::IoDriver(error),
+        })?;
         if io.is_gone() {
             return Err(BuildErrorKind::IoRuntimeGone.into());
         }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::state::{JoinInterest, Progress, State};
 use crate::error::{CloseReason, JoinError};
-use crate::panics::{drop_quietly, run_hook};
+use crate::panics::{self, drop_quietly};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard};
 
 /// The memory of a job: first its work, then its output.
@@ -78,15 +78,19 @@ impl<T, W> Completion<T, W> {
         self.slot.try_lock().ok()
     }
 
-    /// The runner calls it; the output is in the slot. It wakes the awaiter. Returns whether the
-    /// job is lost; see [`closed`](Self::closed).
+    /// The runner calls it; the output is in the slot. It wakes the awaiter, or leaves it in
+    /// `place`. Returns whether the job is lost; see [`closed`](Self::closed).
     #[must_use]
-    pub(crate) fn finish(&self) -> bool {
+    pub(crate) fn finish(&self, place: Option<&mut Option<Waker>>) -> bool {
         let interest = self.state.finish();
         if interest.is_dropped() {
             return self.drop_output() && interest.is_detached();
         }
-        wake(self.waker(interest));
+        let waker = self.waker(interest);
+        match place {
+            Some(place) => *place = waker,
+            None => wake(waker),
+        }
         false
     }
 
@@ -168,9 +172,8 @@ impl<T, W> Completion<T, W> {
     }
 }
 
-/// Wakes an awaiter. A waker is user code: a panic in it is logged.
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        run_hook("the waker of a task's awaiter", || waker.wake());
+fn wake(awaiter: Option<Waker>) {
+    if let Some(awaiter) = awaiter {
+        panics::wake(awaiter);
     }
 }

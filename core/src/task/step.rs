@@ -110,7 +110,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         &self,
         mut slot: MutexGuard<'_, Slot<W::Output, W>>,
         output: Result<W::Output, JoinError>,
-        worker: &Worker<'_>,
+        worker: &mut Worker<'_>,
     ) {
         let closed = output.as_ref().err().map(JoinError::close_reason);
         let panicked = closed == Some(None);
@@ -133,16 +133,17 @@ impl<W: Work, S: Schedule> Job<W, S> {
             // If no awaiter takes the panic, it is logged, inside the job's span. The
             // span is user code and may panic: the call below then does the rest.
             run_hook("a job's span", || {
-                self.extras.in_scope(|| self.publish());
+                self.extras.in_scope(|| self.publish(worker));
             });
         }
         if !self.has_ended() {
-            self.publish();
+            self.publish(worker);
         }
     }
 
-    fn publish(&self) {
-        if self.completion.finish() {
+    fn publish(&self, worker: &mut Worker<'_>) {
+        let place = worker.defers_wake.then_some(&mut worker.awaiter);
+        if self.completion.finish(place) {
             self.scheduler.count_lost();
         }
     }

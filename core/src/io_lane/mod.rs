@@ -3,8 +3,19 @@
 //! Tokio has no API to ask whether a runtime has shut down. We keep a sentinel task on
 //! it: the runtime drops the task on shutdown, and the drop sets a flag. (It is `SeqCst`
 //! because it is rarely used; a weaker ordering is not worth its proof.)
+//!
+//! The same task is the relay, where there is one.
+
+#[cfg(all(feature = "net", target_os = "linux"))]
+mod relay;
+#[cfg(not(all(feature = "net", target_os = "linux")))]
+#[path = "no_relay.rs"]
+mod relay;
+#[cfg(all(feature = "net", target_os = "linux"))]
+mod wake_list;
 
 use std::future::pending;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
@@ -13,30 +24,53 @@ use tokio::task::AbortHandle;
 
 use crate::guard::on_drop;
 
+pub(crate) use relay::Relay;
+
 pub(crate) struct IoLane {
     handle: Handle,
     gone: Arc<AtomicBool>,
     sentinel: AbortHandle,
+    relay: Option<Arc<Relay>>,
 }
 
 impl IoLane {
-    pub(crate) fn watch(handle: Handle) -> Self {
+    /// # Errors
+    ///
+    /// As [`Relay::new`], unless the runtime is gone.
+    pub(crate) fn watch(handle: Handle, wakes_by_driver: bool) -> io::Result<Self> {
+        let relay = match wakes_by_driver {
+            true => Relay::new(&handle),
+            false => Ok(None),
+        };
+        let runs = relay.as_ref().ok().cloned().flatten();
         let gone = Arc::new(AtomicBool::new(false));
         let end = gone.clone();
         let end = on_drop(move || end.store(true, SeqCst));
         let sentinel = handle.spawn(async move {
             let _until_the_runtime_ends = end;
+            if let Some(relay) = runs {
+                relay.run().await;
+            }
             pending::<()>().await;
         });
-        Self {
+        let lane = Self {
             handle,
             gone,
             sentinel: sentinel.abort_handle(),
+            relay: relay.as_ref().ok().cloned().flatten(),
+        };
+        match relay {
+            Err(error) if !lane.is_gone() => Err(error),
+            _ => Ok(lane),
         }
     }
 
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
+    }
+
+    pub(crate) fn relay(&self) -> Option<&Relay> {
+        self.relay.as_deref()
     }
 
     pub(crate) fn is_gone(&self) -> bool {
