@@ -51,6 +51,7 @@ macro_rules! pages {
         /// [shutdown]: crate::guide::shutdown
         /// [containers]: crate::guide::containers
         /// [cost]: crate::guide::cost
+        /// [cost_trip]: crate::guide::cost#what-a-trip-costs
         /// [settings]: crate::guide::settings
         /// [metrics]: crate::guide::metrics
         /// [backends]: crate::guide::backends

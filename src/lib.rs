@@ -86,6 +86,7 @@
 //!
 //! | feature | default | gives |
 //! |---|---|---|
+//! | `net` | yes | short trips on Linux: a job that ends wakes its awaiter through the [driver](Builder::without_io_driver) of the I/O runtime |
 //! | `tracing` | yes | spans and subscribers carried into jobs; a log of what no task can report |
 //! | `axum` | no | [`axum`]: errors that answer 503, a permit before the body is read; for axum 0.8 |
 //! | `http-body` | no | [`HandleExt::body_from_io`], [`HandleExt::response_from_io`]: for any [`http_body::Body`] and HTTP client |

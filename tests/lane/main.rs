@@ -17,6 +17,7 @@ mod paused_clock;
 mod priorities;
 mod rayons_own_work;
 mod scout;
+mod scout_mix;
 mod threads;
 mod tokio_tasks;
 #[cfg(feature = "reqwest")]

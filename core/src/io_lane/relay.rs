@@ -11,9 +11,9 @@
 //! relay at once. If a worker runs, Tokio leaves the driver alone for as long as that worker
 //! computes, and an ordinary wake is sooner. Workers count when they park and unpark, which
 //! Tokio's metrics show. The last look may be too old by a moment: a worker that has just
-//! returned from the driver and blocks holds the wake up, as it holds up all I/O. A thread of the
-//! lane therefore calls [`wake_leftovers`](Relay::wake_leftovers) when it next starts or has long
-//! had nothing to do.
+//! returned from the driver, and blocks, delays the wake-up as it delays all I/O. A worker of the
+//! rayon backend that has had nothing to do for a while calls
+//! [`wake_leftovers`](Relay::wake_leftovers).
 //!
 //! **Only tasks of Tokio.** The awaiter may be any thread or executor. The relay compares the
 //! waker with its own.

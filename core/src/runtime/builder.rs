@@ -124,9 +124,9 @@ impl Builder {
     /// By default, a job that ends while all workers of the I/O runtime are parked is announced
     /// to them as a socket would be, by an `eventfd`. Such a wake-up unparks one of the workers,
     /// where one from a foreign thread unparks two: the round trip of a job that finds both lanes
-    /// idle takes half the time (figures: `twolane::guide::cost`). It is so on Linux,
-    /// with the feature `net`, on [`Backend::Rayon`], and if the I/O runtime has two workers or
-    /// more. Elsewhere this setting has no effect.
+    /// idle takes less time and less CPU (figures: `twolane::guide::cost`). It is so on Linux, with
+    /// the feature `net`, and if the I/O runtime has two workers or more. Elsewhere this setting
+    /// has no effect.
     ///
     /// # Examples
     ///

@@ -1,0 +1,3 @@
+module mixed_load
+
+go 1.21

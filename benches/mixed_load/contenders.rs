@@ -1,0 +1,133 @@
+//! The contenders, and one run of one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle as Tokio;
+use twolane::{Builder, CpuRuntime, Priority};
+use twolane_benches::cores;
+use twolane_benches::go::Go;
+use twolane_benches::tail::sleep_until;
+use twolane_benches::tail::work::Work;
+
+use crate::BOUND;
+use crate::load::Load;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Opens a contender on that I/O runtime.
+pub type Open = fn(&Load, &Tokio) -> Contender;
+
+pub struct Contender {
+    /// Submits a job of that length. Boxed alike for all.
+    submit: Box<dyn Fn(usize, Job)>,
+    /// Waits until its threads are gone.
+    close: Box<dyn FnOnce()>,
+}
+
+pub fn first_come(load: &Load, io: &Tokio) -> Contender {
+    lane(load, io, |builder| builder, |_| Priority::Normal)
+}
+
+pub fn labelled(load: &Load, io: &Tokio) -> Contender {
+    let label = |is_short| match is_short {
+        true => Priority::High,
+        false => Priority::Normal,
+    };
+    lane(load, io, |builder| builder, label)
+}
+
+pub fn scout(load: &Load, io: &Tokio) -> Contender {
+    lane(load, io, Builder::enable_scout, |_| Priority::Normal)
+}
+
+fn lane(
+    load: &Load,
+    io: &Tokio,
+    set: fn(Builder) -> Builder,
+    label: fn(bool) -> Priority,
+) -> Contender {
+    let builder = CpuRuntime::builder().io_handle(io.clone());
+    let cpu = set(builder).build().unwrap();
+    let of_length = |(length, site)| {
+        let handle = cpu.handle().with_priority(label(load.is_short(length)));
+        handle.with_name(site)
+    };
+    let sites = load.sites();
+    let sites = sites.iter().map(String::as_str).enumerate();
+    let handles: Vec<_> = sites.map(of_length).collect();
+    Contender {
+        submit: Box::new(move |length, job| handles[length].spawn_cpu(job).detach()),
+        close: Box::new(move || {
+            cpu.shutdown().wait();
+        }),
+    }
+}
+
+/// Tasks of a second runtime, one worker for each core.
+pub fn second_runtime(_: &Load, _: &Tokio) -> Contender {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores())
+        .build()
+        .unwrap();
+    let handle = runtime.handle().clone();
+    Contender {
+        submit: Box::new(move |_, job| drop(handle.spawn(async { job() }))),
+        close: Box::new(move || drop(runtime)),
+    }
+}
+
+/// The latency of each arrival, in nanoseconds.
+pub fn in_rust(load: &Load, open: Open) -> Vec<u64> {
+    // Measured before each run: a shared machine isn't equally fast all the time.
+    let works = load.works(Work::calibrated(Duration::from_millis(1)));
+    let io = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let Contender { submit, close } = open(load, io.handle());
+    let latencies: Vec<_> = load.arrivals.iter().map(|_| AtomicU64::new(0)).collect();
+    let latencies = Arc::new(latencies);
+    let left = Arc::new(AtomicUsize::new(load.arrivals.len()));
+    let source = thread::current();
+    let start = Instant::now();
+    for (nth, arrival) in load.arrivals.iter().enumerate() {
+        let due = start + arrival.at;
+        sleep_until(due);
+        let work = works[arrival.length];
+        let (latencies, left, source) = (latencies.clone(), left.clone(), source.clone());
+        let job = move || {
+            work.run();
+            latencies[nth].store(due.elapsed().as_nanos() as u64, SeqCst);
+            if left.fetch_sub(1, SeqCst) == 1 {
+                source.unpark();
+            }
+        };
+        submit(arrival.length, Box::new(job));
+    }
+    while left.load(SeqCst) > 0 {
+        thread::park();
+    }
+    drop(submit);
+    close();
+    latencies
+        .iter()
+        .map(|latency| latency.load(SeqCst))
+        .collect()
+}
+
+/// The same of goroutines.
+pub fn in_go(go: &Go, load: &Load) -> Result<Vec<u64>, String> {
+    let path = std::env::temp_dir().join(format!("twolane-mixed-load-{}", std::process::id()));
+    std::fs::write(&path, load.as_text()).map_err(|error| error.to_string())?;
+    let found = go.run(&[
+        format!("-schedule={}", path.display()),
+        // Its own bound is the first to end it, or it would outlive us.
+        format!("-bound={}s", BOUND.as_secs() * 9 / 10),
+    ]);
+    let _ = std::fs::remove_file(path);
+    found
+}

@@ -1,0 +1,199 @@
+//! What arrives and when, and the figures of a run.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use twolane_benches::findings::quantile;
+use twolane_benches::tail::work::Work;
+use twolane_benches::{Sample, cores};
+
+use crate::{LONG_WORK, mean, p99};
+
+/// The part of the cores' time that arrives as work.
+const LOAD: f64 = 0.9;
+/// What a lane with a scout takes for short, and what is labelled.
+const SHORT_US: f64 = 1_000.0;
+pub const SHORT: &str = "up to 1 ms";
+
+#[derive(Clone, Copy)]
+pub enum Kind {
+    TenSites,
+    OneSite,
+}
+
+/// Jobs of one length.
+struct Length {
+    us: f64,
+    class: &'static str,
+    /// How many of them come, in proportion.
+    weight: f64,
+}
+
+pub struct Arrival {
+    /// After the start.
+    pub at: Duration,
+    pub length: usize,
+}
+
+pub struct Load {
+    kind: Kind,
+    lengths: Vec<Length>,
+    pub arrivals: Vec<Arrival>,
+}
+
+impl Load {
+    pub fn new(kind: Kind, time: Duration) -> Self {
+        let lengths = match kind {
+            Kind::TenSites => ten_lengths(),
+            Kind::OneSite => vec![
+                Length {
+                    us: 20.0,
+                    class: "20 us",
+                    weight: 99.0,
+                },
+                Length {
+                    us: 20_000.0,
+                    class: "20 ms",
+                    weight: 1.0,
+                },
+            ],
+        };
+        let arrivals = arrivals(&lengths, time);
+        Self {
+            kind,
+            lengths,
+            arrivals,
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self.kind {
+            Kind::TenSites => "ten sites",
+            Kind::OneSite => "one site",
+        }
+    }
+
+    pub fn suffix(&self) -> &'static str {
+        match self.kind {
+            Kind::TenSites => "",
+            Kind::OneSite => "_one_site",
+        }
+    }
+
+    /// For each length, the name of its call site.
+    pub fn sites(&self) -> Vec<String> {
+        let name = |length: &Length| match self.kind {
+            Kind::TenSites => format!("mixed_load: {} us", length.us),
+            Kind::OneSite => "mixed_load: all".to_owned(),
+        };
+        self.lengths.iter().map(name).collect()
+    }
+
+    pub fn is_short(&self, length: usize) -> bool {
+        self.lengths[length].us <= SHORT_US
+    }
+
+    /// For each length, the work. `ms`: what takes a millisecond.
+    pub fn works(&self, ms: Work) -> Vec<Work> {
+        let work = |length: &Length| Work {
+            steps: (ms.steps as f64 * length.us / 1e3) as u64,
+        };
+        self.lengths.iter().map(work).collect()
+    }
+
+    /// A line for each job: when it arrives, and its work, in nanoseconds.
+    pub fn as_text(&self) -> String {
+        let mut text = String::new();
+        for arrival in &self.arrivals {
+            let work = self.lengths[arrival.length].us * 1e3;
+            writeln!(text, "{} {work:.0}", arrival.at.as_nanos()).unwrap();
+        }
+        text
+    }
+
+    /// In their order, each once.
+    pub fn classes(&self) -> Vec<&'static str> {
+        let mut classes: Vec<_> = self.lengths.iter().map(|length| length.class).collect();
+        classes.dedup();
+        classes
+    }
+
+    /// `latencies`: of each arrival, in nanoseconds.
+    pub fn sample(&self, latencies: &[u64]) -> Sample {
+        assert_eq!(latencies.len(), self.arrivals.len(), "a job was lost");
+        let mut sample = Sample::default();
+        let mut put = |class: &str, is_in: &dyn Fn(&Length) -> bool| {
+            let pairs = self.arrivals.iter().zip(latencies);
+            let slowdowns = pairs.filter_map(|(arrival, latency)| {
+                let length = &self.lengths[arrival.length];
+                is_in(length).then_some(*latency as f64 / (length.us * 1e3))
+            });
+            let slowdowns: Vec<f64> = slowdowns.collect();
+            let sum: f64 = slowdowns.iter().sum();
+            sample.put(mean(class), "times", sum / slowdowns.len() as f64);
+            sample.put(p99(class), "times", quantile(slowdowns, 0.99));
+        };
+        for class in self.classes() {
+            put(class, &|length| length.class == class);
+        }
+        put(SHORT, &|length| length.us <= SHORT_US);
+        let (mut work, mut last) = (0.0, 0.0_f64);
+        for (arrival, latency) in self.arrivals.iter().zip(latencies) {
+            let length = &self.lengths[arrival.length];
+            if length.us > SHORT_US {
+                work += length.us / 1e6;
+                last = last.max(arrival.at.as_secs_f64() + *latency as f64 / 1e9);
+            }
+        }
+        sample.put(LONG_WORK, "cores", work / last);
+        sample
+    }
+}
+
+/// 10 us to 100 ms.
+fn ten_lengths() -> Vec<Length> {
+    let classes = [
+        "10 and 28 us",
+        "77 and 220 us",
+        "0.6 and 1.7 ms",
+        "4.6 and 13 ms",
+        "36 and 100 ms",
+    ];
+    let length = |n: i32| {
+        let us = 10.0 * 10_f64.powf(f64::from(n) * 4.0 / 9.0);
+        Length {
+            us: us.round(),
+            class: classes[n as usize / 2],
+            weight: us.powf(-0.5),
+        }
+    };
+    (0..10).map(length).collect()
+}
+
+/// Random, and the same each time.
+fn arrivals(lengths: &[Length], time: Duration) -> Vec<Arrival> {
+    let weights: f64 = lengths.iter().map(|length| length.weight).sum();
+    let work: f64 = lengths
+        .iter()
+        .map(|length| length.weight * length.us / 1e6)
+        .sum();
+    let gap = work / weights / (LOAD * cores() as f64);
+    let mut random = fastrand::Rng::with_seed(31);
+    let mut at = 0.0;
+    let mut arrivals = Vec::new();
+    loop {
+        at -= gap * (1.0 - random.f64()).ln();
+        if at > time.as_secs_f64() {
+            return arrivals;
+        }
+        let mut left = random.f64() * weights;
+        let length = lengths.iter().position(|length| {
+            left -= length.weight;
+            left < 0.0
+        });
+        arrivals.push(Arrival {
+            at: Duration::from_secs_f64(at),
+            length: length.unwrap_or(lengths.len() - 1),
+        });
+    }
+}

@@ -1,0 +1,146 @@
+//! Jobs of all lengths arrive at a load of 0.9, and none says which kind it is: by how much is
+//! each slower than alone?
+//!
+//! Where jobs wait in a line, a short one waits for the long ones before it, and its answer takes
+//! a thousand times as long as its work. A program can label the short ones, if it knows them. A
+//! lane with a scout (`Builder::enable_scout`) finds out by itself.
+//!
+//! # The loads
+//!
+//! The arrivals are random (exponential gaps), the same for all contenders of a round, and do not
+//! wait for answers.
+//!
+//! - **ten sites**: jobs of ten lines of the program, of 10 µs to 100 ms, each length 2.8 times
+//!   the one before. Heavy-tailed: a job of four times the length is half as frequent. The two
+//!   longest of the ten make half of the work.
+//! - **one site**: all from one line. 99 of 100 take 20 µs, one takes 20 ms. The worst case for
+//!   what learns by lines.
+//!
+//! # The contenders
+//!
+//! Each has as many threads as there are cores, and is the process's only load while it runs:
+//!
+//! - twolane, `spawn_cpu`: first come, first served;
+//! - twolane, with jobs of a millisecond or less at `Priority::High`: a label that is always right;
+//! - twolane with a scout, without a label;
+//! - tasks of a second Tokio runtime;
+//! - goroutines, in a process of their own.
+//!
+//! # What is counted
+//!
+//! *Slowdown*: the time from when a job is meant to arrive to its end, over what it takes alone
+//! on a core. Each class is two lengths of the ten. *Long work*: how much work of jobs of more
+//! than a millisecond was done a second, until the last of them ended.
+//!
+//! A source that cannot keep up is part of the slowdown. It is a plain thread that sleeps until
+//! each arrival (in Go a goroutine), and shares the cores with the jobs, as a service's I/O does.
+//!
+//! ```text
+//! cargo bench --bench mixed_load                        # two minutes
+//! cargo bench --bench mixed_load -- 'scout|labelled'
+//! ```
+
+mod contenders;
+mod load;
+
+use std::time::Duration;
+
+use twolane_benches::go::Go;
+use twolane_benches::{Bench, Column, Contender, Contest, Report};
+
+use crate::contenders::{Open, in_go, in_rust};
+use crate::load::{Kind, Load};
+
+const FIFO: &str = "twolane";
+const LABELLED: &str = "twolane, short ones High";
+const SCOUT: &str = "twolane, a scout";
+const SECOND: &str = "second runtime";
+const GOROUTINES: &str = "goroutines";
+
+/// Backlogs of a lane that does not keep up end some time after the last arrival.
+const BOUND: Duration = Duration::from_secs(120);
+
+fn main() {
+    let bench = Bench::new("mixed_load");
+    let time = Duration::from_millis(bench.pick([200, 1_000, 4_000, 10_000]));
+    let loads = [Kind::TenSites, Kind::OneSite].map(|kind| Load::new(kind, time));
+    let go = Go::new("mixed_load");
+    let mut contenders = Vec::new();
+    for load in &loads {
+        let ways: [(&str, Open); 4] = [
+            (FIFO, contenders::first_come),
+            (LABELLED, contenders::labelled),
+            (SCOUT, contenders::scout),
+            (SECOND, contenders::second_runtime),
+        ];
+        for (name, open) in ways {
+            let turn = move || Ok(load.sample(&in_rust(load, open)));
+            contenders.push(Contender::new(name_of(name, load), turn));
+        }
+        let go = &go;
+        let turn = move || Ok(load.sample(&in_go(go, load)?));
+        contenders.push(Contender::new(name_of(GOROUTINES, load), turn));
+    }
+    let found = bench.run(Contest {
+        contenders,
+        rounds: bench.rounds([1, 1, 3, 5]),
+        warm_up: false,
+        ends_threads: true,
+        bound: BOUND,
+    });
+    let Some(found) = found else { return };
+
+    let mut report = Report::new(bench.name, &found);
+    for load in &loads {
+        let mut columns = Vec::new();
+        for class in load.classes() {
+            columns.push(Column::median(class, mean(class)));
+            columns.push(Column::median("p99", p99(class)));
+        }
+        columns.push(Column::spread("p99 up to 1 ms", p99(load::SHORT)));
+        columns.push(Column::median("long work", LONG_WORK));
+        let title = format!(
+            "slowdown by what a job takes, mean and p99: {}",
+            load.name()
+        );
+        report.table(&title, &format!("{}: ", load.name()), &columns);
+    }
+    for load in &loads {
+        let [fifo, labelled, scout] = [FIFO, LABELLED, SCOUT].map(|name| name_of(name, load));
+        let suffix = load.suffix();
+        report.ratio(
+            format!("slowdown_p99_short_over_labelled{suffix}"),
+            p99(load::SHORT),
+            &scout,
+            &labelled,
+        );
+        report.ratio(
+            format!("slowdown_p99_short_fifo_over_scout{suffix}"),
+            p99(load::SHORT),
+            &fifo,
+            &scout,
+        );
+        report.ratio(
+            format!("long_work_over_fifo{suffix}"),
+            LONG_WORK,
+            &scout,
+            &fifo,
+        );
+    }
+    report.finish();
+}
+
+fn name_of(contender: &str, load: &Load) -> String {
+    format!("{}: {contender}", load.name())
+}
+
+// A report keeps the names of its columns for good.
+fn mean(class: &str) -> &'static str {
+    format!("mean of {class}").leak()
+}
+
+fn p99(class: &str) -> &'static str {
+    format!("p99 of {class}").leak()
+}
+
+const LONG_WORK: &str = "long_work";
