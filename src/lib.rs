@@ -86,7 +86,6 @@
 //!
 //! | feature | default | gives |
 //! |---|---|---|
-//! | `net` | yes | short trips on Linux: a job that ends wakes its awaiter through the [driver](Builder::without_io_driver) of the I/O runtime |
 //! | `tracing` | yes | spans and subscribers carried into jobs; a log of what no task can report |
 //! | `axum` | no | [`axum`]: errors that answer 503, a permit before the body is read; for axum 0.8 |
 //! | `http-body` | no | [`HandleExt::body_from_io`], [`HandleExt::response_from_io`]: for any [`http_body::Body`] and HTTP client |
@@ -97,6 +96,7 @@
 //! | `metrics-facade` | no | [`MetricsReporter`](metrics::MetricsReporter), for the facade `metrics` 0.24 and its exporters |
 //! | `tracing-layer` | no | [`watch::SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
 //! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
+//! | `net` | no | [`Builder::enable_driver_wakeups`], on Linux: a shorter trip to an idle lane and back |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
 //! A server needs no feature; `axum` saves code, and `tower` names requests in the watch. Tested on

@@ -14,11 +14,54 @@ const LOAD: f64 = 0.9;
 /// What a lane with a scout takes for short, and what is labelled.
 const SHORT_US: f64 = 1_000.0;
 pub const SHORT: &str = "up to 1 ms";
+pub const LONG: &str = "more than 1 ms";
 
 #[derive(Clone, Copy)]
 pub enum Kind {
     TenSites,
     OneSite,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TenSites => "ten sites",
+            Self::OneSite => "one site",
+        }
+    }
+
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Self::TenSites => "",
+            Self::OneSite => "_one_site",
+        }
+    }
+
+    /// In their order, each once.
+    pub fn classes(self) -> Vec<&'static str> {
+        let lengths = self.lengths().into_iter();
+        let mut classes: Vec<_> = lengths.map(|length| length.class).collect();
+        classes.dedup();
+        classes
+    }
+
+    fn lengths(self) -> Vec<Length> {
+        match self {
+            Self::TenSites => ten_lengths(),
+            Self::OneSite => vec![
+                Length {
+                    us: 20.0,
+                    class: "20 us",
+                    weight: 99.0,
+                },
+                Length {
+                    us: 20_000.0,
+                    class: "20 ms",
+                    weight: 1.0,
+                },
+            ],
+        }
+    }
 }
 
 /// Jobs of one length.
@@ -42,42 +85,17 @@ pub struct Load {
 }
 
 impl Load {
-    pub fn new(kind: Kind, time: Duration) -> Self {
-        let lengths = match kind {
-            Kind::TenSites => ten_lengths(),
-            Kind::OneSite => vec![
-                Length {
-                    us: 20.0,
-                    class: "20 us",
-                    weight: 99.0,
-                },
-                Length {
-                    us: 20_000.0,
-                    class: "20 ms",
-                    weight: 1.0,
-                },
-            ],
-        };
-        let arrivals = arrivals(&lengths, time);
-        Self {
-            kind,
-            lengths,
-            arrivals,
-        }
-    }
-
-    pub fn name(&self) -> &'static str {
-        match self.kind {
-            Kind::TenSites => "ten sites",
-            Kind::OneSite => "one site",
-        }
-    }
-
-    pub fn suffix(&self) -> &'static str {
-        match self.kind {
-            Kind::TenSites => "",
-            Kind::OneSite => "_one_site",
-        }
+    /// For each round another one, the same for all contenders.
+    pub fn of_rounds(kind: Kind, time: Duration) -> impl Iterator<Item = Self> {
+        (31..).map(move |seed| {
+            let lengths = kind.lengths();
+            let arrivals = arrivals(&lengths, time, seed);
+            Self {
+                kind,
+                lengths,
+                arrivals,
+            }
+        })
     }
 
     /// For each length, the name of its call site.
@@ -111,13 +129,6 @@ impl Load {
         text
     }
 
-    /// In their order, each once.
-    pub fn classes(&self) -> Vec<&'static str> {
-        let mut classes: Vec<_> = self.lengths.iter().map(|length| length.class).collect();
-        classes.dedup();
-        classes
-    }
-
     /// `latencies`: of each arrival, in nanoseconds.
     pub fn sample(&self, latencies: &[u64]) -> Sample {
         assert_eq!(latencies.len(), self.arrivals.len(), "a job was lost");
@@ -133,10 +144,11 @@ impl Load {
             sample.put(mean(class), "times", sum / slowdowns.len() as f64);
             sample.put(p99(class), "times", quantile(slowdowns, 0.99));
         };
-        for class in self.classes() {
+        for class in self.kind.classes() {
             put(class, &|length| length.class == class);
         }
         put(SHORT, &|length| length.us <= SHORT_US);
+        put(LONG, &|length| length.us > SHORT_US);
         let (mut work, mut last) = (0.0, 0.0_f64);
         for (arrival, latency) in self.arrivals.iter().zip(latencies) {
             let length = &self.lengths[arrival.length];
@@ -154,46 +166,51 @@ impl Load {
 fn ten_lengths() -> Vec<Length> {
     let classes = [
         "10 and 28 us",
+        "10 and 28 us",
         "77 and 220 us",
-        "0.6 and 1.7 ms",
-        "4.6 and 13 ms",
+        "77 and 220 us",
+        "0.6 ms",
+        "1.7 to 13 ms",
+        "1.7 to 13 ms",
+        "1.7 to 13 ms",
+        "36 and 100 ms",
         "36 and 100 ms",
     ];
     let length = |n: i32| {
         let us = 10.0 * 10_f64.powf(f64::from(n) * 4.0 / 9.0);
         Length {
             us: us.round(),
-            class: classes[n as usize / 2],
+            class: classes[n as usize],
             weight: us.powf(-0.5),
         }
     };
     (0..10).map(length).collect()
 }
 
-/// Random, and the same each time.
-fn arrivals(lengths: &[Length], time: Duration) -> Vec<Arrival> {
+/// Random, and stretched so that the load is what it should be.
+fn arrivals(lengths: &[Length], time: Duration, seed: u64) -> Vec<Arrival> {
     let weights: f64 = lengths.iter().map(|length| length.weight).sum();
-    let work: f64 = lengths
-        .iter()
-        .map(|length| length.weight * length.us / 1e6)
-        .sum();
-    let gap = work / weights / (LOAD * cores() as f64);
-    let mut random = fastrand::Rng::with_seed(31);
-    let mut at = 0.0;
+    let each = |length: &Length| length.weight / weights * length.us / 1e6;
+    let capacity = LOAD * cores() as f64;
+    let gap = lengths.iter().map(each).sum::<f64>() / capacity;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (mut at, mut work) = (0.0, 0.0);
     let mut arrivals = Vec::new();
-    loop {
+    while at < time.as_secs_f64() {
         at -= gap * (1.0 - random.f64()).ln();
-        if at > time.as_secs_f64() {
-            return arrivals;
-        }
         let mut left = random.f64() * weights;
         let length = lengths.iter().position(|length| {
             left -= length.weight;
             left < 0.0
         });
-        arrivals.push(Arrival {
-            at: Duration::from_secs_f64(at),
-            length: length.unwrap_or(lengths.len() - 1),
-        });
+        let length = length.unwrap_or(lengths.len() - 1);
+        work += lengths[length].us / 1e6;
+        arrivals.push((at, length));
     }
+    let stretch = work / capacity / at;
+    let arrival = |(at, length)| Arrival {
+        at: Duration::from_secs_f64(at * stretch),
+        length,
+    };
+    arrivals.into_iter().map(arrival).collect()
 }

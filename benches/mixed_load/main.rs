@@ -7,33 +7,36 @@
 //!
 //! # The loads
 //!
-//! The arrivals are random (exponential gaps), the same for all contenders of a round, and do not
-//! wait for answers.
+//! The arrivals are random (exponential gaps), the same for all contenders of a round and others in
+//! the next one, and do not wait for answers. In each round their work is nine tenths of what the
+//! cores can do until the last one.
 //!
 //! - **ten sites**: jobs of ten lines of the program, of 10 µs to 100 ms, each length 2.8 times
 //!   the one before. Heavy-tailed: a job of four times the length is half as frequent. The two
-//!   longest of the ten make half of the work.
+//!   longest of the ten make two thirds of the work.
 //! - **one site**: all from one line. 99 of 100 take 20 µs, one takes 20 ms. The worst case for
 //!   what learns by lines.
 //!
 //! # The contenders
 //!
-//! Each has as many threads as there are cores, and is the process's only load while it runs:
+//! Each is the process's only load while it runs, on as many threads as there are cores:
 //!
 //! - twolane, `spawn_cpu`: first come, first served;
-//! - twolane, with jobs of a millisecond or less at `Priority::High`: a label that is always right;
-//! - twolane with a scout, without a label;
+//! - twolane, with jobs of a millisecond or less at `Priority::High`, which has as many threads of
+//!   its own: a label that is always right;
+//! - twolane with a scout, which is a thread more, or some, and without a label;
 //! - tasks of a second Tokio runtime;
 //! - goroutines, in a process of their own.
 //!
 //! # What is counted
 //!
 //! *Slowdown*: the time from when a job is meant to arrive to its end, over what it takes alone
-//! on a core. Each class is two lengths of the ten. *Long work*: how much work of jobs of more
-//! than a millisecond was done a second, until the last of them ended.
+//! on a core. *Long work*: how much work of jobs of more than a millisecond was done a second,
+//! until the last of them ended.
 //!
-//! A source that cannot keep up is part of the slowdown. It is a plain thread that sleeps until
-//! each arrival (in Go a goroutine), and shares the cores with the jobs, as a service's I/O does.
+//! A source that is late is part of the slowdown. It is a plain thread (in Go a goroutine) that
+//! sleeps until each arrival, and shares the cores with the jobs, as a service's I/O does. Go's
+//! timers are late by up to a millisecond where processors are idle.
 //!
 //! ```text
 //! cargo bench --bench mixed_load                        # two minutes
@@ -46,6 +49,7 @@ mod load;
 use std::time::Duration;
 
 use twolane_benches::go::Go;
+use twolane_benches::tail::work::Work;
 use twolane_benches::{Bench, Column, Contender, Contest, Report};
 
 use crate::contenders::{Open, in_go, in_rust};
@@ -63,10 +67,11 @@ const BOUND: Duration = Duration::from_secs(120);
 fn main() {
     let bench = Bench::new("mixed_load");
     let time = Duration::from_millis(bench.pick([200, 1_000, 4_000, 10_000]));
-    let loads = [Kind::TenSites, Kind::OneSite].map(|kind| Load::new(kind, time));
+    let kinds = [Kind::TenSites, Kind::OneSite];
+    let ms = Work::calibrated(Duration::from_millis(1));
     let go = Go::new("mixed_load");
     let mut contenders = Vec::new();
-    for load in &loads {
+    for kind in kinds {
         let ways: [(&str, Open); 4] = [
             (FIFO, contenders::first_come),
             (LABELLED, contenders::labelled),
@@ -74,12 +79,19 @@ fn main() {
             (SECOND, contenders::second_runtime),
         ];
         for (name, open) in ways {
-            let turn = move || Ok(load.sample(&in_rust(load, open)));
-            contenders.push(Contender::new(name_of(name, load), turn));
+            let mut loads = Load::of_rounds(kind, time);
+            let turn = move || {
+                let load = loads.next().unwrap();
+                Ok(load.sample(&in_rust(&load, open, ms)))
+            };
+            contenders.push(Contender::new(name_of(name, kind), turn));
         }
-        let go = &go;
-        let turn = move || Ok(load.sample(&in_go(go, load)?));
-        contenders.push(Contender::new(name_of(GOROUTINES, load), turn));
+        let (go, mut loads) = (&go, Load::of_rounds(kind, time));
+        let turn = move || {
+            let load = loads.next().unwrap();
+            Ok(load.sample(&in_go(go, &load)?))
+        };
+        contenders.push(Contender::new(name_of(GOROUTINES, kind), turn));
     }
     let found = bench.run(Contest {
         contenders,
@@ -91,9 +103,9 @@ fn main() {
     let Some(found) = found else { return };
 
     let mut report = Report::new(bench.name, &found);
-    for load in &loads {
+    for kind in kinds {
         let mut columns = Vec::new();
-        for class in load.classes() {
+        for class in kind.classes() {
             columns.push(Column::median(class, mean(class)));
             columns.push(Column::median("p99", p99(class)));
         }
@@ -101,13 +113,13 @@ fn main() {
         columns.push(Column::median("long work", LONG_WORK));
         let title = format!(
             "slowdown by what a job takes, mean and p99: {}",
-            load.name()
+            kind.name()
         );
-        report.table(&title, &format!("{}: ", load.name()), &columns);
+        report.table(&title, &format!("{}: ", kind.name()), &columns);
     }
-    for load in &loads {
-        let [fifo, labelled, scout] = [FIFO, LABELLED, SCOUT].map(|name| name_of(name, load));
-        let suffix = load.suffix();
+    for kind in kinds {
+        let [fifo, labelled, scout] = [FIFO, LABELLED, SCOUT].map(|name| name_of(name, kind));
+        let suffix = kind.suffix();
         report.ratio(
             format!("slowdown_p99_short_over_labelled{suffix}"),
             p99(load::SHORT),
@@ -121,6 +133,12 @@ fn main() {
             &scout,
         );
         report.ratio(
+            format!("slowdown_long_over_fifo{suffix}"),
+            mean(load::LONG),
+            &scout,
+            &fifo,
+        );
+        report.ratio(
             format!("long_work_over_fifo{suffix}"),
             LONG_WORK,
             &scout,
@@ -130,8 +148,8 @@ fn main() {
     report.finish();
 }
 
-fn name_of(contender: &str, load: &Load) -> String {
-    format!("{}: {contender}", load.name())
+fn name_of(contender: &str, kind: Kind) -> String {
+    format!("{}: {contender}", kind.name())
 }
 
 // A report keeps the names of its columns for good.

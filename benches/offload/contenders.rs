@@ -36,7 +36,7 @@ pub trait Offload: Clone + Send + Sync + 'static {
 pub const BASELINE: &str = "nothing, the gap alone";
 pub const HIGH: &str = "twolane spawn_cpu, High";
 pub const EVEN: &str = "twolane spawn_cpu, no nice";
-pub const DIRECT: &str = "twolane spawn_cpu, no driver";
+pub const DRIVER: &str = "twolane spawn_cpu, by the driver";
 pub const WEIGHED: &str = "rayon + oneshot, nice 16";
 pub const FLOOR: &str = "floor: one parked thread";
 pub const TOKIO_SPAWN: &str = "tokio::spawn";
@@ -55,7 +55,7 @@ pub fn all(less: u64) -> Vec<Timed<'static>> {
     let rayon = lane(Backend::Rayon, |builder| builder);
     let tokio = lane(Backend::Runtime, |builder| builder);
     let even = lane(Backend::Rayon, Builder::without_nice);
-    let direct = lane(Backend::Rayon, Builder::without_io_driver);
+    let by_driver = lane(Backend::Rayon, Builder::enable_driver_wakeups);
     let high = rayon.clone();
     let second = Arc::new(runtime(cores()));
     let rayon_pool = |start: fn(usize)| {
@@ -76,7 +76,7 @@ pub fn all(less: u64) -> Vec<Timed<'static>> {
         measured.contender("twolane spawn, Runtime", Future_(tokio)),
         measured.contender(HIGH, High(high)),
         measured.contender(EVEN, Closure(even)),
-        measured.contender(DIRECT, Closure(direct)),
+        measured.contender(DRIVER, Closure(by_driver)),
         measured.contender("tokio_rayon", TokioRayon(pool.clone())),
         measured.contender("rayon + oneshot", RayonOneshot(pool.clone())),
         measured.contender("rayon + async-task", RayonAsyncTask(pool)),

@@ -20,8 +20,8 @@
 //!   only;
 //! - the floor: one thread that parks, a place for one job, a oneshot back. It
 //!   is no pool and can have one job at a time, but wakes as little as can be;
-//! - twolane without the I/O runtime's driver, by which it wakes the awaiter ("no
-//!   driver"): what that buys, hot and cold;
+//! - twolane with `Builder::enable_driver_wakeups` ("by the driver"): what that
+//!   buys, hot and cold;
 //! - twolane without its OS weights, which the peers do not have ("no
 //!   nice"), at its High priority, and a peer with the weight of Normal ("nice
 //!   16"): what it costs, cold and busy, that the I/O lane comes first. The
@@ -71,7 +71,7 @@ mod measure;
 
 use twolane_benches::{Bench, Column, Ratio, Report};
 
-use crate::contenders::{DIRECT, EVEN, FLOOR, GOROUTINES, HIGH, TOKIO_SPAWN};
+use crate::contenders::{DRIVER, EVEN, FLOOR, GOROUTINES, HIGH, TOKIO_SPAWN};
 
 #[global_allocator]
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
@@ -84,7 +84,7 @@ const OURS: [(&str, &str); 7] = [
     ("twolane spawn, Runtime", "_runtime_future"),
     (HIGH, "_high"),
     (EVEN, "_no_nice"),
-    (DIRECT, "_no_driver"),
+    (DRIVER, "_by_driver"),
 ];
 /// Those that keep their jobs off the runtime that submits; and, a peer in the
 /// batches, the one that does not.

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use twolane_benches::means::{Case, Timed};
 use twolane_benches::{Sample, cores, cpu_time, quantile};
 
-use crate::contenders::{BASELINE, DIRECT, EVEN, FLOOR, HIGH, Offload, WEIGHED};
+use crate::contenders::{BASELINE, DRIVER, EVEN, FLOOR, HIGH, Offload, WEIGHED};
 
 const GAP: Duration = Duration::from_millis(1);
 
@@ -60,7 +60,7 @@ impl Measured {
             // Of weights is all that they tell.
             HIGH | EVEN | WEIGHED => (&means[..0], of_weights.to_vec()),
             // One job at a time.
-            DIRECT | FLOOR => (&means[..1], vec!["hot_cpu", "cold"]),
+            DRIVER | FLOOR => (&means[..1], vec!["hot_cpu", "cold"]),
             // A load would be computed by the task that feeds it.
             BASELINE => (&means[..], [&of_cpu[..], &of_weights[..1]].concat()),
             _ => (&means[..], [of_cpu, of_weights].concat()),

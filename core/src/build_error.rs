@@ -29,9 +29,9 @@ pub(crate) enum BuildErrorKind {
     NoIoRuntime,
     /// The Tokio runtime that was to be the I/O lane has been shut down.
     IoRuntimeGone,
-    /// The Tokio runtime that was to be the I/O lane has no I/O driver.
+    /// `Builder::enable_driver_wakeups`: the I/O runtime has no I/O driver.
     NoIoDriver,
-    /// Its driver does not take the lane's `eventfd`.
+    /// The same: its driver does not take the lane's `eventfd`.
     IoDriver(io::Error),
     /// [`Builder::worker_threads`](crate::Builder::worker_threads) was given a number
     /// outside `1..=max`.
@@ -114,13 +114,13 @@ impl fmt::Display for BuildError {
                  give Builder::io_handle the handle of one that runs",
             ),
             Kind::NoIoDriver => f.write_str(
-                "the Tokio runtime that was to be the I/O lane has no I/O driver: call enable_io \
-                 or enable_all on its builder, or Builder::without_io_driver",
+                "Builder::enable_driver_wakeups: the I/O runtime has no I/O driver; call enable_io \
+                 or enable_all on its builder",
             ),
             Kind::IoDriver(error) => write!(
                 f,
-                "the I/O lane's driver does not take the eventfd of the CPU lane: {error}; see to \
-                 the limit of open files, or call Builder::without_io_driver"
+                "Builder::enable_driver_wakeups: no eventfd for the I/O runtime's driver: {error}; \
+                 raise the limit of open files, or leave the setting out"
             ),
             Kind::Threads { asked, max } => write!(
                 f,

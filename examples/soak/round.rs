@@ -97,7 +97,7 @@ fn io_runtime(rng: &mut Rng) -> Runtime {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(rng.usize(1..=2))
         .thread_name("own-io")
-        .enable_all()
+        .enable_time()
         .build();
     runtime.expect("an I/O runtime")
 }

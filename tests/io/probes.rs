@@ -60,7 +60,6 @@ fn the_tasks_of_a_body() {
     let one_thread = Builder::new_current_thread().build().unwrap();
     let threads = Builder::new_multi_thread()
         .worker_threads(2)
-        .enable_io()
         .build()
         .unwrap();
     for io in [one_thread, threads] {

@@ -279,10 +279,7 @@ fn timers_work_in_jobs() {
 #[test]
 fn a_timer_of_a_job_is_the_io_lane_s() {
     let _limit = support::time_limit();
-    let io = tokio::runtime::Builder::new_multi_thread()
-        .enable_io()
-        .build()
-        .unwrap();
+    let io = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let sleep = || async { tokio::time::sleep(Duration::from_millis(1)).await };
     for backend in BOTH {
         let cpu = support::cpu_lane(backend, 1, io.handle());

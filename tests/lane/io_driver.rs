@@ -1,21 +1,29 @@
-//! Through the I/O runtime's driver: how many of its workers does the end of a job wake, and does
-//! every awaiter wake?
+//! `enable_driver_wakeups`: how many I/O workers does the end of a job wake, and does every awaiter
+//! wake?
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::mpsc;
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use twolane::{Backend, CpuRuntime};
+use tokio::task::JoinHandle;
+use twolane::{Backend, CpuRuntime, Handle, JoinError};
 
 use crate::support::wait::wait_until;
-use crate::support::{Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{BOTH, Lanes, Stuck, lanes_with, time_limit};
 
 const TRIPS: u64 = 20;
 
+fn lanes(backend: Backend) -> Lanes {
+    lanes_with(backend, 1, |builder| builder.enable_driver_wakeups())
+}
+
 fn io_runtime() -> Runtime {
     Builder::new_multi_thread()
-        .worker_threads(4)
+        .worker_threads(2)
         .enable_all()
         .build()
         .unwrap()
@@ -33,75 +41,104 @@ fn unparks(io: &Runtime) -> u64 {
     (0..metrics.num_workers()).map(of).sum()
 }
 
+/// A job that runs until it is let go, and a task of `awaiting` that has begun to await it, while
+/// all workers of `io` are parked.
+fn awaited(
+    cpu: &Handle,
+    io: &Runtime,
+    awaiting: &Runtime,
+) -> (mpsc::Sender<()>, JoinHandle<Result<(), JoinError>>) {
+    let (task, let_go) = Stuck::start(cpu).split();
+    let (tell, is_awaited) = mpsc::channel();
+    let awaits = awaiting.spawn(async move {
+        let mut task = pin!(task);
+        std::future::poll_fn(|cx| {
+            let polled = task.as_mut().poll(cx);
+            let _ = tell.send(());
+            polled
+        })
+        .await
+    });
+    is_awaited.recv().unwrap();
+    wait_until_all_are_parked(io);
+    (let_go, awaits)
+}
+
 #[test]
 fn a_job_that_ends_wakes_one_worker() {
     let _limit = time_limit();
-    let io = io_runtime();
-    let cpu = cpu_lane(Backend::Rayon, 1, io.handle());
-    let (tell, jobs) = mpsc::channel();
-    let handle = cpu.handle();
-    let awaits = io.spawn(async move {
-        for _ in 0..TRIPS {
-            let (task, let_go) = Stuck::start(&handle).split();
-            tell.send(let_go).unwrap();
-            task.await.unwrap();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend);
+        let (tell, jobs) = mpsc::channel();
+        let handle = cpu.handle();
+        let awaits = io.spawn(async move {
+            for _ in 0..TRIPS {
+                let (task, let_go) = Stuck::start(&handle).split();
+                tell.send(let_go).unwrap();
+                task.await.unwrap();
+            }
+        });
+        for let_go in jobs {
+            wait_until_all_are_parked(&io);
+            let_go.send(()).unwrap();
         }
-    });
-    for let_go in jobs {
+        io.block_on(awaits).unwrap();
         wait_until_all_are_parked(&io);
-        let_go.send(()).unwrap();
+        // A wake-up from a foreign thread unparks two.
+        let woken = unparks(&io);
+        assert!(
+            (TRIPS..TRIPS * 3 / 2).contains(&woken),
+            "{backend:?}: {TRIPS} jobs woke {woken} workers"
+        );
     }
-    io.block_on(awaits).unwrap();
-    wait_until_all_are_parked(&io);
-    let woken = unparks(&io);
-    // A wake-up from a foreign thread unparks two.
-    assert!(
-        (TRIPS..TRIPS * 3 / 2).contains(&woken),
-        "{TRIPS} jobs woke {woken} workers"
-    );
 }
 
-/// What wakes them is no task of the I/O runtime, or of another one.
 #[test]
 fn awaiters_elsewhere_are_woken() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
     let other = io_runtime();
-    for _ in 0..TRIPS {
-        let stuck = || {
-            let (task, let_go) = Stuck::<()>::start(&lanes.cpu.handle()).split();
-            wait_until_all_are_parked(&lanes.io);
-            (task, let_go)
-        };
-        let (task, let_go) = stuck();
-        let waits = thread::spawn(move || task.wait());
-        let_go.send(()).unwrap();
-        waits.join().unwrap().unwrap();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend);
+        let cpu = cpu.handle();
+        for _ in 0..TRIPS {
+            let (let_go, awaits) = awaited(&cpu, &io, &other);
+            let_go.send(()).unwrap();
+            other.block_on(awaits).unwrap().unwrap();
 
-        let (task, let_go) = stuck();
-        let awaits = other.spawn(task);
-        let_go.send(()).unwrap();
-        other.block_on(awaits).unwrap().unwrap();
-
-        let (task, let_go) = stuck();
-        let_go.send(()).unwrap();
-        lanes.io.block_on(task).unwrap();
+            // By a waker that is no task's.
+            let (task, let_go) = Stuck::<()>::start(&cpu).split();
+            let mut task = pin!(task);
+            let mut first = Context::from_waker(Waker::noop());
+            assert!(task.as_mut().poll(&mut first).is_pending());
+            wait_until_all_are_parked(&io);
+            thread::scope(|scope| {
+                let waits = scope.spawn(|| io.block_on(task));
+                let_go.send(()).unwrap();
+                waits.join().unwrap().unwrap();
+            });
+        }
     }
 }
 
-/// The relay ends with its runtime, at any moment of a job's end.
+/// Whatever the relay does when its runtime shuts down.
 #[test]
 fn an_awaiter_on_another_runtime_outlives_the_io_runtime() {
     let _limit = time_limit();
     let other = io_runtime();
-    for _ in 0..TRIPS {
-        let io = io_runtime();
-        let cpu = cpu_lane(Backend::Rayon, 1, io.handle());
-        let (task, let_go) = Stuck::<()>::start(&cpu.handle()).split();
-        let awaits = other.spawn(task);
-        let_go.send(()).unwrap();
-        io.shutdown_background();
-        other.block_on(awaits).unwrap().unwrap();
+    for backend in BOTH {
+        for turn in 0..TRIPS {
+            let Lanes { cpu, io } = lanes(backend);
+            let (let_go, awaits) = awaited(&cpu.handle(), &io, &other);
+            let ends = thread::spawn(move || io.shutdown_background());
+            for _ in 0..turn {
+                thread::yield_now();
+            }
+            let_go.send(()).unwrap();
+            // A lane whose I/O runtime is gone may have closed the job.
+            let joined = other.block_on(awaits).unwrap();
+            assert!(joined.is_ok() || joined.unwrap_err().is_shutdown());
+            ends.join().unwrap();
+        }
     }
 }
 
@@ -113,13 +150,11 @@ fn a_runtime_without_a_driver_is_an_error_with_its_remedy() {
         .build()
         .unwrap();
     let builder = || CpuRuntime::builder().io_handle(io.handle().clone());
-    let error = builder().build().unwrap_err().to_string();
-    for remedy in ["enable_io", "Builder::without_io_driver"] {
-        assert!(error.contains(remedy), "{error}");
+    let error = builder().enable_driver_wakeups().build().unwrap_err();
+    for part in ["Builder::enable_driver_wakeups", "enable_io"] {
+        assert!(error.to_string().contains(part), "{error}");
     }
-    let cpu = builder().without_io_driver().build().unwrap();
-    let sum = io.block_on(io.spawn(cpu.spawn_cpu(|| 1 + 1)));
-    assert_eq!(sum.unwrap().unwrap(), 2);
+    builder().build().unwrap();
 }
 
 /// Where one worker is all there is, there is no second one to spare, and nothing to ask for.
@@ -133,30 +168,45 @@ fn one_worker_needs_no_driver() {
     let current = Builder::new_current_thread().build().unwrap();
     for io in [single, current] {
         let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
-        let cpu = cpu.build().unwrap();
+        let cpu = cpu.enable_driver_wakeups().build().unwrap();
         assert_eq!(io.block_on(cpu.spawn_cpu(|| 1 + 1)).unwrap(), 2);
     }
 }
 
-/// A worker that blocks after it has returned from the driver leaves no worker in the driver.
+/// While one worker blocks, none may be in the driver.
 #[test]
 fn a_worker_that_blocks_holds_no_awaiter_up() {
     let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
-    let (task, let_go) = Stuck::<()>::start(&lanes.cpu.handle()).split();
-    let awaits = lanes.io.spawn(task);
-    wait_until_all_are_parked(&lanes.io);
-    let (end, wait) = mpsc::channel::<()>();
-    let (tell, blocks) = mpsc::channel();
-    // By a timer, which the driver returns for.
-    let blocks_io = lanes.io.spawn(async move {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-        tell.send(()).unwrap();
-        let _ = wait.recv();
-    });
-    blocks.recv().unwrap();
-    let_go.send(()).unwrap();
-    lanes.io.block_on(awaits).unwrap().unwrap();
-    drop(end);
-    lanes.io.block_on(blocks_io).unwrap();
+    for backend in BOTH {
+        let Lanes { cpu, io } = lanes(backend);
+        let cpu = cpu.handle();
+        let (let_go, awaits) = awaited(&cpu, &io, &io);
+        let (end, wait) = mpsc::channel::<()>();
+        let (tell, blocks) = mpsc::channel();
+        // By a timer, for which it returns from the driver.
+        let blocks_io = io.spawn(async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            tell.send(()).unwrap();
+            let _ = wait.recv();
+        });
+        blocks.recv().unwrap();
+        let (woken, is_woken) = mpsc::channel();
+        let awaits = io.spawn(async move {
+            awaits.await.unwrap().unwrap();
+            woken.send(()).unwrap();
+        });
+        // The lane's thread then blocks, too, and wakes nothing that the relay has left.
+        let (last, holds) = mpsc::channel::<()>();
+        let next = cpu.spawn_cpu(move || {
+            let _ = holds.recv();
+        });
+        let_go.send(()).unwrap();
+        is_woken.recv().unwrap();
+        drop((last, end));
+        io.block_on(async {
+            awaits.await.unwrap();
+            next.await.unwrap();
+            blocks_io.await.unwrap();
+        });
+    }
 }

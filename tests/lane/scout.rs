@@ -211,7 +211,7 @@ fn all_jobs_of_a_short_site_pass() {
     }
 }
 
-/// One of an unknown site is tried; the others wait in the queue, and so do later ones.
+/// On the scout, and in the queue once their site is known to be long.
 #[test]
 fn jobs_of_one_site_start_in_their_order() {
     let _limit = time_limit();
@@ -221,23 +221,24 @@ fn jobs_of_one_site_start_in_their_order() {
         let busy = busy_thread(&cpu);
         let site = cpu.with_name("scout: in order");
         let started = Arc::new(Mutex::new(Vec::new()));
-        let (end, wait) = mpsc::channel::<()>();
-        let wait = Arc::new(Mutex::new(wait));
-        // The first one ends when the next ones are queued.
-        let spawn = |n: u32| {
-            let (started, wait) = (started.clone(), wait.clone());
+        let spawn = |n: u32, computes: Duration| {
+            let started = started.clone();
             site.spawn_cpu(move || {
                 started.lock().unwrap().push(n);
-                let _ = wait.lock().unwrap().recv();
+                let began = cpu_time();
+                while cpu_time() - began < computes {}
             })
         };
-        let mut tasks: Vec<_> = (0..10).map(spawn).collect();
-        drop(end);
-        tasks.remove(0).wait().unwrap();
-        tasks.extend((10..20).map(spawn));
-        assert_eq!(*started.lock().unwrap(), [0]);
+        for n in 0..10 {
+            spawn(n, Duration::ZERO).wait().unwrap();
+        }
+        // The others are in the scout's queue when this one makes the site a long one.
+        let long = spawn(10, Duration::from_millis(20));
+        let mut others: Vec<_> = (11..15).map(|n| spawn(n, Duration::ZERO)).collect();
+        long.wait().unwrap();
+        others.extend((15..20).map(|n| spawn(n, Duration::ZERO)));
         busy.end();
-        for task in tasks {
+        for task in others {
             task.wait().unwrap();
         }
         assert_eq!(*started.lock().unwrap(), (0..20).collect::<Vec<_>>());

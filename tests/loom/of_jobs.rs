@@ -72,10 +72,14 @@ impl Level {
             steps: Steps::new(),
             timings: None,
             yielded: false,
-            defers_wake: false,
+            defers_wake: true,
             awaiter: None,
         };
-        match job.run(&mut worker) {
+        let end = job.run(&mut worker);
+        if let Some(awaiter) = worker.awaiter.take() {
+            awaiter.wake();
+        }
+        match end {
             StepEnd::Ended | StepEnd::Suspended => {}
             // As an active worker does: it looks at the queue again.
             StepEnd::Requeue { job, .. } => lane.queue.push(job),

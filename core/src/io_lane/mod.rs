@@ -3,8 +3,6 @@
 //! Tokio has no API to ask whether a runtime has shut down. We keep a sentinel task on
 //! it: the runtime drops the task on shutdown, and the drop sets a flag. (It is `SeqCst`
 //! because it is rarely used; a weaker ordering is not worth its proof.)
-//!
-//! The same task is the relay, where there is one.
 
 #[cfg(all(feature = "net", target_os = "linux"))]
 mod relay;
@@ -30,47 +28,53 @@ pub(crate) struct IoLane {
     handle: Handle,
     gone: Arc<AtomicBool>,
     sentinel: AbortHandle,
-    relay: Option<Arc<Relay>>,
+    /// And its task.
+    relay: Option<(Arc<Relay>, AbortHandle)>,
+}
+
+/// Why there is no relay.
+#[cfg_attr(
+    not(all(feature = "net", target_os = "linux")),
+    expect(dead_code, reason = "nothing fails where there is none")
+)]
+pub(crate) enum NoRelay {
+    /// The runtime has no I/O driver.
+    NoDriver,
+    Os(io::Error),
 }
 
 impl IoLane {
-    /// # Errors
-    ///
-    /// As [`Relay::new`], unless the runtime is gone.
-    pub(crate) fn watch(handle: Handle, wakes_by_driver: bool) -> io::Result<Self> {
-        let relay = match wakes_by_driver {
-            true => Relay::new(&handle),
-            false => Ok(None),
-        };
-        let runs = relay.as_ref().ok().cloned().flatten();
+    pub(crate) fn watch(handle: Handle) -> Self {
         let gone = Arc::new(AtomicBool::new(false));
         let end = gone.clone();
         let end = on_drop(move || end.store(true, SeqCst));
         let sentinel = handle.spawn(async move {
             let _until_the_runtime_ends = end;
-            if let Some(relay) = runs {
-                relay.run().await;
-            }
             pending::<()>().await;
         });
-        let lane = Self {
+        Self {
             handle,
             gone,
             sentinel: sentinel.abort_handle(),
-            relay: relay.as_ref().ok().cloned().flatten(),
-        };
-        match relay {
-            Err(error) if !lane.is_gone() => Err(error),
-            _ => Ok(lane),
+            relay: None,
         }
+    }
+
+    /// Starts the relay, where there is one.
+    pub(crate) fn start_relay(&mut self) -> Result<(), NoRelay> {
+        if let Some(relay) = Relay::new(&self.handle)? {
+            let task = self.handle.spawn(relay.clone().run());
+            self.relay = Some((relay, task.abort_handle()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn relay(&self) -> Option<&Relay> {
+        self.relay.as_ref().map(|(relay, _)| &**relay)
     }
 
     pub(crate) fn handle(&self) -> &Handle {
         &self.handle
-    }
-
-    pub(crate) fn relay(&self) -> Option<&Relay> {
-        self.relay.as_deref()
     }
 
     pub(crate) fn is_gone(&self) -> bool {
@@ -90,5 +94,8 @@ pub(crate) fn enter_for_drop(runtime: &Handle) -> Option<EnterGuard<'_>> {
 impl Drop for IoLane {
     fn drop(&mut self) {
         self.sentinel.abort();
+        if let Some((_, task)) = &self.relay {
+            task.abort();
+        }
     }
 }

@@ -1,16 +1,17 @@
 //! Without the feature `net`, or elsewhere than on Linux, there is no relay.
 
-use std::io;
 use std::sync::Arc;
 use std::task::Waker;
 
 use tokio::runtime::Handle;
 
+use super::NoRelay;
+
 pub(crate) enum Relay {}
 
 impl Relay {
     #[expect(clippy::unnecessary_wraps, reason = "as the other one")]
-    pub(super) fn new(_io: &Handle) -> io::Result<Option<Arc<Self>>> {
+    pub(super) fn new(_io: &Handle) -> Result<Option<Arc<Self>>, NoRelay> {
         Ok(None)
     }
 

@@ -1,64 +1,58 @@
 //! [`WakeList`]: wakers on their way to the task of the I/O runtime that wakes them.
 //!
-//! A push puts a waker on the list and then sets *signalled*. If it was not set, the caller
-//! signals. The task that was signalled clears *signalled* and then takes all wakers. Both are
-//! read-modify-writes of one word, so one comes first: either the task sees the waker, or the
-//! push finds the word clear and signals again.
+//! A push puts a waker on the list, and its caller then signals the task. The signalled task takes
+//! all that is there.
 //!
-//! When the task ends, it sets *ended* and takes all wakers. A push that finds it set comes too
-//! late for that: its caller takes the wakers itself. (The loom model is in `tests/loom`.)
+//! **No thread waits for another one**, which may be a niced thread that has lost its core inside
+//! the lock. A push that finds the list locked returns the waker, and its caller wakes it. The task
+//! that finds it locked leaves it: the thread inside is a push, which signals after that, or takes
+//! the wakers itself.
+//!
+//! When the task ends, it ends the list. A later push returns the waker. (The loom model is in
+//! `tests/loom`.)
 
+use std::mem;
 use std::task::Waker;
 
-use crate::sync::{AtomicU8, Ordering::AcqRel, Queue};
-
-const SIGNALLED: u8 = 1;
-const ENDED: u8 = 2;
-
-/// What the caller of a push has to do.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Pushed {
-    Nothing,
-    /// Signal the task.
-    Signal,
-    /// The task has ended: take the wakers.
-    Take,
-}
+use crate::sync::Mutex;
 
 pub(crate) struct WakeList {
-    wakers: Queue<Waker>,
-    state: AtomicU8,
+    /// `None` after the end.
+    wakers: Mutex<Option<Vec<Waker>>>,
 }
 
 impl WakeList {
     pub(crate) fn new() -> Self {
         Self {
-            wakers: Queue::new(),
-            state: AtomicU8::new(0),
+            wakers: Mutex::new(Some(Vec::new())),
         }
     }
 
-    #[must_use]
-    pub(crate) fn push(&self, waker: Waker) -> Pushed {
-        self.wakers.push(waker);
-        match self.state.fetch_or(SIGNALLED, AcqRel) {
-            0 => Pushed::Signal,
-            SIGNALLED => Pushed::Nothing,
-            _ => Pushed::Take,
+    /// If this is no error, signal the task.
+    pub(crate) fn push(&self, waker: Waker) -> Result<(), Waker> {
+        let Ok(mut wakers) = self.wakers.try_lock() else {
+            return Err(waker);
+        };
+        match &mut *wakers {
+            Some(wakers) => {
+                wakers.push(waker);
+                Ok(())
+            }
+            None => Err(waker),
         }
     }
 
-    /// The task was signalled. It takes the wakers then.
-    pub(crate) fn was_signalled(&self) {
-        self.state.fetch_and(!SIGNALLED, AcqRel);
+    pub(crate) fn take(&self) -> Vec<Waker> {
+        match self.wakers.try_lock() {
+            Ok(mut wakers) => wakers.as_mut().map(mem::take).unwrap_or_default(),
+            Err(_) => Vec::new(),
+        }
     }
 
-    /// The task ends. It takes the wakers then.
-    pub(crate) fn end(&self) {
-        self.state.fetch_or(ENDED, AcqRel);
-    }
-
-    pub(crate) fn pop(&self) -> Option<Waker> {
-        self.wakers.pop()
+    /// The task ends. This waits for a push that is under way.
+    pub(crate) fn end(&self) -> Vec<Waker> {
+        let wakers = self.wakers.lock();
+        let taken = wakers.unwrap_or_else(|error| error.into_inner()).take();
+        taken.unwrap_or_default()
     }
 }

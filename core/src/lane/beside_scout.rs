@@ -1,5 +1,6 @@
 //! A level's queue beside its scout's: which of the two a job goes into, and comes from.
 
+use std::iter;
 use std::sync::Arc;
 
 use stallwatch::Name;
@@ -7,6 +8,7 @@ use stallwatch::Name;
 use super::Level;
 use super::scout::Scout;
 use crate::metrics::call_sites::{Length, Lengths};
+use crate::sync::{Ordering::SeqCst, fence};
 use crate::task::Run;
 
 // Out of line: most lanes have no scout.
@@ -26,15 +28,14 @@ impl Level {
     pub(super) fn push_beside(&self, scout: &Scout, job: Arc<dyn Run>) -> Option<Length> {
         // Not this level's own site: a job has that of its submission.
         let lengths = self.lengths(job.site());
-        let length = lengths.may_start_at_once();
-        match length {
-            Some(_) => scout.push(job),
-            None => {
-                lengths.waits();
-                self.state().queue.push(job);
-            }
+        if lengths.passes() {
+            lengths.enters_scouts();
+            scout.push(job);
+            return Some(lengths.length());
         }
-        length
+        lengths.waits();
+        self.state().queue.push(job);
+        None
     }
 
     #[cold]
@@ -42,17 +43,49 @@ impl Level {
         self.scout().is_some_and(|scout| scout.wake(self, length))
     }
 
+    /// For the scout: a job of its queue.
+    pub(crate) fn pop_for_scout(&self, scout: &Scout) -> Option<Arc<dyn Run>> {
+        let mut has_moved = false;
+        let job =
+            iter::from_fn(|| scout.pop()).find_map(|job| self.keep_or_move(job, &mut has_moved));
+        if has_moved {
+            fence(SeqCst);
+            if let Some(workers) = self.workers() {
+                workers.notify(self);
+            }
+        }
+        job
+    }
+
+    /// For a worker.
     #[cold]
     pub(super) fn pop_beside(&self, scout: &Scout) -> Option<Arc<dyn Run>> {
         let queue = &self.state().queue;
-        let of_scout = scout.pop_in_turn(|| queue.is_empty());
-        if let Some(job) = &of_scout {
-            self.lengths(job.site()).was_tried();
-        }
+        let in_turn = iter::from_fn(|| scout.pop_in_turn(|| queue.is_empty()));
+        let of_scout = { in_turn }.find_map(|job| self.keep_or_move(job, &mut false));
         of_scout.or_else(|| {
             let job = queue.pop()?;
             self.lengths(job.site()).has_waited();
             Some(job)
         })
+    }
+
+    /// A job has come out of the scout's queue. If its site is known to be long by now, it goes into
+    /// the level's own.
+    fn keep_or_move(&self, job: Arc<dyn Run>, has_moved: &mut bool) -> Option<Arc<dyn Run>> {
+        let lengths = self.lengths(job.site());
+        let is_long = lengths.length() == Length::Long;
+        let kept = match is_long {
+            false => Some(job),
+            true => {
+                lengths.waits();
+                self.state().queue.push(job);
+                *has_moved = true;
+                None
+            }
+        };
+        // Now: one that is queued meanwhile goes behind it.
+        lengths.has_left_scouts();
+        kept
     }
 }

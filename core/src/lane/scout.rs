@@ -9,7 +9,8 @@
 //!   scout's queue (`metrics/call_sites/lengths.rs`). Its push wakes the scout, whose weight gets
 //!   it a core at once. If the scout is awake, the push notifies the workers as well: they take
 //!   from both queues, of the scout's up to [`PASSES`] jobs for each of the other. A job of
-//!   a site that is known to be long is queued as without a scout.
+//!   a site that is known to be long is queued as without a scout. If the site becomes known while
+//!   its jobs are in the scout's queue, those that take them from there put them into the other one.
 //! - **A job that goes on is lowered.** A job of an unknown site, and a push that finds the scout
 //!   awake, have the control thread look at the scout once in [`LOOK`], until the scout sleeps. If
 //!   the control thread finds the same step twice, it marks that step (the thread then ends with
@@ -134,7 +135,7 @@ impl Scout {
         self.queue.push(job);
     }
 
-    pub(crate) fn pop(&self) -> Option<Arc<dyn Run>> {
+    pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
         self.queue.pop()
     }
 

@@ -99,7 +99,7 @@ fn serve(level: &Level, run_other_work: impl Fn() -> bool) {
         budget::refill();
         let mut worker = level.worker(None);
         loop {
-            let Some(job) = scout.pop() else {
+            let Some(job) = level.pop_for_scout(scout) else {
                 match scout.park(level) {
                     true => continue,
                     false => return,
@@ -109,7 +109,6 @@ fn serve(level: &Level, run_other_work: impl Fn() -> bool) {
             this.begin_step(site);
             let end = step::run(job, &mut worker, level, false);
             let mut is_lowered = this.end_step();
-            level.lengths(site).was_tried();
             match end {
                 // It has had its time here: the workers go on with it.
                 StepEnd::Requeue { job, yielded: true } => {

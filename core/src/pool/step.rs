@@ -1,8 +1,8 @@
 //! Runs one step of a job, and wakes the awaiter if the job has ended.
 //!
-//! If the queue is empty then, the lane may be idle, and so may the I/O runtime: its own driver is
-//! the cheapest way to wake the awaiter (`io_lane/relay.rs`). In a batch the I/O workers run, and
-//! a foreign wake-up unparks none of them.
+//! With a relay (`io_lane/relay.rs`), the caller of the step wakes the awaiter, and not the step
+//! itself. If the queue is empty, the lane is about to be idle, and the I/O runtime may be: then the
+//! relay wakes it.
 //!
 //! A short job ends before the I/O worker that has submitted it parks. So a thread that would
 //! spin for the next job anyway waits [`TO_PARK`] for that.
@@ -42,12 +42,11 @@ fn wake(awaiter: Waker, level: &Level, spins: bool) {
     let mut start = None;
     relay.wake(awaiter, || {
         hint::spin_loop();
-        let start = *start.get_or_insert_with(Instant::now);
-        spins && !level.has_queued() && start.elapsed() < TO_PARK
+        spins && !level.has_queued() && start.get_or_insert_with(Instant::now).elapsed() < TO_PARK
     });
 }
 
-/// For a thread that has waited for long: wakes what the driver has not.
+/// For a thread that has had nothing to do for a while: wakes what the relay has not.
 pub(super) fn wake_leftovers(level: &Level) {
     if let Some(relay) = level.lane().io.relay() {
         relay.wake_leftovers();

@@ -10,7 +10,7 @@ use stallwatch::Watch;
 use super::{CpuRuntime, niceness, watch_io};
 use crate::backend::Backend;
 use crate::build_error::{BuildError, BuildErrorKind};
-use crate::io_lane::IoLane;
+use crate::io_lane::{IoLane, NoRelay};
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::metrics::clock::nanos;
 use crate::os::throttle::Throttle;
@@ -45,7 +45,7 @@ pub struct Builder {
     pub(super) threads: Option<usize>,
     pub(super) name: String,
     io: Option<tokio::runtime::Handle>,
-    has_io_driver: bool,
+    wakes_by_driver: bool,
     pub(super) nice: [u8; Priority::ALL.len()],
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
     pub(super) idle_class_for_low: bool,
@@ -67,7 +67,7 @@ impl Builder {
             threads: None,
             name: "twolane".to_owned(),
             io: None,
-            has_io_driver: true,
+            wakes_by_driver: false,
             nice: niceness::DEFAULT_NICE,
             queue_limits: Default::default(),
             idle_class_for_low: false,
@@ -114,29 +114,43 @@ impl Builder {
         self
     }
 
-    /// Wakes the awaiters of jobs as any other thread does, and not through the I/O runtime's
-    /// own driver.
+    /// Wakes awaiters through the I/O runtime's own driver where that runtime is idle. Default:
+    /// off.
     ///
-    /// For an I/O runtime that was built without an I/O driver, by neither `enable_io` nor
-    /// `enable_all`. There [`build`](Self::build) fails otherwise, and Tokio's panic, which
-    /// `build` catches, prints its message.
+    /// By default a job that ends wakes its awaiter as any thread does. In an idle Tokio runtime
+    /// that unparks two workers: one for the awaiter, and one that looks for more work and then
+    /// takes over the I/O driver. With this setting an `eventfd` of the driver becomes ready, which
+    /// unparks one worker. A round trip to a lane and an I/O runtime that are both idle takes about
+    /// half the time and half the CPU (`twolane::guide::cost`).
     ///
-    /// By default, a job that ends while all workers of the I/O runtime are parked is announced
-    /// to them as a socket would be, by an `eventfd`. Such a wake-up unparks one of the workers,
-    /// where one from a foreign thread unparks two: the round trip of a job that finds both lanes
-    /// idle takes less time and less CPU (figures: `twolane::guide::cost`). It is so on Linux, with
-    /// the feature `net`, and if the I/O runtime has two workers or more. Elsewhere this setting
-    /// has no effect.
+    /// What it costs: that one worker runs the awaiter, and no other worker is in the driver
+    /// meanwhile. So sockets and timers wait until the awaiter's poll ends, as they do in Tokio
+    /// after any event of a socket. Do not use it where awaiters compute for long after a job.
+    ///
+    /// It works for awaiters that are tasks of the I/O runtime and are polled by their own waker. A
+    /// `block_on`, which is what `#[tokio::main]` runs `main` in, and futures inside of
+    /// `FuturesUnordered` are woken as by default. (A task of another runtime is woken by a detour.)
+    /// It needs two I/O workers and Linux; elsewhere the setting has no effect.
+    ///
+    /// # Errors
+    ///
+    /// [`build`](Self::build) fails if the I/O runtime has no I/O driver (`enable_io` or
+    /// `enable_all` of its builder). Tokio tells so by a panic, which `build` catches; its message
+    /// goes to the panic hook, and with `panic = "abort"` the process ends.
     ///
     /// # Examples
     ///
     /// ```
-    /// let io = tokio::runtime::Builder::new_multi_thread().build().unwrap();
-    /// let settings = twolane::CpuRuntime::builder().io_handle(io.handle().clone());
-    /// let cpu = settings.without_io_driver().build().unwrap();
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::builder().enable_driver_wakeups().build().unwrap();
+    /// let trip = tokio::spawn(async move { cpu.spawn_cpu(|| 6 * 7).await });
+    /// assert_eq!(trip.await.unwrap().unwrap(), 42);
+    /// # }
     /// ```
-    pub fn without_io_driver(mut self) -> Self {
-        self.has_io_driver = false;
+    #[cfg(feature = "net")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "net")))]
+    pub fn enable_driver_wakeups(mut self) -> Self {
+        self.wakes_by_driver = true;
         self
     }
 
@@ -248,8 +262,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; it has no I/O driver
-    /// (see [`without_io_driver`](Self::without_io_driver)); a number of
+    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; it has no I/O driver,
+    /// which `enable_driver_wakeups` asks for; a number of
     /// threads (here or in `TWOLANE_CPU_THREADS`), a queue limit, a name, a nice value, a stack size
     /// or the threshold of the watch is
     /// invalid; or the operating system gives no threads.
@@ -274,12 +288,15 @@ impl Builder {
                 tokio::runtime::Handle::try_current().map_err(|_| BuildErrorKind::NoIoRuntime)?
             }
         };
-        let io = IoLane::watch(io, self.has_io_driver).map_err(|error| match error.kind() {
-            io::ErrorKind::Unsupported => BuildErrorKind::NoIoDriver,
-            _ => BuildErrorKind::IoDriver(error),
-        })?;
+        let mut io = IoLane::watch(io);
         if io.is_gone() {
             return Err(BuildErrorKind::IoRuntimeGone.into());
+        }
+        if self.wakes_by_driver {
+            io.start_relay().map_err(|error| match error {
+                NoRelay::NoDriver => BuildErrorKind::NoIoDriver,
+                NoRelay::Os(error) => BuildErrorKind::IoDriver(error),
+            })?;
         }
 
         slice::start_ticker().map_err(BuildErrorKind::Spawn)?;

@@ -81,10 +81,10 @@ impl Builder {
     ///
     /// - Jobs of a site that takes less than a millisecond start on the scout at once. The kernel
     ///   interrupts a long job for them.
-    /// - A job of a site that is not known, or has jobs of both kinds, is tried there, one at a
-    ///   time. If it goes on for longer than a millisecond or two, its thread gets the nice
-    ///   value of the `Normal` threads, and a new scout starts. (Unless there are as many such
-    ///   threads as `Normal` has: then it keeps its own.)
+    /// - So do jobs of a site that is not known, or has jobs of both kinds. If one goes on for
+    ///   longer than a millisecond or two, its thread gets the nice value of the `Normal` threads,
+    ///   and a new scout starts. (Unless there are as many such threads as `Normal` has: then it
+    ///   keeps its own.)
     /// - Jobs of a site that is known to be long wait in the queue.
     ///
     /// Off by default: with it more jobs run at a time than

@@ -187,7 +187,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
         // Held until the awaiter has been woken, or the job waits.
         #[cfg(feature = "test-util")]
-        let _clock = self.extras.take_clock();
+        let clock = self.extras.take_clock();
         let own = W::waker(self);
         let mut slot = self.completion.slot();
         let waker = own.as_deref().unwrap_or(Waker::noop());
@@ -195,6 +195,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
             Poll::Ready(output) => {
                 self.leave_registry();
                 self.finish(slot, output, worker);
+                // Before the clock goes on.
+                #[cfg(feature = "test-util")]
+                if let Some(awaiter) = worker.awaiter.take_if(|_| clock.is_some()) {
+                    crate::panics::wake(awaiter);
+                }
                 None
             }
             Poll::Pending => {

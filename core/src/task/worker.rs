@@ -29,7 +29,7 @@ pub(crate) struct Worker<'a> {
     pub(crate) timings: Option<&'a Timings>,
     /// The last step yielded to the other jobs of the lane.
     pub(crate) yielded: bool,
-    /// A job that ends leaves its awaiter here, and what called the step wakes it.
+    /// A job that ends leaves its awaiter here, and the caller of the step wakes it.
     pub(crate) defers_wake: bool,
     pub(crate) awaiter: Option<Waker>,
 }

@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
 
 /// What a step may compute before it holds up other short ones.
 pub(crate) const LONG: Duration = Duration::from_millis(1);
@@ -30,10 +30,10 @@ pub(crate) struct Lengths {
     samples: AtomicU32,
     /// The share of long steps.
     long: AtomicU32,
-    /// Jobs in the level's queue, behind others.
+    /// Jobs in the level's own queue.
     waiting: AtomicU32,
-    /// A job of an unknown site was given to the scout, and its step has not ended.
-    is_tried: AtomicBool,
+    /// Jobs in the scout's queue.
+    passing: AtomicU32,
 }
 
 // Relaxed where nothing depends on the order: two threads that learn at the same time may lose
@@ -44,7 +44,7 @@ impl Lengths {
             samples: AtomicU32::new(0),
             long: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
-            is_tried: AtomicBool::new(false),
+            passing: AtomicU32::new(0),
         }
     }
 
@@ -56,20 +56,24 @@ impl Lengths {
         }
     }
 
-    /// Whether the next job may start before those that are queued. Not while jobs of its own site
-    /// wait: they start in their order. Of an unknown site one may at a time.
-    pub(crate) fn may_start_at_once(&self) -> Option<Length> {
-        let length = self.length();
-        let may = self.waiting.load(SeqCst) == 0
-            && match length {
-                Length::Short => true,
-                Length::Long => false,
-                Length::Unknown => !self.is_tried.swap(true, SeqCst),
-            };
-        may.then_some(length)
+    /// Whether the next job goes into the scout's queue. The jobs of a site start in their order:
+    /// so none does while others of its site wait, and each does behind others of its site.
+    pub(crate) fn passes(&self) -> bool {
+        let in_order = self.waiting.load(SeqCst) == 0;
+        in_order && (self.length() != Length::Long || self.passing.load(SeqCst) > 0)
     }
 
-    /// A job is about to be queued behind others.
+    /// A job is about to go into the scout's queue.
+    pub(crate) fn enters_scouts(&self) {
+        self.passing.fetch_add(1, SeqCst);
+    }
+
+    /// It has left that queue; if it goes on to the level's own, it is there.
+    pub(crate) fn has_left_scouts(&self) {
+        self.passing.fetch_sub(1, SeqCst);
+    }
+
+    /// A job is about to go into the level's own queue.
     pub(crate) fn waits(&self) {
         self.waiting.fetch_add(1, SeqCst);
     }
@@ -77,11 +81,6 @@ impl Lengths {
     /// Its turn has come.
     pub(crate) fn has_waited(&self) {
         self.waiting.fetch_sub(1, SeqCst);
-    }
-
-    /// The job that was tried has begun, on a worker, or its step has ended.
-    pub(crate) fn was_tried(&self) {
-        self.is_tried.store(false, SeqCst);
     }
 
     /// A step has computed for so long.
@@ -96,15 +95,12 @@ impl Lengths {
         };
         self.long.store(share, Relaxed);
         self.samples.store(samples.saturating_add(1), Relaxed);
-        // Before the awaiter has the output, and submits the next one.
-        self.was_tried();
     }
 
     /// A step goes on for longer than that.
     pub(crate) fn is_long(&self) {
         self.long.store(ALL, Relaxed);
         self.samples.store(ENOUGH, Relaxed);
-        self.was_tried();
     }
 }
 
@@ -115,15 +111,20 @@ mod tests {
     const SHORT: Duration = Duration::from_micros(100);
 
     #[test]
-    fn an_unknown_site_tries_one_job_at_a_time() {
+    fn jobs_of_a_site_stay_in_one_queue() {
         let site = Lengths::new();
-        assert_eq!(site.may_start_at_once(), Some(Length::Unknown));
-        assert_eq!(site.may_start_at_once(), None);
-        site.learn(SHORT);
+        assert!(site.passes());
+        site.enters_scouts();
+        site.is_long();
+        assert!(site.passes());
         site.waits();
-        assert_eq!(site.may_start_at_once(), None);
+        site.has_left_scouts();
+        assert!(!site.passes());
+        (0..100).for_each(|_| site.learn(SHORT));
+        assert_eq!(site.length(), Length::Short);
+        assert!(!site.passes());
         site.has_waited();
-        assert_eq!(site.may_start_at_once(), Some(Length::Unknown));
+        assert!(site.passes());
     }
 
     #[test]
