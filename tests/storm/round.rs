@@ -41,6 +41,7 @@ struct Plan {
     backend: Backend,
     threads: usize,
     has_scout: bool,
+    wakes_by_driver: bool,
     limits: [Option<usize>; 3],
     units: u64,
     /// The lane is shut down after so many units.
@@ -68,6 +69,7 @@ impl Plan {
             backend: dice.one_of(&[Backend::Rayon, Backend::Runtime]),
             threads: 1 + dice.below(4) as usize,
             has_scout: dice.once_in(3),
+            wakes_by_driver: dice.once_in(2),
             limits: [limit(dice), limit(dice), limit(dice)],
             units,
             ends: (!dice.once_in(3)).then(|| {
@@ -99,6 +101,9 @@ pub(crate) fn run(seed: u64) {
         .io_handle(io.handle().clone());
     if plan.has_scout {
         builder = builder.enable_scout();
+    }
+    if plan.wakes_by_driver {
+        builder = builder.enable_driver_wakeups();
     }
     for (priority, limit) in PRIORITIES.into_iter().zip(plan.limits) {
         if let Some(limit) = limit {
