@@ -53,6 +53,7 @@ impl Level {
             if let Some(workers) = self.workers() {
                 workers.notify(self);
             }
+            self.close_if_late();
         }
         job
     }
@@ -64,27 +65,28 @@ impl Level {
         let in_turn = iter::from_fn(|| scout.pop_in_turn(|| queue.is_empty()));
         let of_scout = { in_turn }.find_map(|job| self.keep_or_move(job, &mut false));
         of_scout.or_else(|| {
-            let job = queue.pop()?;
-            self.lengths(job.site()).has_waited();
+            let (job, yielded) = queue.pop_noting()?;
+            if !yielded {
+                self.lengths(job.site()).has_waited();
+            }
             Some(job)
         })
     }
 
-    /// A job has come out of the scout's queue. If its site is known to be long by now, it goes into
-    /// the level's own.
+    /// A job has come out of the scout's queue. If its site is known to be long by now, or others
+    /// of its site have gone before, it goes into the level's own.
     fn keep_or_move(&self, job: Arc<dyn Run>, has_moved: &mut bool) -> Option<Arc<dyn Run>> {
         let lengths = self.lengths(job.site());
-        let is_long = lengths.length() == Length::Long;
-        let kept = match is_long {
-            false => Some(job),
-            true => {
+        let kept = match lengths.may_start() {
+            true => Some(job),
+            false => {
                 lengths.waits();
                 self.state().queue.push(job);
                 *has_moved = true;
                 None
             }
         };
-        // Now: one that is queued meanwhile goes behind it.
+        // Now: one that is queued meanwhile goes behind it, by the way of the scout's queue.
         lengths.has_left_scouts();
         kept
     }

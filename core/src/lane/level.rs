@@ -245,13 +245,21 @@ impl Level {
     /// does it check whether the lane is closed: an active worker goes on until it
     /// finds the queue empty.
     pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
+        if yielded {
+            return self.state().queue.push_behind(job);
+        }
         if self.scout().is_some() {
             self.lengths(job.site()).waits();
         }
-        if yielded {
-            self.state().queue.push_behind(job);
-        } else {
-            self.state().queue.push(job);
+        self.state().queue.push(job);
+    }
+
+    /// Call after a push and a fence: the lane may have closed its queue before.
+    pub(super) fn close_if_late(&self) {
+        if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
+            // The control thread has ended. It has not seen the jobs that are in the
+            // queue now.
+            self.lane.reap_queued();
         }
     }
 
@@ -297,11 +305,7 @@ impl Schedule for Level {
                 workers.notify(self);
             }
         }
-        if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
-            // The control thread has ended. It has not seen the jobs that are in the
-            // queue now.
-            self.lane.reap_queued();
-        }
+        self.close_if_late();
     }
 
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey {

@@ -42,19 +42,27 @@ impl RunQueue {
     }
 
     pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
+        self.pop_noting().map(|(job, _)| job)
+    }
+
+    /// And whether it is a job that yielded.
+    #[inline]
+    pub(super) fn pop_noting(&self) -> Option<(Arc<dyn Run>, bool)> {
+        let ready = || self.ready.pop().map(|job| (job, false));
+        let yielded = || self.yielded.pop().map(|job| (job, true));
         if !self.yielded.is_empty() {
             let passed = self.passed.load(Relaxed);
             // Check for emptiness first: a `pop` that finds nothing costs a fence.
             if passed >= PASSES || self.ready.is_empty() {
                 self.passed.store(0, Relaxed);
-                if let Some(job) = self.yielded.pop() {
+                if let Some(job) = yielded() {
                     return Some(job);
                 }
             } else {
                 self.passed.store(passed + 1, Relaxed);
             }
         }
-        self.ready.pop().or_else(|| self.yielded.pop())
+        ready().or_else(yielded)
     }
 
     pub(super) fn len(&self) -> usize {

@@ -56,11 +56,18 @@ impl Lengths {
         }
     }
 
-    /// Whether the next job goes into the scout's queue. The jobs of a site start in their order:
-    /// so none does while others of its site wait, and each does behind others of its site.
+    /// Whether the next job goes into the scout's queue.
+    ///
+    /// The jobs of a site start in their order. Those in the level's own queue are the older ones:
+    /// no job starts from the scout's queue while there are some, and none goes past those in the
+    /// scout's queue.
     pub(crate) fn passes(&self) -> bool {
-        let in_order = self.waiting.load(SeqCst) == 0;
-        in_order && (self.length() != Length::Long || self.passing.load(SeqCst) > 0)
+        self.passing.load(SeqCst) > 0 || self.may_start()
+    }
+
+    /// Whether a job of the scout's queue may start.
+    pub(crate) fn may_start(&self) -> bool {
+        self.waiting.load(SeqCst) == 0 && self.length() != Length::Long
     }
 
     /// A job is about to go into the scout's queue.
@@ -111,13 +118,16 @@ mod tests {
     const SHORT: Duration = Duration::from_micros(100);
 
     #[test]
-    fn jobs_of_a_site_stay_in_one_queue() {
+    fn jobs_of_a_site_start_in_their_order() {
         let site = Lengths::new();
         assert!(site.passes());
         site.enters_scouts();
         site.is_long();
+        // Behind the other one, which does not start from there.
         assert!(site.passes());
+        assert!(!site.may_start());
         site.waits();
+        assert!(site.passes());
         site.has_left_scouts();
         assert!(!site.passes());
         (0..100).for_each(|_| site.learn(SHORT));
