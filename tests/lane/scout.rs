@@ -1,7 +1,10 @@
 //! With a scout: what starts at once, what waits, and what becomes of a job that computes on?
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
@@ -146,6 +149,11 @@ fn no_more_are_lowered_than_there_are_threads() {
         let runs = has_run.clone();
         let fourth = cpu.with_name("scout: fourth");
         let fourth = fourth.spawn_cpu(move || runs.store(true, SeqCst));
+        // Meanwhile the control thread has looked at the third.
+        let high = cpu.with_priority(Priority::High);
+        for _ in 0..1_000 {
+            high.spawn_cpu(|| ()).wait().unwrap();
+        }
         assert_eq!(cpu.metrics().running, 3);
         assert!(!has_run.load(SeqCst));
         lowered.end();
@@ -242,6 +250,56 @@ fn jobs_of_one_site_start_in_their_order() {
             task.wait().unwrap();
         }
         assert_eq!(*started.lock().unwrap(), (0..20).collect::<Vec<_>>());
+    }
+}
+
+/// Is woken by itself, in its first poll.
+struct WokenOnce(bool);
+
+impl Future for WokenOnce {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.0, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+/// A worker that puts its job back takes one whose push has woken the scout, and no other worker.
+/// The other worker has to learn of what was put back.
+#[test]
+fn what_is_put_back_does_not_wait_for_a_job_of_the_scout() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes_with(backend, 2, |builder| builder.enable_scout());
+        let cpu = lanes.cpu.handle();
+        for n in 0..200 {
+            let is_pushed = Arc::new(AtomicBool::new(false));
+            let (has_ended, wait) = mpsc::channel::<()>();
+            let goes_on = is_pushed.clone();
+            // It is woken in its own step, or yields.
+            let step = async move || match n % 2 {
+                0 => WokenOnce(false).await,
+                _ => twolane::yield_now().await,
+            };
+            let yields = cpu.with_name("scout: yields").spawn(async move {
+                let _ends = has_ended;
+                while !goes_on.load(SeqCst) {
+                    step().await;
+                }
+                for _ in 0..3 {
+                    step().await;
+                }
+            });
+            let waits = cpu.with_name(&format!("scout: waits {n}"));
+            let waits = waits.spawn_cpu(move || wait.recv().is_err());
+            is_pushed.store(true, SeqCst);
+            assert!(waits.wait().unwrap());
+            yields.wait().unwrap();
+        }
     }
 }
 

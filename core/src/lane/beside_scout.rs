@@ -45,32 +45,47 @@ impl Level {
 
     /// For the scout: a job of its queue.
     pub(crate) fn pop_for_scout(&self, scout: &Scout) -> Option<Arc<dyn Run>> {
-        let mut has_moved = false;
-        let job =
-            iter::from_fn(|| scout.pop()).find_map(|job| self.keep_or_move(job, &mut has_moved));
-        if has_moved {
-            fence(SeqCst);
-            if let Some(workers) = self.workers() {
-                workers.notify(self);
-            }
-            self.close_if_late();
-        }
-        job
+        self.first_to_start(|| scout.pop())
     }
 
     /// For a worker.
     #[cold]
     pub(super) fn pop_beside(&self, scout: &Scout) -> Option<Arc<dyn Run>> {
         let queue = &self.state().queue;
-        let in_turn = iter::from_fn(|| scout.pop_in_turn(|| queue.is_empty()));
-        let of_scout = { in_turn }.find_map(|job| self.keep_or_move(job, &mut false));
-        of_scout.or_else(|| {
-            let (job, yielded) = queue.pop_noting()?;
-            if !yielded {
-                self.lengths(job.site()).has_waited();
+        let of_scout = self.first_to_start(|| scout.pop_in_turn(|| queue.is_empty()));
+        if of_scout.is_some() {
+            scout.has_passed();
+            if !queue.is_empty() {
+                // What is there may have been put there for this worker, by itself or by another
+                // one that saw it active.
+                self.notify_workers();
             }
-            Some(job)
-        })
+            return of_scout;
+        }
+        let (job, yielded) = queue.pop_noting()?;
+        if !yielded {
+            self.lengths(job.site()).has_waited();
+        }
+        Some(job)
+    }
+
+    /// The first job that `pop` gives and that may start. The others go into the level's own queue.
+    fn first_to_start(&self, pop: impl FnMut() -> Option<Arc<dyn Run>>) -> Option<Arc<dyn Run>> {
+        let mut has_moved = false;
+        let first = iter::from_fn(pop).find_map(|job| self.keep_or_move(job, &mut has_moved));
+        if has_moved {
+            self.notify_workers();
+            self.close_if_late();
+        }
+        first
+    }
+
+    /// For jobs in the level's own queue.
+    fn notify_workers(&self) {
+        fence(SeqCst);
+        if let Some(workers) = self.workers() {
+            workers.notify(self);
+        }
     }
 
     /// A job has come out of the scout's queue. If its site is known to be long by now, or others

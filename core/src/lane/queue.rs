@@ -5,7 +5,8 @@
 //! short job that comes late. In one FIFO queue, the short job would wait for a slice
 //! of each long future before it. So a job that yielded goes behind every job that has
 //! not run yet, and behind every job that was woken by what it waited for. It does not
-//! starve: after [`PASSES`] jobs in a row have passed it, its turn comes.
+//! starve: after [`PASSES`] jobs in a row have passed it, its turn comes. (A scout's queue may
+//! pass this one in the same way.)
 
 use std::sync::Arc;
 

@@ -40,7 +40,9 @@ use crate::os::cpu_clock;
 use crate::os::nice::{self, ThreadId};
 use crate::priority::Priority;
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, Queue, fence,
+    AtomicBool, AtomicU32, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+    Queue, fence,
 };
 use crate::task::Run;
 
@@ -83,15 +85,19 @@ impl ScoutThread {
         })
     }
 
-    /// Its step goes on for longer than [`LONG`](crate::metrics::call_sites::LONG).
-    fn note_long(&self, level: &Level) {
-        if let Some(site) = Name::at(self.site.load(Relaxed)) {
-            level.lengths(site).is_long();
+    /// That step goes on for longer than [`LONG`](crate::metrics::call_sites::LONG).
+    fn note_long(&self, level: &Level, step: u32) {
+        let site = self.site.load(Acquire);
+        // Or it is the site of a later step.
+        if self.steps.load(SeqCst) == step {
+            if let Some(site) = Name::at(site) {
+                level.lengths(site).is_long();
+            }
         }
     }
 
     pub(crate) fn begin_step(&self, site: Name) {
-        self.site.store(site.index(), Relaxed);
+        self.site.store(site.index(), Release);
         self.advance();
     }
 
@@ -148,13 +154,16 @@ impl Scout {
         if self.queue.is_empty() {
             return None;
         }
-        let passed = self.passed.load(Relaxed);
-        if passed >= PASSES && !is_other_empty() {
+        if self.passed.load(Relaxed) >= PASSES && !is_other_empty() {
             self.passed.store(0, Relaxed);
             return None;
         }
-        self.passed.store(passed + 1, Relaxed);
         self.queue.pop()
+    }
+
+    /// A worker is about to run a job of this queue.
+    pub(super) fn has_passed(&self) {
+        self.passed.store(self.passed.load(Relaxed) + 1, Relaxed);
     }
 
     /// Call after a push and a fence. False if the scout is awake: then the caller notifies the
@@ -218,7 +227,7 @@ impl Scout {
         };
         if let Some(seen) = seen.filter(|seen| seen.is_same_step(&now)) {
             if seen.has_computed(&now) {
-                scout.note_long(&level);
+                scout.note_long(&level, now.step);
             }
             // The next scout may have met a long job, too. If there are enough of them, and it goes
             // on, there is no hurry.

@@ -90,7 +90,10 @@ impl Builder {
     /// Off by default: with it more jobs run at a time than
     /// [`worker_threads`](Self::worker_threads) says, one on the scout and at most as many as
     /// there are threads on former scouts. They no longer start in the order of their submission,
-    /// but those of one site do.
+    /// but those of one site do, as far as threads that take jobs at the same time keep it.
+    ///
+    /// So a site that was long and becomes short has its jobs started at once again when none of
+    /// them waits in the queue any more. Under a lasting backlog that may take long.
     ///
     /// Give different kinds of jobs different [names](crate::Handle::with_name) if one line of your
     /// program submits them all. A job on the scout is in a rayon pool of one thread: `join`
