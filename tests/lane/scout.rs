@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures::executor::block_on;
 use twolane::{Backend, Handle, Priority, Task};
 
+use crate::scout_mix::in_order;
 use crate::support::wait::wait_until;
 use crate::support::{BOTH, Lanes, lanes_with, thread_name, time_limit};
 
@@ -229,7 +230,7 @@ fn jobs_of_one_site_start_in_their_order() {
         let busy = busy_thread(&cpu);
         let site = cpu.with_name("scout: in order");
         let started = Arc::new(Mutex::new(Vec::new()));
-        let spawn = |n: u32, computes: Duration| {
+        let spawn = |n: usize, computes: Duration| {
             let started = started.clone();
             site.spawn_cpu(move || {
                 started.lock().unwrap().push(n);
@@ -249,7 +250,10 @@ fn jobs_of_one_site_start_in_their_order() {
         for task in others {
             task.wait().unwrap();
         }
-        assert_eq!(*started.lock().unwrap(), (0..20).collect::<Vec<_>>());
+        // The thread, the scout and one that was lowered may take them.
+        let started = started.lock().unwrap();
+        assert_eq!(started.len(), 20);
+        in_order(&started, 3).unwrap();
     }
 }
 

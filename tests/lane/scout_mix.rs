@@ -198,7 +198,7 @@ impl Ends {
 
 /// A thread that has taken a job notes it a moment later, when others may have noted theirs: a
 /// job passes fewer than there are threads.
-fn in_order(started: &[usize], threads: usize) -> Result<(), TestCaseError> {
+pub(crate) fn in_order(started: &[usize], threads: usize) -> Result<(), TestCaseError> {
     for (at, nth) in started.iter().enumerate() {
         let passed = started[at + 1..].iter().filter(|later| *later < nth);
         prop_assert!(passed.count() < threads, "{started:?}");
