@@ -16,5 +16,7 @@ mod results;
 mod run_cpu;
 mod unwinding;
 
+#[path = "../support/computing.rs"]
+mod computing;
 #[path = "../support/mod.rs"]
 mod support;

@@ -10,6 +10,7 @@ use futures::executor::block_on;
 use futures::stream::FuturesUnordered;
 use twolane::{Handle, JoinError, Priority};
 
+use crate::computing::compute_for;
 use crate::support::{BOTH, Stuck, lanes, lanes_with, time_limit};
 
 /// Until it is computed on this thread.
@@ -18,16 +19,9 @@ fn until_in_place(cpu: &Handle) {
     while block_on(cpu.run_cpu(|| thread::current().id())).ok() != Some(me) {}
 }
 
-/// Of this thread. Its real time passes also while it has no core.
-fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
 fn here_or_there(cpu: &Handle, time: Duration) -> ThreadId {
     let site = cpu.run_cpu(move || {
-        let began = cpu_time();
-        while cpu_time() - began < time {}
+        compute_for(time);
         thread::current().id()
     });
     block_on(site).unwrap()

@@ -24,6 +24,8 @@ mod tokio_tasks;
 mod types;
 mod weights;
 
+#[path = "../support/computing.rs"]
+mod computing;
 #[path = "../support/stepped.rs"]
 mod stepped;
 #[path = "../support/mod.rs"]

@@ -23,6 +23,38 @@ fn compute() {
     }
 }
 
+/// The clock is that of another runtime than the I/O lane, through whose driver the awaiter would
+/// be woken later.
+#[cfg(all(feature = "net", target_os = "linux"))]
+#[test]
+fn the_clock_stands_until_the_awaiter_is_woken() {
+    let _limit = time_limit();
+    let io = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let paused = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    for backend in BOTH {
+        let settings = CpuRuntime::builder().backend(backend).worker_threads(1);
+        let settings = settings.hold_paused_clock().enable_driver_wakeups();
+        let cpu = settings.io_handle(io.handle().clone()).build().unwrap();
+        paused.block_on(async {
+            let start = Instant::now();
+            for _ in 0..100 {
+                let task = timeout(SECOND, cpu.spawn_cpu(compute));
+                let joined = tokio::spawn(task).await.unwrap();
+                joined.expect("the clock stands").unwrap();
+            }
+            assert_eq!(start.elapsed(), Duration::ZERO);
+        });
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_timeout_does_not_fire_while_the_job_runs() {
     let _limit = time_limit();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use futures::executor::block_on;
 use twolane::{Backend, Handle, Priority, Task};
 
+use crate::computing::compute_for;
 use crate::scout_mix::in_order;
 use crate::support::wait::wait_until;
 use crate::support::{BOTH, Lanes, lanes_with, thread_name, time_limit};
@@ -61,10 +62,7 @@ fn busy_thread(cpu: &Handle) -> Busy {
 /// A site that is known to be long.
 fn long_site(cpu: &Handle, name: &str) -> Handle {
     let site = cpu.with_name(name);
-    let computes = || {
-        let began = cpu_time();
-        while cpu_time() - began < Duration::from_millis(5) {}
-    };
+    let computes = || compute_for(Duration::from_millis(5));
     site.spawn_cpu(computes).wait().unwrap();
     site
 }
@@ -76,12 +74,6 @@ fn short_site(cpu: &Handle, name: &str) -> Handle {
         site.spawn_cpu(|| ()).wait().unwrap();
     }
     site
-}
-
-/// Of this thread.
-fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn nice_of_this_thread() -> i32 {
@@ -120,8 +112,7 @@ fn a_job_that_computes_on_is_lowered() {
             while nice_of_this_thread() == before {}
             let after = nice_of_this_thread();
             // On a busy machine that may be soon: long enough for its site to be known.
-            let began = cpu_time();
-            while cpu_time() - began < Duration::from_millis(5) {}
+            compute_for(Duration::from_millis(5));
             (before, after)
         };
         let (before, after) = cpu.spawn_cpu(computes).wait().unwrap();
@@ -234,8 +225,7 @@ fn jobs_of_one_site_start_in_their_order() {
             let started = started.clone();
             site.spawn_cpu(move || {
                 started.lock().unwrap().push(n);
-                let began = cpu_time();
-                while cpu_time() - began < computes {}
+                compute_for(computes);
             })
         };
         for n in 0..10 {

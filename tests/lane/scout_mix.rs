@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use twolane::{Backend, Handle, JoinError, Priority, Task};
 
+use crate::computing::compute_for;
 use crate::support::{BOTH, lanes_with, time_limit};
 
 /// A few seconds in a debug build.
@@ -87,16 +88,9 @@ impl Seen {
     fn compute(&self, us: u64) {
         self.most
             .fetch_max(self.runs.fetch_add(1, SeqCst) + 1, SeqCst);
-        let began = cpu_time();
-        while cpu_time() - began < Duration::from_micros(us) {}
+        compute_for(Duration::from_micros(us));
         self.runs.fetch_sub(1, SeqCst);
     }
-}
-
-/// Of this thread.
-fn cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
 fn submit(cpu: &Handle, nth: usize, job: Job, seen: &Arc<Seen>) -> Task<usize> {
@@ -142,6 +136,8 @@ fn run(case: &Case) -> Result<(), TestCaseError> {
             task.abort();
         }
         tasks.push(task);
+        let in_use = cpu.metrics().permits_in_use;
+        prop_assert!(case.limit.is_none_or(|limit| in_use <= limit as u64));
     }
     let mut ends = Ends::default();
     let is_closed = case.shutdown.is_some_and(|nth| nth < case.jobs.len());

@@ -34,11 +34,10 @@ impl Handle {
     ///
     /// For closures that may be too small for the lane: a trip there and back takes 9 to 29 µs
     /// (`twolane::guide::cost`), in which a closure of 1 µs is computed many times. The future
-    /// measures both at each call site. It computes the closure in its own poll, on the thread of the awaiter, while the
-    /// site's closures take no longer than four trips, and never more than
+    /// measures both at each call site. It computes the closure in its own poll, on the thread of
+    /// the awaiter, while the site's closures take no longer than four trips, and never more than
     /// [`run_in_place_up_to`](crate::Builder::run_in_place_up_to) (50 µs). The first 16 closures
-    /// of a site go to the lane. A thread that has computed in place for twice
-    /// that limit yields.
+    /// of a site go to the lane. A thread that has computed in place for twice that limit yields.
     ///
     /// On a thread of the lane the closure is always computed in place.
     ///

@@ -11,7 +11,7 @@
 //! ordinary wake-up is sooner. Tokio's metrics count when each worker parks and unparks.
 //!
 //! **What it gives up.** The second worker that an ordinary wake-up unparks takes over the driver.
-//! Here nobody does: sockets and timers wait until the awaiter's poll ends, as they do after any
+//! Here no worker does: sockets and timers wait until the awaiter's poll ends, as they do after any
 //! event of a socket. And the look at the workers may be too old by a moment: a worker that has
 //! just returned from the driver, and blocks, delays the awaiter as it delays all I/O. (A worker of
 //! the rayon backend that has had nothing to do for a while calls

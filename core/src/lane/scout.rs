@@ -22,7 +22,8 @@
 //!
 //! **No job is left.** A push wakes the scout, or the scout finds the job before it parks
 //! (`doze.rs`). If the push finds the scout awake, it notifies the workers, which look at both
-//! queues before they park. A thread that was lowered does not park again: it learns of it at the
+//! queues before they park. A worker that takes a job of the scout's queue notifies the others of
+//! what is in the level's own: it may have been put there for this worker. A thread that was lowered does not park again: it learns of it at the
 //! end of its step, by the word that holds the mark.
 
 use std::io;

@@ -120,8 +120,8 @@ impl Builder {
     /// By default a job that ends wakes its awaiter as any thread does. In an idle Tokio runtime
     /// that unparks two workers: one for the awaiter, and one that looks for more work and then
     /// takes over the I/O driver. With this setting an `eventfd` of the driver becomes ready, which
-    /// unparks one worker. A round trip to a lane and an I/O runtime that are both idle takes about
-    /// half the time and half the CPU (`twolane::guide::cost`).
+    /// unparks one worker. A round trip to a lane and an I/O runtime that are both idle then takes
+    /// less time and less CPU (`twolane::guide::cost` has the figures).
     ///
     /// What it costs: that one worker runs the awaiter, and no other worker is in the driver
     /// meanwhile. So sockets and timers wait until the awaiter's poll ends, as they do in Tokio
