@@ -46,6 +46,8 @@ pub struct Findings {
     pub said: Vec<Said>,
     /// Of an innocent route, or while none of the wrong ones was at it.
     pub falsely: Vec<Stall>,
+    /// Of an innocent route that waited for a lock in the throttled cgroup.
+    pub behind_stopped: usize,
     pub stalls: usize,
     pub innocent_requests: u64,
     pub times_throttled: Option<u64>,
@@ -64,6 +66,12 @@ fn is_of(setting: Setting, stall: &Stall, route: &str, episodes: &[Episode]) -> 
         Tier::Nothing => stall.culprit().is_none() && episodes.iter().any(is_then),
         tier => tier.names(stall, route),
     }
+}
+
+/// The quota stops a thread of Tokio's blocking pool while it holds the pool's lock, and the
+/// route that calls `spawn_blocking` meanwhile waits for it: that is true, and not its fault.
+fn waits_for_a_stopped_thread(setting: Setting, stall: &Stall) -> bool {
+    setting.machine == Machine::Throttled && has_cause(stall, "blocks in futex")
 }
 
 pub fn are_all_reported(
@@ -104,10 +112,14 @@ impl Findings {
             wrong.any(|(route, _)| is_of(setting, stall, route, episodes))
         };
         let stalls = found.stalls.iter().map(|(_, stall)| stall);
+        let unplanned = stalls.filter(|stall| !is_planted(stall)).cloned();
+        let (behind_stopped, falsely): (Vec<_>, Vec<_>) =
+            unplanned.partition(|stall| waits_for_a_stopped_thread(setting, stall));
         Self {
             setting,
             said: said.into(),
-            falsely: stalls.filter(|stall| !is_planted(stall)).cloned().collect(),
+            falsely,
+            behind_stopped: behind_stopped.len(),
             stalls: found.stalls.len(),
             innocent_requests: found.innocent_requests,
             times_throttled,

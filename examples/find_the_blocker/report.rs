@@ -51,9 +51,13 @@ fn summary(text: &mut String, of: &Findings) {
     let throttled = of.times_throttled.map_or(String::new(), |times| {
         format!(", stopped {times} times for its quota")
     });
+    let stopped = match of.behind_stopped {
+        0 => String::new(),
+        waited => format!(", {waited} waited for a lock of a thread without quota"),
+    };
     let _ = writeln!(
         text,
-        "  {:10}  {} stalls reported, {} false, of {} requests to the innocent{throttled}",
+        "  {:10}  {} stalls reported, {} false, of {} requests to the innocent{throttled}{stopped}",
         of.setting.tier.name(),
         of.stalls,
         of.falsely.len(),
@@ -115,6 +119,7 @@ pub fn write(findings: &[Findings]) -> io::Result<()> {
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let falsely: usize = findings.iter().map(|of| of.falsely.len()).sum();
+    let behind_stopped: usize = findings.iter().map(|of| of.behind_stopped).sum();
     let innocent: u64 = findings.iter().map(|of| of.innocent_requests).sum();
     let all = json!({
         "bench": "find_the_blocker",
@@ -126,6 +131,7 @@ pub fn write(findings: &[Findings]) -> io::Result<()> {
             "right_cause_fraction": share(&named, &|said| said.has_right_cause),
             "reported_without_a_name_fraction": share(&unnamed, &is_reported),
             "false_accusations": falsely,
+            "behind_a_stopped_thread": behind_stopped,
             "innocent_requests": innocent,
         },
     });
