@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use crate::priority::Priority;
 
@@ -57,6 +58,14 @@ pub(crate) enum BuildErrorKind {
         asked: u8,
         /// The largest value.
         max: u8,
+    },
+    /// [`Builder::interrupt_cores_every`](crate::Builder::interrupt_cores_every) was given too
+    /// short a period.
+    Interrupts {
+        /// The period that was set.
+        asked: Duration,
+        /// The shortest period.
+        min: Duration,
     },
     /// [`Builder::thread_stack_size`](crate::Builder::thread_stack_size) was given too few bytes.
     StackSize {
@@ -145,6 +154,11 @@ impl fmt::Display for BuildError {
                 "Builder::nice({:?}, {}) would yield to {:?} at {}: give the more urgent \
                  priority a value that is not above the other's",
                 urgent.0, urgent.1, patient.0, patient.1
+            ),
+            Kind::Interrupts { asked, min } => write!(
+                f,
+                "Builder::interrupt_cores_every({asked:?}): a period is at least {min:?}; \
+                 Duration::ZERO turns the interrupts off"
             ),
             Kind::StackSize { asked, min } => write!(
                 f,

@@ -73,6 +73,17 @@ pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &str) {
     );
 }
 
+/// Logged once per process.
+pub(crate) fn warn_of_lazy_preemption() {
+    log!(
+        warn,
+        "this kernel preempts lazily: a thread of the I/O lane that is woken from another core \
+         waits for a tick (1 to 4 ms) while all cores compute. The CPU lane interrupts its cores \
+         meanwhile (Builder::interrupt_cores_every). To have it at once and for nothing, boot with \
+         preempt=full"
+    );
+}
+
 /// The depth of a stack tells nothing here.
 pub(crate) fn warn_of_polling_workers() {
     log!(

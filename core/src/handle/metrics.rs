@@ -5,6 +5,7 @@ use stallwatch::{Name, Watcher};
 use super::Handle;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
+use crate::os::preemption::{self, Preemption};
 use crate::priority::Priority;
 
 impl Handle {
@@ -43,6 +44,27 @@ impl Handle {
     pub fn metrics_by_priority(&self) -> Vec<(Priority, Metrics)> {
         let of = |priority| (priority, self.level.with_priority(priority).metrics());
         Priority::ALL.into_iter().map(of).collect()
+    }
+
+    /// Returns how soon a thread that wakes up gets a core that another thread computes on.
+    ///
+    /// Linux before 6.13 and other modes than *lazy* preempt at once. Else the first lane that is
+    /// saturated has it measured, once per process, by some threads that take 20 to 200 ms. If the
+    /// kernel is lazy, the lane logs a warning and does what
+    /// [`Builder::interrupt_cores_every`](crate::Builder::interrupt_cores_every) describes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// if cpu.handle().preemption() == twolane::Preemption::Lazy {
+    ///     println!("boot with preempt=full");
+    /// }
+    /// # }
+    /// ```
+    pub fn preemption(&self) -> Preemption {
+        preemption::known().unwrap_or(Preemption::Unknown)
     }
 
     /// Returns whether the I/O lane is watched: see

@@ -341,6 +341,7 @@ impl fmt::Debug for Handle {
             .field("io_lane_gone", &lane.io.is_gone())
             .field("nice", &nice)
             .field("nice_refused", &lane.nice_refused())
+            .field("preemption", &self.preemption())
             .finish()
     }
 }

@@ -89,7 +89,7 @@ impl Counters {
     /// Reads what happens to a job later before what happens to it sooner. So it never
     /// finds an end without its submission.
     ///
-    /// `threads` and the queue's permits are the caller's to fill in.
+    /// `threads`, `core_interrupts` and the queue's permits are the caller's to fill in.
     pub(crate) fn read(&self, io: &IoWatch) -> Metrics {
         let [cancelled, expired, dropped, closed_queued] = [
             Event::Cancelled,
@@ -122,6 +122,7 @@ impl Counters {
             io_stalls: io.stalls(),
             cpu_stalls: io.cpu_stalls(),
             io_lag: io.lag(),
+            core_interrupts: 0,
             queue_wait: timings.map(Timings::waits).unwrap_or_default(),
             run_time: timings.map(Timings::steps).unwrap_or_default(),
             bridge_bytes: self.held.bytes(),

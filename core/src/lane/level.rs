@@ -65,6 +65,11 @@ impl LevelState {
         }
     }
 
+    pub(super) fn has_queued(&self) -> bool {
+        let of_scout = self.scout.as_ref();
+        !self.queue.is_empty() || of_scout.is_some_and(|scout| !scout.is_empty())
+    }
+
     /// Closes all queued jobs, which resolves their tasks. The caller then drops their
     /// work ([`Lane::discard`]).
     pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
@@ -165,6 +170,7 @@ impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
         let state = self.state();
         let mut metrics = state.counters.read(&self.lane.io_watch);
+        metrics.core_interrupts = self.lane.interrupts.sent();
         metrics.threads = self.lane.settings.threads as u64;
         if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
             metrics.queue_limit = Some(jobs as u64);
@@ -227,7 +233,7 @@ impl Level {
     }
 
     pub(crate) fn has_queued(&self) -> bool {
-        !self.state().queue.is_empty() || self.scout().is_some_and(|scout| !scout.is_empty())
+        self.state().has_queued()
     }
 
     /// For a worker.
@@ -306,6 +312,9 @@ impl Schedule for Level {
                 workers.notify(self);
             }
         }
+        self.lane.interrupts.note_push(&self.lane, || {
+            self.workers().is_some_and(Workers::are_all_active)
+        });
         self.close_if_late();
     }
 

@@ -31,6 +31,7 @@ pub(crate) mod control;
 mod counters;
 pub(crate) mod doze;
 mod hooks;
+mod interrupts;
 mod level;
 mod queue;
 mod registry;
@@ -59,6 +60,7 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Run};
 use control::Message;
 pub(crate) use hooks::ThreadHooks;
+use interrupts::Interrupts;
 pub(crate) use level::Level;
 use registry::Registry;
 pub(crate) use scout::ScoutThread;
@@ -86,6 +88,7 @@ pub(crate) struct Lane {
     nice_refused: OnceLock<io::Error>,
     /// Set if the lane keeps a CPU quota where there is one.
     throttle: Option<Throttle>,
+    interrupts: Interrupts,
     control: Sender<Message>,
     pub(crate) io: IoLane,
 }
@@ -104,6 +107,7 @@ impl Lane {
                 let limit = queue_limits[priority.index()];
                 level::LevelState::new(&settings, priority, limit)
             }),
+            interrupts: Interrupts::new(settings.interrupt_every),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
             settings,
@@ -160,6 +164,10 @@ impl Lane {
             .iter()
             .map(|level| level.counters.running())
             .sum()
+    }
+
+    fn has_queued(&self) -> bool {
+        self.levels.iter().any(level::LevelState::has_queued)
     }
 
     /// What has not ended, of a lane that is closed.

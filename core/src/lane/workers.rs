@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Level;
 use super::hooks::ThreadHooks;
@@ -20,6 +21,8 @@ pub(crate) trait Workers: Send + Sync {
     fn notify_all(&self, level: &Level) {
         self.notify(level);
     }
+    /// Whether another job would find no idle worker; a hint.
+    fn are_all_active(&self) -> bool;
     /// Runs `f` in the rayon pool while the caller waits. Returns false if there is no
     /// pool, or if it is shut down.
     fn install(&self, _f: &mut (dyn FnMut() + Send)) -> bool {
@@ -56,6 +59,8 @@ pub(crate) struct ThreadSettings {
     pub(crate) stack_size: Option<usize>,
     /// The longest closure that `run_cpu` computes in place, in nanoseconds.
     pub(crate) most_in_place: u64,
+    /// How often to interrupt the cores of a lane that computes, on a kernel that needs it.
+    pub(crate) interrupt_every: Duration,
     /// By priority.
     pub(crate) niceness: [Niceness; Priority::ALL.len()],
 }

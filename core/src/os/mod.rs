@@ -4,6 +4,7 @@
 pub(crate) mod cpu_clock;
 mod cpu_mask;
 pub(crate) mod nice;
+pub(crate) mod preemption;
 pub(crate) mod quota;
 pub(crate) mod sizing;
 pub(crate) mod starter;

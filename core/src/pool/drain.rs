@@ -99,6 +99,10 @@ impl ActiveWorkers {
         self.wake(self.idle.notify(), spawn_drain);
     }
 
+    pub(super) fn are_all_active(&self) -> bool {
+        self.idle.are_all_active()
+    }
+
     /// A drain job ran on a thread that cannot drain. If an active worker is still
     /// needed, `broadcast` spawns a drain job that reaches all workers.
     pub(super) fn cannot_drain(&self, level: &Level, broadcast: impl Fn()) {

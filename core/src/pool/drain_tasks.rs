@@ -30,6 +30,11 @@ impl DrainTasks {
         self.live.fetch_update(SeqCst, SeqCst, one_more).is_ok()
     }
 
+    /// A hint.
+    pub(crate) fn are_all_live(&self) -> bool {
+        self.live.load(SeqCst) >= self.most
+    }
+
     /// A drain task has found the queue empty. False if it must go on.
     #[must_use]
     pub(crate) fn try_end(&self, is_empty: impl FnOnce() -> bool) -> bool {

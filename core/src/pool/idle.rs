@@ -90,6 +90,12 @@ impl Idle {
         self.word.load(SeqCst) & PARKED != 0
     }
 
+    /// Whether no worker is left to become active; only a hint.
+    pub(crate) fn are_all_active(&self) -> bool {
+        let word = self.word.load(SeqCst);
+        word & PARKED == 0 && word % SEARCHING == self.workers
+    }
+
     /// Whether a worker is searching; only a hint.
     pub(crate) fn has_searcher(&self) -> bool {
         let word = self.word.load(SeqCst);

@@ -157,6 +157,10 @@ impl Workers for Pool {
         }
     }
 
+    fn are_all_active(&self) -> bool {
+        self.active.are_all_active()
+    }
+
     fn install(&self, f: &mut (dyn FnMut() + Send)) -> bool {
         let Some(pool) = self.pool.upgrade() else {
             return false;

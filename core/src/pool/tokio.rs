@@ -177,6 +177,10 @@ impl Workers for CpuTokio {
         }
     }
 
+    fn are_all_active(&self) -> bool {
+        self.drain_tasks.are_all_live()
+    }
+
     fn notify_all(&self, level: &Level) {
         // As many drain tasks as there may be.
         let most = level.lane().settings.threads + SPARE_DRAIN_TASKS;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stallwatch::Watch;
 
-use super::{CpuRuntime, niceness, watch_io};
+use super::{CpuRuntime, interrupts, niceness, watch_io};
 use crate::backend::Backend;
 use crate::build_error::{BuildError, BuildErrorKind};
 use crate::io_lane::{IoLane, NoRelay};
@@ -57,6 +57,7 @@ pub struct Builder {
     pub(super) most_in_place: Duration,
     pub(super) has_scout: bool,
     pub(super) watch_io: Option<Watch>,
+    pub(super) interrupt_every: Duration,
     pub(super) hooks: ThreadHooks,
 }
 
@@ -79,6 +80,7 @@ impl Builder {
             most_in_place: Duration::from_micros(50),
             has_scout: false,
             watch_io: None,
+            interrupt_every: interrupts::DEFAULT,
             hooks: ThreadHooks::default(),
         }
     }
@@ -280,6 +282,7 @@ impl Builder {
         let threads = self.checked_threads()?;
         self.check_nice()?;
         self.check_queue_limits()?;
+        self.check_interrupts()?;
         self.check_stack_size()?;
         self.check_name()?;
         let io = match &self.io {
@@ -322,6 +325,7 @@ impl Builder {
             has_histograms: self.has_histograms,
             stack_size: self.stack_size,
             most_in_place: nanos(self.most_in_place),
+            interrupt_every: self.interrupt_every,
             niceness,
         };
         let throttle = self

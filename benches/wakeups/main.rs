@@ -1,0 +1,164 @@
+//! How late does a thread get a core that the CPU lane computes on?
+//!
+//! One thread wakes another while jobs of 5 ms compute on all cores:
+//!
+//! - `timer`: the thread that wakes the other one sleeps for 1 to 2 ms. How late does it wake?
+//! - `remote`: it is bound to one core, and wakes a thread that is bound to another,
+//! - `free`: neither is bound.
+//!
+//! The contenders differ in where the jobs run: nowhere (`idle`), in a second Tokio runtime, in
+//! twolane that never interrupts its cores (`twolane_plain`), and in twolane with its defaults.
+//!
+//! On a kernel that preempts lazily (Linux 7 by default), `remote` waits for a tick. `.ci/kernels`
+//! runs this bench on several kernels. At the end it prints what twolane has found out.
+//!
+//! # What it does not measure
+//!
+//! What a request makes of it: see `io_tail`. Machines whose cores share no cache.
+//!
+//! ```text
+//! cargo bench -p twolane-benches --bench wakeups
+//! ```
+
+mod pair;
+
+use std::cell::LazyCell;
+use std::time::Duration;
+
+use twolane::{CpuRuntime, Preemption};
+use twolane_benches::tail::lanes::Lane;
+use twolane_benches::tail::load::Load;
+use twolane_benches::tail::work::Work;
+use twolane_benches::tail::{JOB, REST, WARM_UP};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, cores};
+
+const CONTENDERS: [&str; 4] = ["idle", "second_runtime", "twolane_plain", "twolane"];
+const KINDS: [(&str, &str); 3] = [
+    ("timer", "timer_p99"),
+    ("remote", "remote_p99"),
+    ("free", "free_p99"),
+];
+
+fn main() {
+    let bench = Bench::new("wakeups");
+    let measured = Duration::from_millis(bench.pick([100, 700, 2_000, 5_000]));
+    let work = LazyCell::new(|| Work::calibrated(JOB));
+    let work = &work;
+    let contenders =
+        CONTENDERS.map(|name| Contender::new(name, move || slice(name, **work, measured)));
+    let found = bench.run(Contest {
+        contenders: contenders.into(),
+        rounds: bench.rounds([1, 2, 4, 8]),
+        warm_up: false,
+        ends_threads: true,
+        bound: measured + REST,
+    });
+    let Some(found) = found else { return };
+
+    let mut report = Report::new(bench.name, &found);
+    for (kind, p99) in KINDS {
+        report.table(
+            &format!("{kind}: ms; slices of {measured:?}, jobs of {JOB:?}"),
+            "",
+            &[
+                Column::pooled("p50", kind, 0.5),
+                Column::pooled("p90", kind, 0.9),
+                Column::pooled("p99", kind, 0.99),
+                Column::spread("p99 of a slice", p99),
+                Column::pooled("max", kind, 1.0),
+                Column::median("jobs/s", "jobs_per_s"),
+                Column::sum("interrupts", "interrupts"),
+                Column::median("others", "others"),
+            ],
+        );
+    }
+    for (name, metric, over, under) in [
+        (
+            "remote_p99_twolane_over_plain",
+            "remote_p99",
+            "twolane",
+            "twolane_plain",
+        ),
+        (
+            "remote_p99_twolane_over_idle",
+            "remote_p99",
+            "twolane",
+            "idle",
+        ),
+        (
+            "throughput_twolane_over_plain",
+            "jobs_per_s",
+            "twolane",
+            "twolane_plain",
+        ),
+    ] {
+        report.ratio(name, metric, over, under);
+    }
+    let is_lazy = match preemption() {
+        Preemption::Lazy => 1.0,
+        Preemption::AtOnce => 0.0,
+        _ => f64::NAN,
+    };
+    report.put("kernel_is_lazy", Ratio::once(is_lazy));
+    report.finish();
+    println!("preemption: {:?}", preemption());
+}
+
+/// What twolane knows of this kernel by now.
+fn preemption() -> Preemption {
+    let io = tokio::runtime::Builder::new_current_thread();
+    let io = { io }.build().unwrap();
+    let settings = CpuRuntime::builder().worker_threads(1);
+    let cpu = settings.io_handle(io.handle().clone()).build().unwrap();
+    cpu.handle().preemption()
+}
+
+fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
+    let io = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cores())
+        .build()
+        .unwrap();
+    let in_flight = 4 * cores();
+    let settings = CpuRuntime::builder().io_handle(io.handle().clone());
+    let cpu = match name {
+        "twolane" => Some(settings),
+        "twolane_plain" => Some(settings.interrupt_cores_every(Duration::ZERO)),
+        _ => None,
+    };
+    let cpu = cpu.map(|settings| settings.build().unwrap());
+    let handle = cpu.as_ref().map(|cpu| cpu.handle());
+    let lane = match &handle {
+        Some(cpu) => {
+            let cpu = cpu.clone();
+            Some(Lane {
+                in_flight,
+                threads: cores(),
+                submit: Box::new(move |job| cpu.spawn_cpu(|| job.run()).detach()),
+            })
+        }
+        None if name == "idle" => None,
+        None => Some(Lane::second_runtime(cores(), in_flight, 0)),
+    };
+    let load = lane.map(|lane| Load::start(lane, work));
+    std::thread::sleep(WARM_UP);
+    let completed = || load.as_ref().map_or(0, Load::completed);
+    let sent = || {
+        handle
+            .as_ref()
+            .map_or(0, |cpu| cpu.metrics().core_interrupts)
+    };
+    let before = (completed(), sent());
+    let mut sample = Sample::default();
+    let took = pair::measure(measured, &mut sample)?;
+    let after = (completed(), sent());
+    sample.put("interrupts", "", (after.1 - before.1) as f64);
+    if let Some(load) = load {
+        sample.put(
+            "jobs_per_s",
+            "1/s",
+            (after.0 - before.0) as f64 / took.as_secs_f64(),
+        );
+        load.stop();
+    }
+    Ok(sample)
+}

@@ -1,0 +1,94 @@
+//! Threads that sleep, wake up and wake one another.
+
+use std::io;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hdrhistogram::Histogram;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use twolane_benches::Sample;
+use twolane_benches::findings::empty_histogram;
+use twolane_benches::tail::sleep_until;
+
+/// How late sleepers wake, and those whom they wake.
+struct Late {
+    timer: Histogram<u64>,
+    woken: Histogram<u64>,
+}
+
+/// Measures for so long. Returns how long that was.
+pub fn measure(time: Duration, sample: &mut Sample) -> Result<Duration, String> {
+    let cores = first_two_cores()?;
+    let began = Instant::now();
+    let (remote, free) = thread::scope(|scope| {
+        let remote = scope.spawn(|| wake_for(time, Some(cores)));
+        let free = scope.spawn(|| wake_for(time, None));
+        (remote.join().unwrap(), free.join().unwrap())
+    });
+    let (remote, free) = (remote?, free?);
+    let took = began.elapsed();
+    let mut timer = remote.timer;
+    timer.add(free.timer).unwrap();
+    sample.put_latencies("timer", timer);
+    sample.put_latencies("remote", remote.woken);
+    sample.put_latencies("free", free.woken);
+    Ok(took)
+}
+
+/// Those after the first may share no cache with it; these do on most machines.
+fn first_two_cores() -> Result<[usize; 2], String> {
+    let mask = sched_getaffinity(None).map_err(|error| error.to_string())?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core));
+    let two = cores.next().zip(cores.next());
+    two.map(<[usize; 2]>::from)
+        .ok_or("it takes two cores".to_owned())
+}
+
+fn bind_to(core: usize) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(core);
+    Ok(sched_setaffinity(None, &only)?)
+}
+
+/// `bound`: the cores of the waker and of the other thread.
+fn wake_for(time: Duration, bound: Option<[usize; 2]>) -> Result<Late, String> {
+    let (wake, woken) = mpsc::channel::<Instant>();
+    let (tell, told) = mpsc::channel();
+    let other = thread::spawn(move || {
+        let is_bound = bound.map_or(Ok(()), |[_, core]| bind_to(core));
+        is_bound.map_err(|error| error.to_string())?;
+        for began in woken {
+            if tell.send(began.elapsed()).is_err() {
+                break;
+            }
+        }
+        Ok::<_, String>(())
+    });
+    let is_bound = bound.map_or(Ok(()), |[core, _]| bind_to(core));
+    is_bound.map_err(|error| error.to_string())?;
+    let mut late = Late {
+        timer: empty_histogram(),
+        woken: empty_histogram(),
+    };
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap();
+    let mut random = u64::from(bound.is_some()) + 1;
+    let (mut at, end) = (Instant::now(), Instant::now() + time);
+    while at < end {
+        // 1 to 2 ms, in no step with the tick.
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        at = at.max(Instant::now()) + Duration::from_nanos(1_000_000 + (random >> 33) % 1_000_000);
+        sleep_until(at);
+        late.timer.saturating_record(nanos(at.elapsed()));
+        let Ok(()) = wake.send(Instant::now()) else {
+            break;
+        };
+        let Ok(woken) = told.recv() else { break };
+        late.woken.saturating_record(nanos(woken));
+    }
+    drop(wake);
+    other.join().unwrap()?;
+    Ok(late)
+}

@@ -1,0 +1,151 @@
+//! Interrupts the cores that compute, where the kernel lets threads that wake up wait for a tick.
+//!
+//! `os/preemption.rs` says which kernels do, and why an interrupt helps. There, and only while the
+//! lane computes, the control thread calls `membarrier` once in [`Interrupts::period`].
+//!
+//! - **A look** of the control thread compares with the look before. If jobs ran then and run now,
+//!   and the process has computed, it interrupts the cores. If they only wait, it looks less often.
+//!   If no job runs, it looks no more.
+//! - **A push** begins that anew. The control thread dozes in between (`doze.rs`), so no push is
+//!   lost. Until the kernel is known, only a push that finds all workers active does, and the
+//!   second look has the kernel measured.
+//!
+//! On a kernel that preempts at once, a push reads one byte that has its last value.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Lane;
+use super::control::Message;
+use super::doze::Doze;
+use crate::os::cpu_clock;
+use crate::os::preemption::{self, Preemption};
+use crate::priority::Priority;
+use crate::sync::{
+    AtomicU8, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
+
+/// From one look to the next, if nothing is to be done.
+const RARELY: Duration = Duration::from_millis(10);
+
+/// From one look to the next, with interrupts in between.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+
+const OFF: u8 = 0;
+const KERNEL_UNKNOWN: u8 = 1;
+const KERNEL_IS_LAZY: u8 = 2;
+
+pub(super) struct Interrupts {
+    period: Duration,
+    mode: AtomicU8,
+    doze: Doze,
+    sent: AtomicUsize,
+}
+
+/// What a look has found: the CPU time of the process, if jobs ran.
+type Seen = Option<Duration>;
+
+impl Interrupts {
+    pub(super) fn new(period: Duration) -> Self {
+        preemption::look_at_release();
+        let doze = Doze::new();
+        doze.begin(|| true);
+        Self {
+            mode: AtomicU8::new(match period.is_zero() {
+                true => OFF,
+                false => mode(),
+            }),
+            period,
+            doze,
+            sent: AtomicUsize::new(0),
+        }
+    }
+
+    /// How often cores were interrupted.
+    pub(super) fn sent(&self) -> u64 {
+        self.sent.load(Relaxed) as u64
+    }
+
+    /// Call after a push and a fence.
+    #[inline]
+    pub(super) fn note_push(&self, lane: &Arc<Lane>, is_saturated: impl FnOnce() -> bool) {
+        match self.mode.load(Relaxed) {
+            OFF => {}
+            KERNEL_UNKNOWN if !is_saturated() => {}
+            _ if self.doze.lasts() => self.begin(lane),
+            _ => {}
+        }
+    }
+
+    #[cold]
+    fn begin(&self, lane: &Arc<Lane>) {
+        if self.doze.end() {
+            look_later(lane.clone(), None, self.period);
+        }
+    }
+
+    /// On the control thread.
+    fn look(&self, lane: Arc<Lane>, before: Seen) {
+        let mode = mode();
+        self.mode.store(mode, SeqCst);
+        if mode == OFF {
+            return;
+        }
+        if lane.running() == 0 {
+            let is_idle = || lane.is_closed() || (lane.running() == 0 && !lane.has_queued());
+            if !self.doze.begin(is_idle) {
+                look_later(lane, None, self.period);
+            }
+            return;
+        }
+        let now = cpu_clock::of_process().unwrap_or_default();
+        let has_computed = before.map(|before| now.saturating_sub(before) >= self.period / 2);
+        let pause = match has_computed {
+            None => self.period,
+            // Jobs that wait.
+            Some(false) => RARELY,
+            Some(true) if mode == KERNEL_UNKNOWN => {
+                let niceness = lane.settings.niceness[Priority::Normal.index()];
+                preemption::measure_once(niceness);
+                RARELY
+            }
+            Some(true) if self.interrupt_for_a_while() => Duration::ZERO,
+            // It is refused: a sandbox.
+            Some(true) => return self.mode.store(OFF, SeqCst),
+        };
+        look_later(lane, Some(now), pause);
+    }
+
+    /// Not once for each look: a look costs as much. Other messages wait meanwhile.
+    fn interrupt_for_a_while(&self) -> bool {
+        let mut next = Instant::now();
+        let end = next + BETWEEN_LOOKS;
+        while next < end {
+            if !preemption::interrupt_cores() {
+                return false;
+            }
+            self.sent.fetch_add(1, Relaxed);
+            next += self.period;
+            thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+        true
+    }
+}
+
+fn mode() -> u8 {
+    match preemption::known() {
+        None => KERNEL_UNKNOWN,
+        Some(Preemption::Lazy) => KERNEL_IS_LAZY,
+        Some(_) => OFF,
+    }
+}
+
+fn look_later(lane: Arc<Lane>, before: Seen, pause: Duration) {
+    let at = Instant::now() + pause;
+    let looked = lane.clone();
+    let look = move |_| looked.interrupts.look(looked.clone(), before);
+    // An error: the lane has ended.
+    let _ = lane.send_control(Message::Call(Some(at), Box::new(look)));
+}

@@ -1,0 +1,54 @@
+//! The setting for kernels that preempt lazily.
+
+use std::time::Duration;
+
+use super::Builder;
+use crate::build_error::BuildErrorKind;
+
+pub(super) const DEFAULT: Duration = Duration::from_micros(250);
+/// More often would take more than a tenth of the cores.
+const SHORTEST: Duration = Duration::from_micros(50);
+
+impl Builder {
+    /// Sets how often the lane interrupts its cores while it computes, on a kernel that needs it.
+    ///
+    /// Linux 7 preempts lazily by default. There a thread of the I/O lane that is woken from
+    /// another core waits for a tick, up to 4 ms, while all cores compute
+    /// ([`Handle::preemption`](crate::Handle::preemption)). An interrupt ends the wait. So the
+    /// lane's control thread calls `membarrier` once in `period`, which interrupts each core that
+    /// runs a thread of this process. It needs no privilege, and no job notices it.
+    ///
+    /// Default: 250 µs. A woken thread then waits for at most about 0.3 ms, and the lane does 2 to
+    /// 5 % less work (`twolane::guide::kernels` has the figures). With [`Duration::ZERO`] the lane
+    /// neither interrupts nor measures. The setting has no effect on other kernels, and while no
+    /// job computes. Work that [`Handle::install`](crate::Handle::install) runs is no job.
+    ///
+    /// It is the second-best remedy. The best is the kernel's argument `preempt=full`.
+    ///
+    /// # Errors
+    ///
+    /// [`build`](Self::build) fails with a period of less than 50 µs that is not zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let settings = twolane::CpuRuntime::builder()
+    ///     .interrupt_cores_every(Duration::from_micros(500));
+    /// ```
+    pub fn interrupt_cores_every(mut self, period: Duration) -> Self {
+        self.interrupt_every = period;
+        self
+    }
+
+    pub(super) fn check_interrupts(&self) -> Result<(), BuildErrorKind> {
+        let asked = self.interrupt_every;
+        match asked.is_zero() || asked >= SHORTEST {
+            true => Ok(()),
+            false => Err(BuildErrorKind::Interrupts {
+                asked,
+                min: SHORTEST,
+            }),
+        }
+    }
+}
