@@ -15,8 +15,9 @@
 //! - `second_runtime`, `rayon`: on as many threads of its own as there are cores;
 //!   `second_runtime_nice_16`: at the nice value of a lane; `second_runtime_minus_one`: one
 //!   fewer, as is often advised,
-//! - `twolane_unweighted`, `twolane_rayon`, `twolane_runtime`: twolane without its
-//!   weights, and with its defaults on either backend.
+//! - `twolane_unweighted`, `twolane_plain`, `twolane_rayon`, `twolane_runtime`: twolane without
+//!   its weights, without its interrupts (which only kernels with lazy preemption have), and with
+//!   its defaults on either backend.
 //!
 //! Each runs in slices, in a process that has no thread left of the one before.
 //! Latencies are kept twice: from the actual send, and from the intended one
@@ -66,7 +67,7 @@ const PIECES: u64 = 5;
 
 /// A contender: its name, and where its jobs run, if it has any.
 type Open = fn(&Handle, Option<u8>) -> Option<Lane>;
-const CONTENDERS: [(&str, Open); 13] = [
+const CONTENDERS: [(&str, Open); 14] = [
     ("idle", |_, _| None),
     ("awake", |_, _| None),
     ("same_runtime", |io, _| Some(Lane::same_runtime(io, few()))),
@@ -99,6 +100,10 @@ const CONTENDERS: [(&str, Open); 13] = [
             CpuRuntime::builder().without_nice(),
             few(),
         ))
+    }),
+    ("twolane_plain", |io, nice| {
+        let plain = weighted(Backend::Rayon, nice).interrupt_cores_every(Duration::ZERO);
+        Some(Lane::twolane(io, plain, few()))
     }),
     ("twolane_rayon", |io, nice| {
         Some(Lane::twolane(io, weighted(Backend::Rayon, nice), few()))

@@ -1,6 +1,5 @@
 //! Threads that sleep, wake up and wake one another.
 
-use std::io;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,12 +17,12 @@ struct Late {
 }
 
 /// Measures for so long. Returns how long that was.
-pub fn measure(time: Duration, sample: &mut Sample) -> Result<Duration, String> {
+pub fn measure(time: Duration, short: bool, sample: &mut Sample) -> Result<Duration, String> {
     let cores = first_two_cores()?;
     let began = Instant::now();
     let (remote, free) = thread::scope(|scope| {
-        let remote = scope.spawn(|| wake_for(time, Some(cores)));
-        let free = scope.spawn(|| wake_for(time, None));
+        let remote = scope.spawn(|| wake_for(time, Some(cores), short));
+        let free = scope.spawn(|| wake_for(time, None, short));
         (remote.join().unwrap(), free.join().unwrap())
     });
     let (remote, free) = (remote?, free?);
@@ -45,19 +44,25 @@ fn first_two_cores() -> Result<[usize; 2], String> {
         .ok_or("it takes two cores".to_owned())
 }
 
-fn bind_to(core: usize) -> io::Result<()> {
-    let mut only = CpuSet::new();
-    only.set(core);
-    Ok(sched_setaffinity(None, &only)?)
+fn prepare(core: Option<usize>, short: bool) -> Result<(), String> {
+    let bind = |core| {
+        let mut only = CpuSet::new();
+        only.set(core);
+        sched_setaffinity(None, &only).map_err(|error| error.to_string())
+    };
+    core.map_or(Ok(()), bind)?;
+    match short {
+        true => twolane::take_short_slices().map_err(|error| error.to_string()),
+        false => Ok(()),
+    }
 }
 
-/// `bound`: the cores of the waker and of the other thread.
-fn wake_for(time: Duration, bound: Option<[usize; 2]>) -> Result<Late, String> {
+/// `bound`: the cores of the waker and of the other thread. `short`: both take short slices.
+fn wake_for(time: Duration, bound: Option<[usize; 2]>, short: bool) -> Result<Late, String> {
     let (wake, woken) = mpsc::channel::<Instant>();
     let (tell, told) = mpsc::channel();
     let other = thread::spawn(move || {
-        let is_bound = bound.map_or(Ok(()), |[_, core]| bind_to(core));
-        is_bound.map_err(|error| error.to_string())?;
+        prepare(bound.map(|[_, core]| core), short)?;
         for began in woken {
             if tell.send(began.elapsed()).is_err() {
                 break;
@@ -65,8 +70,7 @@ fn wake_for(time: Duration, bound: Option<[usize; 2]>) -> Result<Late, String> {
         }
         Ok::<_, String>(())
     });
-    let is_bound = bound.map_or(Ok(()), |[core, _]| bind_to(core));
-    is_bound.map_err(|error| error.to_string())?;
+    prepare(bound.map(|[core, _]| core), short)?;
     let mut late = Late {
         timer: empty_histogram(),
         woken: empty_histogram(),

@@ -73,6 +73,11 @@ pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &str) {
     );
 }
 
+/// Each is logged once per process.
+pub(crate) fn warn_of_surroundings(_found: &str) {
+    log!(warn, "{_found}");
+}
+
 /// Logged once per process.
 pub(crate) fn warn_of_lazy_preemption() {
     log!(

@@ -14,6 +14,7 @@ mod nested;
 mod order;
 #[cfg(feature = "test-util")]
 mod paused_clock;
+mod preemption;
 mod priorities;
 mod rayons_own_work;
 mod scout;

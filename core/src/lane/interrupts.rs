@@ -7,7 +7,7 @@
 //!   and the process has computed, it interrupts the cores. If they only wait, it looks less often.
 //!   If no job runs, it looks no more.
 //! - **A push** begins that anew. The control thread dozes in between (`doze.rs`), so no push is
-//!   lost. Until the kernel is known, only a push that finds all workers active does, and the
+//!   lost. Until the kernel is known, only a push that finds no idle worker does, and the
 //!   second look has the kernel measured.
 //!
 //! On a kernel that preempts at once, a push reads one byte that has its last value.
@@ -148,4 +148,75 @@ fn look_later(lane: Arc<Lane>, before: Seen, pause: Duration) {
     let look = move |_| looked.interrupts.look(looked.clone(), before);
     // An error: the lane has ended.
     let _ = lane.send_control(Message::Call(Some(at), Box::new(look)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::thread;
+
+    use super::*;
+    use crate::{CpuRuntime, Task};
+
+    /// A job that computes until its caller ends it.
+    struct Computes(Arc<AtomicBool>, Task<()>);
+
+    impl Computes {
+        fn on(cpu: &CpuRuntime) -> Self {
+            let end = Arc::new(AtomicBool::new(false));
+            let is_over = end.clone();
+            let task = cpu.spawn_cpu(move || while !is_over.load(Relaxed) {});
+            Self(end, task)
+        }
+
+        fn end(self) {
+            self.0.store(true, Relaxed);
+            self.1.wait().unwrap();
+        }
+    }
+
+    fn wait_until(is: impl Fn() -> bool) {
+        while !is() {
+            thread::yield_now();
+        }
+    }
+
+    /// A kernel that is not lazy takes `membarrier` as well.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn on_a_lazy_kernel_a_lane_that_computes_interrupts_its_cores_and_no_other() {
+        preemption::pretend(Preemption::Lazy);
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let build = |period| {
+            let settings = CpuRuntime::builder().io_handle(io.handle().clone());
+            let settings = settings.worker_threads(2).interrupt_cores_every(period);
+            settings.build().unwrap()
+        };
+        let cpu = build(Duration::from_micros(250));
+        let off = build(Duration::ZERO);
+        let lane = cpu.handle().level().lane().clone();
+        let sent = || cpu.handle().metrics().core_interrupts;
+        assert!(lane.interrupts.doze.lasts());
+        for _ in 0..3 {
+            let before = sent();
+            let (job, other) = (Computes::on(&cpu), Computes::on(&off));
+            wait_until(|| sent() > before + 20);
+            job.end();
+            // Without a job it looks no more, though the process computes.
+            wait_until(|| lane.interrupts.doze.lasts());
+            let after = sent();
+            let on_the_other = off.spawn_cpu(|| ());
+            on_the_other.wait().unwrap();
+            assert_eq!(sent(), after);
+            other.end();
+        }
+        assert_eq!(off.handle().metrics().core_interrupts, 0);
+        // It keeps no lane from ending.
+        let (before, job) = (sent(), Computes::on(&cpu));
+        wait_until(|| sent() > before);
+        let over = cpu.shutdown();
+        job.end();
+        assert!(over.wait().is_empty());
+    }
 }

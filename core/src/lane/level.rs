@@ -313,7 +313,7 @@ impl Schedule for Level {
             }
         }
         self.lane.interrupts.note_push(&self.lane, || {
-            self.workers().is_some_and(Workers::are_all_active)
+            self.queued() > 1 || self.workers().is_some_and(Workers::are_all_active)
         });
         self.close_if_late();
     }

@@ -8,4 +8,5 @@ pub(crate) mod preemption;
 pub(crate) mod quota;
 pub(crate) mod sizing;
 pub(crate) mod starter;
+pub(crate) mod surroundings;
 pub(crate) mod throttle;

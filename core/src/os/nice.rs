@@ -53,6 +53,38 @@ impl Niceness {
     }
 }
 
+/// Asks the kernel for short slices for the calling thread, 0.1 ms: call it on the threads of the
+/// I/O runtime, in Tokio's `on_thread_start`.
+///
+/// It helps on kernels that preempt [lazily](crate::Preemption::Lazy) and have `HRTICK` on (Linux
+/// 7.1 and later): there a woken thread waits for the end of a slice that depends on its own. It
+/// costs nothing and needs no privilege. It has no effect on other kernels, and none before Linux
+/// 6.12. The figures are in `twolane::guide::kernels`.
+///
+/// # Errors
+///
+/// Of the kind `Unsupported` on other platforms than Linux, and for a thread whose nice value is
+/// not 0: that would be lost. Another one if a sandbox refuses it. The thread is as before then.
+///
+/// # Examples
+///
+/// ```
+/// let io = tokio::runtime::Builder::new_multi_thread()
+///     .enable_all()
+///     .on_thread_start(|| {
+///         // An error: it goes on without.
+///         let _ = twolane::take_short_slices();
+///     })
+///     .build()
+///     .unwrap();
+/// ```
+pub fn take_short_slices() -> io::Result<()> {
+    match SUPPORTED && current_nice() == 0 {
+        true => set_slice(Duration::from_micros(100)),
+        false => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
 /// The nice value of this thread.
 #[cfg(target_os = "linux")]
 pub(crate) fn current_nice() -> i32 {
@@ -86,7 +118,8 @@ pub(crate) fn apply(niceness: Niceness) -> io::Result<()> {
     let class = match niceness.class {
         Class::Normal => Ok(()),
         Class::Slice(slice) => {
-            set_slice(slice);
+            // Where it is refused, the nice value has to do.
+            let _ = set_slice(slice);
             Ok(())
         }
         Class::Idle => join_idle_class(),
@@ -97,10 +130,10 @@ pub(crate) fn apply(niceness: Niceness) -> io::Result<()> {
     class
 }
 
-/// Asks for slices of this length. Without effect before Linux 6.12; where it is refused, the
-/// nice value has to do: for one, in a process that was started niced, without privileges.
+/// Asks for slices of this length. Without effect before Linux 6.12; refused in a process that was
+/// started niced, without privileges.
 #[cfg(target_os = "linux")]
-fn set_slice(slice: Duration) {
+fn set_slice(slice: Duration) -> io::Result<()> {
     use thread_priority::RealtimeThreadSchedulePolicy::Deadline;
     use thread_priority::{
         DeadlineFlags, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
@@ -117,7 +150,8 @@ fn set_slice(slice: Duration) {
         flags: DeadlineFlags::from_bits_retain(KEEP_POLICY),
     };
     let policy = ThreadSchedulePolicy::Realtime(Deadline);
-    let _ = set_thread_priority_and_policy(THIS_THREAD, attributes, policy);
+    let set = set_thread_priority_and_policy(THIS_THREAD, attributes, policy);
+    set.map_err(|refused| io::Error::other(format!("no slice of {slice:?}: {refused:?}")))
 }
 
 #[cfg(target_os = "linux")]
@@ -137,6 +171,11 @@ fn join_idle_class() -> io::Result<()> {
         "not of the idle class: {:?}",
         set.err()
     )))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_slice(_slice: Duration) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -59,6 +59,16 @@ pub(crate) fn known() -> Option<Preemption> {
     }
 }
 
+#[cfg(test)]
+pub(crate) fn pretend(found: Preemption) {
+    let found = match found {
+        Preemption::Unknown => UNKNOWN,
+        Preemption::AtOnce => AT_ONCE,
+        Preemption::Lazy => LAZY,
+    };
+    FOUND.store(found, SeqCst);
+}
+
 #[cfg(not(all(target_os = "linux", not(miri))))]
 pub(crate) use elsewhere::*;
 #[cfg(all(target_os = "linux", not(miri)))]

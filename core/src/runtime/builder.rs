@@ -14,7 +14,7 @@ use crate::io_lane::{IoLane, NoRelay};
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::metrics::clock::nanos;
 use crate::os::throttle::Throttle;
-use crate::os::{nice, starter};
+use crate::os::{nice, starter, surroundings};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -304,6 +304,7 @@ impl Builder {
 
         slice::start_ticker().map_err(BuildErrorKind::Spawn)?;
         let base_nice = starter::base_nice().map_err(BuildErrorKind::Spawn)?;
+        surroundings::look(base_nice);
         let niceness = self.niceness(base_nice);
         let settings = ThreadSettings {
             backend: self.backend,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Builder;
 use crate::build_error::BuildErrorKind;
 
-pub(super) const DEFAULT: Duration = Duration::from_micros(250);
+pub(super) const DEFAULT: Duration = Duration::from_micros(300);
 /// More often would take more than a tenth of the cores.
 const SHORTEST: Duration = Duration::from_micros(50);
 
@@ -18,7 +18,7 @@ impl Builder {
     /// lane's control thread calls `membarrier` once in `period`, which interrupts each core that
     /// runs a thread of this process. It needs no privilege, and no job notices it.
     ///
-    /// Default: 250 µs. A woken thread then waits for at most about 0.3 ms, and the lane does 2 to
+    /// Default: 300 µs. A woken thread then waits for at most about 0.4 ms, and the lane does 2 to
     /// 5 % less work (`twolane::guide::kernels` has the figures). With [`Duration::ZERO`] the lane
     /// neither interrupts nor measures. The setting has no effect on other kernels, and while no
     /// job computes. Work that [`Handle::install`](crate::Handle::install) runs is no job.

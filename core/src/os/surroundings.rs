@@ -1,0 +1,109 @@
+//! In which ways this process, or its kernel, treats threads otherwise than the lanes expect.
+//!
+//! Found when the first lane is built. Each is logged once per process, and stands in the `Debug`
+//! output of a handle. (Refused nice values are found later, and where the kernel preempts lazily,
+//! see `preemption.rs`.)
+
+use std::sync::OnceLock;
+
+use crate::{panics, trace};
+
+static FOUND: OnceLock<Vec<String>> = OnceLock::new();
+
+/// What is known. Empty before the first lane is built.
+pub(crate) fn known() -> &'static [String] {
+    FOUND.get().map_or(&[], |found| found)
+}
+
+/// `base_nice`: what the process was started with.
+pub(crate) fn look(base_nice: i32) {
+    let found = || {
+        let found: Vec<_> = oddities(base_nice).into_iter().flatten().collect();
+        for text in &found {
+            panics::run_hook("the log", || trace::warn_of_surroundings(text));
+        }
+        found
+    };
+    FOUND.get_or_init(found);
+}
+
+fn oddities(base_nice: i32) -> [Option<String>; 3] {
+    [
+        started_niced(base_nice),
+        policy(),
+        extension(std::fs::read_to_string("/sys/kernel/sched_ext/state").ok()),
+    ]
+}
+
+fn started_niced(base_nice: i32) -> Option<String> {
+    (base_nice > 0).then(|| {
+        format!(
+            "the process was started at nice {base_nice}, and 19 is the highest: the priorities \
+             differ by less, and threads keep the kernel's slices; start it at nice 0"
+        )
+    })
+}
+
+/// Threads inherit it.
+#[cfg(target_os = "linux")]
+fn policy() -> Option<String> {
+    use thread_priority::NormalThreadSchedulePolicy::Other;
+    use thread_priority::ThreadSchedulePolicy::Normal;
+    use thread_priority::thread_schedule_policy;
+
+    let policy = thread_schedule_policy().ok()?;
+    (policy != Normal(Other)).then(|| {
+        format!(
+            "the process was started with the scheduling policy {policy:?}, which the lane's \
+             threads inherit: nice values mean less there, or nothing; start it with SCHED_OTHER"
+        )
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn policy() -> Option<String> {
+    None
+}
+
+/// `state`: the file of that name of `sched_ext`.
+fn extension(state: Option<String>) -> Option<String> {
+    (state?.trim() == "enabled").then(|| {
+        "a sched_ext scheduler decides which thread gets a core: whether it heeds nice values \
+         is up to it"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_told_by_its_value() {
+        assert_eq!(started_niced(0), None);
+        assert_eq!(started_niced(-5), None);
+        assert!(started_niced(11).unwrap().contains("nice 11"));
+        let state = |text: &str| extension(Some(text.to_owned()));
+        assert_eq!((extension(None), state("disabled\n")), (None, None));
+        assert!(state("enabled\n").unwrap().contains("sched_ext"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_policy_that_is_not_the_usual_one_is_told() {
+        use thread_priority::NormalThreadSchedulePolicy::Batch;
+        use thread_priority::{
+            ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+        };
+
+        std::thread::spawn(|| {
+            assert_eq!(policy(), None);
+            let batch = ThreadSchedulePolicy::Normal(Batch);
+            // It reports an error though it has done so: the priority is none of that policy's.
+            let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, batch);
+            assert!(policy().unwrap().contains("Batch"), "{:?}", policy());
+        })
+        .join()
+        .unwrap();
+    }
+}
