@@ -10,6 +10,7 @@
 //! | What blocks my I/O lane? | [`blockers`] |
 //! | Why is a request late on a runtime that has nothing else to do? | [`stall`] |
 //! | How does a small job pass a long queue? Why does the I/O lane always get a core? | [`late_job`] |
+//! | Which kernels keep that promise? What about Linux 7? | [`kernels`] |
 //! | What happens with more load than the lane can serve? How do I cancel work? | [`overload`] |
 //! | In which order do I shut down, and what becomes of each job? | [`shutdown`] |
 //! | How do I decode, filter or encode a stream on all cores? | [`streams`] |
@@ -42,6 +43,7 @@ macro_rules! pages {
         /// [stall]: crate::guide::stall
         /// [late_job]: crate::guide::late_job
         /// [late_job_nice]: crate::guide::late_job#why-these-nice-values
+        /// [kernels]: crate::guide::kernels
         /// [object_store]: crate::guide::object_store
         /// [engines]: crate::guide::engines
         /// [clients]: crate::guide::clients
@@ -83,6 +85,7 @@ pages! {
     p99: "../docs/p99.md" if "tower";
     stall: "../docs/stall.md";
     late_job: "../docs/late_job.md";
+    kernels: "../docs/kernels.md";
     object_store: "../docs/object_store.md" if "object_store_0_14";
     engines: "../docs/engines.md" if "object_store_0_13";
     clients: "../docs/clients.md" if "object_store_0_14";

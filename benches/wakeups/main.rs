@@ -7,8 +7,9 @@
 //! - `free`: neither is bound.
 //!
 //! The contenders differ in where the jobs run: nowhere (`idle`), in a second Tokio runtime, in
-//! twolane that never interrupts its cores (`twolane_plain`; `twolane_slices`: and the threads that
-//! sleep and wake have called `take_short_slices`), and in twolane with its defaults.
+//! twolane that never interrupts its cores (`twolane_plain`), and in twolane with its defaults. In
+//! `twolane_slices` and `twolane_both`, which are the same two, the threads that sleep and wake have
+//! called `take_short_slices`.
 //!
 //! On a kernel that preempts lazily (Linux 7 by default), `remote` waits for a tick. `.ci/kernels`
 //! runs this bench on several kernels. At the end it prints what twolane has found out.
@@ -33,12 +34,13 @@ use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST, WARM_UP};
 use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, cores};
 
-const CONTENDERS: [&str; 5] = [
+const CONTENDERS: [&str; 6] = [
     "idle",
     "second_runtime",
     "twolane_plain",
     "twolane_slices",
     "twolane",
+    "twolane_both",
 ];
 const KINDS: [(&str, &str); 3] = [
     ("timer", "timer_p99"),
@@ -128,7 +130,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     let in_flight = 4 * cores();
     let settings = CpuRuntime::builder().io_handle(io.handle().clone());
     let cpu = match name {
-        "twolane" => Some(settings),
+        "twolane" | "twolane_both" => Some(settings),
         "twolane_plain" | "twolane_slices" => Some(settings.interrupt_cores_every(Duration::ZERO)),
         _ => None,
     };
@@ -156,7 +158,11 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     };
     let before = (completed(), sent());
     let mut sample = Sample::default();
-    let took = pair::measure(measured, name == "twolane_slices", &mut sample)?;
+    let took = pair::measure(
+        measured,
+        ["twolane_slices", "twolane_both"].contains(&name),
+        &mut sample,
+    )?;
     let after = (completed(), sent());
     sample.put("interrupts", "", (after.1 - before.1) as f64);
     if let Some(load) = load {
