@@ -104,7 +104,11 @@ impl Interrupts {
         let has_computed = before.map(|before| now.saturating_sub(before) >= self.period / 2);
         let pause = match has_computed {
             None => self.period,
-            // Jobs that wait.
+            // Jobs that wait: while the kernel is unknown, the next push that is saturated will do.
+            Some(false) if mode == KERNEL_UNKNOWN => {
+                self.doze.begin(|| true);
+                return;
+            }
             Some(false) => RARELY,
             Some(true) if mode == KERNEL_UNKNOWN => {
                 let niceness = lane.settings.niceness[Priority::Normal.index()];
