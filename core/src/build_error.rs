@@ -60,12 +60,14 @@ pub(crate) enum BuildErrorKind {
         max: u8,
     },
     /// [`Builder::interrupt_cores_every`](crate::Builder::interrupt_cores_every) was given too
-    /// short a period.
+    /// short or too long a period.
     Interrupts {
         /// The period that was set.
         asked: Duration,
         /// The shortest period.
         min: Duration,
+        /// The longest one.
+        max: Duration,
     },
     /// [`Builder::thread_stack_size`](crate::Builder::thread_stack_size) was given too few bytes.
     StackSize {
@@ -155,9 +157,9 @@ impl fmt::Display for BuildError {
                  priority a value that is not above the other's",
                 urgent.0, urgent.1, patient.0, patient.1
             ),
-            Kind::Interrupts { asked, min } => write!(
+            Kind::Interrupts { asked, min, max } => write!(
                 f,
-                "Builder::interrupt_cores_every({asked:?}): a period is at least {min:?}; \
+                "Builder::interrupt_cores_every({asked:?}): a period is {min:?} to {max:?}; \
                  Duration::ZERO turns the interrupts off"
             ),
             Kind::StackSize { asked, min } => write!(

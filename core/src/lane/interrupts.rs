@@ -3,12 +3,13 @@
 //! `os/preemption.rs` says which kernels do, and why an interrupt helps. There, and only while the
 //! lane computes, the control thread calls `membarrier` once in [`Interrupts::period`].
 //!
-//! - **A look** of the control thread compares with the look before. If jobs ran then and run now,
-//!   and the process has computed, it interrupts the cores. If they only wait, it looks less often.
-//!   If no job runs, it looks no more.
+//! - **A look** of the control thread compares with the look before. If the lane was busy then and
+//!   is now, and the process has computed for half of the time, it interrupts the cores. If jobs
+//!   only wait, or there are none, it looks less and less often. After two looks at an idle lane it
+//!   looks no more.
 //! - **A push** begins that anew. The control thread dozes in between (`doze.rs`), so no push is
-//!   lost. Until the kernel is known, only a push that finds no idle worker does, and the
-//!   second look has the kernel measured.
+//!   lost. Until the kernel is known, only a push that finds no idle worker does, and a look at a
+//!   lane that computes has the kernel measured.
 //!
 //! On a kernel that preempts at once, a push reads one byte that has its last value.
 
@@ -21,17 +22,16 @@ use super::control::Message;
 use super::doze::Doze;
 use crate::os::cpu_clock;
 use crate::os::preemption::{self, Preemption};
-use crate::priority::Priority;
 use crate::sync::{
     AtomicU8, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
 
-/// From one look to the next, if nothing is to be done.
-const RARELY: Duration = Duration::from_millis(10);
-
+/// From one look to the next, if there is nothing to interrupt: at first, and at last.
+const SOON: Duration = Duration::from_millis(5);
+const LATER: Duration = Duration::from_millis(100);
 /// From one look to the next, with interrupts in between.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 const OFF: u8 = 0;
 const KERNEL_UNKNOWN: u8 = 1;
@@ -44,8 +44,16 @@ pub(super) struct Interrupts {
     sent: AtomicUsize,
 }
 
-/// What a look has found: the CPU time of the process, if jobs ran.
-type Seen = Option<Duration>;
+/// What a look has found.
+#[derive(Clone, Copy)]
+struct Seen {
+    is_busy: bool,
+    at: Instant,
+    /// The CPU time of the process.
+    cpu: Duration,
+    /// To the next look, if there is nothing to interrupt.
+    pause: Duration,
+}
 
 impl Interrupts {
     pub(super) fn new(period: Duration) -> Self {
@@ -73,9 +81,9 @@ impl Interrupts {
     pub(super) fn note_push(&self, lane: &Arc<Lane>, is_saturated: impl FnOnce() -> bool) {
         match self.mode.load(Relaxed) {
             OFF => {}
+            _ if !self.doze.lasts() => {}
             KERNEL_UNKNOWN if !is_saturated() => {}
-            _ if self.doze.lasts() => self.begin(lane),
-            _ => {}
+            _ => self.begin(lane),
         }
     }
 
@@ -87,54 +95,68 @@ impl Interrupts {
     }
 
     /// On the control thread.
-    fn look(&self, lane: Arc<Lane>, before: Seen) {
+    fn look(&self, lane: Arc<Lane>, before: Option<Seen>) {
         let mode = mode();
         self.mode.store(mode, SeqCst);
         if mode == OFF {
             return;
         }
-        if lane.running() == 0 {
-            let is_idle = || lane.is_closed() || (lane.running() == 0 && !lane.has_queued());
-            if !self.doze.begin(is_idle) {
-                look_later(lane, None, self.period);
-            }
-            return;
-        }
-        let now = cpu_clock::of_process().unwrap_or_default();
-        let has_computed = before.map(|before| now.saturating_sub(before) >= self.period / 2);
-        let pause = match has_computed {
-            None => self.period,
-            // Jobs that wait: while the kernel is unknown, the next push that is saturated will do.
-            Some(false) if mode == KERNEL_UNKNOWN => {
-                self.doze.begin(|| true);
-                return;
-            }
-            Some(false) => RARELY,
-            Some(true) if mode == KERNEL_UNKNOWN => {
-                let niceness = lane.settings.niceness[Priority::Normal.index()];
-                preemption::measure_once(niceness);
-                RARELY
-            }
-            Some(true) if self.interrupt_for_a_while() => Duration::ZERO,
-            // It is refused: a sandbox.
-            Some(true) => return self.mode.store(OFF, SeqCst),
+        let is_idle = || !lane.is_busy();
+        let now = Seen {
+            is_busy: !is_idle(),
+            at: Instant::now(),
+            cpu: cpu_clock::of_process().unwrap_or_default(),
+            pause: SOON,
         };
-        look_later(lane, Some(now), pause);
+        let pause = match before {
+            None => Some(self.period),
+            Some(before) if now.is_busy && before.is_busy && before.has_computed(&now) => {
+                if mode == KERNEL_IS_LAZY {
+                    self.interrupt_for_a_while()
+                } else {
+                    preemption::measure_once().then_some(SOON)
+                }
+            }
+            Some(before) if !now.is_busy && !before.is_busy && self.doze.begin(is_idle) => return,
+            Some(before) => return look_later(lane, Some(now.after(before)), before.pause),
+        };
+        match pause {
+            Some(pause) => look_later(lane, Some(now), pause),
+            // A sandbox refuses it, or there is one core.
+            None => self.mode.store(OFF, SeqCst),
+        }
     }
 
-    /// Not once for each look: a look costs as much. Other messages wait meanwhile.
-    fn interrupt_for_a_while(&self) -> bool {
+    /// Not once for each look: a look costs as much. Other messages wait meanwhile. Returns when to
+    /// go on. `None`: it is refused.
+    fn interrupt_for_a_while(&self) -> Option<Duration> {
         let mut next = Instant::now();
         let end = next + BETWEEN_LOOKS;
-        while next < end {
+        loop {
             if !preemption::interrupt_cores() {
-                return false;
+                return None;
             }
             self.sent.fetch_add(1, Relaxed);
             next += self.period;
-            thread::sleep(next.saturating_duration_since(Instant::now()));
+            let pause = next.saturating_duration_since(Instant::now());
+            if next >= end {
+                return Some(pause);
+            }
+            thread::sleep(pause);
         }
-        true
+    }
+}
+
+impl Seen {
+    /// Half a core's worth of the time in between.
+    fn has_computed(&self, later: &Self) -> bool {
+        later.cpu.saturating_sub(self.cpu) >= (later.at - self.at) / 2
+    }
+
+    /// Found after `before`, with nothing to interrupt.
+    fn after(self, before: Self) -> Self {
+        let pause = (2 * before.pause).min(LATER);
+        Self { pause, ..self }
     }
 }
 
@@ -146,7 +168,7 @@ fn mode() -> u8 {
     }
 }
 
-fn look_later(lane: Arc<Lane>, before: Seen, pause: Duration) {
+fn look_later(lane: Arc<Lane>, before: Option<Seen>, pause: Duration) {
     let at = Instant::now() + pause;
     let looked = lane.clone();
     let look = move |_| looked.interrupts.look(looked.clone(), before);
@@ -210,8 +232,8 @@ mod tests {
             // Without a job it looks no more, though the process computes.
             wait_until(|| lane.interrupts.doze.lasts());
             let after = sent();
-            let on_the_other = off.spawn_cpu(|| ());
-            on_the_other.wait().unwrap();
+            let began = cpu_clock::of_process().unwrap();
+            wait_until(|| cpu_clock::of_process().unwrap() - began > 20 * lane.interrupts.period);
             assert_eq!(sent(), after);
             other.end();
         }

@@ -70,6 +70,14 @@ impl LevelState {
         !self.queue.is_empty() || of_scout.is_some_and(|scout| !scout.is_empty())
     }
 
+    pub(super) fn is_busy(&self, counts_suspended: bool) -> bool {
+        let workers = self.workers.get();
+        self.has_queued()
+            || workers.is_some_and(|workers| workers.active() > 0)
+            || self.counters.running() > 0
+            || (counts_suspended && self.counters.suspended() > 0)
+    }
+
     /// Closes all queued jobs, which resolves their tasks. The caller then drops their
     /// work ([`Lane::discard`]).
     pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
@@ -313,7 +321,9 @@ impl Schedule for Level {
             }
         }
         self.lane.interrupts.note_push(&self.lane, || {
-            self.queued() > 1 || self.workers().is_some_and(Workers::are_all_active)
+            let threads = self.lane.settings.threads;
+            let active = self.workers().map_or(0, Workers::active);
+            active >= threads || self.queued() > threads
         });
         self.close_if_late();
     }

@@ -47,6 +47,7 @@ use std::sync::{Arc, OnceLock};
 use stallwatch::Pool;
 use tokio::sync::Semaphore;
 
+use crate::backend::Backend;
 use crate::error::CloseReason;
 use crate::io_lane::{IoLane, enter_for_drop};
 use crate::metrics::call_sites::CallSites;
@@ -166,8 +167,13 @@ impl Lane {
             .sum()
     }
 
-    fn has_queued(&self) -> bool {
-        self.levels.iter().any(level::LevelState::has_queued)
+    /// Whether threads of the lane compute, or are about to, as far as it knows.
+    fn is_busy(&self) -> bool {
+        // Its tasks may run in the context of the lane's runtime.
+        let counts_suspended = self.settings.backend == Backend::Runtime;
+        self.levels
+            .iter()
+            .any(|level| level.is_busy(counts_suspended))
     }
 
     /// What has not ended, of a lane that is closed.

@@ -21,8 +21,8 @@ pub(crate) trait Workers: Send + Sync {
     fn notify_all(&self, level: &Level) {
         self.notify(level);
     }
-    /// Whether another job would find no idle worker; a hint.
-    fn are_all_active(&self) -> bool;
+    /// How many workers have jobs, or look for some; a hint.
+    fn active(&self) -> usize;
     /// Runs `f` in the rayon pool while the caller waits. Returns false if there is no
     /// pool, or if it is shut down.
     fn install(&self, _f: &mut (dyn FnMut() + Send)) -> bool {

@@ -56,10 +56,11 @@ impl Niceness {
 /// Asks the kernel for short slices for the calling thread, 0.1 ms: call it on the threads of the
 /// I/O runtime, in Tokio's `on_thread_start`.
 ///
-/// It helps on kernels that preempt [lazily](crate::Preemption::Lazy) and have `HRTICK` on (Linux
-/// 7.1 and later): there a woken thread waits for the end of a slice that depends on its own. It
-/// costs nothing and needs no privilege. It has no effect on other kernels, and none before Linux
-/// 6.12. The figures are in `twolane::guide::kernels`.
+/// It helps on kernels that preempt [lazily](crate::Preemption::Lazy) and time the end of a slice
+/// (`HRTICK`, Linux 7.1 and later): there half of the woken threads get a core at once, and the
+/// others wait as before. It needs no privilege. Threads that such a thread spawns have short
+/// slices, too; those of a lane that is built later do not, if they have nice values. It has no
+/// effect on other kernels. The figures are in `twolane::guide::kernels`.
 ///
 /// # Errors
 ///

@@ -7,8 +7,9 @@
 //!
 //! The release does not tell the mode, and where the mode can be read a service may not. So the
 //! first lane that is saturated has it measured, once per process: a thread on one core wakes a
-//! thread on another one, which a niced thread keeps busy. If wake-ups are late, as many more are
-//! followed by `membarrier`. The kernel is lazy if those are not late.
+//! thread on another one, which a niced thread keeps busy. If wake-ups are late, every second one of
+//! more is followed by `membarrier`. The kernel is lazy if those are not late. If they are late too,
+//! other processes have the core, and it tries again after a second.
 //!
 //! Cores that share no cache interrupt each other for a wake-up in any mode. So the first core is
 //! measured with the two that follow: the numbers of the cores of one socket may be odd or even.
@@ -42,6 +43,7 @@ pub enum Preemption {
 }
 
 const NOT_MEASURED: u8 = 0;
+#[cfg(target_os = "linux")]
 const MEASURING: u8 = 1;
 const UNKNOWN: u8 = 2;
 const AT_ONCE: u8 = 3;
@@ -89,7 +91,7 @@ mod linux {
 
     use super::*;
     use crate::guard::on_drop;
-    use crate::os::nice::{self, Niceness};
+    use crate::os::nice::{self, Class, MAX_NICE, Niceness};
     use crate::os::starter;
     use crate::{panics, trace};
 
@@ -98,29 +100,50 @@ mod linux {
     /// Later is not at once. A wake-up takes some 10 µs.
     const LATE: Duration = Duration::from_micros(300);
     const WAKEUPS: u32 = 20;
-    /// So many of them are late on each lazy kernel, and by chance on no machine for long.
+    /// More of them are late on each lazy kernel that was measured, and few by chance.
     const MANY: usize = 4;
+    /// As a lane's.
+    const COMPUTES: Niceness = Niceness {
+        nice: MAX_NICE as i32,
+        class: Class::Slice(Duration::from_millis(6)),
+    };
+    /// How often it tries on a machine that is busy otherwise.
+    const ATTEMPTS: usize = 3;
+
+    enum Outcome {
+        Found(u8),
+        /// Threads wake late, and an interrupt does not help: others have the core.
+        Inconclusive,
+    }
 
     /// Looks at the release: older kernels preempt at once.
     pub(crate) fn look_at_release() {
-        let release = rustix::system::uname();
-        let mut numbers = (release.release().to_str().unwrap_or_default()).split(['.', '-', '+']);
+        let kernel = rustix::system::uname();
+        let release = kernel.release().to_str().unwrap_or_default();
+        let mut numbers = release.split(['.', '-', '+']);
         let mut number = || numbers.next()?.parse::<u32>().ok();
-        if number().zip(number()).is_some_and(|it| it < FIRST_LAZY) {
+        let is_older = number().zip(number()).is_some_and(|it| it < FIRST_LAZY);
+        // Realtime kernels had that mode before.
+        let is_realtime = kernel.version().to_string_lossy().contains("PREEMPT_RT");
+        if is_older && !is_realtime {
             let _ = FOUND.compare_exchange(NOT_MEASURED, AT_ONCE, SeqCst, SeqCst);
         }
     }
 
-    /// Has a thread of its own measure, once per process. `niceness`: of a thread that computes.
-    pub(crate) fn measure_once(niceness: Niceness) {
+    /// Has a thread of its own measure, once per process. False if this thread may use one core:
+    /// then nothing is found.
+    pub(crate) fn measure_once() -> bool {
+        if cores().is_none_or(|cores| cores.len() < 2) {
+            return false;
+        }
         let begun = FOUND.compare_exchange(NOT_MEASURED, MEASURING, SeqCst, SeqCst);
         if begun.is_err() {
-            return;
+            return true;
         }
-        let measure = move || {
+        let measure = || {
             // Also after a panic: no thread could be started.
-            let found = panics::catch(|| measure(niceness)).ok().flatten();
-            FOUND.store(found.unwrap_or(UNKNOWN), SeqCst);
+            let found = panics::catch(measure).ok().flatten();
+            let _ = FOUND.compare_exchange(MEASURING, found.unwrap_or(UNKNOWN), SeqCst, SeqCst);
             if found == Some(LAZY) {
                 panics::run_hook("the log", trace::warn_of_lazy_preemption);
             }
@@ -128,6 +151,7 @@ mod linux {
         if starter::spawn("twolane-wakeups".to_owned(), measure).is_err() {
             FOUND.store(UNKNOWN, SeqCst);
         }
+        true
     }
 
     /// Interrupts each core that runs a thread of this process. False if that is not possible.
@@ -136,16 +160,38 @@ mod linux {
         call() || membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && call()
     }
 
-    fn measure(niceness: Niceness) -> Option<u8> {
+    /// Those that this thread may use.
+    fn cores() -> Option<Vec<usize>> {
         let mask = sched_getaffinity(None).ok()?;
-        let mut cores = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core));
-        let here = cores.next()?;
-        pin(here)?;
-        let found: Vec<_> = (cores.take(2))
-            .map(|there| is_late(niceness, there))
-            .collect::<Option<_>>()?;
-        let any_is_late = found.iter().any(|late| *late);
-        (!found.is_empty()).then_some(if any_is_late { LAZY } else { AT_ONCE })
+        let cores = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core));
+        Some(cores.collect())
+    }
+
+    fn measure() -> Option<u8> {
+        // The first one takes milliseconds. Where it is refused, there is nothing to compare with.
+        if !interrupt_cores() {
+            return None;
+        }
+        let cores = cores()?;
+        let (here, others) = cores.split_first()?;
+        pin(*here)?;
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                thread::sleep(Duration::from_secs(1));
+            }
+            let mut is_at_once = true;
+            for there in others.iter().take(2) {
+                match wake_threads_on(*there)? {
+                    Outcome::Found(LAZY) => return Some(LAZY),
+                    Outcome::Found(_) => {}
+                    Outcome::Inconclusive => is_at_once = false,
+                }
+            }
+            if is_at_once {
+                return Some(AT_ONCE);
+            }
+        }
+        None
     }
 
     fn pin(core: usize) -> Option<()> {
@@ -155,15 +201,16 @@ mod linux {
     }
 
     /// Whether threads on that core wake late, unless the waker interrupts it.
-    fn is_late(niceness: Niceness, there: usize) -> Option<bool> {
-        let is_over = AtomicBool::new(false);
+    fn wake_threads_on(there: usize) -> Option<Outcome> {
+        let is_over = &AtomicBool::new(false);
         let (wake, woken) = mpsc::channel::<Instant>();
         let (tell, told) = mpsc::channel();
-        thread::scope(|scope| {
+        // It owns `wake`: an early return must end the thread that is woken.
+        thread::scope(move |scope| {
             let _end = on_drop(|| is_over.store(true, Relaxed));
             let start = || thread::Builder::new().name("twolane-wakeups".to_owned());
-            let computes = || {
-                let _ = (pin(there), nice::apply(niceness));
+            let computes = move || {
+                let _ = (pin(there), nice::apply(COMPUTES));
                 // Without a pause instruction: a virtual machine may stop at those.
                 while !is_over.load(Relaxed) {
                     hint::black_box(0);
@@ -177,28 +224,33 @@ mod linux {
                 }
             };
             start().spawn_scoped(scope, wakes_up).ok()?;
-            let wake_up = |n: u32, interrupt: bool| {
+            let is_late = |n: u32, interrupt: bool| {
                 // In no step with the tick.
                 thread::sleep(Duration::from_micros(1_000 + u64::from(n) * 37));
                 wake.send(Instant::now()).ok()?;
                 if interrupt {
                     interrupt_cores();
                 }
-                Some(told.recv().ok()?? > LATE)
+                let took = told.recv_timeout(Duration::from_secs(1));
+                Some(took.unwrap_or(Some(Duration::MAX))? > LATE)
             };
-            let late_of = |interrupt| {
-                let late = (0..WAKEUPS).map(|n| wake_up(n, interrupt));
-                let late = late.collect::<Option<Vec<_>>>();
-                late.map(|late| late.into_iter().filter(|late| *late).count())
-            };
-            let late = late_of(false)?;
-            // Or the machine is busy with something else.
-            let is_lazy = late >= MANY && {
-                let (again, interrupted) = (late_of(false)?, late_of(true)?);
-                again >= MANY && 3 * interrupted <= late.max(again)
-            };
-            drop(wake);
-            Some(is_lazy)
+            let mut late = 0;
+            for n in 0..WAKEUPS {
+                late += usize::from(is_late(n, false)?);
+            }
+            if late < MANY {
+                return Some(Outcome::Found(AT_ONCE));
+            }
+            // In alternation: others may have the core for a while.
+            let (mut late, mut late_though_interrupted) = (0, 0);
+            for n in 0..WAKEUPS {
+                late += usize::from(is_late(n, false)?);
+                late_though_interrupted += usize::from(is_late(n, true)?);
+            }
+            Some(match late >= MANY && 3 * late_though_interrupted <= late {
+                true => Outcome::Found(LAZY),
+                false => Outcome::Inconclusive,
+            })
         })
     }
 }
@@ -211,7 +263,9 @@ mod elsewhere {
         FOUND.store(UNKNOWN, SeqCst);
     }
 
-    pub(crate) fn measure_once(_niceness: crate::os::nice::Niceness) {}
+    pub(crate) fn measure_once() -> bool {
+        false
+    }
 
     pub(crate) fn interrupt_cores() -> bool {
         false

@@ -99,8 +99,8 @@ impl ActiveWorkers {
         self.wake(self.idle.notify(), spawn_drain);
     }
 
-    pub(super) fn are_all_active(&self) -> bool {
-        self.idle.are_all_active()
+    pub(super) fn active(&self) -> usize {
+        self.idle.active()
     }
 
     /// A drain job ran on a thread that cannot drain. If an active worker is still

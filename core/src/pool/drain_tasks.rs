@@ -30,9 +30,9 @@ impl DrainTasks {
         self.live.fetch_update(SeqCst, SeqCst, one_more).is_ok()
     }
 
-    /// A hint.
-    pub(crate) fn are_all_live(&self) -> bool {
-        self.live.load(SeqCst) >= self.most
+    /// How many are live; a hint.
+    pub(crate) fn live(&self) -> usize {
+        self.live.load(SeqCst)
     }
 
     /// A drain task has found the queue empty. False if it must go on.

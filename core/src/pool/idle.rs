@@ -90,10 +90,12 @@ impl Idle {
         self.word.load(SeqCst) & PARKED != 0
     }
 
-    /// Whether no worker is left to become active; only a hint.
-    pub(crate) fn are_all_active(&self) -> bool {
-        let word = self.word.load(SeqCst);
-        word & PARKED == 0 && word % SEARCHING == self.workers
+    /// How many workers are active and not parked; only a hint.
+    pub(crate) fn active(&self) -> usize {
+        match self.word.load(SeqCst) {
+            word if word & PARKED != 0 => 0,
+            word => word % SEARCHING,
+        }
     }
 
     /// Whether a worker is searching; only a hint.

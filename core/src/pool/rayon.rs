@@ -157,8 +157,8 @@ impl Workers for Pool {
         }
     }
 
-    fn are_all_active(&self) -> bool {
-        self.active.are_all_active()
+    fn active(&self) -> usize {
+        self.active.active()
     }
 
     fn install(&self, f: &mut (dyn FnMut() + Send)) -> bool {

@@ -177,8 +177,8 @@ impl Workers for CpuTokio {
         }
     }
 
-    fn are_all_active(&self) -> bool {
-        self.drain_tasks.are_all_live()
+    fn active(&self) -> usize {
+        self.drain_tasks.live()
     }
 
     fn notify_all(&self, level: &Level) {

@@ -8,6 +8,7 @@ use crate::build_error::BuildErrorKind;
 pub(super) const DEFAULT: Duration = Duration::from_micros(300);
 /// More often would take more than a tenth of the cores.
 const SHORTEST: Duration = Duration::from_micros(50);
+const LONGEST: Duration = Duration::from_millis(100);
 
 impl Builder {
     /// Sets how often the lane interrupts its cores while it computes, on a kernel that needs it.
@@ -18,16 +19,21 @@ impl Builder {
     /// lane's control thread calls `membarrier` once in `period`, which interrupts each core that
     /// runs a thread of this process. It needs no privilege, and no job notices it.
     ///
-    /// Default: 300 µs. A woken thread then waits for at most about 0.4 ms, and the lane does 2 to
-    /// 5 % less work (`twolane::guide::kernels` has the figures). With [`Duration::ZERO`] the lane
+    /// Default: 300 µs. Most woken threads then wait for at most 0.4 ms, and the lane does about 5 %
+    /// less work (`twolane::guide::kernels` has the figures). With [`Duration::ZERO`] the lane
     /// neither interrupts nor measures. The setting has no effect on other kernels, and while no
-    /// job computes. Work that [`Handle::install`](crate::Handle::install) runs is no job.
+    /// job computes.
+    ///
+    /// The first interrupt comes two periods after a job has begun, later if jobs have only waited
+    /// before. Several lanes interrupt each for itself. Work beside the jobs does not count: what
+    /// [`Handle::install`](crate::Handle::install) runs, and what a job leaves to `rayon::spawn`.
     ///
     /// It is the second-best remedy. The best is the kernel's argument `preempt=full`.
     ///
     /// # Errors
     ///
-    /// [`build`](Self::build) fails with a period of less than 50 µs that is not zero.
+    /// [`build`](Self::build) fails with a period of less than 50 µs that is not zero, or of more
+    /// than 100 ms.
     ///
     /// # Examples
     ///
@@ -43,11 +49,12 @@ impl Builder {
 
     pub(super) fn check_interrupts(&self) -> Result<(), BuildErrorKind> {
         let asked = self.interrupt_every;
-        match asked.is_zero() || asked >= SHORTEST {
+        match asked.is_zero() || (SHORTEST..=LONGEST).contains(&asked) {
             true => Ok(()),
             false => Err(BuildErrorKind::Interrupts {
                 asked,
                 min: SHORTEST,
+                max: LONGEST,
             }),
         }
     }
