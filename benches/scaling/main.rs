@@ -31,7 +31,7 @@ const TURNS: usize = 10;
 
 fn main() {
     let bench = Bench::new("scaling");
-    let jobs = bench.pick([100, 20_000, 100_000, 400_000]);
+    let jobs = bench.pick([10_000, 20_000, 100_000, 400_000]);
     let cases = KINDS
         .into_iter()
         .flat_map(|kind| WORKERS.map(|workers| (kind, workers)));

@@ -37,7 +37,15 @@ fn a_saturated_lane_finds_out_and_does_nothing_on_a_kernel_that_preempts() {
                 cpu.spawn_cpu(move || while !is_known.load(Relaxed) {})
             })
             .collect();
-        while cpu.preemption() == Preemption::Unknown || has_thread(MEASURES) {
+        let mut has_measured = false;
+        loop {
+            let measures = has_thread(MEASURES);
+            has_measured |= measures;
+            // A busy machine may remain unknown.
+            let is_over = has_measured || cpu.preemption() != Preemption::Unknown;
+            if is_over && !measures {
+                break;
+            }
             std::thread::yield_now();
         }
         let found = cpu.preemption();
@@ -107,10 +115,11 @@ fn a_thread_takes_short_slices_and_keeps_its_nice_value() {
             twolane::take_short_slices().unwrap();
             assert_eq!(nice(), 0);
         }
-        rustix::process::setpriority_process(None, 7).unwrap();
+        let niced = nice().max(7);
+        rustix::process::setpriority_process(None, niced).unwrap();
         let refused = twolane::take_short_slices().unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
-        assert_eq!(nice(), 7, "it would have been set to 0");
+        assert_eq!(nice(), niced, "it would have been set to 0");
     });
     thread.join().unwrap();
 }

@@ -49,7 +49,7 @@ impl Handle {
     /// Returns how soon a thread that wakes up gets a core that another thread computes on.
     ///
     /// Linux before 6.13 and other modes than *lazy* preempt at once. Else the first lane that is
-    /// saturated has it measured, once per process, by some threads that take 50 to 400 ms. If the
+    /// saturated has it measured, once per process, by some threads that take 50 to 700 ms. If the
     /// kernel is lazy, the lane logs a warning and does what
     /// [`Builder::interrupt_cores_every`](crate::Builder::interrupt_cores_every) describes.
     ///

@@ -4,12 +4,12 @@
 //! lane computes, the control thread calls `membarrier` once in [`Interrupts::period`].
 //!
 //! - **A look** of the control thread compares with the look before. If the lane was busy then and
-//!   is now, and the process has computed for half of the time, it interrupts the cores. If jobs
-//!   only wait, or there are none, it looks less and less often. After two looks at an idle lane it
-//!   looks no more.
+//!   is now, it interrupts the cores, unless the process has computed for less than half of the last
+//!   [`WINDOW`]: then jobs only wait, and it looks less and less often. After two looks at an idle
+//!   lane it looks no more.
 //! - **A push** begins that anew. The control thread dozes in between (`doze.rs`), so no push is
-//!   lost. Until the kernel is known, only a push that finds no idle worker does, and a look at a
-//!   lane that computes has the kernel measured.
+//!   lost. Until the kernel is known, only a push that leaves no worker idle does, and a look at a
+//!   lane that has computed for a window has the kernel measured.
 //!
 //! On a kernel that preempts at once, a push reads one byte that has its last value.
 
@@ -30,6 +30,8 @@ use crate::sync::{
 /// From one look to the next, if there is nothing to interrupt: at first, and at last.
 const SOON: Duration = Duration::from_millis(5);
 const LATER: Duration = Duration::from_millis(100);
+/// The kernel counts the CPU time of other threads at their ticks: of less than that it says little.
+const WINDOW: Duration = Duration::from_millis(10);
 /// From one look to the next, with interrupts in between.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
@@ -48,8 +50,10 @@ pub(super) struct Interrupts {
 #[derive(Clone, Copy)]
 struct Seen {
     is_busy: bool,
+    /// Whether the process computed in the last [`WINDOW`]. In the first one, it is to be.
+    computes: bool,
+    /// The begin of this window, and the CPU time of the process then.
     at: Instant,
-    /// The CPU time of the process.
     cpu: Duration,
     /// To the next look, if there is nothing to interrupt.
     pause: Duration,
@@ -82,7 +86,7 @@ impl Interrupts {
         match self.mode.load(Relaxed) {
             OFF => {}
             _ if !self.doze.lasts() => {}
-            KERNEL_UNKNOWN if !is_saturated() => {}
+            KERNEL_UNKNOWN if preemption::known().is_none() && !is_saturated() => {}
             _ => self.begin(lane),
         }
     }
@@ -102,23 +106,18 @@ impl Interrupts {
             return;
         }
         let is_idle = || !lane.is_busy();
-        let now = Seen {
-            is_busy: !is_idle(),
-            at: Instant::now(),
-            cpu: cpu_clock::of_process().unwrap_or_default(),
-            pause: SOON,
+        let now = Seen::now(!is_idle());
+        let Some(before) = before else {
+            return look_later(lane, Some(now), self.period);
         };
-        let pause = match before {
-            None => Some(self.period),
-            Some(before) if now.is_busy && before.is_busy && before.has_computed(&now) => {
-                if mode == KERNEL_IS_LAZY {
-                    self.interrupt_for_a_while()
-                } else {
-                    preemption::measure_once().then_some(SOON)
-                }
-            }
-            Some(before) if !now.is_busy && !before.is_busy && self.doze.begin(is_idle) => return,
-            Some(before) => return look_later(lane, Some(now.after(before)), before.pause),
+        let (now, is_new) = now.after(before);
+        let pause = match (before.is_busy, now.is_busy) {
+            (true, true) if now.computes && mode == KERNEL_IS_LAZY => self.interrupt(&lane),
+            (true, true) if now.computes && !is_new => Some(SOON),
+            (true, true) if now.computes => preemption::measure_once().then_some(SOON),
+            (false, true) => Some(self.period),
+            (false, false) if self.doze.begin(is_idle) => return,
+            _ => Some(now.pause),
         };
         match pause {
             Some(pause) => look_later(lane, Some(now), pause),
@@ -129,7 +128,7 @@ impl Interrupts {
 
     /// Not once for each look: a look costs as much. Other messages wait meanwhile. Returns when to
     /// go on. `None`: it is refused.
-    fn interrupt_for_a_while(&self) -> Option<Duration> {
+    fn interrupt(&self, lane: &Lane) -> Option<Duration> {
         let mut next = Instant::now();
         let end = next + BETWEEN_LOOKS;
         loop {
@@ -137,9 +136,10 @@ impl Interrupts {
                 return None;
             }
             self.sent.fetch_add(1, Relaxed);
-            next += self.period;
-            let pause = next.saturating_duration_since(Instant::now());
-            if next >= end {
+            let now = Instant::now();
+            next = next.max(now) + self.period;
+            let pause = next - now;
+            if next >= end || lane.is_closed() {
                 return Some(pause);
             }
             thread::sleep(pause);
@@ -148,15 +148,43 @@ impl Interrupts {
 }
 
 impl Seen {
-    /// Half a core's worth of the time in between.
-    fn has_computed(&self, later: &Self) -> bool {
-        later.cpu.saturating_sub(self.cpu) >= (later.at - self.at) / 2
+    fn now(is_busy: bool) -> Self {
+        Self {
+            is_busy,
+            computes: true,
+            at: Instant::now(),
+            cpu: cpu_clock::of_process().unwrap_or_default(),
+            pause: SOON,
+        }
     }
 
-    /// Found after `before`, with nothing to interrupt.
-    fn after(self, before: Self) -> Self {
-        let pause = (2 * before.pause).min(LATER);
-        Self { pause, ..self }
+    /// What this look says after the one before, and whether a window has ended.
+    fn after(self, before: Self) -> (Self, bool) {
+        if !before.is_busy && self.is_busy {
+            return (self, false);
+        }
+        let elapsed = self.at - before.at;
+        let is_new = elapsed >= WINDOW;
+        let computes = match is_new {
+            true => self.cpu.saturating_sub(before.cpu) >= elapsed / 2,
+            false => before.computes,
+        };
+        let (at, cpu) = match is_new {
+            true => (self.at, self.cpu),
+            false => (before.at, before.cpu),
+        };
+        let pause = match computes && self.is_busy {
+            true => SOON,
+            false => (2 * before.pause).min(LATER),
+        };
+        let now = Self {
+            computes,
+            at,
+            cpu,
+            pause,
+            ..self
+        };
+        (now, is_new)
     }
 }
 
@@ -240,7 +268,7 @@ mod tests {
         assert_eq!(off.handle().metrics().core_interrupts, 0);
         // It keeps no lane from ending.
         let (before, job) = (sent(), Computes::on(&cpu));
-        wait_until(|| sent() > before);
+        wait_until(|| sent() > before && cpu.handle().metrics().running == 1);
         let over = cpu.shutdown();
         job.end();
         assert!(over.wait().is_empty());

@@ -323,7 +323,7 @@ impl Schedule for Level {
         self.lane.interrupts.note_push(&self.lane, || {
             let threads = self.lane.settings.threads;
             let active = self.workers().map_or(0, Workers::active);
-            active >= threads || self.queued() > threads
+            active + self.queued() >= threads
         });
         self.close_if_late();
     }

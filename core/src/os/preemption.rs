@@ -33,8 +33,9 @@ use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preemption {
-    /// It has not been measured, or could not be: no lane was saturated yet, this thread may use
-    /// one core, or the platform is not Linux.
+    /// It has not been measured: no lane has computed without an idle worker yet. Or it could not
+    /// be: the process may use one core, others have the cores, a sandbox refuses `membarrier` or
+    /// the nice value, or the platform is not Linux.
     Unknown,
     /// At once.
     AtOnce,
@@ -93,15 +94,19 @@ mod linux {
     use crate::guard::on_drop;
     use crate::os::nice::{self, Class, MAX_NICE, Niceness};
     use crate::os::starter;
-    use crate::{panics, trace};
+    use crate::panics;
+    use crate::trace;
 
     /// The first release with lazy preemption.
     const FIRST_LAZY: (u32, u32) = (6, 13);
     /// Later is not at once. A wake-up takes some 10 µs.
     const LATE: Duration = Duration::from_micros(300);
-    const WAKEUPS: u32 = 20;
-    /// More of them are late on each lazy kernel that was measured, and few by chance.
-    const MANY: usize = 4;
+    const WAKEUPS: u32 = 30;
+    /// So many of them are late on each lazy kernel that was measured.
+    const SOME: usize = 4;
+    /// Of the pairs that decide, for fewer may be late by chance.
+    const PAIRS: u32 = 40;
+    const MANY: usize = 10;
     /// As a lane's.
     const COMPUTES: Niceness = Niceness {
         nice: MAX_NICE as i32,
@@ -141,8 +146,12 @@ mod linux {
             return true;
         }
         let measure = || {
-            // Also after a panic: no thread could be started.
-            let found = panics::catch(measure).ok().flatten();
+            // On a thread of its own: it is bound to a core, and the log below calls user code.
+            let bound = thread::Builder::new().name("twolane-wakeups".to_owned());
+            let found = bound
+                .spawn(measure)
+                .ok()
+                .and_then(|bound| bound.join().ok()?);
             let _ = FOUND.compare_exchange(MEASURING, found.unwrap_or(UNKNOWN), SeqCst, SeqCst);
             if found == Some(LAZY) {
                 panics::run_hook("the log", trace::warn_of_lazy_preemption);
@@ -231,23 +240,23 @@ mod linux {
                 if interrupt {
                     interrupt_cores();
                 }
-                let took = told.recv_timeout(Duration::from_secs(1));
-                Some(took.unwrap_or(Some(Duration::MAX))? > LATE)
+                // An error: that core is not to be had at all.
+                Some(told.recv_timeout(Duration::from_secs(1)).ok()?? > LATE)
             };
             let mut late = 0;
             for n in 0..WAKEUPS {
                 late += usize::from(is_late(n, false)?);
             }
-            if late < MANY {
+            if late < SOME {
                 return Some(Outcome::Found(AT_ONCE));
             }
             // In alternation: others may have the core for a while.
             let (mut late, mut late_though_interrupted) = (0, 0);
-            for n in 0..WAKEUPS {
+            for n in 0..PAIRS {
                 late += usize::from(is_late(n, false)?);
                 late_though_interrupted += usize::from(is_late(n, true)?);
             }
-            Some(match late >= MANY && 3 * late_though_interrupted <= late {
+            Some(match late >= MANY && 4 * late_though_interrupted <= late {
                 true => Outcome::Found(LAZY),
                 false => Outcome::Inconclusive,
             })

@@ -1,12 +1,13 @@
 //! In which ways this process, or its kernel, treats threads otherwise than the lanes expect.
 //!
 //! Found when the first lane is built. Each is logged once per process, and stands in the `Debug`
-//! output of a handle. (Refused nice values are found later, and where the kernel preempts lazily,
-//! see `preemption.rs`.)
+//! output of a handle. Refused nice values are found later, and lazy preemption as well
+//! (`preemption.rs`).
 
 use std::sync::OnceLock;
 
-use crate::{panics, trace};
+use crate::panics;
+use crate::trace;
 
 static FOUND: OnceLock<Vec<String>> = OnceLock::new();
 
@@ -56,8 +57,8 @@ fn policy() -> Option<String> {
     let policy = thread_schedule_policy().ok()?;
     (policy != Normal(Other)).then(|| {
         format!(
-            "the process was started with the scheduling policy {policy:?}, which the lane's \
-             threads inherit: nice values mean less there, or nothing; start it with SCHED_OTHER"
+            "the thread that builds the lane has the scheduling policy {policy:?}, which the lane's \
+             threads inherit: nice values mean less there, or nothing; build it with SCHED_OTHER"
         )
     })
 }
@@ -70,8 +71,8 @@ fn policy() -> Option<String> {
 /// `state`: the file of that name of `sched_ext`.
 fn extension(state: Option<String>) -> Option<String> {
     (state?.trim() == "enabled").then(|| {
-        "a sched_ext scheduler decides which thread gets a core: whether it heeds nice values \
-         is up to it"
+        "a sched_ext scheduler may decide which thread gets a core, and need not heed nice \
+         values"
             .to_owned()
     })
 }

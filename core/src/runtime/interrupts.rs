@@ -24,7 +24,7 @@ impl Builder {
     /// neither interrupts nor measures. The setting has no effect on other kernels, and while no
     /// job computes.
     ///
-    /// The first interrupt comes two periods after a job has begun, later if jobs have only waited
+    /// Interrupts begin two periods after the first job, up to 0.1 s later if jobs have only waited
     /// before. Several lanes interrupt each for itself. Work beside the jobs does not count: what
     /// [`Handle::install`](crate::Handle::install) runs, and what a job leaves to `rayon::spawn`.
     ///
