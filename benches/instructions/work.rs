@@ -3,6 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::sync::mpsc;
 use std::task::Poll;
+use std::time::Duration;
 
 use futures::executor::block_on;
 use serde::{Deserialize, Serialize};
@@ -122,7 +123,11 @@ fn on_lane(side: Side, row: Row, turns: u64) {
         tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
     }
     let _span = (side == Side::Traced).then(|| tracing::info_span!("request").entered());
-    let mut lane = CpuRuntime::builder().backend(backend).worker_threads(1);
+    // The threads that look at the kernel would be counted.
+    let mut lane = CpuRuntime::builder()
+        .backend(backend)
+        .worker_threads(1)
+        .interrupt_cores_every(Duration::ZERO);
     if side == Side::Watched {
         lane = lane.watch_io(Watch::new());
     }
@@ -228,7 +233,10 @@ fn peer(row: Row, turns: u64) -> Option<()> {
         // From a job, by hand: the same two threads.
         Row::SpawnIo => {
             let io = Builder::new_current_thread().build().unwrap();
-            let lane = CpuRuntime::builder().worker_threads(1).without_nice();
+            let lane = CpuRuntime::builder()
+                .worker_threads(1)
+                .without_nice()
+                .interrupt_cores_every(Duration::ZERO);
             let cpu = lane.io_handle(io.handle().clone()).build().unwrap();
             let handle = io.handle().clone();
             let job = async move {

@@ -112,6 +112,8 @@ mod linux {
         nice: MAX_NICE as i32,
         class: Class::Slice(Duration::from_millis(6)),
     };
+    /// Of the wake-ups on one core.
+    const LONGEST: Duration = Duration::from_secs(1);
     /// How often it tries on a machine that is busy otherwise.
     const ATTEMPTS: usize = 3;
 
@@ -212,6 +214,7 @@ mod linux {
     /// Whether threads on that core wake late, unless the waker interrupts it.
     fn wake_threads_on(there: usize) -> Option<Outcome> {
         let is_over = &AtomicBool::new(false);
+        let began = Instant::now();
         let (wake, woken) = mpsc::channel::<Instant>();
         let (tell, told) = mpsc::channel();
         // It owns `wake`: an early return must end the thread that is woken.
@@ -220,9 +223,15 @@ mod linux {
             let start = || thread::Builder::new().name("twolane-wakeups".to_owned());
             let computes = move || {
                 let _ = (pin(there), nice::apply(COMPUTES));
-                // Without a pause instruction: a virtual machine may stop at those.
-                while !is_over.load(Relaxed) {
-                    hint::black_box(0);
+                // Without a pause instruction: a virtual machine may stop at those. And with a limit:
+                // under valgrind a thread that computes keeps all others from running.
+                while !is_over.load(Relaxed) && began.elapsed() < LONGEST {
+                    for n in 0..1 << 18 {
+                        hint::black_box(n);
+                        if is_over.load(Relaxed) {
+                            break;
+                        }
+                    }
                 }
             };
             start().spawn_scoped(scope, computes).ok()?;
@@ -247,7 +256,7 @@ mod linux {
             for n in 0..WAKEUPS {
                 late += usize::from(is_late(n, false)?);
             }
-            if late < SOME {
+            if late < SOME && began.elapsed() < LONGEST {
                 return Some(Outcome::Found(AT_ONCE));
             }
             // In alternation: others may have the core for a while.
@@ -255,6 +264,9 @@ mod linux {
             for n in 0..PAIRS {
                 late += usize::from(is_late(n, false)?);
                 late_though_interrupted += usize::from(is_late(n, true)?);
+            }
+            if began.elapsed() >= LONGEST {
+                return None;
             }
             Some(match late >= MANY && 4 * late_though_interrupted <= late {
                 true => Outcome::Found(LAZY),
