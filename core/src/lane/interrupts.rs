@@ -80,8 +80,12 @@ impl Interrupts {
         self.sent.load(Relaxed) as u64
     }
 
-    /// Call after a push and a fence.
     #[inline]
+    pub(super) fn is_on(&self) -> bool {
+        self.mode.load(Relaxed) != OFF
+    }
+
+    /// Call after a push and a fence.
     pub(super) fn note_push(&self, lane: &Arc<Lane>, is_saturated: impl FnOnce() -> bool) {
         match self.mode.load(Relaxed) {
             OFF => {}
@@ -91,7 +95,6 @@ impl Interrupts {
         }
     }
 
-    #[cold]
     fn begin(&self, lane: &Arc<Lane>) {
         if self.doze.end() {
             look_later(lane.clone(), None, self.period);

@@ -269,6 +269,18 @@ impl Level {
         self.state().queue.push(job);
     }
 
+    /// On a kernel that may preempt lazily. Apart, so that a push inlines no more than a look at one
+    /// byte.
+    #[cold]
+    #[inline(never)]
+    fn note_push(&self) {
+        self.lane.interrupts.note_push(&self.lane, || {
+            let threads = self.lane.settings.threads;
+            let active = self.workers().map_or(0, Workers::active);
+            active + self.queued() >= threads
+        });
+    }
+
     /// Call after a push and a fence: the lane may have closed its queue before.
     pub(super) fn close_if_late(&self) {
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
@@ -320,11 +332,9 @@ impl Schedule for Level {
                 workers.notify(self);
             }
         }
-        self.lane.interrupts.note_push(&self.lane, || {
-            let threads = self.lane.settings.threads;
-            let active = self.workers().map_or(0, Workers::active);
-            active + self.queued() >= threads
-        });
+        if self.lane.interrupts.is_on() {
+            self.note_push();
+        }
         self.close_if_late();
     }
 
