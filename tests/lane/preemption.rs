@@ -7,14 +7,8 @@ use std::time::Duration;
 
 use twolane::{CpuRuntime, Preemption};
 
+use crate::support::wait::has_thread;
 use crate::support::{BOTH, lanes_with, time_limit};
-
-fn has_thread(named: &str) -> bool {
-    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
-    let mut names =
-        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
-    names.any(|name| name.trim_end() == named)
-}
 
 /// The kernel keeps 15 bytes of its name.
 const MEASURES: &str = "twolane-wakeups";
@@ -26,6 +20,8 @@ fn a_saturated_lane_finds_out_and_does_nothing_on_a_kernel_that_preempts() {
         return;
     }
     let _limit = time_limit();
+    // Once per process.
+    let mut has_measured = false;
     for backend in BOTH {
         let lanes = lanes_with(backend, cores, |lane| lane);
         let cpu = lanes.cpu.handle();
@@ -37,7 +33,6 @@ fn a_saturated_lane_finds_out_and_does_nothing_on_a_kernel_that_preempts() {
                 cpu.spawn_cpu(move || while !is_known.load(Relaxed) {})
             })
             .collect();
-        let mut has_measured = false;
         loop {
             let measures = has_thread(MEASURES);
             has_measured |= measures;
