@@ -51,6 +51,7 @@
 //! | a stream or an HTTP body that a job reads | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
+//! | a library that takes a Tokio handle, or an executor of hyper or futures | [`Handle::tokio_handle`], a [`Handle`] or an [`IoHandle`](io::IoHandle) |
 //!
 //! [The guide](guide) has a page for each question, and [recipes](guide::recipes).
 //!
@@ -96,6 +97,7 @@
 //! | `metrics-facade` | no | [`MetricsReporter`](metrics::MetricsReporter), for the facade `metrics` 0.24 and its exporters |
 //! | `tracing-layer` | no | [`watch::SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
 //! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
+//! | `hyper` | no | the handles are executors of hyper 1: for hyper-util's clients and servers, and tonic's |
 //! | `net` | no | [`Builder::enable_driver_wakeups`], on Linux: a shorter trip to an idle lane and back |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
@@ -120,9 +122,9 @@
 //!
 //! # Public dependencies
 //!
-//! Types and traits of `tokio`, `http`, `http-body`, `bytes` and
-//! `futures-core` 0.3 are in this crate's interface, with `axum-core` 0.5, `tower-service` and
-//! `tower-layer` 0.3, reqwest 0.13, object_store, `tracing-subscriber` 0.3,
+//! Types and traits of `tokio`, `http`, `http-body`, `bytes`, `futures-core` 0.3 and
+//! `futures-task` 0.3 are in this crate's interface, with `axum-core` 0.5, `tower-service` and
+//! `tower-layer` 0.3, hyper 1, reqwest 0.13, object_store, `tracing-subscriber` 0.3,
 //! `prometheus-client` 0.25 and `metrics` 0.24 by feature, and of `twolane-core` and
 //! `stallwatch` 0.1.
 //!
@@ -169,9 +171,10 @@ pub use stream::{CpuIteratorExt, CpuStreamExt};
 #[doc(inline)]
 pub use twolane_core::{
     AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
-    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
-    Permit, Preemption, Priority, Rejected, Remaining, Reserve, RunCpu, Shutdown, Task, Yield,
-    in_cpu_context, is_yield_due, spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
+    EnterGuard, Handle, InCpuContext, InJob, JobContext, JobGuard, JoinError, JoinErrorKind,
+    NoCurrentHandle, Permit, Preemption, Priority, Rejected, Remaining, Reserve, RunCpu, Shutdown,
+    Task, Yield, in_cpu_context, in_job, is_yield_due, spawn_cpu, spawn_io, take_short_slices,
+    yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

@@ -7,7 +7,7 @@
 //! Applications depend on `twolane`, which exports all of this crate, and adds streams that
 //! compute, HTTP and database clients, exporters of metrics and a guide. Libraries and engines
 //! that submit work to a lane depend on this crate: it changes less, and has no type in its
-//! interface that is before 1.0, but of `futures-core` and `stallwatch`.
+//! interface that is before 1.0, but of `futures-core`, `futures-task` and `stallwatch`.
 //!
 //! ```
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -68,6 +68,7 @@ pub use backend::Backend;
 pub use bridge::buffer::Bridged;
 pub use bridge::error::BridgeError;
 pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
+pub use bridge::in_job::{InJob, JobGuard, in_job};
 pub use bridge::writer::BridgeWriter;
 pub use build_error::BuildError;
 pub use error::{JoinError, JoinErrorKind};

@@ -2,10 +2,10 @@
 
 /// What of a CPU lane has not ended when a [`Shutdown`](crate::Shutdown) resolves.
 ///
-/// A thread may have more to do than jobs. A Tokio task that a job has spawned
-/// ([`in_cpu_context`](crate::in_cpu_context)), what it gave to `rayon::spawn`, and the
-/// destructor of a job that was dropped are no jobs, and keep their thread until they
-/// return.
+/// A thread may have more to do than jobs. A Tokio task that a job or a library has spawned
+/// ([`in_cpu_context`](crate::in_cpu_context), [`tokio_handle`](crate::Handle::tokio_handle)), what
+/// a job gave to `rayon::spawn`, and the destructor of a job that was dropped are no jobs, and keep
+/// their thread until they return.
 ///
 /// # Examples
 ///
@@ -30,10 +30,14 @@ pub struct Remaining {
     /// A thread that has nothing to do needs a moment to end. So after a limit of
     /// microseconds this also counts threads that are about to.
     pub threads: usize,
+    /// How many tasks of the lane's own Tokio runtime have not ended: tasks in the middle of a
+    /// poll, and those that a thread has not dropped yet. 0 with
+    /// [`Backend::Rayon`](crate::Backend::Rayon).
+    pub tokio_tasks: usize,
 }
 
 impl Remaining {
-    /// Returns true if nothing is left: no job and no thread.
+    /// Returns true if nothing is left: no job, no thread and no task.
     ///
     /// # Examples
     ///

@@ -2,6 +2,8 @@
 
 mod admission;
 mod call_sites;
+#[cfg(feature = "hyper")]
+mod executors;
 mod fan_out;
 mod idle_workers;
 mod install;
@@ -20,6 +22,7 @@ mod rayons_own_work;
 mod scout;
 mod scout_mix;
 mod threads;
+mod tokio_handle;
 mod tokio_tasks;
 #[cfg(feature = "reqwest")]
 mod types;

@@ -44,6 +44,7 @@ mod trace;
 mod bridge {
     pub mod buffer;
     pub mod error;
+    pub mod polls;
 }
 #[path = "../../core/src/lane/doze.rs"]
 mod doze;
@@ -63,6 +64,7 @@ mod of_dozing;
 mod of_drain_tasks;
 mod of_idle_workers;
 mod of_jobs;
+mod of_polls;
 mod of_relays;
 mod of_windows;
 

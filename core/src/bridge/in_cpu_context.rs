@@ -30,8 +30,9 @@ use crate::task::slice;
 /// engine's `execute` may spawn before it returns a stream: call it in an `async` block
 /// inside the wrapper), and `inner` is dropped in the I/O lane's context.
 ///
-/// Tasks that are spawned so are Tokio's own: the lane's counters, limits, deadlines and
-/// cancellation do not see them. A shutdown drops them, and the task of a job that was
+/// Tasks that are spawned so are Tokio's own: limits, deadlines and cancellation do not see
+/// them, and of the counters only [`Metrics::tokio_tasks`](crate::Metrics::tokio_tasks) (and
+/// those of a [`JobGuard`](crate::JobGuard)). A shutdown drops them, and the task of a job that was
 /// polled here fails with [`is_shutdown`](crate::JoinError::is_shutdown) then, whatever
 /// the job makes of it.
 ///
@@ -70,27 +71,25 @@ pin_project! {
 }
 
 /// Runs `poll` inside the context.
-fn enter<R>(mut poll: impl FnMut() -> R) -> R {
-    let mut polled = None;
+fn enter<R>(poll: impl FnOnce() -> R) -> R {
     slice::set_in_cpu_context();
     let level = thread::own();
     let workers = level.as_ref().and_then(|level| level.workers());
-    let entered = workers.is_some_and(|workers| workers.in_context(&mut || polled = Some(poll())));
-    assert!(
-        entered,
+    let runtime = workers.and_then(|workers| workers.runtime()).expect(
         "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
          no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \
-         give the future to `spawn`"
+         give the future to `spawn`",
     );
-    polled.expect("it was polled in the context")
+    let _cpu = runtime.enter();
+    poll()
 }
 
 impl<F: Future> Future for InCpuContext<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let mut inner = self.project().inner;
-        enter(|| inner.as_mut().poll(cx))
+        let inner = self.project().inner;
+        enter(|| inner.poll(cx))
     }
 }
 
@@ -98,8 +97,8 @@ impl<S: Stream> Stream for InCpuContext<S> {
     type Item = S::Item;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
-        let mut inner = self.project().inner;
-        enter(|| inner.as_mut().poll_next(cx))
+        let inner = self.project().inner;
+        enter(|| inner.poll_next(cx))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

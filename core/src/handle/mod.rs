@@ -2,6 +2,7 @@
 
 mod current;
 mod deadline;
+mod executor;
 mod install;
 mod io;
 mod io_handle;
@@ -240,6 +241,38 @@ impl Handle {
     /// ```
     pub fn io_handle(&self) -> &tokio::runtime::Handle {
         self.level.lane().io.handle()
+    }
+
+    /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's
+    /// [priority](Self::with_priority), for libraries that take one. `None` with
+    /// [`Backend::Rayon`], whose threads are no Tokio workers, and in a start hook, before they are.
+    ///
+    /// What is spawned with it computes on the lane, and yields to its jobs at each `.await` that
+    /// waits. It is a task of Tokio, and no job: no permit, no deadline, and no counter but
+    /// [`Metrics::tokio_tasks`](crate::Metrics::tokio_tasks). The current handle in it is that of
+    /// the lane. `spawn_blocking` there starts threads of the lane, with its nice value.
+    ///
+    /// That runtime has timers and no I/O driver. A socket that is opened there panics with Tokio's
+    /// message, *"A Tokio 1.x context was found, but IO is disabled"*: give requests to
+    /// [`spawn_io`](crate::spawn_io) or to an adapter. The guide says what that means for the
+    /// libraries that it knows: `twolane::guide::engines`.
+    ///
+    /// A shutdown drops these tasks between two of their polls, and counts those that are left
+    /// ([`Remaining`](crate::Remaining)). What is spawned after it is dropped at once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{Backend, CpuRuntime, Priority};
+    /// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build().unwrap();
+    /// let compaction = cpu.handle().with_priority(Priority::Low).tokio_handle().unwrap();
+    /// let sum = compaction.spawn(async { (1..=10_u64).sum::<u64>() }); // or a library does
+    /// assert_eq!(sum.await.unwrap(), 55);
+    /// # }
+    /// ```
+    pub fn tokio_handle(&self) -> Option<tokio::runtime::Handle> {
+        self.level.workers()?.runtime().cloned()
     }
 
     /// Returns whether the CPU lane was shut down, or is about to be: it takes no job any more.

@@ -86,16 +86,10 @@ impl Counters {
         self.sum(Event::Begun).saturating_sub(ended)
     }
 
-    /// Returns how many futures are suspended now, in the same way.
-    pub(crate) fn suspended(&self) -> u64 {
-        let no_longer = self.sum(Event::Woken) + self.sum(Event::ClosedSuspended);
-        self.sum(Event::Suspended).saturating_sub(no_longer)
-    }
-
     /// Reads what happens to a job later before what happens to it sooner. So it never
     /// finds an end without its submission.
     ///
-    /// `threads`, `core_interrupts` and the queue's permits are the caller's to fill in.
+    /// The figures that the caller fills in are 0.
     pub(crate) fn read(&self, io: &IoWatch) -> Metrics {
         let [cancelled, expired, dropped, closed_queued] = [
             Event::Cancelled,
@@ -129,6 +123,8 @@ impl Counters {
             cpu_stalls: io.cpu_stalls(),
             io_lag: io.lag(),
             core_interrupts: 0,
+            tokio_tasks: 0,
+            threads_of_ended_jobs: 0,
             queue_wait: timings.map(Timings::waits).unwrap_or_default(),
             run_time: timings.map(Timings::steps).unwrap_or_default(),
             bridge_bytes: self.held.bytes(),

@@ -31,7 +31,11 @@ use crate::metrics::held::Held;
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
-use crate::sync::{Ordering::SeqCst, fence};
+use crate::sync::{
+    AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+    fence,
+};
 use crate::task::{Event, RegistryKey, Run, Schedule, Worker};
 
 pub(super) struct LevelState {
@@ -41,6 +45,7 @@ pub(super) struct LevelState {
     queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
+    threads_of_ended_jobs: AtomicUsize,
     pub(super) scout: Option<Box<Scout>>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
@@ -60,6 +65,7 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(settings),
             sites: Sites::new(has_scout),
+            threads_of_ended_jobs: AtomicUsize::new(0),
             scout: has_scout.then(|| Box::new(Scout::new())),
             workers: OnceLock::new(),
         }
@@ -70,12 +76,17 @@ impl LevelState {
         !self.queue.is_empty() || of_scout.is_some_and(|scout| !scout.is_empty())
     }
 
-    pub(super) fn is_busy(&self, counts_suspended: bool) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         let workers = self.workers.get();
         self.has_queued()
-            || workers.is_some_and(|workers| workers.active() > 0)
+            || workers.is_some_and(|workers| workers.active() + workers.tokio_tasks() > 0)
             || self.counters.running() > 0
-            || (counts_suspended && self.counters.suspended() > 0)
+    }
+
+    pub(super) fn tokio_tasks(&self) -> usize {
+        self.workers
+            .get()
+            .map_or(0, |workers| workers.tokio_tasks())
     }
 
     /// Closes all queued jobs, which resolves their tasks. The caller then drops their
@@ -180,11 +191,20 @@ impl Level {
         let mut metrics = state.counters.read(&self.lane.io_watch);
         metrics.core_interrupts = self.lane.interrupts.sent();
         metrics.threads = self.lane.settings.threads as u64;
+        metrics.tokio_tasks = state.tokio_tasks() as u64;
+        // Below zero: a poll has ended before the end of its job has added it.
+        let of_ended = state.threads_of_ended_jobs.load(Relaxed) as isize;
+        metrics.threads_of_ended_jobs = of_ended.max(0) as u64;
         if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
             metrics.queue_limit = Some(jobs as u64);
             metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
         }
         metrics
+    }
+
+    /// Polls of parts of jobs that have ended: see `bridge/in_job.rs`.
+    pub(crate) fn threads_of_ended_jobs(&self) -> &AtomicUsize {
+        &self.state().threads_of_ended_jobs
     }
 
     /// What the bridges of this priority add to.
@@ -273,11 +293,11 @@ impl Level {
     /// byte.
     #[cold]
     #[inline(never)]
-    fn note_push(&self) {
+    pub(crate) fn note_push(&self) {
         self.lane.interrupts.note_push(&self.lane, || {
             let threads = self.lane.settings.threads;
             let active = self.workers().map_or(0, Workers::active);
-            active + self.queued() >= threads
+            active + self.state().tokio_tasks() + self.queued() >= threads
         });
     }
 
@@ -332,7 +352,7 @@ impl Schedule for Level {
                 workers.notify(self);
             }
         }
-        if self.lane.interrupts.is_on() {
+        if self.lane.may_interrupt() {
             self.note_push();
         }
         self.close_if_late();

@@ -28,10 +28,13 @@ pub(crate) trait Workers: Send + Sync {
     fn install(&self, _f: &mut (dyn FnMut() + Send)) -> bool {
         false
     }
-    /// Runs `f` inside the context of the Tokio runtime whose workers these are. Returns
-    /// false if there is none.
-    fn in_context(&self, _f: &mut dyn FnMut()) -> bool {
-        false
+    /// The Tokio runtime whose workers these are, if there is one.
+    fn runtime(&self) -> Option<&tokio::runtime::Handle> {
+        None
+    }
+    /// How many tasks of that runtime are not the lane's own; a hint.
+    fn tokio_tasks(&self) -> usize {
+        0
     }
     /// Lets the threads end once they have nothing left to do. May block for a moment,
     /// so a thread of the I/O lane must not call it.

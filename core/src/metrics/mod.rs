@@ -83,6 +83,14 @@ pub struct Metrics {
     pub expired: u64,
     /// Jobs that the lane dropped at a shutdown, and closures that a `checkpoint` ended there.
     pub dropped: u64,
+    /// Tokio tasks of this priority that have not ended: what jobs have spawned inside
+    /// [`in_cpu_context`](crate::in_cpu_context), and libraries by
+    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs. While tasks come and
+    /// go it may count one of the lane's own. 0 with [`Backend::Rayon`](crate::Backend::Rayon).
+    pub tokio_tasks: u64,
+    /// Threads that compute now for a job that has ended, because a part of the job does not yield:
+    /// see [`JobGuard`](crate::JobGuard), by which the lane knows such parts.
+    pub threads_of_ended_jobs: u64,
     /// The threads of this priority.
     pub threads: u64,
     /// The [limit](crate::Builder::queue_limit) of the priority's queue, if it has one.
