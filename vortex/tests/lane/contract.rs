@@ -1,0 +1,235 @@
+//! What vortex asks of an executor, by its own handle.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
+
+use futures::future::pending;
+use tokio::sync::oneshot;
+use twolane_core::{Builder, Priority};
+use twolane_vortex::on_lane;
+use vortex::io::runtime::Handle;
+use vortex::io::session::RuntimeSessionExt;
+use vortex::session::VortexSession;
+
+use crate::limit::{thread_name, time_limit};
+use crate::setting::{BOTH, Lanes, lanes};
+
+/// The runtime of a session on the lanes. The session is kept, since it keeps the runtime.
+fn each(set: impl Fn(Builder) -> Builder, test: impl Fn(&Lanes, &Handle)) {
+    for backend in BOTH {
+        let lanes = lanes(backend, &set);
+        let session = lanes.session();
+        test(&lanes, &session.handle());
+    }
+}
+
+fn is_on(kind: &str, name: String) {
+    assert_eq!(name.split('-').next(), Some(kind), "{name}");
+}
+
+#[test]
+fn each_call_has_its_lane() {
+    let _limit = time_limit();
+    each(
+        |builder| builder,
+        |lanes, handle| {
+            let wait = |task| lanes.io.block_on(task);
+            is_on("cpu", wait(handle.spawn(async { thread_name() })));
+            is_on("cpu", wait(handle.spawn_cpu(thread_name)));
+            is_on("io", wait(handle.spawn_io(async { thread_name() })));
+            is_on("io", wait(handle.spawn_blocking(thread_name)));
+        },
+    );
+}
+
+/// More closures wait for one another than the I/O runtime has workers.
+#[test]
+fn blocking_closures_leave_the_io_workers_alone() {
+    let _limit = time_limit();
+    each(
+        |builder| builder,
+        |lanes, handle| {
+            let all = Arc::new(Barrier::new(5));
+            let tasks: Vec<_> = (0..4)
+                .map(|_| {
+                    let all = all.clone();
+                    handle.spawn_blocking(move || all.wait())
+                })
+                .collect();
+            // The workers still answer.
+            let answer = lanes.io.spawn(async { 42 });
+            assert_eq!(lanes.io.block_on(answer).unwrap(), 42);
+            all.wait();
+            for task in tasks {
+                lanes.io.block_on(task);
+            }
+        },
+    );
+}
+
+struct Dropped(Option<oneshot::Sender<()>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.take().unwrap().send(());
+    }
+}
+
+/// A future that has no end, and a receiver that hears of its first poll, and of its drop.
+fn endless() -> (
+    impl Future<Output = ()> + Send + 'static,
+    oneshot::Receiver<()>,
+    oneshot::Receiver<()>,
+) {
+    let (started, has_started) = oneshot::channel();
+    let (dropped, is_dropped) = oneshot::channel();
+    let future = async move {
+        let _dropped = Dropped(Some(dropped));
+        started.send(()).unwrap();
+        pending::<()>().await;
+    };
+    (future, has_started, is_dropped)
+}
+
+#[test]
+fn a_dropped_task_is_aborted() {
+    let _limit = time_limit();
+    each(
+        |builder| builder,
+        |lanes, handle| {
+            for on_io in [false, true] {
+                let (future, has_started, is_dropped) = endless();
+                let task = if on_io {
+                    handle.spawn_io(future)
+                } else {
+                    handle.spawn(future)
+                };
+                lanes.io.block_on(has_started).unwrap();
+                drop(task);
+                lanes.io.block_on(is_dropped).unwrap();
+            }
+            lanes.io.block_on(lanes.until_jobs(0));
+        },
+    );
+}
+
+#[test]
+fn a_dropped_closure_never_runs_if_it_was_queued() {
+    let _limit = time_limit();
+    each(
+        |builder| builder.worker_threads(1),
+        |lanes, handle| {
+            let (let_go, wait) = mpsc::channel::<()>();
+            let busy = handle.spawn_cpu(move || wait.recv().is_err());
+            let has_run = Arc::new(AtomicBool::new(false));
+            let run = has_run.clone();
+            drop(handle.spawn_cpu(move || run.store(true, SeqCst)));
+            drop(let_go);
+            assert!(lanes.io.block_on(busy));
+            lanes.io.block_on(lanes.until_jobs(0));
+            assert!(!has_run.load(SeqCst));
+            assert_eq!(lanes.cpu.handle().metrics().cancelled, 1);
+        },
+    );
+}
+
+/// Vortex itself does not run a closure that was detached while it was queued.
+#[test]
+fn a_detached_future_goes_on() {
+    let _limit = time_limit();
+    each(
+        |builder| builder,
+        |lanes, handle| {
+            let (let_go, wait) = (0..2)
+                .map(|_| oneshot::channel::<()>())
+                .unzip::<_, _, Vec<_>, Vec<_>>();
+            let (done, finished) = mpsc::channel();
+            for (n, wait) in wait.into_iter().enumerate() {
+                let done = done.clone();
+                let future = async move {
+                    wait.await.unwrap();
+                    done.send(()).unwrap();
+                };
+                if n == 0 {
+                    handle.spawn(future).detach();
+                } else {
+                    handle.spawn_io(future).detach();
+                }
+            }
+            for let_go in let_go {
+                let_go.send(()).unwrap();
+            }
+            for _ in 0..2 {
+                finished.recv().unwrap();
+            }
+            lanes.io.block_on(lanes.until_jobs(0));
+        },
+    );
+}
+
+/// Its awaiter panics with the same payload, as vortex promises.
+#[test]
+fn a_panic_goes_to_the_awaiter() {
+    let _limit = time_limit();
+    each(
+        |builder| builder,
+        |lanes, handle| {
+            let tasks = [
+                handle.spawn(async { panic!("broken") }),
+                handle.spawn_io(async { panic!("broken") }),
+                handle.spawn_cpu(|| panic!("broken")),
+                handle.spawn_blocking(|| panic!("broken")),
+            ];
+            for task in tasks {
+                let payload = lanes
+                    .io
+                    .block_on(lanes.io.spawn(task))
+                    .unwrap_err()
+                    .into_panic();
+                assert_eq!(payload.downcast_ref::<&str>(), Some(&"broken"));
+            }
+        },
+    );
+}
+
+/// Of vortex's own jobs none is refused for a full queue.
+#[test]
+fn spawns_need_no_permit() {
+    let _limit = time_limit();
+    each(
+        |builder| builder.queue_limit(Priority::Normal, 1),
+        |lanes, handle| {
+            let _permit = lanes.cpu.handle().try_reserve().unwrap();
+            assert_eq!(lanes.io.block_on(handle.spawn_cpu(|| 42)), 42);
+            assert_eq!(lanes.io.block_on(handle.spawn(async { 42 })), 42);
+        },
+    );
+}
+
+/// A session outlives the request whose handle it got.
+#[test]
+fn spawns_have_no_deadline() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, |builder| builder);
+        let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
+        let session = on_lane(VortexSession::empty(), &late);
+        assert_eq!(lanes.io.block_on(session.handle().spawn_cpu(|| 42)), 42);
+        assert_eq!(lanes.io.block_on(session.handle().spawn(async { 42 })), 42);
+    }
+}
+
+#[test]
+fn spawns_run_at_the_priority_of_the_handle() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let lanes = lanes(backend, |builder| builder);
+        let low = lanes.cpu.handle().with_priority(Priority::Low);
+        let session = on_lane(VortexSession::empty(), &low);
+        let priority = || twolane_core::Handle::current().priority();
+        let task = session.handle().spawn_cpu(priority);
+        assert_eq!(lanes.io.block_on(task), Priority::Low);
+        let task = session.handle().spawn(async move { priority() });
+        assert_eq!(lanes.io.block_on(task), Priority::Low);
+    }
+}
