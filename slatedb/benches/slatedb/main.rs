@@ -1,0 +1,190 @@
+//! How late are a service's timers while slatedb flushes and compacts beside it?
+//!
+//! An incident of others (slatedb's issue 1963): on two cores a Tokio timer was late by 848 ms at
+//! the p99, and a raw thread by 3.6 ms. Its authors added yields to their code. This bench has the
+//! version before them, unmodified, and the one with them.
+//!
+//! A service writes rows of 1 KiB while two sentinels wait for timers of 1 ms: a task of the
+//! service's runtime, and a thread of its own. Then all rows are read back. Each turn is a process
+//! of its own. The store is memory, or the S3 server of the tests, which has a process of its own.
+//!
+//! - `one_runtime`: as slatedb comes. `one_runtime_cured`: its version 0.18, which yields.
+//! - `two_runtimes`: compaction and garbage collection on a second runtime
+//!   (`CompactorBuilder::with_runtime`, `DbBuilder::with_gc_runtime`). `nice16`: that at nice 16.
+//! - `nice16_whole`: the database is opened on that one, so that it also writes its log and its
+//!   L0 files there.
+//! - `twolane_compaction`, `twolane`: the same two with a lane, by `Handle::tokio_handle`.
+//!
+//! What it is not: a measure of S3, whose server shares the cores; a measure of reads; or of a
+//! machine with cores to spare, where the second runtime would not compete with the first.
+//!
+//! ```text
+//! cargo bench -p twolane-slatedb --bench slatedb            # five minutes; --full: fifteen
+//! cargo bench -p twolane-slatedb --bench slatedb -- memory/
+//! ```
+
+mod contender;
+mod engine;
+mod rows;
+mod s3;
+mod sentinels;
+
+use std::cell::LazyCell;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use twolane_benches::findings::empty_histogram;
+use twolane_benches::{Bench, Column, Contest, Report, Sample, child};
+
+use contender::{Access, Contender, World};
+use rows::Rows;
+use sentinels::Sentinels;
+
+#[derive(Serialize, Deserialize)]
+enum Role {
+    Server,
+    Turn(Contender, Access, usize),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Answer {
+    /// How late the sentinels were, in nanoseconds, and how often.
+    task: Vec<(u64, u64)>,
+    thread: Vec<(u64, u64)>,
+    megabytes_per_s: f64,
+}
+
+fn main() {
+    match child::role() {
+        Some(Role::Server) => s3::serve(),
+        Some(Role::Turn(contender, access, megabytes)) => {
+            child::answer(&turn(contender, &access, megabytes))
+        }
+        None => bench(),
+    }
+}
+
+fn bench() {
+    let bench = Bench::new("slatedb");
+    let megabytes = bench.pick([4, 200, 600, 600]);
+    let server = LazyCell::new(|| s3::Server::start(&Role::Server));
+    let mut contenders = Vec::new();
+    for store in ["memory", "s3"] {
+        for contender in Contender::ALL {
+            let server = &server;
+            let turn = move || {
+                let access = (store == "s3").then(|| server.access());
+                let answer: Answer = child::ask(&Role::Turn(contender, access, megabytes))?;
+                Ok(sample(&answer))
+            };
+            let name = format!("{store}/{}", contender.key());
+            contenders.push(twolane_benches::Contender::new(name, turn));
+        }
+    }
+    let found = bench.run(Contest {
+        contenders,
+        rounds: bench.rounds([1, 1, 3, 7]),
+        warm_up: false,
+        ends_threads: false,
+        bound: Duration::from_secs(300),
+    });
+    let Some(found) = found else { return };
+
+    let mut report = Report::new(bench.name, &found);
+    for store in ["memory", "s3"] {
+        report.table(
+            &format!("late by, ms; the store: {store}"),
+            &format!("{store}/"),
+            &[
+                Column::pooled("timer p50", "task", 0.5),
+                Column::pooled("timer p99", "task", 0.99),
+                Column::pooled("timer max", "task", 1.0),
+                Column::pooled("thread p99", "thread", 0.99),
+                Column::spread("MB/s", "written"),
+                Column::median("others", "others"),
+            ],
+        );
+        let name = |contender: Contender| format!("{store}/{}", contender.key());
+        let suffix = if store == "s3" { "_s3" } else { "" };
+        let ours = name(Contender::Twolane);
+        let peers = Contender::ALL[..5].iter();
+        for peer in peers.clone() {
+            let ratio = format!("timer_p99_{}_over_twolane{suffix}", peer.key());
+            report.ratio(ratio, "task_p99", &name(*peer), &ours);
+        }
+        report.put(
+            format!("timer_p99_ms_twolane{suffix}"),
+            found.value("task_p99", &ours),
+        );
+        report.put(
+            format!("thread_p99_ms_twolane{suffix}"),
+            found.value("thread_p99", &ours),
+        );
+        let rate = |contender: &Contender| found.median(&name(*contender), "written");
+        let best = peers
+            .filter(|peer| found.skipped(&name(**peer)).is_none())
+            .max_by(|a, b| rate(a).total_cmp(&rate(b)));
+        if let Some(best) = best {
+            let ratio = format!("write_throughput_twolane_over_best{suffix}");
+            report.ratio(ratio, "written", &ours, &name(*best));
+        }
+    }
+    report.finish();
+}
+
+fn sample(answer: &Answer) -> Sample {
+    let read = |late: &[(u64, u64)]| {
+        let mut histogram = empty_histogram();
+        for (nanos, times) in late {
+            histogram.saturating_record_n(*nanos, *times);
+        }
+        histogram
+    };
+    let mut sample = Sample::default();
+    sample.put_latencies("task", read(&answer.task));
+    sample.put_latencies("thread", read(&answer.thread));
+    sample.put("written", "MB/s", answer.megabytes_per_s);
+    sample
+}
+
+/// # Panics
+///
+/// If the database fails, or a row is not there: that ends the turn, and the bench says so.
+fn turn(contender: Contender, access: &Access, megabytes: usize) -> Answer {
+    let world = World::new(contender, access).unwrap();
+    let rows = Rows::of_megabytes(megabytes);
+    let (store, runtimes) = (world.store.clone(), world.runtimes.clone());
+    let service = world.service.handle().clone();
+    // As a handler would be: on a worker.
+    let measured = world.service.spawn(async move {
+        macro_rules! measure {
+            ($version:ident) => {{
+                let db = engine::$version::open(store, &runtimes).await.unwrap();
+                let sentinels = Sentinels::start(&service).await;
+                let written = engine::$version::write(&db, rows).await.unwrap();
+                let late = sentinels.stop().await;
+                engine::$version::check(&db, rows).await.unwrap();
+                (written, late)
+            }};
+        }
+        match contender {
+            Contender::OneRuntimeCured => measure!(cured),
+            _ => measure!(released),
+        }
+    });
+    let (written, (task, thread)) = world.service.block_on(measured).unwrap();
+    world.end();
+    Answer {
+        task: counts(&task),
+        thread: counts(&thread),
+        megabytes_per_s: (rows.n * rows::VALUE) as f64 / 1e6 / written.seconds,
+    }
+}
+
+fn counts(histogram: &Histogram<u64>) -> Vec<(u64, u64)> {
+    let recorded = histogram.iter_recorded();
+    recorded
+        .map(|of| (of.value_iterated_to(), of.count_at_value()))
+        .collect()
+}

@@ -1,0 +1,33 @@
+//! slatedb with a lane: this code is in the guide.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use object_store::aws::AmazonS3Builder;
+//! use object_store::client::ReqwestConnector;
+//! use slatedb::{CompactorBuilder, Db};
+//! use twolane::io::IoConnector;
+//! use twolane::{Backend, CpuRuntime};
+//!
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+//! let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
+//! let lane = cpu.handle().tokio_handle().expect("this backend has one");
+//!
+//! // Its requests go to the I/O lane: the lane's own runtime has no sockets.
+//! let connector = IoConnector::new(ReqwestConnector::default(), &cpu.handle());
+//! let s3 = AmazonS3Builder::from_env().with_http_connector(connector).build()?;
+//! let store = Arc::new(s3);
+//!
+//! let compactor = CompactorBuilder::new("db", store.clone()).with_runtime(lane.clone());
+//! let db = Db::builder("db", store)
+//!     .with_compactor_builder(compactor)
+//!     .with_gc_runtime(lane.clone())
+//!     .build();
+//! // Opened there, it writes its log and its L0 files there, too.
+//! let db = lane.spawn(db).await??;
+//!
+//! db.put("key", "value").await?; // anywhere
+//! db.close().await?;
+//! cpu.shutdown().await;
+//! # Ok(()) }
+//! ```
