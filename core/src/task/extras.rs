@@ -38,6 +38,10 @@ pub(crate) fn has_passed(deadline: Option<Instant>) -> bool {
 
 impl Extras {
     /// For a job that this thread submits.
+    #[allow(
+        clippy::needless_update,
+        reason = "without `test-util` there are no more fields"
+    )]
     #[inline]
     pub(crate) fn new(permit: Option<OwnedSemaphorePermit>, deadline: Option<Instant>) -> Self {
         let origin = Origin::capture();
