@@ -6,6 +6,7 @@
 //!
 //! ```no_run
 //! use std::sync::Arc;
+//! use ballista_core::config::TaskSchedulingPolicy;
 //! use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
 //! use twolane::{Backend, CpuRuntime};
 //! use twolane_ballista::on_lane;
@@ -14,6 +15,7 @@
 //! let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
 //! let config = ExecutorProcessConfig {
 //!     scheduler_host: "scheduler".to_owned(),
+//!     task_scheduling_policy: TaskSchedulingPolicy::PullStaged,
 //!     ..Default::default()
 //! };
 //! let config = on_lane(config, &cpu.handle())?;
