@@ -16,7 +16,8 @@
 //! | How do I decode, filter or encode a stream on all cores? | [`streams`] |
 //! | How do I use a database, Redis, gRPC or another client inside a job? | [`clients`] |
 //! | How do I use object_store? | [`object_store`] |
-//! | How do I use DataFusion, or another engine? | [`engines`] |
+//! | How do I give my engine a lane (slatedb, vortex, polars, ...)? | [`engines`] |
+//! | How do I run DataFusion or Ballista on one? | [`datafusion`] |
 //! | What changes under a CPU quota? | [`containers`] |
 //! | What does an offload cost, and what work is worth one? | [`cost`] |
 //! | What can I set? | [`settings`] |
@@ -46,6 +47,7 @@ macro_rules! pages {
         /// [kernels]: crate::guide::kernels
         /// [object_store]: crate::guide::object_store
         /// [engines]: crate::guide::engines
+        /// [datafusion]: crate::guide::datafusion
         /// [clients]: crate::guide::clients
         /// [streams]: crate::guide::streams
         /// [one_result]: crate::guide::streams#one-result-from-a-stream
@@ -66,6 +68,7 @@ macro_rules! pages {
         /// [thumbnails.rs]: crate::guide::recipes#thumbnails-of-uploads
         /// [report.rs]: crate::guide::recipes#a-report-from-a-database
         /// [query_service.rs]: crate::guide::recipes#a-query-service
+        /// [upstream]: crate::guide::datafusion#ballista
         /// [from_spawn_blocking.rs]: crate::guide::recipes#from-spawn_blocking
         /// [batch_on_low.rs]: crate::guide::recipes#a-batch-job-beside-a-service
         /// [many_tasks.rs]: crate::guide::recipes#many-tasks-at-once
@@ -87,7 +90,8 @@ pages! {
     late_job: "../docs/late_job.md";
     kernels: "../docs/kernels.md";
     object_store: "../docs/object_store.md" if "object_store_0_14";
-    engines: "../docs/engines.md" if "object_store_0_13";
+    engines: "../docs/engines.md" if "object_store_0_14";
+    datafusion: "../docs/datafusion.md" if "object_store_0_13";
     clients: "../docs/clients.md" if "object_store_0_14";
     streams: "../docs/streams.md";
     overload: "../docs/overload.md";

@@ -32,7 +32,7 @@
 //! | the tasks of a query | Tokio tasks of the lane's runtime | jobs, by [`LaneTracer`] |
 //! | cost | that of a second runtime | for each task two wake-ups of an I/O thread, too: queries of some milliseconds take a tenth longer |
 //! | a store without `IoConnector` or [`IoStore`] | **fails**: *"IO is disabled"*; local files work | works, on the I/O lane, and its files' threads are niced |
-//! | the lane's counters | the query is a job, `suspended` while its tasks compute; a stream that is dropped is `completed` | so is each task |
+//! | the lane's counters | the query is a job, `suspended` while its tasks compute; a stream that is dropped is `completed`; its tasks are in `tokio_tasks` | so is each task |
 //!
 //! Take `Backend::Runtime` for a lane that runs queries. On a rayon lane that you have for other
 //! work, they run as well.
@@ -41,12 +41,54 @@
 //!
 //! | | lane |
 //! |---|---|
-//! | planning, and all operators of [`collect_on`] and [`stream_on`] | CPU |
+//! | parsing by [`sql_on`]; planning, and all operators, of it, [`collect_on`] and [`stream_on`] | CPU |
 //! | the tasks that they spawn (`SpawnedTask`, `JoinSet`) | CPU, at the query's priority |
 //! | requests to S3 and the like: a store that is built with `twolane`'s `IoConnector` | I/O |
 //! | local files: a store in [`IoStore`] | I/O: its blocking pool |
 //! | what DataFusion gives to `spawn_blocking` (it reads spilled files, and parses JSON that is one array) | a blocking pool: that of the lane's runtime, on rayon that of the I/O runtime |
 //! | a bare `tokio::spawn` in a table provider or a UDF of yours | CPU; on rayon I/O: use `twolane::Handle::current().spawn(..)` there |
+//!
+//! # A dropped query ends
+//!
+//! DataFusion gives way once for each 128 batches that a partition of the query's tables has given.
+//! A join that makes many rows out of few batches, and an aggregate over fewer, would compute on for
+//! minutes after it was dropped, on any runtime. So the plans of [`collect_on`], [`stream_on`] and
+//! [`sql_on`] yield each 5 ms ([`EnsureYields`]; add it to the session for [`run_on`]). What one
+//! call of an operator does is not divided. The threads that compute for a query that has ended are
+//! counted in [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs).
+//!
+//! # Memory
+//!
+//! The lane's [`queue_limit`](twolane_core::Builder::queue_limit) bounds how many queries hold memory
+//! at a time, and DataFusion's memory pool how much all of them hold together: so size the pool as
+//! the limit times what one query needs.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use datafusion::execution::memory_pool::FairSpillPool;
+//! use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+//! use datafusion::prelude::{SessionConfig, SessionContext};
+//! use twolane::{Backend, CpuRuntime, Priority};
+//!
+//! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! const QUERIES: usize = 8;
+//! const EACH: usize = 256 << 20; // bytes
+//!
+//! let pool = FairSpillPool::new(QUERIES * EACH);
+//! let memory = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(pool)).build_arc()?;
+//! let ctx = SessionContext::new_with_config_rt(SessionConfig::new(), memory);
+//! let cpu = CpuRuntime::builder().backend(Backend::Runtime);
+//! let cpu = cpu.queue_limit(Priority::Normal, QUERIES).build()?;
+//! # cpu.shutdown().await;
+//! # Ok(()) }
+//! ```
+//!
+//! The ninth query fails with an error that [`is_unavailable`], or waits, if you have it wait for a
+//! permit ([`Handle::reserve`](twolane_core::Handle::reserve)). Within the pool, sorts and aggregates
+//! that lack room spill to disk, and others fail with DataFusion's `ResourcesExhausted`. The pool
+//! does not count the batches that are on their way between operators, tables in memory, nor what
+//! waits for a stream's reader: that is the stream's `limit`.
 //!
 //! # Versions
 //!
@@ -60,30 +102,38 @@
 //!
 //! | | [`DataFusionError`](datafusion::error::DataFusionError) |
 //! |---|---|
-//! | the lane's queue is full, or the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`]: a [`twolane_core::BridgeError`] |
+//! | the lane's queue is full, or the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`] and [`sql_on`]: a [`twolane_core::BridgeError`] |
 //! | its I/O runtime is gone | the same two |
 //! | the query panicked | the same as at a shutdown, if the panic was in the query itself; in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
 //!
 //! # What it does not do
 //!
-//! - **A query that was dropped may keep its threads.** DataFusion gives way once for each 128
-//!   batches that a partition of the query's tables has given. An aggregate over fewer (a million
-//!   rows), or a join that makes many rows out of few batches, computes on after it was dropped, on
-//!   any runtime, for minutes even. While no thread of the lane is free to drop it, it is `queued`
-//!   and keeps its permit, so that new queries may find the queue full. After that no counter shows
-//!   it. Run queries that you do not know at a [`Priority`](twolane_core::Priority) of their own:
-//!   that protects other jobs, though not other queries.
+//! - **It does not stop an operator in the middle of a call.** Such a call builds the hash table of
+//!   a join's smaller side, finishes an aggregate or a window, or runs a UDF on a batch. It takes
+//!   longer the more rows it has, and after a drop it goes on to its end. Meanwhile a thread of the
+//!   lane is missing, and if none is free to drop the query, it keeps its permit, so that new queries
+//!   may find the queue full. Run queries that you do not know at a
+//!   [`Priority`](twolane_core::Priority) of their own: that protects other jobs, though not other
+//!   queries.
+//! - [`run_on`] does not see the plans of its future: without [`EnsureYields`] in the session, they
+//!   yield as DataFusion has them yield.
 //! - [`run_on`] has a permit until its future ends, and [`stream_on`] takes another. Between the
-//!   two, another query may take the last one.
-//! - The tracer of a rayon lane is the process's. Queries that run elsewhere are not touched, if
-//!   their thread has no current handle of `twolane` ([`LaneTracer`] says when).
+//!   two, another query may take the last one. [`sql_on`] takes one for both.
+//! - Its tracer ([`LaneTracer`]) is the process's. Queries that run elsewhere are not touched, if
+//!   their thread has no current handle of `twolane`.
 
 mod query;
+#[cfg(feature = "sql")]
+mod sql;
 mod store;
 mod tracer;
 mod unavailable;
+mod yields;
 
 pub use query::{collect_on, run_on, stream_on};
+#[cfg(feature = "sql")]
+pub use sql::{sql_on, sql_with_options_on};
 pub use store::IoStore;
 pub use tracer::LaneTracer;
 pub use unavailable::is_unavailable;
+pub use yields::EnsureYields;

@@ -18,13 +18,14 @@ use datafusion::common::internal_datafusion_err;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{collect, execute_stream};
 use futures::channel::oneshot;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use twolane_core::{Backend, Handle, Task, in_cpu_context};
+use twolane_core::{Backend, Handle, JobGuard, Task, in_cpu_context};
 
 use crate::tracer;
+use crate::yields::ensure_yields;
 
 /// Plans `frame` on the CPU lane of `handle`, runs it there, and returns its batches.
 ///
@@ -54,15 +55,22 @@ pub fn collect_on(
     handle: &Handle,
     frame: DataFrame,
 ) -> impl Future<Output = Result<Vec<RecordBatch>>> + Send + use<> {
-    run_on(handle, frame.collect())
+    run_on(handle, async move {
+        let context = Arc::new(frame.task_ctx());
+        let plan = ensure_yields(frame.create_physical_plan().await?)?;
+        collect(plan, context).await
+    })
 }
 
 /// Runs `query`, any future that uses DataFusion, on the CPU lane of `handle`.
 ///
 /// It begins with the call, before the first poll.
 ///
-/// For what [`collect_on`] and [`stream_on`] do not do: to parse and plan SQL on the lane,
-/// which takes some milliseconds, to write files, to insert.
+/// For what [`collect_on`] and [`stream_on`] do not do: to make a frame on the lane, to write files,
+/// to insert.
+///
+/// It cannot reach the plans that `query` makes: add [`EnsureYields`](crate::EnsureYields) to their
+/// session, or they may compute on for long after `query` was dropped.
 ///
 /// # Errors
 ///
@@ -98,8 +106,12 @@ where
     F: Future<Output = Result<T>> + Send + 'static,
     T: Send + 'static,
 {
-    let job = spawn(handle, query);
-    async move { joined(job?).await }
+    let own = JobGuard::new(handle);
+    let job = spawn(handle, own.wrap(query));
+    async move {
+        let _own = own;
+        joined(job?).await
+    }
 }
 
 /// Plans `frame` on the CPU lane of `handle`, and returns a stream that runs it there.
@@ -110,8 +122,8 @@ where
 /// of the larger one. The query keeps its place in a limited queue until the stream ends or is
 /// dropped.
 ///
-/// It returns when the query is planned. To parse SQL on the lane as well, make the frame by
-/// [`run_on`].
+/// It returns when the query is planned. `sql_on` parses it on the lane, too. A deadline of `handle`
+/// does not apply to it.
 ///
 /// # Errors
 ///
@@ -155,23 +167,42 @@ pub fn stream_on(
     frame: DataFrame,
     limit: usize,
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
+    stream_of(handle, async { Ok(frame) }, limit)
+}
+
+/// Makes a frame on the lane, and streams it, as one job.
+#[track_caller]
+pub(crate) fn stream_of<F>(
+    handle: &Handle,
+    frame: F,
+    limit: usize,
+) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<F>
+where
+    F: Future<Output = Result<DataFrame>> + Send + 'static,
+{
     let (planned, schema) = oneshot::channel();
-    let context = Arc::new(frame.task_ctx());
     let query = async move {
-        let plan = frame.create_physical_plan().await?;
+        let frame = frame.await?;
+        let context = Arc::new(frame.task_ctx());
+        let plan = ensure_yields(frame.create_physical_plan().await?)?;
         // Not sent: the reader is gone, and the bridge drops this.
         let _ = planned.send(plan.schema());
         execute_stream(plan, context)
     };
-    let query = checked(handle, Box::pin(stream::once(query).try_flatten()));
+    let own = JobGuard::new(handle);
+    let query = own.wrap(stream::once(query).try_flatten());
+    let query = checked(handle, Box::pin(query));
     let size =
         |batch: &Result<RecordBatch>| batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
-    let batches = match handle.backend() {
-        Backend::Runtime => Ok(handle.stream_from_cpu(in_cpu_context(query), limit, size)),
-        _ => tracer::install_if_none().map(|()| handle.stream_from_cpu(query, limit, size)),
-    };
+    let batches = tracer::install_for(handle).map(|()| match handle.backend() {
+        Backend::Runtime => handle.stream_from_cpu(in_cpu_context(query), limit, size),
+        _ => handle.stream_from_cpu(query, limit, size),
+    });
     async move {
-        let batches = batches?.map(|batch| batch.unwrap_or_else(|cut| Err(external(cut))));
+        let batches = batches?.map(move |batch| {
+            let _own = &own;
+            batch.unwrap_or_else(|cut| Err(external(cut)))
+        });
         let mut batches = Box::pin(batches);
         let Ok(schema) = schema.await else {
             let error = batches.next().await.and_then(Result::err);
@@ -218,11 +249,11 @@ where
         until_certain(&own).await?;
         result
     };
-    if handle.backend() == Backend::Runtime {
-        return Ok(handle.spawn(in_cpu_context(query)));
-    }
-    tracer::install_if_none()?;
-    Ok(handle.spawn(query))
+    tracer::install_for(handle)?;
+    Ok(match handle.backend() {
+        Backend::Runtime => handle.spawn(in_cpu_context(query)),
+        _ => handle.spawn(query),
+    })
 }
 
 /// Returns if neither lane has ended. If the CPU lane has, it drops this job.

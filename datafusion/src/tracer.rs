@@ -1,4 +1,5 @@
-//! [`LaneTracer`]: the tasks of DataFusion become jobs of a rayon lane.
+//! [`LaneTracer`]: the tasks of DataFusion become jobs of a rayon lane. On each lane they are parts
+//! of their query.
 
 use std::any::Any;
 use std::fmt;
@@ -10,23 +11,27 @@ use Ordering::{Acquire, Release};
 use datafusion::common::runtime::{JoinSetTracer, JoinSetTracerError, set_join_set_tracer};
 use datafusion::error::DataFusionError;
 use futures::future::BoxFuture;
-#[cfg(doc)]
-use twolane_core::Backend;
-use twolane_core::Handle;
+use twolane_core::{Backend, Handle, in_job};
+
+use crate::yields::InTask;
 
 type Output = Box<dyn Any + Send>;
 
 static INSTALL: Mutex<()> = Mutex::new(());
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Has DataFusion's tasks run on the CPU lane.
+/// Has DataFusion's tasks run on the CPU lane, and be counted there.
 ///
 /// DataFusion spawns by `tokio::spawn`. In a job that makes tasks of the I/O runtime, and there
 /// the query would compute. DataFusion hands each task to the
 /// process's tracer before it spawns it. This one submits the task to the lane of the current
 /// handle, and what DataFusion spawns only awaits it.
 ///
-/// A task is moved if both hold, and is left alone otherwise:
+/// It makes the tasks parts of their query ([`in_job`]), so that
+/// [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs) counts those that
+/// compute when the query has ended. On a lane of [`Backend::Runtime`] that is all.
+///
+/// A task is moved if both hold, and runs where it is spawned otherwise:
 ///
 /// - The thread has a current handle ([`Handle::try_current`]): it runs a job, or the process
 ///   has a default.
@@ -38,8 +43,7 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 ///
 /// Blocking closures stay on Tokio's blocking pool.
 ///
-/// [`run_on`](crate::run_on) and its like install one on a lane of [`Backend::Rayon`]; on the
-/// other they need none. Install it yourself for
+/// [`run_on`](crate::run_on) and its like install one, if DataFusion has none. Install it yourself for
 /// [`around`](Self::around), or if you call none of them. But a query that the program spawns
 /// itself may return a part of its rows if a shutdown drops its tasks; those of `run_on` fail.
 ///
@@ -125,7 +129,7 @@ impl LaneTracer {
 }
 
 /// Installs a tracer if DataFusion has none.
-pub(crate) fn install_if_none() -> Result<(), DataFusionError> {
+pub(crate) fn install_for(handle: &Handle) -> Result<(), DataFusionError> {
     if IS_INSTALLED.load(Acquire) {
         return Ok(());
     }
@@ -133,6 +137,8 @@ pub(crate) fn install_if_none() -> Result<(), DataFusionError> {
     let installed = LaneTracer::new().install();
     installed.or_else(|_| match IS_INSTALLED.load(Acquire) {
         true => Ok(()),
+        // The query computes on the lane all the same, and a counter lacks its tasks.
+        false if handle.backend() == Backend::Runtime => Ok(()),
         false => Err(DataFusionError::Configuration(
             "DataFusion has a `JoinSetTracer` that is not a `LaneTracer`, so the tasks of this \
              query would compute on the I/O runtime: install \
@@ -148,8 +154,9 @@ impl JoinSetTracer for LaneTracer {
             Some(before) => before.trace_future(future),
             None => future,
         };
+        let future = in_job(future);
         let Some(handle) = lane_of_tasks() else {
-            return future;
+            return Box::pin(InTask(Box::pin(future)));
         };
         let job = handle.spawn(future);
         Box::pin(async move {

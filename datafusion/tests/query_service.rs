@@ -1,12 +1,18 @@
-//! The example `query_service`, by real HTTP: rows, errors as a status, a full queue, and an end
-//! in the middle of an answer.
+//! The example `query_service`, by real HTTP: rows, errors as a status, a full queue, a deadline, and
+//! an end in the middle of an answer.
 
-#[path = "../examples/query_service.rs"]
+#[path = "../examples/query_service/main.rs"]
 #[allow(dead_code, reason = "its `main` is not called")]
 mod example;
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
+use std::time::Duration;
+
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::datatypes::Int64Type;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::prelude::ParquetReadOptions;
 use example::{QUERIES, context, cpu_lane, serve};
@@ -29,8 +35,12 @@ struct Site {
     server: JoinHandle<Result<(), example::Error>>,
 }
 
-/// A service with a table `numbers` in a Parquet file.
+/// A service with a table `numbers` in a Parquet file. Its queries have no deadline that matters.
 fn with_site(test: impl AsyncFnOnce(Site)) {
+    with_deadline(Duration::from_secs(3600), test);
+}
+
+fn with_deadline(limit: Duration, test: impl AsyncFnOnce(Site)) {
     let _limit = support::time_limit();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("numbers").display().to_string();
@@ -53,7 +63,7 @@ fn with_site(test: impl AsyncFnOnce(Site)) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        let server = serve(listener, cpu, ctx, async { drop(stopped.await) });
+        let server = serve(listener, cpu, ctx, limit, async { drop(stopped.await) });
         test(Site {
             url,
             cpu: handle,
@@ -66,8 +76,13 @@ fn with_site(test: impl AsyncFnOnce(Site)) {
 
 impl Site {
     async fn begin(&self, sql: &str) -> Response {
+        self.begin_as("*/*", sql).await
+    }
+
+    async fn begin_as(&self, accept: &str, sql: &str) -> Response {
         let request = Client::new().post(format!("{}/query", self.url));
-        request.body(sql.to_owned()).send().await.unwrap()
+        let request = request.header("accept", accept).body(sql.to_owned());
+        request.send().await.unwrap()
     }
 
     async fn query(&self, sql: &str) -> (u16, String) {
@@ -87,6 +102,106 @@ fn rows_are_lines_of_json() {
         let all: String = (1..=ROWS).map(|n| format!("{{\"n\":{n}}}\n")).collect();
         let (status, rows) = site.query("select n from numbers order by n").await;
         assert!((status, rows) == (200, all), "other rows");
+    });
+}
+
+const ARROW: &str = "application/vnd.apache.arrow.stream";
+
+fn decoded(body: &[u8]) -> Result<Vec<RecordBatch>, ArrowError> {
+    StreamReader::try_new(body, None)?.collect()
+}
+
+#[test]
+fn rows_are_a_stream_of_arrow() {
+    with_site(async |site: Site| {
+        let accept = format!("{ARROW}; q=1, application/x-ndjson; q=0.5");
+        let sql = "select n, arrow_cast(name, 'Dictionary(Int32, Utf8)') as name from numbers";
+        let answer = site.begin_as(&accept, &format!("{sql} order by n")).await;
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.headers()["content-type"], ARROW);
+        let body = answer.bytes().await.unwrap();
+        let batches = decoded(&body).unwrap();
+        assert!(batches.len() > 1, "a test of several batches");
+        let numbers = batches.iter().flat_map(|batch| {
+            let names = batch.column(1).as_any_dictionary();
+            assert_eq!(names.values().as_string::<i32>().value(0), "row");
+            batch.column(0).as_primitive::<Int64Type>().values()
+        });
+        assert!(numbers.copied().eq(1..=ROWS as i64), "other rows");
+        // A reader stops at the end that the body marks, and reads no second copy.
+        let twice = [&body[..], &body[..]].concat();
+        let rows =
+            |batches: &[RecordBatch]| -> usize { batches.iter().map(|b| b.num_rows()).sum() };
+        assert_eq!(rows(&decoded(&twice).unwrap()), ROWS);
+    });
+}
+
+#[test]
+fn no_rows_are_a_schema() {
+    with_site(async |site: Site| {
+        let answer = site
+            .begin_as(ARROW, "select * from numbers where n < 0")
+            .await;
+        let body = answer.bytes().await.unwrap();
+        let reader = StreamReader::try_new(&body[..], None).unwrap();
+        let schema = reader.schema();
+        let names: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
+        assert_eq!(names, ["n", "name"]);
+        assert_eq!(reader.count(), 0);
+    });
+}
+
+const LIMIT: Duration = Duration::from_millis(200);
+
+async fn until_all_have_ended(site: &Site) {
+    while site.cpu.metrics().permits_in_use > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// An answer of hours that has begun before its deadline. On a slow machine that takes a later one.
+fn with_endless(accept: &str, test: impl AsyncFn(&Site, Response)) {
+    for limit in (0..).map(|nth| LIMIT * (1 << nth)) {
+        let mut has_begun = false;
+        with_deadline(limit, async |site: Site| {
+            let answer = site.begin_as(accept, ENDLESS).await;
+            has_begun = answer.status() == 200;
+            match has_begun {
+                true => test(&site, answer).await,
+                false => assert_eq!(answer.status(), 504),
+            }
+            until_all_have_ended(&site).await;
+        });
+        if has_begun {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_deadline_before_the_first_row_is_a_504() {
+    with_deadline(LIMIT, async |site: Site| {
+        let sql = format!("select count(*) from ({ENDLESS})");
+        assert_eq!(site.query(&sql).await.0, 504);
+        until_all_have_ended(&site).await;
+    });
+}
+
+/// Not an end, which would pass for all rows.
+#[test]
+fn a_deadline_breaks_an_answer_that_goes_on() {
+    for accept in ["*/*", ARROW] {
+        with_endless(accept, async |_, answer| {
+            assert!(answer.bytes().await.is_err());
+        });
+    }
+}
+
+#[test]
+fn a_deadline_ends_an_answer_that_is_not_read() {
+    with_endless("*/*", async |site, answer| {
+        until_all_have_ended(site).await;
+        assert!(answer.bytes().await.is_err());
     });
 }
 

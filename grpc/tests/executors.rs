@@ -48,7 +48,13 @@ fn a_buffered_service_is_called_on_the_lane() {
         });
         let (mut buffer, worker) = Buffer::pair(computes, 8);
         lanes.cpu.handle().without_limit().spawn(worker).detach();
-        let answer = lanes.io.block_on(async { buffer.ready().await.unwrap().call(10).await });
-        assert_eq!(answer.unwrap(), (3_628_800, "cpu-0".to_owned()), "{backend:?}");
+        let answer = lanes
+            .io
+            .block_on(async { buffer.ready().await.unwrap().call(10).await });
+        assert_eq!(
+            answer.unwrap(),
+            (3_628_800, "cpu-0".to_owned()),
+            "{backend:?}"
+        );
     }
 }

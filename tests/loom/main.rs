@@ -44,7 +44,6 @@ mod trace;
 mod bridge {
     pub mod buffer;
     pub mod error;
-    pub mod polls;
 }
 #[path = "../../core/src/lane/doze.rs"]
 mod doze;
@@ -52,6 +51,8 @@ mod doze;
 mod drain_tasks;
 #[path = "../../core/src/pool/idle.rs"]
 mod idle;
+#[path = "../../core/src/handle/polls.rs"]
+mod polls;
 #[path = "../../core/src/io_lane/wake_list.rs"]
 mod wake_list;
 #[path = "../../src/stream/window.rs"]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 
 use loom::thread;
 
-use crate::bridge::polls::Polls;
 use crate::model;
+use crate::polls::Polls;
 
 #[derive(Default)]
 struct Job {

@@ -4,8 +4,6 @@
 pub(crate) mod buffer;
 pub(crate) mod error;
 pub(crate) mod in_cpu_context;
-pub(crate) mod in_job;
-pub(crate) mod polls;
 mod pump;
 pub(crate) mod spawn_io;
 pub(crate) mod stream;

@@ -202,7 +202,7 @@ impl Level {
         metrics
     }
 
-    /// Polls of parts of jobs that have ended: see `bridge/in_job.rs`.
+    /// Polls of parts of jobs that have ended: see `handle/in_job.rs`.
     pub(crate) fn threads_of_ended_jobs(&self) -> &AtomicUsize {
         &self.state().threads_of_ended_jobs
     }

@@ -34,8 +34,13 @@
 //! cargo bench -p twolane-datafusion --bench tpch -- 'memory/'
 //! ```
 
+#[path = "../shared/process.rs"]
+mod children;
 mod contender;
+#[path = "../shared/health.rs"]
 mod health;
+#[path = "../shared/plain.rs"]
+mod plain;
 mod process;
 mod service;
 mod tables;
@@ -43,12 +48,9 @@ mod tables;
 use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeSet;
 
-use twolane_benches::findings::Ratio;
-use twolane_benches::{
-    Bench, Column, Contender as Turn, Contest, Findings, Form, Report, Sample, child,
-};
+use twolane_benches::{Bench, Column, Contender as Turn, Contest, Findings, Report, Sample, child};
+use twolane_tpch::geometric_mean;
 use twolane_tpch::tables::Store;
-use twolane_tpch::{geometric_mean, queries};
 
 use contender::Contender;
 use process::{Answer, Role, Work};
@@ -63,7 +65,7 @@ fn main() {
     // Some seconds: the p99 of /health is of a thousand requests at least.
     let passes = bench.pick([1, 1, 8, 3]);
     let store = LazyCell::new(|| Store::fill(scale).expect("the tables on the server"));
-    let plain = LazyCell::new(|| tables::plain(scale).expect("plain DataFusion's rows"));
+    let plain = LazyCell::new(|| plain::digests(scale).expect("plain DataFusion's rows"));
     let unequal = RefCell::new(BTreeSet::<usize>::new());
     let ask = |name: &str, contender, access, work| {
         let (answer, health) = process::ask(&Role {
@@ -123,21 +125,7 @@ fn main() {
         );
     }
     ratios(&found, &mut report);
-    let skipped: Vec<_> = found
-        .contenders()
-        .filter(|name| found.skipped(name).is_some())
-        .collect();
-    // Of all contenders; no figure if one of them could not run.
-    let unequal = unequal.into_inner();
-    if skipped.is_empty() {
-        let equal = queries::all().len() - unequal.len();
-        report.put("results_equal", Ratio::once(equal as f64));
-    }
-    report.finish();
-    if bench.form() == Form::Test {
-        assert!(skipped.is_empty(), "without figures: {skipped:?}");
-        assert!(unequal.is_empty(), "queries with other rows: {unequal:?}");
-    }
+    plain::finish(bench.form(), &found, report, &unequal.borrow());
 }
 
 const PLACES: [(Place, &str); 2] = [(Place::Memory, "memory/"), (Place::S3, "s3/")];

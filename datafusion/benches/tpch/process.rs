@@ -1,15 +1,13 @@
 //! A contender's process, as the bench sees it.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
-use twolane_benches::child;
 use twolane_tpch::tables::Access;
 
+use crate::children::{Process, text};
 use crate::contender::Contender;
 use crate::health::Client;
 
@@ -47,30 +45,14 @@ pub struct Answer {
 
 /// Runs the contender, and asks for `/health` while it measures.
 pub fn ask(role: &Role) -> Result<(Answer, Histogram<u64>), String> {
-    let mut command = child::command(role);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    let mut told = BufReader::new(child.stdout.take().expect("it is piped"));
-    let mut line = || -> Result<String, String> {
-        let mut line = String::new();
-        match told.read_line(&mut line) {
-            Ok(0) => Err("its process ended".to_owned()),
-            Ok(_) => Ok(line),
-            Err(error) => Err(error.to_string()),
-        }
-    };
-    let address = line()?.trim().parse().map_err(|error| format!("{error}"))?;
-    let health = Client::start(address).map_err(|error| error.to_string())?;
-    let mut go = child.stdin.take().expect("it is piped");
-    writeln!(go, "go").map_err(|error| error.to_string())?;
-    let measured = line();
+    let mut process = Process::start(role)?;
+    let address = process.line()?.trim().parse().map_err(text)?;
+    let health = Client::start(address).map_err(text)?;
+    process.go()?;
+    let measured = process.line();
     let health = health.stop();
-    let answer = measured.and_then(|_| line());
-    // The process ends, with all that its contender left.
-    drop(go);
-    let status = child.wait().map_err(|error| error.to_string())?;
-    let answer = answer.map_err(|error| format!("{error}: {status}"))?;
-    let answer = serde_json::from_str(&answer).map_err(|error| error.to_string())?;
+    measured?;
+    let answer = serde_json::from_str(&process.line()?).map_err(text)?;
     let health = health.map_err(|error| format!("/health: {error}"))?;
     Ok((answer, health))
 }

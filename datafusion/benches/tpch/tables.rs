@@ -4,9 +4,8 @@ use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 use object_store::client::{ReqwestConnector, SpawnedReqwestConnector};
 use serde::{Deserialize, Serialize};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Handle;
 use twolane::io::IoConnector;
-use twolane_tpch::queries;
 use twolane_tpch::tables::in_memory;
 
 use crate::contender::Engine;
@@ -39,18 +38,4 @@ pub async fn register(
     };
     access.register_store(&context.runtime_env(), builder.build()?);
     access.register_tables(context).await
-}
-
-/// The digests of plain DataFusion's rows, of each query, in this process.
-pub fn plain(scale: f64) -> Result<Vec<u64>> {
-    Runtime::new()?.block_on(async {
-        let context = SessionContext::new();
-        in_memory(&context, scale)?;
-        let mut digests = Vec::new();
-        for query in queries::all() {
-            let rows = context.sql(query).await?.collect().await?;
-            digests.push(queries::digest(&rows)?);
-        }
-        Ok(digests)
-    })
 }

@@ -13,9 +13,9 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
+use super::Handle;
 use super::polls::Polls;
 use crate::guard::on_drop;
-use crate::handle::Handle;
 use crate::lane::Level;
 use crate::sync::Ordering::Relaxed;
 

@@ -1,0 +1,47 @@
+//! What plain DataFusion answers, for the results of the contenders.
+
+use std::collections::BTreeSet;
+
+use datafusion::error::Result;
+use datafusion::prelude::SessionContext;
+use tokio::runtime::Runtime;
+use twolane_benches::findings::Ratio;
+use twolane_benches::{Findings, Form, Report};
+use twolane_tpch::queries;
+use twolane_tpch::tables::in_memory;
+
+/// The digests of plain DataFusion's rows, of each query, in this process.
+pub fn digests(scale: f64) -> Result<Vec<u64>> {
+    Runtime::new()?.block_on(async {
+        let context = SessionContext::new();
+        in_memory(&context, scale)?;
+        let mut digests = Vec::new();
+        for query in queries::all() {
+            let rows = context.sql(query).await?.collect().await?;
+            digests.push(queries::digest(&rows)?);
+        }
+        Ok(digests)
+    })
+}
+
+/// Ends the bench with the number of queries that had plain DataFusion's rows, whichever the
+/// contender. `unequal` are the numbers of the others.
+///
+/// # Panics
+/// In the short form, if there are others, or a contender could not run.
+pub fn finish(form: Form, found: &Findings, mut report: Report<'_>, unequal: &BTreeSet<usize>) {
+    let skipped: Vec<_> = found
+        .contenders()
+        .filter(|name| found.skipped(name).is_some())
+        .collect();
+    // Of all contenders; no figure if one of them could not run.
+    if skipped.is_empty() {
+        let equal = queries::all().len() - unequal.len();
+        report.put("results_equal", Ratio::once(equal as f64));
+    }
+    report.finish();
+    if form == Form::Test {
+        assert!(skipped.is_empty(), "without figures: {skipped:?}");
+        assert!(unequal.is_empty(), "queries with other rows: {unequal:?}");
+    }
+}
