@@ -27,7 +27,7 @@
 //! let db = lane.spawn(db).await??;
 //!
 //! db.put("key", "value").await?; // anywhere
-//! db.close().await?;
+//! db.close().await?; // before the lane: without its runtime it never ends
 //! cpu.shutdown().await;
 //! # Ok(()) }
 //! ```

@@ -118,6 +118,8 @@ fn threads_that_compute_for_an_ended_job_are_counted() {
         };
         // Made in a part: what it spawns is one as well.
         let mut spawned = None;
+        // Twice: its thread counts once.
+        let part = twolane::in_job(async { twolane::in_job(part).await });
         let spawns = async { spawned = Some(cpu.spawn(twolane::in_job(part))) };
         futures::executor::block_on(job.wrap(spawns));
         let part = spawned.unwrap();

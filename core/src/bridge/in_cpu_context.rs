@@ -75,11 +75,13 @@ fn enter<R>(poll: impl FnOnce() -> R) -> R {
     slice::set_in_cpu_context();
     let level = thread::own();
     let workers = level.as_ref().and_then(|level| level.workers());
-    let runtime = workers.and_then(|workers| workers.runtime()).expect(
-        "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
-         no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \
-         give the future to `spawn`",
-    );
+    let Some(runtime) = workers.and_then(|workers| workers.runtime()) else {
+        panic!(
+            "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
+             no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \
+             give the future to `spawn`"
+        )
+    };
     let _cpu = runtime.enter();
     poll()
 }

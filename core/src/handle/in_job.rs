@@ -29,6 +29,11 @@ struct Parts {
 }
 
 impl Parts {
+    fn are_entered(self: &Arc<Self>) -> bool {
+        let are_same = |current: &Arc<Self>| Arc::ptr_eq(current, self);
+        CURRENT.with_borrow(|current| current.as_ref().is_some_and(are_same))
+    }
+
     fn poll<R>(self: &Arc<Self>, poll: impl FnOnce() -> R) -> R {
         let count = self.level.threads_of_ended_jobs();
         if self.polls.begin() {
@@ -57,7 +62,7 @@ impl Parts {
 ///
 /// # Cost
 ///
-/// An allocation. For each poll of what it wraps three atomic operations on a word that all of them
+/// An allocation. For each poll of what it wraps four atomic operations on words that all of them
 /// share.
 ///
 /// # Examples
@@ -146,8 +151,9 @@ pin_project! {
 
 fn enter<R>(parts: &Option<Arc<Parts>>, poll: impl FnOnce() -> R) -> R {
     match parts {
-        Some(parts) => parts.poll(poll),
-        None => poll(),
+        Some(parts) if !parts.are_entered() => parts.poll(poll),
+        // Inside another part of the same job, its thread is counted already.
+        _ => poll(),
     }
 }
 

@@ -218,7 +218,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::{Backend, CpuRuntime, Task};
+    use crate::{CpuRuntime, Task};
 
     /// A job that computes until its caller ends it.
     struct Computes(Arc<AtomicBool>, Task<()>);
@@ -273,19 +273,6 @@ mod tests {
             other.end();
         }
         assert_eq!(off.handle().metrics().core_interrupts, 0);
-        // A library's tasks are pushed to no queue of the lane.
-        let settings = CpuRuntime::builder().io_handle(io.handle().clone());
-        let own = settings.backend(Backend::Runtime).worker_threads(2).build();
-        let own_lane = own.unwrap();
-        let own = own_lane.handle();
-        let sent_by_own = || own.metrics().core_interrupts;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let end = is_over.clone();
-        let tokio = own.tokio_handle().unwrap();
-        let task = tokio.spawn(async move { while !is_over.load(Relaxed) {} });
-        wait_until(|| sent_by_own() > 20);
-        end.store(true, Relaxed);
-        io.block_on(task).unwrap();
         // It keeps no lane from ending.
         let (before, job) = (sent(), Computes::on(&cpu));
         wait_until(|| sent() > before && cpu.handle().metrics().running == 1);

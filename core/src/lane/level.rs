@@ -76,11 +76,12 @@ impl LevelState {
         !self.queue.is_empty() || of_scout.is_some_and(|scout| !scout.is_empty())
     }
 
-    pub(super) fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self, counts_suspended: bool) -> bool {
         let workers = self.workers.get();
         self.has_queued()
-            || workers.is_some_and(|workers| workers.active() + workers.tokio_tasks() > 0)
+            || workers.is_some_and(|workers| workers.active() > 0)
             || self.counters.running() > 0
+            || (counts_suspended && self.counters.suspended() > 0)
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
@@ -293,11 +294,11 @@ impl Level {
     /// byte.
     #[cold]
     #[inline(never)]
-    pub(crate) fn note_push(&self) {
+    fn note_push(&self) {
         self.lane.interrupts.note_push(&self.lane, || {
             let threads = self.lane.settings.threads;
             let active = self.workers().map_or(0, Workers::active);
-            active + self.state().tokio_tasks() + self.queued() >= threads
+            active + self.queued() >= threads
         });
     }
 
@@ -352,7 +353,7 @@ impl Schedule for Level {
                 workers.notify(self);
             }
         }
-        if self.lane.may_interrupt() {
+        if self.lane.interrupts.is_on() {
             self.note_push();
         }
         self.close_if_late();

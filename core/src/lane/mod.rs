@@ -47,6 +47,7 @@ use std::sync::{Arc, OnceLock};
 use stallwatch::Pool;
 use tokio::sync::Semaphore;
 
+use crate::backend::Backend;
 use crate::error::CloseReason;
 use crate::io_lane::{IoLane, enter_for_drop};
 use crate::metrics::call_sites::CallSites;
@@ -168,13 +169,11 @@ impl Lane {
 
     /// Whether threads of the lane compute, or are about to, as far as it knows.
     fn is_busy(&self) -> bool {
-        self.levels.iter().any(level::LevelState::is_busy)
-    }
-
-    /// Whether the kernel may be one that [`interrupts`] is for.
-    #[inline]
-    pub(crate) fn may_interrupt(&self) -> bool {
-        self.interrupts.is_on()
+        // Its tasks may run in the context of the lane's runtime.
+        let counts_suspended = self.settings.backend == Backend::Runtime;
+        self.levels
+            .iter()
+            .any(|level| level.is_busy(counts_suspended))
     }
 
     /// What has not ended, of a lane that is closed.

@@ -110,13 +110,6 @@ impl CpuTokio {
                 }
             }
         };
-        let weak_lane = Arc::downgrade(lane);
-        // A task that no job of the lane has spawned is not pushed.
-        let on_unpark = move || {
-            if let Some(lane) = weak_lane.upgrade().filter(|lane| lane.may_interrupt()) {
-                Level::new(lane, priority).note_push();
-            }
-        };
         let next_name = AtomicUsize::new(0);
         let prefix = lane.settings.thread_prefix(priority);
         let name = move || format!("{prefix}-{}", next_name.fetch_add(1, Relaxed));
@@ -129,7 +122,6 @@ impl CpuTokio {
             .thread_name_fn(name)
             .on_thread_start(on_start)
             .on_thread_park(on_park)
-            .on_thread_unpark(on_unpark)
             .on_thread_stop(on_stop);
         if let Some(size) = lane.settings.stack_size {
             builder.thread_stack_size(size);

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use datafusion::arrow::ipc::reader::StreamReader;
@@ -30,9 +30,9 @@ pub struct Work {
 
 pub struct Seen {
     pub seconds: f64,
-    /// Nanoseconds from when a query was first asked to its answer.
+    /// Nanoseconds from a query to its answer.
     pub latencies: Histogram<u64>,
-    /// Answers that say that there was no memory. The client then asks again.
+    /// Queries that found no memory.
     pub failed: usize,
     /// Without copies: the index of the query, and the body.
     answers: BTreeSet<(usize, Bytes)>,
@@ -54,10 +54,7 @@ impl Seen {
     }
 }
 
-/// After an answer that there was no memory: long enough that asking costs little.
-const AGAIN: Duration = Duration::from_millis(10);
-
-/// Asks until all of `work` is answered.
+/// Asks for all of `work`.
 pub fn ask(address: SocketAddr, work: Work) -> Result<Seen, String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -69,11 +66,16 @@ pub fn ask(address: SocketAddr, work: Work) -> Result<Seen, String> {
         let url = format!("http://{address}");
         let one_client = async |_| {
             while let Some(nth) = { order.borrow_mut().next() } {
-                let (answer, latency, failed) = until_answered(&client, &url, nth).await?;
-                let (latencies, failures, answers) = &mut *seen.borrow_mut();
-                latencies.saturating_record(latency.as_nanos() as u64);
-                *failures += failed;
-                answers.insert((nth, answer));
+                let begin = Instant::now();
+                let answer = query(&client, &url, nth).await?;
+                let (latencies, failed, answers) = &mut *seen.borrow_mut();
+                match answer {
+                    Some(answer) => {
+                        latencies.saturating_record(begin.elapsed().as_nanos() as u64);
+                        answers.insert((nth, answer));
+                    }
+                    None => *failed += 1,
+                }
             }
             Ok::<_, String>(())
         };
@@ -107,26 +109,20 @@ fn order(work: Work) -> Vec<usize> {
     (0..work.passes).flat_map(pass).collect()
 }
 
-/// The answer, its latency, and how often there was no memory before.
-async fn until_answered(
-    client: &Client,
-    url: &str,
-    nth: usize,
-) -> Result<(Bytes, Duration, usize), String> {
-    let (begin, query) = (Instant::now(), queries::all()[nth]);
-    for failed in 0.. {
-        let answer = client.post(format!("{url}/query")).body(query).send().await;
-        let answer = answer.map_err(text)?;
-        let status = answer.status();
-        let body = answer.bytes().await.map_err(text)?;
-        match status {
-            status if status.is_success() => return Ok((body, begin.elapsed(), failed)),
-            NO_MEMORY => tokio::time::sleep(AGAIN).await,
-            _ => {
-                let body = String::from_utf8_lossy(&body);
-                return Err(format!("query {}: {status}: {body}", nth + 1));
-            }
+/// The answer, or none if the query found no memory.
+async fn query(client: &Client, url: &str, nth: usize) -> Result<Option<Bytes>, String> {
+    let request = client
+        .post(format!("{url}/query"))
+        .body(queries::all()[nth]);
+    let answer = request.send().await.map_err(text)?;
+    let status = answer.status();
+    let body = answer.bytes().await.map_err(text)?;
+    match status {
+        status if status.is_success() => Ok(Some(body)),
+        NO_MEMORY => Ok(None),
+        _ => {
+            let body = String::from_utf8_lossy(&body);
+            Err(format!("query {}: {status}: {body}", nth + 1))
         }
     }
-    unreachable!("the loop has no end")
 }
