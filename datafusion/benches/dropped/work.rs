@@ -16,7 +16,7 @@ use twolane_datafusion::{collect_on, run_on};
 use twolane_tpch::{queries, tables};
 
 /// After which a lane is taken not to become quiet.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What their names begin with.
 pub const HOURS: &str = "hours: ";
