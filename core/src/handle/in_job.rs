@@ -6,6 +6,7 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,6 +24,13 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Parts>>> = const { RefCell::new(None) };
 }
 
+/// Returns `None` while the thread ends: a destructor may still call this then.
+fn with_current<R>(f: impl FnOnce(&mut Option<Arc<Parts>>) -> R) -> Option<R> {
+    CURRENT
+        .try_with(|current| f(&mut current.borrow_mut()))
+        .ok()
+}
+
 struct Parts {
     level: Level,
     polls: Polls,
@@ -31,7 +39,7 @@ struct Parts {
 impl Parts {
     fn are_entered(self: &Arc<Self>) -> bool {
         let are_same = |current: &Arc<Self>| Arc::ptr_eq(current, self);
-        CURRENT.with_borrow(|current| current.as_ref().is_some_and(are_same))
+        with_current(|current| current.as_ref().is_some_and(are_same)).unwrap_or(false)
     }
 
     fn poll<R>(self: &Arc<Self>, poll: impl FnOnce() -> R) -> R {
@@ -39,9 +47,10 @@ impl Parts {
         if self.polls.begin() {
             count.fetch_add(1, Relaxed);
         }
-        let mut before = CURRENT.replace(Some(self.clone()));
+        let mut before = with_current(|current| current.replace(self.clone())).flatten();
         let _end = on_drop(|| {
-            drop(CURRENT.replace(before.take()));
+            // Dropped outside of the borrow: it may be the last reference to its lane.
+            drop(with_current(|current| mem::replace(current, before.take())));
             if self.polls.end() {
                 count.fetch_sub(1, Relaxed);
             }
@@ -133,7 +142,7 @@ impl Drop for JobGuard {
 ///
 /// See [`JobGuard`].
 pub fn in_job<F>(inner: F) -> InJob<F> {
-    let parts = CURRENT.with_borrow(Clone::clone);
+    let parts = with_current(|current| current.clone()).flatten();
     InJob { parts, inner }
 }
 

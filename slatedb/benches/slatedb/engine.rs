@@ -33,9 +33,11 @@ macro_rules! engine {
                 store: Arc<dyn ObjectStore>,
                 runtimes: &Runtimes,
             ) -> Result<Db, Error> {
-                let compactor = CompactorBuilder::new("db", store.clone())
+                // A turn is a process: it finds no rows of another one.
+                let path = format!("db-{}", std::process::id());
+                let compactor = CompactorBuilder::new(path.clone(), store.clone())
                     .with_runtime(runtimes.compaction.clone());
-                let builder = Db::builder("db", store)
+                let builder = Db::builder(path, store)
                     .with_compactor_builder(compactor)
                     .with_gc_runtime(runtimes.compaction.clone());
                 let open = async move { builder.build().await };
