@@ -9,6 +9,7 @@ use futures::executor::block_on;
 use futures::future::join_all;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
+use twolane::metrics::Metrics;
 use twolane::{Backend, CpuRuntime, JoinError};
 
 use crate::dice::Dice;
@@ -175,20 +176,23 @@ pub(crate) fn run(seed: u64) {
         std::thread::yield_now();
     }
     watchdog::phase("the counters balance");
+    // A thread of a lane that was dropped may submit once more, what a destructor drops on the
+    // lane, and the closed lane ends it a moment later. If they never balance, the watchdog
+    // reports the counters.
     for priority in PRIORITIES {
         let lane = round.cpu.with_priority(priority);
-        while lane.metrics().gauges().any(|(_, jobs)| jobs > 0) {
+        while !is_balanced(&lane.metrics()) {
             std::thread::yield_now();
         }
-        let now = lane.metrics();
-        let ends = now.completed + now.panicked + now.cancelled + now.expired + now.dropped;
-        assert_eq!(
-            now.submitted, ends,
-            "TWOLANE_SEED={seed}: {priority:?}, {now}"
-        );
     }
     drop(owner);
     watchdog::end();
+}
+
+/// Nothing is under way, and each job that was submitted has ended once.
+fn is_balanced(now: &Metrics) -> bool {
+    let ends = now.completed + now.panicked + now.cancelled + now.expired + now.dropped;
+    now.gauges().all(|(_, jobs)| jobs == 0) && now.submitted == ends
 }
 
 async fn after_units(after: u64, mut ended: watch::Receiver<u64>) {
