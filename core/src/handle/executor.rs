@@ -1,13 +1,16 @@
 //! [`Handle`] and [`IoHandle`] as what others take to spawn futures.
 //!
-//! These interfaces return no task, so what they spawn is detached.
+//! These interfaces return no task, so what they spawn is detached: nothing awaits it, and a
+//! shutdown that drops it logs a warning (feature `tracing`). A handle's deadline and limit hold for
+//! it as for each job.
 
 use futures_task::{FutureObj, Spawn, SpawnError};
 
 use super::{Handle, IoHandle};
 
-/// The future computes on the CPU lane. It is refused where [`Handle::try_spawn`] refuses it: the
-/// error is the only one of this interface, also for a full queue.
+/// The future computes on the CPU lane, as a detached job. It is refused where
+/// [`Handle::try_spawn`] refuses it: the error is the only one of this interface, also for a full
+/// queue and a deadline that has passed.
 impl Spawn for Handle {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
         let task = self.try_spawn(future).map_err(|_| SpawnError::shutdown())?;
@@ -21,7 +24,7 @@ impl Spawn for Handle {
     }
 }
 
-/// The future runs on the I/O lane.
+/// The future runs on the I/O lane. It is refused if the I/O runtime has been shut down.
 impl Spawn for IoHandle {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
         self.status()?;
@@ -37,9 +40,9 @@ impl Spawn for IoHandle {
     }
 }
 
-/// The future computes on the CPU lane. This interface has no error: if the lane does not take the
-/// future, it drops it, and logs a warning. To a handle [`without_limit`](Handle::without_limit) no
-/// queue is full.
+/// The future computes on the CPU lane, as a detached job. This interface has no error: if the lane
+/// does not take the future, it drops it, and logs a warning. To a handle
+/// [`without_limit`](Handle::without_limit) no queue is full, and give it no deadline.
 #[cfg(feature = "hyper")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
 impl<F> hyper::rt::Executor<F> for Handle
@@ -51,7 +54,8 @@ where
     }
 }
 
-/// The future runs on the I/O lane, for connections.
+/// The future runs on the I/O lane, for connections. If the I/O runtime has been shut down, it is
+/// dropped.
 #[cfg(feature = "hyper")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
 impl<F> hyper::rt::Executor<F> for IoHandle

@@ -86,12 +86,6 @@ impl Counters {
         self.sum(Event::Begun).saturating_sub(ended)
     }
 
-    /// Returns how many futures are suspended now, in the same way.
-    pub(crate) fn suspended(&self) -> u64 {
-        let no_longer = self.sum(Event::Woken) + self.sum(Event::ClosedSuspended);
-        self.sum(Event::Suspended).saturating_sub(no_longer)
-    }
-
     /// Reads what happens to a job later before what happens to it sooner. So it never
     /// finds an end without its submission.
     ///

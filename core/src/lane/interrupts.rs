@@ -7,9 +7,10 @@
 //!   is now, it interrupts the cores, unless the process has computed for less than half of the last
 //!   [`WINDOW`]: then jobs only wait, and it looks less and less often. After two looks at an idle
 //!   lane it looks no more.
-//! - **A push** begins that anew. The control thread dozes in between (`doze.rs`), so no push is
-//!   lost. Until the kernel is known, only a push that leaves no worker idle does, and a look at a
-//!   lane that has computed for a window has the kernel measured.
+//! - **A push** begins that anew, and so does a Tokio worker of the lane that unparks: what
+//!   libraries spawn there is in no queue of the lane. The control thread dozes in between
+//!   (`doze.rs`), so neither is lost. Until the kernel is known, only one that leaves no worker idle
+//!   does, and a look at a lane that has computed for a window has the kernel measured.
 //!
 //! On a kernel that preempts at once, a push reads one byte that has its last value.
 
@@ -85,8 +86,8 @@ impl Interrupts {
         self.mode.load(Relaxed) != OFF
     }
 
-    /// Call after a push and a fence.
-    pub(super) fn note_push(&self, lane: &Arc<Lane>, is_saturated: impl FnOnce() -> bool) {
+    /// Call after a push, or where a worker has unparked, and a fence.
+    pub(super) fn note_work(&self, lane: &Arc<Lane>, is_saturated: impl FnOnce() -> bool) {
         match self.mode.load(Relaxed) {
             OFF => {}
             _ if !self.doze.lasts() => {}
@@ -213,27 +214,43 @@ fn look_later(lane: Arc<Lane>, before: Option<Seen>, pause: Duration) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::{Arc, mpsc};
     use std::thread;
 
     use super::*;
-    use crate::{CpuRuntime, Task};
+    use crate::{Backend, CpuRuntime};
 
-    /// A job that computes until its caller ends it.
-    struct Computes(Arc<AtomicBool>, Task<()>);
+    /// What computes until its caller ends it.
+    struct Computes(Arc<AtomicBool>, mpsc::Receiver<()>);
 
     impl Computes {
-        fn on(cpu: &CpuRuntime) -> Self {
+        fn new(start: impl FnOnce(Box<dyn FnOnce() + Send>)) -> Self {
             let end = Arc::new(AtomicBool::new(false));
-            let is_over = end.clone();
-            let task = cpu.spawn_cpu(move || while !is_over.load(Relaxed) {});
-            Self(end, task)
+            let (is_over, (says, said)) = (end.clone(), mpsc::channel());
+            start(Box::new(move || {
+                says.send(()).unwrap();
+                while !is_over.load(Relaxed) {}
+                says.send(()).unwrap();
+            }));
+            said.recv().unwrap();
+            Self(end, said)
+        }
+
+        /// A job.
+        fn on(cpu: &CpuRuntime) -> Self {
+            Self::new(|compute| cpu.spawn_cpu(compute).detach())
+        }
+
+        /// A library's task.
+        fn beside_jobs(cpu: &CpuRuntime) -> Self {
+            let lane = cpu.handle().tokio_handle().unwrap();
+            Self::new(|compute| drop(lane.spawn(async { compute() })))
         }
 
         fn end(self) {
             self.0.store(true, Relaxed);
-            self.1.wait().unwrap();
+            self.1.recv().unwrap();
         }
     }
 
@@ -249,22 +266,31 @@ mod tests {
     fn on_a_lazy_kernel_a_lane_that_computes_interrupts_its_cores_and_no_other() {
         preemption::pretend(Preemption::Lazy);
         let io = tokio::runtime::Runtime::new().unwrap();
-        let build = |period| {
+        let build = |backend, period| {
             let settings = CpuRuntime::builder().io_handle(io.handle().clone());
+            let settings = settings.backend(backend);
             let settings = settings.worker_threads(2).interrupt_cores_every(period);
             settings.build().unwrap()
         };
-        let cpu = build(Duration::from_micros(250));
-        let off = build(Duration::ZERO);
+        let every = Duration::from_micros(250);
+        let off = build(Backend::Rayon, Duration::ZERO);
+        interrupts_while(&build(Backend::Rayon, every), &off, Computes::on);
+        interrupts_while(&build(Backend::Runtime, every), &off, Computes::on);
+        interrupts_while(&build(Backend::Runtime, every), &off, Computes::beside_jobs);
+        assert_eq!(off.handle().metrics().core_interrupts, 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    fn interrupts_while(cpu: &CpuRuntime, off: &CpuRuntime, start: fn(&CpuRuntime) -> Computes) {
         let lane = cpu.handle().level().lane().clone();
         let sent = || cpu.handle().metrics().core_interrupts;
-        assert!(lane.interrupts.doze.lasts());
+        wait_until(|| lane.interrupts.doze.lasts());
         for _ in 0..3 {
             let before = sent();
-            let (job, other) = (Computes::on(&cpu), Computes::on(&off));
+            let (job, other) = (start(cpu), Computes::on(off));
             wait_until(|| sent() > before + 20);
             job.end();
-            // Without a job it looks no more, though the process computes.
+            // Without that it looks no more, though the process computes.
             wait_until(|| lane.interrupts.doze.lasts());
             let after = sent();
             let began = cpu_clock::of_process().unwrap();
@@ -272,10 +298,9 @@ mod tests {
             assert_eq!(sent(), after);
             other.end();
         }
-        assert_eq!(off.handle().metrics().core_interrupts, 0);
         // It keeps no lane from ending.
-        let (before, job) = (sent(), Computes::on(&cpu));
-        wait_until(|| sent() > before && cpu.handle().metrics().running == 1);
+        let (before, job) = (sent(), start(cpu));
+        wait_until(|| sent() > before);
         let over = cpu.shutdown();
         job.end();
         assert!(over.wait().is_empty());

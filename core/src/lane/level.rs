@@ -25,27 +25,21 @@ use super::queue::RunQueue;
 use super::scout::{self, Scout};
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
-use crate::metrics::Metrics;
-use crate::metrics::call_sites::{InPlace, Sites, Stamp, Steps};
-use crate::metrics::held::Held;
+use crate::metrics::call_sites::{Sites, Stamp};
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
-use crate::sync::{
-    AtomicUsize,
-    Ordering::{Relaxed, SeqCst},
-    fence,
-};
-use crate::task::{Event, RegistryKey, Run, Schedule, Worker};
+use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
+use crate::task::{Event, RegistryKey, Run, Schedule};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
     /// The permits, if the queue has a limit.
     pub(super) limit: Option<Arc<Semaphore>>,
-    queue_limit: Option<usize>,
+    pub(super) queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
-    threads_of_ended_jobs: AtomicUsize,
+    pub(super) threads_of_ended_jobs: AtomicUsize,
     pub(super) scout: Option<Box<Scout>>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
@@ -76,12 +70,12 @@ impl LevelState {
         !self.queue.is_empty() || of_scout.is_some_and(|scout| !scout.is_empty())
     }
 
-    pub(super) fn is_busy(&self, counts_suspended: bool) -> bool {
+    /// Whether its threads compute, or are about to, as far as it knows.
+    pub(super) fn is_busy(&self) -> bool {
         let workers = self.workers.get();
         self.has_queued()
             || workers.is_some_and(|workers| workers.active() > 0)
             || self.counters.running() > 0
-            || (counts_suspended && self.counters.suspended() > 0)
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
@@ -109,7 +103,7 @@ pub(crate) struct Level {
     lane: Arc<Lane>,
     priority: Priority,
     /// [`Name::OTHER`] if not known: then it is the caller of the method that submits.
-    site: Name,
+    pub(super) site: Name,
     /// What is submitted needs no permit of a limited queue.
     is_unlimited: bool,
 }
@@ -187,71 +181,6 @@ impl Level {
         self.state().queue_limit
     }
 
-    pub(crate) fn metrics(&self) -> Metrics {
-        let state = self.state();
-        let mut metrics = state.counters.read(&self.lane.io_watch);
-        metrics.core_interrupts = self.lane.interrupts.sent();
-        metrics.threads = self.lane.settings.threads as u64;
-        metrics.tokio_tasks = state.tokio_tasks() as u64;
-        // Below zero: a poll has ended before the end of its job has added it.
-        let of_ended = state.threads_of_ended_jobs.load(Relaxed) as isize;
-        metrics.threads_of_ended_jobs = of_ended.max(0) as u64;
-        if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
-            metrics.queue_limit = Some(jobs as u64);
-            metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
-        }
-        metrics
-    }
-
-    /// Polls of parts of jobs that have ended: see `handle/in_job.rs`.
-    pub(crate) fn threads_of_ended_jobs(&self) -> &AtomicUsize {
-        &self.state().threads_of_ended_jobs
-    }
-
-    /// What the bridges of this priority add to.
-    pub(crate) fn held(&self) -> Held {
-        self.state().counters.held.clone()
-    }
-
-    /// Runs a closure that is no job, but is to be timed as one that was queued with that stamp.
-    pub(crate) fn timed<R>(&self, queued: Stamp, f: impl FnOnce() -> R) -> R {
-        let sample = Sites::begin_decided(queued);
-        let result = f();
-        if let Some(sample) = sample {
-            self.state().sites.end(self.site, &sample);
-        }
-        result
-    }
-
-    /// The stamp of a closure for [`timed`](Self::timed), which begins to wait now.
-    pub(crate) fn installs(&self) -> Stamp {
-        self.state().sites.submitted(self.site, shard::number())
-    }
-
-    /// What is learned of this site for [`run_cpu`](crate::Handle::run_cpu).
-    pub(crate) fn in_place(&self) -> &InPlace {
-        self.state().sites.in_place(self.site)
-    }
-
-    /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
-    pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
-        let state = self.state();
-        let (page, shares_page) = state.counters.page(index);
-        Worker {
-            priority: self.priority,
-            closed: &self.lane.closed,
-            page,
-            shares_page,
-            throttle: self.lane.throttle.as_ref(),
-            sites: &state.sites,
-            steps: Steps::new(),
-            timings: state.counters.timings.as_deref(),
-            yielded: false,
-            defers_wake: self.lane.io.relay().is_some(),
-            awaiter: None,
-        }
-    }
-
     /// `None` before the threads have started.
     pub(crate) fn workers(&self) -> Option<&dyn Workers> {
         self.state().workers.get().map(|workers| &**workers)
@@ -290,12 +219,19 @@ impl Level {
         self.state().queue.push(job);
     }
 
-    /// On a kernel that may preempt lazily. Apart, so that a push inlines no more than a look at one
-    /// byte.
+    /// Call after a push, or where a worker has unparked, and a fence.
+    #[inline]
+    pub(crate) fn note_work(&self) {
+        if self.lane.interrupts.is_on() {
+            self.note_work_where_lazy();
+        }
+    }
+
+    /// Apart, so that a push inlines no more than a look at one byte.
     #[cold]
     #[inline(never)]
-    fn note_push(&self) {
-        self.lane.interrupts.note_push(&self.lane, || {
+    fn note_work_where_lazy(&self) {
+        self.lane.interrupts.note_work(&self.lane, || {
             let threads = self.lane.settings.threads;
             let active = self.workers().map_or(0, Workers::active);
             active + self.queued() >= threads
@@ -353,9 +289,7 @@ impl Schedule for Level {
                 workers.notify(self);
             }
         }
-        if self.lane.interrupts.is_on() {
-            self.note_push();
-        }
+        self.note_work();
         self.close_if_late();
     }
 

@@ -30,6 +30,7 @@ mod beside_scout;
 pub(crate) mod control;
 mod counters;
 pub(crate) mod doze;
+mod figures;
 mod hooks;
 mod interrupts;
 mod level;
@@ -47,7 +48,6 @@ use std::sync::{Arc, OnceLock};
 use stallwatch::Pool;
 use tokio::sync::Semaphore;
 
-use crate::backend::Backend;
 use crate::error::CloseReason;
 use crate::io_lane::{IoLane, enter_for_drop};
 use crate::metrics::call_sites::CallSites;
@@ -169,11 +169,7 @@ impl Lane {
 
     /// Whether threads of the lane compute, or are about to, as far as it knows.
     fn is_busy(&self) -> bool {
-        // Its tasks may run in the context of the lane's runtime.
-        let counts_suspended = self.settings.backend == Backend::Runtime;
-        self.levels
-            .iter()
-            .any(|level| level.is_busy(counts_suspended))
+        self.levels.iter().any(level::LevelState::is_busy)
     }
 
     /// What has not ended, of a lane that is closed.

@@ -210,6 +210,6 @@ pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     (worker().is_some() || slice::runs_a_job()) && is_of_lane(lane)
 }
 
-fn ask_own<R>(f: impl FnOnce(&Level) -> R) -> Option<R> {
+pub(crate) fn ask_own<R>(f: impl FnOnce(&Level) -> R) -> Option<R> {
     with_thread(|thread| thread.own.borrow().as_ref().map(f)).flatten()
 }

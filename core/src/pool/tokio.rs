@@ -24,7 +24,11 @@
 use std::future::{Future, pending};
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+    fence,
+};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
 use std::task::{Context, Poll};
 use std::thread;
@@ -62,6 +66,9 @@ pub(crate) struct CpuTokio {
     drain_tasks: Arc<DrainTasks>,
     /// Done when a worker was first moved to a thread of the I/O runtime.
     moved: Arc<Once>,
+    threads: usize,
+    /// How many of the workers are parked: with no job, and with no task of a library.
+    parked: Arc<AtomicUsize>,
 }
 
 impl CpuTokio {
@@ -100,14 +107,25 @@ impl CpuTokio {
             drop(lane_thread::leave_level());
         };
         let moved = Arc::new(Once::new());
+        let parked = Arc::new(AtomicUsize::new(0));
         let on_park = {
-            let (moved, lane) = (moved.clone(), Arc::downgrade(lane));
+            let (moved, lane, parked) = (moved.clone(), Arc::downgrade(lane), parked.clone());
             move || {
+                parked.fetch_add(1, SeqCst);
                 if !lane_thread::has_level() {
                     if let Some(lane) = lane.upgrade() {
                         moved.call_once(|| close_lane_with_io(&lane));
                     }
                 }
+            }
+        };
+        let on_unpark = {
+            let parked = parked.clone();
+            move || {
+                parked.fetch_sub(1, SeqCst);
+                // As after a push. What a library spawns is in no queue of the lane.
+                fence(SeqCst);
+                lane_thread::ask_own(Level::note_work);
             }
         };
         let next_name = AtomicUsize::new(0);
@@ -122,6 +140,7 @@ impl CpuTokio {
             .thread_name_fn(name)
             .on_thread_start(on_start)
             .on_thread_park(on_park)
+            .on_thread_unpark(on_unpark)
             .on_thread_stop(on_stop);
         if let Some(size) = lane.settings.stack_size {
             builder.thread_stack_size(size);
@@ -149,6 +168,8 @@ impl CpuTokio {
             owner: Mutex::new(Some(runtime)),
             drain_tasks: Arc::new(DrainTasks::new(threads + SPARE_DRAIN_TASKS)),
             moved,
+            threads,
+            parked,
         }))
     }
 
@@ -178,7 +199,7 @@ impl Workers for CpuTokio {
     }
 
     fn active(&self) -> usize {
-        self.drain_tasks.live()
+        self.threads.saturating_sub(self.parked.load(SeqCst))
     }
 
     fn notify_all(&self, level: &Level) {

@@ -21,8 +21,8 @@ impl Builder {
     ///
     /// Default: 300 µs. Most woken threads then wait for at most 0.4 ms, and the lane does about 5 %
     /// less work (`twolane::guide::kernels` has the figures). With [`Duration::ZERO`] the lane
-    /// neither interrupts nor measures. The setting has no effect on other kernels, and while no
-    /// job computes.
+    /// neither interrupts nor measures. The setting has no effect on other kernels, and while
+    /// the lane does not compute.
     ///
     /// Interrupts begin two periods after the first job, up to 0.1 s later if jobs have only waited
     /// before. Several lanes interrupt each for itself. Work beside the jobs does not count: what
