@@ -12,7 +12,7 @@
 
 use std::process::{Command, exit};
 
-use twolane_benches::Bench;
+use twolane_benches::{Bench, Form};
 
 /// The first part of their names there.
 const CONTENDERS: [&str; 6] = [
@@ -33,6 +33,10 @@ fn main() {
     }
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["bench", "-p", "twolane-s3", "--bench", "flush_compact"]);
+    if bench.form() == Form::Test {
+        // Of which no figure is taken: unoptimized is sooner built.
+        cargo.args(["--profile", "dev"]);
+    }
     // What Cargo tells this process of its own package, build scripts of that one's
     // dependencies would take for a change, and be run again.
     for (name, _) in std::env::vars_os() {

@@ -10,7 +10,8 @@ use super::{Handle, IoHandle};
 
 /// The future computes on the CPU lane, as a detached job. It is refused where
 /// [`Handle::try_spawn`] refuses it: the error is the only one of this interface, also for a full
-/// queue and a deadline that has passed.
+/// queue and a deadline that has passed. [`call_sites`](Handle::call_sites) has all of them in one
+/// line, unless the handle has a [name](Handle::with_name).
 impl Spawn for Handle {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
         let task = self.try_spawn(future).map_err(|_| SpawnError::shutdown())?;
@@ -42,7 +43,8 @@ impl Spawn for IoHandle {
 
 /// The future computes on the CPU lane, as a detached job. This interface has no error: if the lane
 /// does not take the future, it drops it, and logs a warning. To a handle
-/// [`without_limit`](Handle::without_limit) no queue is full, and give it no deadline.
+/// [`without_limit`](Handle::without_limit) no queue is full, and give it no deadline. A
+/// [name](Handle::with_name) tells such jobs apart in [`call_sites`](Handle::call_sites).
 #[cfg(feature = "hyper")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
 impl<F> hyper::rt::Executor<F> for Handle
