@@ -34,7 +34,7 @@ fn main() {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["bench", "-p", "twolane-s3", "--bench", "flush_compact"]);
     if bench.form() == Form::Test {
-        // Of which no figure is taken: unoptimized is sooner built.
+        // A smoke run gives no figures, and an unoptimized build is faster.
         cargo.args(["--profile", "dev"]);
     }
     // What Cargo tells this process of its own package, build scripts of that one's

@@ -176,9 +176,9 @@ pub(crate) fn run(seed: u64) {
         std::thread::yield_now();
     }
     watchdog::phase("the counters balance");
-    // A thread of a lane that was dropped may submit once more, what a destructor drops on the
-    // lane, and the closed lane ends it a moment later. If they never balance, the watchdog
-    // reports the counters.
+    // A thread of a dropped lane may still submit a job: a destructor that drops something on the
+    // lane. The closed lane ends that job a moment later. If the counters never balance, the
+    // watchdog prints them.
     for priority in PRIORITIES {
         let lane = round.cpu.with_priority(priority);
         while !is_balanced(&lane.metrics()) {

@@ -1,8 +1,8 @@
 //! [`Handle`] and [`IoHandle`] as what others take to spawn futures.
 //!
-//! These interfaces return no task, so what they spawn is detached: nothing awaits it, and a
-//! shutdown that drops it logs a warning (feature `tracing`). A handle's deadline and limit hold for
-//! it as for each job.
+//! These interfaces return no task, so what they spawn is detached: nothing awaits it. On `Handle` a
+//! shutdown that drops it logs a warning (feature `tracing`), and the handle's deadline and limit
+//! hold for it as for each job.
 
 use futures_task::{FutureObj, Spawn, SpawnError};
 
@@ -10,8 +10,8 @@ use super::{Handle, IoHandle};
 
 /// The future computes on the CPU lane, as a detached job. It is refused where
 /// [`Handle::try_spawn`] refuses it: the error is the only one of this interface, also for a full
-/// queue and a deadline that has passed. [`call_sites`](Handle::call_sites) has all of them in one
-/// line, unless the handle has a [name](Handle::with_name).
+/// queue and a deadline that has passed. [`call_sites`](Handle::call_sites) counts all of them
+/// as one call site, unless the handle has a [name](Handle::with_name).
 impl Spawn for Handle {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
         let task = self.try_spawn(future).map_err(|_| SpawnError::shutdown())?;
@@ -42,9 +42,9 @@ impl Spawn for IoHandle {
 }
 
 /// The future computes on the CPU lane, as a detached job. This interface has no error: if the lane
-/// does not take the future, it drops it, and logs a warning. To a handle
-/// [`without_limit`](Handle::without_limit) no queue is full, and give it no deadline. A
-/// [name](Handle::with_name) tells such jobs apart in [`call_sites`](Handle::call_sites).
+/// does not take the future, it drops it, and logs a warning. Use a handle
+/// [`without_limit`](Handle::without_limit) and without a deadline: then only a closed lane refuses.
+/// A [name](Handle::with_name) tells such jobs apart in [`call_sites`](Handle::call_sites).
 #[cfg(feature = "hyper")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
 impl<F> hyper::rt::Executor<F> for Handle

@@ -9,10 +9,12 @@
 //!   lane it looks no more.
 //! - **A push** begins that anew, and so does a Tokio worker of the lane that unparks: what
 //!   libraries spawn there is in no queue of the lane. The control thread dozes in between
-//!   (`doze.rs`), so neither is lost. Until the kernel is known, only one that leaves no worker idle
-//!   does, and a look at a lane that has computed for a window has the kernel measured.
+//!   (`doze.rs`), so no push and no unpark is lost. While the kernel is unknown, only one after
+//!   which no worker is idle wakes the control thread. A look at a lane that has computed for a
+//!   window then has the kernel measured.
 //!
-//! On a kernel that preempts at once, a push reads one byte that has its last value.
+//! On a kernel that preempts at once, a push reads one byte that has its last value. A Tokio worker
+//! that parks or unparks also changes a count that the workers share.
 
 use std::sync::Arc;
 use std::thread;
@@ -284,7 +286,8 @@ mod tests {
     fn interrupts_while(cpu: &CpuRuntime, off: &CpuRuntime, start: fn(&CpuRuntime) -> Computes) {
         let lane = cpu.handle().level().lane().clone();
         let sent = || cpu.handle().metrics().core_interrupts;
-        wait_until(|| lane.interrupts.doze.lasts());
+        // That waits, and does not compute.
+        let _suspended = cpu.spawn(std::future::pending::<()>());
         for _ in 0..3 {
             let before = sent();
             let (job, other) = (start(cpu), Computes::on(off));

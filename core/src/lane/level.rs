@@ -257,6 +257,8 @@ impl Level {
         // is checked.
         fence(SeqCst);
         workers.notify_all(self);
+        // A worker that has not parked yet takes a library's task without being unparked.
+        self.note_work();
         scout::start(self)?;
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were

@@ -120,12 +120,17 @@ impl CpuTokio {
             }
         };
         let on_unpark = {
-            let parked = parked.clone();
+            let (lane, parked) = (Arc::downgrade(lane), parked.clone());
             move || {
                 parked.fetch_sub(1, SeqCst);
                 // As after a push. What a library spawns is in no queue of the lane.
                 fence(SeqCst);
-                lane_thread::ask_own(Level::note_work);
+                if lane_thread::ask_own(Level::note_work).is_none() {
+                    // The worker has moved.
+                    if let Some(lane) = lane.upgrade() {
+                        Level::new(lane, priority).note_work();
+                    }
+                }
             }
         };
         let next_name = AtomicUsize::new(0);
@@ -199,6 +204,10 @@ impl Workers for CpuTokio {
     }
 
     fn active(&self) -> usize {
+        if self.is_shut_down() {
+            // Where the workers end, they are not parked.
+            return 0;
+        }
         self.threads.saturating_sub(self.parked.load(SeqCst))
     }
 

@@ -24,9 +24,10 @@ impl Builder {
     /// neither interrupts nor measures. The setting has no effect on other kernels, and while
     /// the lane does not compute.
     ///
-    /// Interrupts begin two periods after the first job, up to 0.1 s later if jobs have only waited
-    /// before. Several lanes interrupt each for itself. Work beside the jobs does not count: what
-    /// [`Handle::install`](crate::Handle::install) runs, and what a job leaves to `rayon::spawn`.
+    /// Interrupts begin two periods after the lane begins to compute, up to 0.1 s later if its jobs
+    /// have only waited before. Several lanes interrupt each for itself. What libraries spawn with
+    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle) counts. What
+    /// [`Handle::install`](crate::Handle::install), `rayon::spawn` and `spawn_blocking` run does not.
     ///
     /// It is the second-best remedy. The best is the kernel's argument `preempt=full`.
     ///

@@ -48,8 +48,8 @@ async fn context(partitions: usize) -> SessionContext {
 fn the_rows_are_those_of_plain_datafusion() {
     let _limit = time_limit();
     for backend in BOTH {
-        // Unoptimized, these queries compute long. Beside other programs, niced threads of two cores
-        // have a hundredth of one.
+        // Beside compilers on both cores, niced threads get a hundredth of a core, and unoptimized
+        // queries run into the time limit.
         let lanes = lanes_with(backend, 2, |builder| builder.without_nice());
         let cpu = lanes.cpu.handle();
         lanes.io.block_on(async {

@@ -27,10 +27,14 @@ pub enum Contender {
     TwolaneCompaction,
     /// As `WholeNice16`, with a lane.
     Twolane,
+    /// As `Twolane`, with the later version.
+    TwolaneCured,
+    /// How late timers are without a database.
+    Floor,
 }
 
 impl Contender {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::OneRuntime,
         Self::OneRuntimeCured,
         Self::TwoRuntimes,
@@ -38,6 +42,8 @@ impl Contender {
         Self::WholeNice16,
         Self::TwolaneCompaction,
         Self::Twolane,
+        Self::TwolaneCured,
+        Self::Floor,
     ];
 
     pub fn key(self) -> &'static str {
@@ -49,6 +55,8 @@ impl Contender {
             Self::WholeNice16 => "nice16_whole",
             Self::TwolaneCompaction => "twolane_compaction",
             Self::Twolane => "twolane",
+            Self::TwolaneCured => "twolane_cured",
+            Self::Floor => "floor",
         }
     }
 }
@@ -83,7 +91,9 @@ impl World {
             Ok(cpu.tokio_handle().expect("of Backend::Runtime"))
         };
         let (opened_on, compaction) = match contender {
-            Contender::OneRuntime | Contender::OneRuntimeCured => (own.clone(), own.clone()),
+            Contender::OneRuntime | Contender::OneRuntimeCured | Contender::Floor => {
+                (own.clone(), own.clone())
+            }
             Contender::TwoRuntimes => (own.clone(), second_at(0)?),
             Contender::TwoRuntimesNice16 => (own.clone(), second_at(16)?),
             Contender::WholeNice16 => {
@@ -91,7 +101,7 @@ impl World {
                 (second.clone(), second)
             }
             Contender::TwolaneCompaction => (own.clone(), on_lane()?),
-            Contender::Twolane => {
+            Contender::Twolane | Contender::TwolaneCured => {
                 let lane = on_lane()?;
                 (lane.clone(), lane)
             }

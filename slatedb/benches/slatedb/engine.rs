@@ -1,10 +1,13 @@
 //! slatedb in each of two versions: the same code, for crates whose types differ.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use futures::future::ok;
+use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
 use crate::rows::Rows;
 
@@ -18,13 +21,31 @@ pub struct Runtimes {
 }
 
 pub struct Written {
+    /// Until all rows are in the log, and until they are compacted as well.
     pub seconds: f64,
+    pub compacted_seconds: f64,
+}
+
+/// Tasks that write at the same time, as handlers of requests do.
+const WRITERS: usize = 8;
+
+/// How often the compactor looks for work. Its default, 5 s, is longer than the rows take.
+const COMPACTS_EACH: Duration = Duration::from_millis(50);
+/// The compactor's default: it starts at four L0 files.
+const L0_FILES: usize = 4;
+
+/// A turn is a process: it finds no rows of another one.
+fn path() -> String {
+    format!("db-{}", std::process::id())
 }
 
 macro_rules! engine {
     ($name:ident, $slatedb:ident, $write:expr) => {
         pub mod $name {
             use super::*;
+            use $slatedb::config::{
+                CompactionWorkerOptions, CompactorOptions, FlushOptions, FlushType, Settings,
+            };
             use $slatedb::{CompactorBuilder, Db, WriteBatch};
 
             type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -33,35 +54,67 @@ macro_rules! engine {
                 store: Arc<dyn ObjectStore>,
                 runtimes: &Runtimes,
             ) -> Result<Db, Error> {
-                // A turn is a process: it finds no rows of another one.
-                let path = format!("db-{}", std::process::id());
+                let path = path();
+                let options = CompactorOptions {
+                    poll_interval: COMPACTS_EACH,
+                    commit_compacted_interval: COMPACTS_EACH,
+                    worker: Some(CompactionWorkerOptions {
+                        compactions_poll_interval: COMPACTS_EACH,
+                        ..Default::default()
+                    }),
+                    ..Default::default()
+                };
                 let compactor = CompactorBuilder::new(path.clone(), store.clone())
+                    .with_options(options)
                     .with_runtime(runtimes.compaction.clone());
+                let settings = Settings {
+                    manifest_poll_interval: COMPACTS_EACH,
+                    ..Default::default()
+                };
                 let builder = Db::builder(path, store)
+                    .with_settings(settings)
                     .with_compactor_builder(compactor)
                     .with_gc_runtime(runtimes.compaction.clone());
                 let open = async move { builder.build().await };
                 Ok(runtimes.opened_on.spawn(open).await??)
             }
 
-            /// Writes all rows, a batch after the other, and waits until they are stored.
+            /// Writes all rows, and waits until they are stored and compacted.
             pub async fn write(db: &Db, rows: Rows) -> Result<Written, Error> {
                 let began = Instant::now();
-                for batch in rows.batches() {
-                    let mut writes = WriteBatch::new();
-                    for (key, value) in batch {
-                        writes.put(key, value);
-                    }
-                    $write(db, writes).await?;
+                let mut writers = JoinSet::new();
+                for writer in 0..WRITERS {
+                    let db = db.clone();
+                    writers.spawn(async move {
+                        for batch in rows.batches().skip(writer).step_by(WRITERS) {
+                            let mut writes = WriteBatch::new();
+                            for row in batch {
+                                let (key, value) = rows.row(row);
+                                writes.put(key, value);
+                            }
+                            $write(&db, writes).await?;
+                        }
+                        Ok::<_, $slatedb::Error>(())
+                    });
+                }
+                while let Some(written) = writers.join_next().await {
+                    written??;
                 }
                 db.flush().await?;
+                let seconds = began.elapsed().as_secs_f64();
+                let flush_type = FlushType::MemTable;
+                db.flush_with_options(FlushOptions { flush_type }).await?;
+                while db.manifest().l0().len() >= L0_FILES {
+                    tokio::time::sleep(COMPACTS_EACH / 10).await;
+                }
                 Ok(Written {
-                    seconds: began.elapsed().as_secs_f64(),
+                    seconds,
+                    compacted_seconds: began.elapsed().as_secs_f64(),
                 })
             }
 
-            /// Reads all rows back, and closes the database.
-            pub async fn check(db: &Db, rows: Rows) -> Result<(), Error> {
+            /// Reads all rows back, and removes the database.
+            pub async fn check(db: &Db, rows: Rows, store: &dyn ObjectStore) -> Result<(), Error> {
                 let mut found = db.scan::<std::ops::RangeFull>(..).await?;
                 let mut n = 0;
                 while let Some(row) = found.next().await? {
@@ -73,7 +126,12 @@ macro_rules! engine {
                 if n != rows.n {
                     return Err(format!("{n} rows of {}", rows.n).into());
                 }
-                Ok(db.close().await?)
+                db.close().await?;
+                // Its server keeps all in memory, and the next turn has a database of its own.
+                let files = store.list(Some(&path().into()));
+                let files = files.map_ok(|file| file.location).boxed();
+                store.delete_stream(files).try_for_each(|_| ok(())).await?;
+                Ok(())
             }
         }
     };

@@ -4,22 +4,35 @@
 //! the p99, and a raw thread by 3.6 ms. Its authors added yields to their code. This bench has the
 //! version before them, unmodified, and the one with them.
 //!
-//! A service writes rows of 1 KiB while two sentinels wait for timers of 1 ms: a task of the
-//! service's runtime, and a thread of its own. Then all rows are read back. Each turn is a process
-//! of its own. The store is memory, or the S3 server of the tests, which has a process of its own.
+//! Eight tasks of a service write rows of 1 KiB, and no write waits for the store. Then they wait
+//! until the rows are compacted: until fewer than four L0 files are left. All contenders look for
+//! compactions each 50 ms (slatedb's default is 5 s). Meanwhile two sentinels wait for timers of
+//! 1 ms: a task of the service's runtime, and a thread of its own. Then all rows are read back. Each
+//! turn is a process of its own. The store is memory, or the S3 server of the tests, which has a
+//! process of its own.
 //!
-//! - `one_runtime`: as slatedb comes. `one_runtime_cured`: its version 0.18, which yields.
+//! - `one_runtime`: all on the service's runtime. `one_runtime_cured`: version 0.18, which yields.
 //! - `two_runtimes`: compaction and garbage collection on a second runtime
 //!   (`CompactorBuilder::with_runtime`, `DbBuilder::with_gc_runtime`). `nice16`: that at nice 16.
 //! - `nice16_whole`: the database is opened on that one, so that it also writes its log and its
 //!   L0 files there.
 //! - `twolane_compaction`, `twolane`: the same two with a lane, by `Handle::tokio_handle`.
+//!   `twolane_cured`: `twolane` with version 0.18.
+//! - `floor`: no database. A thread wakes a task of the service now and then, which makes rows. Tokio
+//!   sleeps whole milliseconds: if a wake-up makes it park between two ticks, it oversleeps the next
+//!   one by up to 1 ms.
 //!
-//! What it is not: a measure of S3, whose server shares the cores; a measure of reads; or of a
-//! machine with cores to spare, where the second runtime would not compete with the first.
+//! What it is not:
+//!
+//! - a measure of S3, whose server shares the cores, at nice 16. Contenders that compute at nice 0
+//!   take the cores from it, and the others share them with it;
+//! - an open loop: the writers wait for the database, so a slower contender has less load;
+//! - equal to the last file: zero to three L0 files may be left uncompacted;
+//! - a measure of reads, or of a machine with cores to spare, where the second runtime would not
+//!   compete with the first.
 //!
 //! ```text
-//! cargo bench -p twolane-slatedb --bench slatedb            # five minutes; --full: fifteen
+//! cargo bench -p twolane-slatedb --bench slatedb            # 12 minutes; --full: 30
 //! cargo bench -p twolane-slatedb --bench slatedb -- memory/
 //! ```
 
@@ -52,7 +65,13 @@ struct Answer {
     /// How late the sentinels were, in nanoseconds, and how often.
     task: Vec<(u64, u64)>,
     thread: Vec<(u64, u64)>,
+    written: Option<Written>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Written {
     megabytes_per_s: f64,
+    compacted_megabytes_per_s: f64,
 }
 
 fn main() {
@@ -67,11 +86,18 @@ fn main() {
 
 fn bench() {
     let bench = Bench::new("slatedb");
-    let megabytes = bench.pick([4, 200, 600, 600]);
     let server = LazyCell::new(|| s3::Server::start(&Role::Server));
     let mut contenders = Vec::new();
-    for store in ["memory", "s3"] {
+    // From 300 on it compacts.
+    let stores = [
+        ("memory", bench.pick([4, 300, 600, 600])),
+        ("s3", bench.pick([4, 4, 300, 300])),
+    ];
+    for (store, megabytes) in stores {
         for contender in Contender::ALL {
+            if store == "s3" && contender == Contender::Floor {
+                continue;
+            }
             let server = &server;
             let turn = move || {
                 let access = (store == "s3").then(|| server.access());
@@ -84,7 +110,7 @@ fn bench() {
     }
     let found = bench.run(Contest {
         contenders,
-        rounds: bench.rounds([1, 1, 3, 7]),
+        rounds: bench.rounds([1, 1, 2, 5]),
         warm_up: false,
         ends_threads: false,
         bound: Duration::from_secs(300),
@@ -92,7 +118,7 @@ fn bench() {
     let Some(found) = found else { return };
 
     let mut report = Report::new(bench.name, &found);
-    for store in ["memory", "s3"] {
+    for (store, _) in stores {
         report.table(
             &format!("late by, ms; the store: {store}"),
             &format!("{store}/"),
@@ -102,6 +128,7 @@ fn bench() {
                 Column::pooled("timer max", "task", 1.0),
                 Column::pooled("thread p99", "thread", 0.99),
                 Column::spread("MB/s", "written"),
+                Column::spread("compacted, MB/s", "compacted"),
                 Column::median("others", "others"),
             ],
         );
@@ -110,25 +137,40 @@ fn bench() {
         let ours = name(Contender::Twolane);
         let peers = Contender::ALL[..5].iter();
         for peer in peers.clone() {
-            let ratio = format!("timer_p99_{}_over_twolane{suffix}", peer.key());
-            report.ratio(ratio, "task_p99", &name(*peer), &ours);
+            // Of the same version.
+            let ours = match peer {
+                Contender::OneRuntimeCured => Contender::TwolaneCured,
+                _ => Contender::Twolane,
+            };
+            let ratio = format!("timer_p99_{}_over_{}{suffix}", peer.key(), ours.key());
+            report.ratio(ratio, "task_p99", &name(*peer), &name(ours));
         }
         report.put(
             format!("timer_p99_ms_twolane{suffix}"),
             found.value("task_p99", &ours),
         );
+        if store == "memory" {
+            let floor = name(Contender::Floor);
+            report.ratio("timer_p99_twolane_over_floor", "task_p99", &ours, &floor);
+        }
         report.put(
             format!("thread_p99_ms_twolane{suffix}"),
             found.value("thread_p99", &ours),
         );
         let rate = |contender: &Contender| found.median(&name(*contender), "written");
+        // Of the same version: the later one writes faster, on a lane too.
         let best = peers
-            .filter(|peer| found.skipped(&name(**peer)).is_none())
+            .filter(|peer| **peer != Contender::OneRuntimeCured)
+            // Of one that was not run.
+            .filter(|peer| !rate(peer).is_nan())
             .max_by(|a, b| rate(a).total_cmp(&rate(b)));
         if let Some(best) = best {
             let ratio = format!("write_throughput_twolane_over_best{suffix}");
             report.ratio(ratio, "written", &ours, &name(*best));
         }
+        let (on_lane, cured) = (Contender::TwolaneCured, Contender::OneRuntimeCured);
+        let ratio = format!("write_throughput_twolane_cured_over_cured{suffix}");
+        report.ratio(ratio, "written", &name(on_lane), &name(cured));
     }
     report.finish();
 }
@@ -144,7 +186,10 @@ fn sample(answer: &Answer) -> Sample {
     let mut sample = Sample::default();
     sample.put_latencies("task", read(&answer.task));
     sample.put_latencies("thread", read(&answer.thread));
-    sample.put("written", "MB/s", answer.megabytes_per_s);
+    if let Some(written) = &answer.written {
+        sample.put("written", "MB/s", written.megabytes_per_s);
+        sample.put("compacted", "MB/s", written.compacted_megabytes_per_s);
+    }
     sample
 }
 
@@ -160,16 +205,24 @@ fn turn(contender: Contender, access: &Access, megabytes: usize) -> Answer {
     let measured = world.service.spawn(async move {
         macro_rules! measure {
             ($version:ident) => {{
-                let db = engine::$version::open(store, &runtimes).await.unwrap();
+                let db = engine::$version::open(store.clone(), &runtimes)
+                    .await
+                    .unwrap();
                 let sentinels = Sentinels::start(&service).await;
                 let written = engine::$version::write(&db, rows).await.unwrap();
                 let late = sentinels.stop().await;
-                engine::$version::check(&db, rows).await.unwrap();
-                (written, late)
+                engine::$version::check(&db, rows, &*store).await.unwrap();
+                let megabytes = (rows.n * rows::VALUE) as f64 / 1e6;
+                let written = Written {
+                    megabytes_per_s: megabytes / written.seconds,
+                    compacted_megabytes_per_s: megabytes / written.compacted_seconds,
+                };
+                (Some(written), late)
             }};
         }
         match contender {
-            Contender::OneRuntimeCured => measure!(cured),
+            Contender::Floor => (None, sentinels::floor(&service, rows).await),
+            Contender::OneRuntimeCured | Contender::TwolaneCured => measure!(cured),
             _ => measure!(released),
         }
     });
@@ -178,7 +231,7 @@ fn turn(contender: Contender, access: &Access, megabytes: usize) -> Answer {
     Answer {
         task: counts(&task),
         thread: counts(&thread),
-        megabytes_per_s: (rows.n * rows::VALUE) as f64 / 1e6 / written.seconds,
+        written,
     }
 }
 

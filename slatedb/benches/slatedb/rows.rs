@@ -1,5 +1,7 @@
 //! The rows that are written: a pure function of their number.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 /// Of a row's value, in bytes.
@@ -19,14 +21,16 @@ impl Rows {
         }
     }
 
-    pub fn batches(self) -> impl Iterator<Item = Vec<(Bytes, Bytes)>> {
-        let row = move |n: usize| {
-            let key = Bytes::from(format!("{:016x}", mixed(n as u64)));
-            let value = self.value_of(&key);
-            (key, value)
-        };
+    pub fn batches(self) -> impl Iterator<Item = Range<usize>> + Clone {
         let starts = (0..self.n).step_by(BATCH);
-        starts.map(move |start| (start..self.n.min(start + BATCH)).map(row).collect())
+        starts.map(move |start| start..self.n.min(start + BATCH))
+    }
+
+    /// Its key and its value.
+    pub fn row(self, n: usize) -> (Bytes, Bytes) {
+        let key = Bytes::from(format!("{:016x}", mixed(n as u64)));
+        let value = self.value_of(&key);
+        (key, value)
     }
 
     /// As many bytes that no two keys share, and that do not compress to nothing.

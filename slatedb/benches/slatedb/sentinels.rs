@@ -3,6 +3,7 @@
 //! Tokio's timers fire at its ticks of 1 ms. The task's deadlines lie on them, so that what it
 //! measures is how late it is, and not where in a tick its deadline lies.
 
+use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -10,6 +11,9 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use crate::rows::Rows;
 
 const PERIOD: Duration = Duration::from_millis(1);
 /// Sleeps by which the task finds the ticks.
@@ -58,6 +62,29 @@ impl Sentinels {
         self.over.store(true, Relaxed);
         (self.task.await.unwrap(), self.thread.join().unwrap())
     }
+}
+
+/// What the sentinels see while a thread wakes a task of the service, which makes rows.
+pub async fn floor(service: &Handle, rows: Rows) -> (Histogram<u64>, Histogram<u64>) {
+    let sentinels = Sentinels::start(service).await;
+    let woken = Arc::new(Notify::new());
+    let waits = woken.clone();
+    let task = service.spawn(async move {
+        for batch in rows.batches().cycle() {
+            waits.notified().await;
+            batch.for_each(|row| drop(black_box(rows.row(row))));
+        }
+    });
+    tokio::task::spawn_blocking(move || {
+        for _ in 0..rows.n / 64 {
+            thread::sleep(Duration::from_micros(fastrand::u64(50..500)));
+            woken.notify_one();
+        }
+    })
+    .await
+    .unwrap();
+    task.abort();
+    sentinels.stop().await
 }
 
 struct Lateness(Histogram<u64>);

@@ -11,8 +11,6 @@ use std::time::Duration;
 
 use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
-use slatedb::config::{CompactorOptions, FlushOptions, FlushType};
-use slatedb::{CompactorBuilder, Db, WriteBatch};
 use support::{Lanes, lanes, time_limit};
 use tokio::runtime::Handle;
 use twolane::Backend;
@@ -59,83 +57,101 @@ impl Site {
         let tokio = self.lanes.cpu.handle().tokio_handle();
         tokio.expect("a lane of Backend::Runtime")
     }
+}
 
-    async fn open(&self, opened_on: &Handle, compaction: Handle) -> Db {
-        let options = CompactorOptions {
-            poll_interval: Duration::from_millis(50),
-            ..Default::default()
-        };
-        let compactor = CompactorBuilder::new("db", self.store.clone()).with_options(options);
-        let open = Db::builder("db", self.store.clone())
-            .with_compactor_builder(compactor.with_runtime(compaction.clone()))
-            .with_gc_runtime(compaction)
-            .build();
-        opened_on.spawn(open).await.unwrap().unwrap()
-    }
+/// The tests of one version: the same code, for crates whose types differ.
+macro_rules! version {
+    ($name:ident, $slatedb:ident) => {
+        mod $name {
+            use $slatedb::config::{CompactorOptions, FlushOptions, FlushType};
+            use $slatedb::{CompactorBuilder, Db, WriteBatch};
 
-    /// Writes L0 files until a thread of the lane has written one: the result of a compaction,
-    /// unless the database was opened there.
-    async fn fill(&self, db: &Db) {
-        for file in 0..FILES {
-            let mut rows = WriteBatch::new();
-            for row in 0..ROWS {
-                rows.put(format!("{row:04}"), format!("{file}"));
+            use super::*;
+
+            async fn open(site: &Site, opened_on: &Handle, compaction: Handle) -> Db {
+                let options = CompactorOptions {
+                    poll_interval: Duration::from_millis(50),
+                    ..Default::default()
+                };
+                let compactor =
+                    CompactorBuilder::new("db", site.store.clone()).with_options(options);
+                let open = Db::builder("db", site.store.clone())
+                    .with_compactor_builder(compactor.with_runtime(compaction.clone()))
+                    .with_gc_runtime(compaction)
+                    .build();
+                opened_on.spawn(open).await.unwrap().unwrap()
             }
-            db.write(rows).await.unwrap();
-            let flush_type = FlushType::MemTable;
-            db.flush_with_options(FlushOptions { flush_type })
-                .await
-                .unwrap();
-        }
-        self.calls
-            .until(|thread, path| thread.starts_with("cpu-") && path.starts_with("db/compacted"))
-            .await;
-    }
 
-    async fn check(&self, db: Db) {
-        for row in 0..ROWS {
-            let value = db.get(format!("{row:04}")).await.unwrap().unwrap();
-            assert_eq!(value, (FILES - 1).to_string());
+            /// Writes L0 files until a thread of the lane has written one: the result of a
+            /// compaction, unless the database was opened there.
+            async fn fill(site: &Site, db: &Db) {
+                for file in 0..FILES {
+                    let mut rows = WriteBatch::new();
+                    for row in 0..ROWS {
+                        rows.put(format!("{row:04}"), format!("{file}"));
+                    }
+                    db.write(rows).await.unwrap();
+                    let flush_type = FlushType::MemTable;
+                    db.flush_with_options(FlushOptions { flush_type })
+                        .await
+                        .unwrap();
+                }
+                site.calls
+                    .until(|thread, path| {
+                        thread.starts_with("cpu-") && path.starts_with("db/compacted")
+                    })
+                    .await;
+            }
+
+            async fn check(site: &Site, db: Db) {
+                for row in 0..ROWS {
+                    let value = db.get(format!("{row:04}")).await.unwrap().unwrap();
+                    assert_eq!(value, (FILES - 1).to_string());
+                }
+                db.close().await.unwrap();
+                let requests = site.requests.threads("");
+                assert_eq!(requests.iter().collect::<Vec<_>>(), ["io"]);
+            }
+
+            #[test]
+            fn its_compactions_compute_on_the_lane_and_its_flushes_where_it_was_opened() {
+                let _limit = time_limit();
+                let site = site();
+                site.lanes.io.block_on(async {
+                    let io = Handle::current();
+                    let db = open(&site, &io, site.lane()).await;
+                    fill(&site, &db).await;
+                    let logs = site.calls.threads("db/wal");
+                    assert_eq!(logs.iter().collect::<Vec<_>>(), ["io"]);
+                    assert!(site.calls.threads("db/compacted").contains("io"));
+                    check(&site, db).await;
+                });
+                assert!(site.lanes.cpu.shutdown().wait().is_empty());
+            }
+
+            #[test]
+            fn all_of_it_computes_on_the_lane_if_it_is_opened_there() {
+                let _limit = time_limit();
+                let site = site();
+                site.lanes.io.block_on(async {
+                    let db = open(&site, &site.lane(), site.lane()).await;
+                    assert!(site.lanes.cpu.handle().metrics().tokio_tasks > 0);
+                    fill(&site, &db).await;
+                    for part in ["db/wal", "db/compacted"] {
+                        let writers = site.calls.writers(part);
+                        assert!(!writers.is_empty(), "{part}");
+                        assert!(
+                            writers.iter().all(|thread| thread.starts_with("cpu-")),
+                            "{writers:?}"
+                        );
+                    }
+                    check(&site, db).await;
+                });
+                assert!(site.lanes.cpu.shutdown().wait().is_empty());
+            }
         }
-        db.close().await.unwrap();
-        let requests = self.requests.threads("");
-        assert_eq!(requests.iter().collect::<Vec<_>>(), ["io"]);
-    }
+    };
 }
 
-#[test]
-fn its_compactions_compute_on_the_lane_and_its_flushes_where_it_was_opened() {
-    let _limit = time_limit();
-    let site = site();
-    site.lanes.io.block_on(async {
-        let io = Handle::current();
-        let db = site.open(&io, site.lane()).await;
-        site.fill(&db).await;
-        let logs = site.calls.threads("db/wal");
-        assert_eq!(logs.iter().collect::<Vec<_>>(), ["io"]);
-        assert!(site.calls.threads("db/compacted").contains("io"));
-        site.check(db).await;
-    });
-    assert!(site.lanes.cpu.shutdown().wait().is_empty());
-}
-
-#[test]
-fn all_of_it_computes_on_the_lane_if_it_is_opened_there() {
-    let _limit = time_limit();
-    let site = site();
-    site.lanes.io.block_on(async {
-        let db = site.open(&site.lane(), site.lane()).await;
-        assert!(site.lanes.cpu.handle().metrics().tokio_tasks > 0);
-        site.fill(&db).await;
-        for part in ["db/wal", "db/compacted"] {
-            let writers = site.calls.writers(part);
-            assert!(!writers.is_empty(), "{part}");
-            assert!(
-                writers.iter().all(|thread| thread.starts_with("cpu-")),
-                "{writers:?}"
-            );
-        }
-        site.check(db).await;
-    });
-    assert!(site.lanes.cpu.shutdown().wait().is_empty());
-}
+version!(released, slatedb);
+version!(cured, slatedb_cured);
