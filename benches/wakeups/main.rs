@@ -9,7 +9,8 @@
 //! The contenders differ in where the jobs run: nowhere (`idle`), in a second Tokio runtime, in
 //! twolane that never interrupts its cores (`twolane_plain`), and in twolane with its defaults. In
 //! `twolane_slices` and `twolane_both`, which are the same two, the threads that sleep and wake have
-//! called `take_short_slices`.
+//! called `take_short_slices`. In `twolane_library` the jobs are Tokio tasks, spawned as a library
+//! spawns them that has the handle of `Handle::tokio_handle`.
 //!
 //! On a kernel that preempts lazily (Linux 7 by default), `remote` waits for a tick. `.ci/kernels`
 //! runs this bench on several kernels. At the end it prints what twolane has found out.
@@ -27,20 +28,21 @@ mod pair;
 use std::cell::LazyCell;
 use std::time::{Duration, Instant};
 
-use twolane::{CpuRuntime, Preemption};
+use twolane::{Backend, CpuRuntime, Preemption};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST, WARM_UP};
 use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, cores};
 
-const CONTENDERS: [&str; 6] = [
+const CONTENDERS: [&str; 7] = [
     "idle",
     "second_runtime",
     "twolane_plain",
     "twolane_slices",
     "twolane",
     "twolane_both",
+    "twolane_library",
 ];
 const PATIENCE: Duration = Duration::from_secs(4);
 const KINDS: [(&str, &str); 3] = [
@@ -132,6 +134,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     let settings = CpuRuntime::builder().io_handle(io.handle().clone());
     let cpu = match name {
         "twolane" | "twolane_both" => Some(settings),
+        "twolane_library" => Some(settings.backend(Backend::Runtime)),
         "twolane_plain" | "twolane_slices" => Some(settings.interrupt_cores_every(Duration::ZERO)),
         _ => None,
     };
@@ -143,7 +146,10 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
             Some(Lane {
                 in_flight,
                 threads: cores(),
-                submit: Box::new(move |job| cpu.spawn_cpu(|| job.run()).detach()),
+                submit: match cpu.tokio_handle() {
+                    None => Box::new(move |job| cpu.spawn_cpu(|| job.run()).detach()),
+                    Some(tokio) => Box::new(move |job| drop(tokio.spawn(async { job.run() }))),
+                },
             })
         }
         None if name == "idle" => None,
