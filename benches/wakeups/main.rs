@@ -157,7 +157,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     };
     let load = lane.map(|lane| Load::start(lane, work));
     std::thread::sleep(WARM_UP);
-    if let (Some(cpu), "twolane" | "twolane_both") = (&handle, name) {
+    if let (Some(cpu), "twolane" | "twolane_both" | "twolane_library") = (&handle, name) {
         // The first one finds out meanwhile. On a single core it does not.
         let began = Instant::now();
         while cpu.preemption() == Preemption::Unknown && began.elapsed() < PATIENCE {

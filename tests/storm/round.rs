@@ -192,6 +192,10 @@ pub(crate) fn run(seed: u64) {
 /// Nothing is under way, and each job that was submitted has ended once.
 fn is_balanced(now: &Metrics) -> bool {
     let ends = now.completed + now.panicked + now.cancelled + now.expired + now.dropped;
+    assert!(
+        ends <= now.submitted,
+        "an end without its submission: {now}"
+    );
     now.gauges().all(|(_, jobs)| jobs == 0) && now.submitted == ends
 }
 

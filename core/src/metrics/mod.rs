@@ -86,7 +86,8 @@ pub struct Metrics {
     /// Tokio tasks of this priority that have not ended: what jobs have spawned inside
     /// [`in_cpu_context`](crate::in_cpu_context), and libraries by
     /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs. It may count one of
-    /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with [`Backend::Rayon`](crate::Backend::Rayon).
+    /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with
+    /// [`Backend::Rayon`](crate::Backend::Rayon).
     pub tokio_tasks: u64,
     /// Threads that compute now for a job that has ended, because a part of the job does not yield:
     /// see [`JobGuard`](crate::JobGuard), by which the lane knows such parts.
