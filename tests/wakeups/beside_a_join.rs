@@ -13,7 +13,8 @@ use crate::threads;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::support::{Lanes, Stuck, lanes_with, thread_name, time_limit};
+use crate::named_lanes;
+use crate::support::{Lanes, Stuck, thread_name, time_limit};
 use twolane::{Backend, Task};
 
 const SMALL_JOBS: u64 = 200;
@@ -91,7 +92,7 @@ fn on_worker_0(lanes: &Lanes, lane: &str) -> Waiting {
 }
 
 fn small_jobs_beside_a_join(lane: &str, workers: usize) {
-    let lanes = lanes_with(Backend::Rayon, workers, |builder| builder.thread_name(lane));
+    let lanes = named_lanes(Backend::Rayon, workers, lane);
     let waiting = on_worker_0(&lanes, lane);
     let waiter = format!("{lane}-0");
     let before = trips(lane);
@@ -134,7 +135,7 @@ fn jobs_beside_a_join_with_two_workers_left_do_not_go_by_the_control_thread() {
 fn a_job_that_no_worker_is_left_for_runs_after_the_join() {
     let _limit = time_limit();
     let lane = "two";
-    let lanes = lanes_with(Backend::Rayon, 2, |builder| builder.thread_name(lane));
+    let lanes = named_lanes(Backend::Rayon, 2, lane);
     for _ in 0..20 {
         let waiting = on_worker_0(&lanes, lane);
         let queued = lanes.cpu.spawn_cpu(thread_name);
