@@ -171,10 +171,9 @@ pub use stream::{CpuIteratorExt, CpuStreamExt};
 #[doc(inline)]
 pub use twolane_core::{
     AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
-    EnterGuard, Handle, InCpuContext, InJob, JobContext, JobGuard, JoinError, JoinErrorKind,
-    NoCurrentHandle, Permit, Preemption, Priority, Rejected, Remaining, Reserve, RunCpu, Shutdown,
-    Task, Yield, in_cpu_context, in_job, is_yield_due, spawn_cpu, spawn_io, take_short_slices,
-    yield_if_due, yield_now,
+    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
+    Permit, Preemption, Priority, Rejected, Remaining, Reserve, RunCpu, Shutdown, Task, Yield,
+    in_cpu_context, is_yield_due, spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

@@ -122,6 +122,7 @@
 //! - Its tracer ([`LaneTracer`]) is the process's. Queries that run elsewhere are not touched, if
 //!   their thread has no current handle of `twolane`.
 
+mod parts;
 mod query;
 #[cfg(feature = "sql")]
 mod sql;

@@ -22,8 +22,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{collect, execute_stream};
 use futures::channel::oneshot;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use twolane_core::{Backend, Handle, JobGuard, Task, in_cpu_context};
+use twolane_core::{Backend, Handle, Task, in_cpu_context};
 
+use crate::parts::QueryGuard;
 use crate::tracer;
 use crate::yields::ensure_yields;
 
@@ -106,8 +107,8 @@ where
     F: Future<Output = Result<T>> + Send + 'static,
     T: Send + 'static,
 {
-    let own = JobGuard::new(handle);
-    let job = spawn(handle, own.wrap(query));
+    let own = QueryGuard::new(handle);
+    let job = spawn(handle, own.wrap(Box::pin(query)));
     async move {
         let _own = own;
         joined(job?).await
@@ -189,9 +190,9 @@ where
         let _ = planned.send(plan.schema());
         execute_stream(plan, context)
     };
-    let own = JobGuard::new(handle);
-    let query = own.wrap(stream::once(query).try_flatten());
-    let query = checked(handle, Box::pin(query));
+    let own = QueryGuard::new(handle);
+    let query = own.wrap(Box::pin(stream::once(query).try_flatten()));
+    let query = checked(handle, query);
     let size =
         |batch: &Result<RecordBatch>| batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
     let batches = tracer::install_for(handle).map(|()| match handle.backend() {

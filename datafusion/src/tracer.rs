@@ -11,8 +11,9 @@ use Ordering::{Acquire, Release};
 use datafusion::common::runtime::{JoinSetTracer, JoinSetTracerError, set_join_set_tracer};
 use datafusion::error::DataFusionError;
 use futures::future::BoxFuture;
-use twolane_core::{Backend, Handle, in_job};
+use twolane_core::{Backend, Handle};
 
+use crate::parts::in_query;
 use crate::yields::InTask;
 
 type Output = Box<dyn Any + Send>;
@@ -27,7 +28,7 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// process's tracer before it spawns it. This one submits the task to the lane of the current
 /// handle, and what DataFusion spawns only awaits it.
 ///
-/// It makes the tasks parts of their query ([`in_job`]), so that
+/// It makes the tasks parts of their query, so that
 /// [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs) counts those that
 /// compute when the query has ended. On a lane of [`Backend::Runtime`] that is all.
 ///
@@ -154,7 +155,7 @@ impl JoinSetTracer for LaneTracer {
             Some(before) => before.trace_future(future),
             None => future,
         };
-        let future = in_job(future);
+        let future = in_query(future);
         let Some(handle) = lane_of_tasks() else {
             return Box::pin(InTask(Box::pin(future)));
         };

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::support::{BOTH, Stuck, lanes, thread_name, time_limit, wait::wait_until};
+use crate::support::{Stuck, lanes, thread_name, time_limit, wait::wait_until};
 use twolane::{Backend, Handle, Priority};
 
 fn tokio_of(cpu: &Handle) -> tokio::runtime::Handle {
@@ -96,42 +96,4 @@ fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
         assert!(lanes.io.block_on(task).unwrap_err().is_cancelled());
     }
     assert!(tokio_of(&cpu).metrics().num_alive_tasks() == 0);
-}
-
-/// A part of a job that has ended, on each backend: in a poll at that end, and in a later poll.
-#[test]
-fn threads_that_compute_for_an_ended_job_are_counted() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu.handle();
-        let count = || cpu.metrics().threads_of_ended_jobs;
-        let (let_go, wait) = mpsc::channel::<()>();
-        let (begins, began) = mpsc::channel();
-        let job = twolane::JobGuard::new(&cpu);
-        let part = async move {
-            for _ in 0..2 {
-                begins.send(()).unwrap();
-                wait.recv().unwrap();
-                twolane::yield_now().await;
-            }
-        };
-        // Made in a part: what it spawns is one as well.
-        let mut spawned = None;
-        // Twice: its thread counts once.
-        let part = twolane::in_job(async { twolane::in_job(part).await });
-        let spawns = async { spawned = Some(cpu.spawn(twolane::in_job(part))) };
-        futures::executor::block_on(job.wrap(spawns));
-        let part = spawned.unwrap();
-        began.recv().unwrap();
-        assert_eq!(count(), 0, "{backend:?}");
-        drop(job);
-        assert_eq!(count(), 1, "{backend:?}");
-        let_go.send(()).unwrap();
-        began.recv().unwrap();
-        assert_eq!(count(), 1, "{backend:?}");
-        let_go.send(()).unwrap();
-        part.wait().unwrap();
-        wait_until(|| count() == 0);
-    }
 }

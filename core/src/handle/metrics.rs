@@ -1,5 +1,8 @@
 //! Methods of [`Handle`] that return what the lane has counted.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
 use stallwatch::{Name, Watcher};
 
 use super::Handle;
@@ -44,6 +47,38 @@ impl Handle {
     pub fn metrics_by_priority(&self) -> Vec<(Priority, Metrics)> {
         let of = |priority| (priority, self.level.with_priority(priority).metrics());
         Priority::ALL.into_iter().map(of).collect()
+    }
+
+    /// Adds `threads` to [`Metrics::threads_of_ended_jobs`] of this handle's priority, until nothing
+    /// else holds it.
+    ///
+    /// A job can be dropped while tasks that it has spawned are in the middle of a poll. They
+    /// compute on, and no counter of jobs shows it. For libraries that see each task that an engine
+    /// spawns, as `twolane-datafusion` does: each task of the job holds the counter and adds 1 to it
+    /// for its polls. Call this when the job has ended, and tasks may be left.
+    ///
+    /// # Cost
+    ///
+    /// A lock, and a look at the counters of the other ended jobs that have tasks left. Each call of
+    /// [`metrics`](Self::metrics) reads them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use std::sync::{Arc, atomic::AtomicUsize};
+    ///
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// // A thread polls a task of the job.
+    /// let threads = Arc::new(AtomicUsize::new(1));
+    /// cpu.handle().count_for_ended_job(&threads);
+    /// assert_eq!(cpu.handle().metrics().threads_of_ended_jobs, 1);
+    /// drop(threads);
+    /// assert_eq!(cpu.handle().metrics().threads_of_ended_jobs, 0);
+    /// # }
+    /// ```
+    pub fn count_for_ended_job(&self, threads: &Arc<AtomicUsize>) {
+        self.level.count_for_ended_job(threads);
     }
 
     /// Returns how soon a thread that wakes up gets a core that another thread computes on.

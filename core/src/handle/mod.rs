@@ -3,12 +3,10 @@
 mod current;
 mod deadline;
 mod executor;
-mod in_job;
 mod install;
 mod io;
 mod io_handle;
 mod metrics;
-mod polls;
 mod reserve;
 mod run_cpu;
 mod spawn;
@@ -27,7 +25,6 @@ use crate::os::{nice, surroundings};
 use crate::priority::Priority;
 use crate::task::Schedule;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
-pub use in_job::{InJob, JobGuard, in_job};
 pub use io_handle::IoHandle;
 pub use run_cpu::RunCpu;
 

@@ -1,11 +1,13 @@
 //! What a level measures: its counters, its call sites, and a worker's share of both.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
 use super::Level;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{InPlace, Sites, Stamp, Steps};
 use crate::metrics::held::Held;
 use crate::shard;
-use crate::sync::{AtomicUsize, Ordering::Relaxed};
 use crate::task::Worker;
 
 impl Level {
@@ -15,9 +17,7 @@ impl Level {
         metrics.core_interrupts = self.lane().interrupts.sent();
         metrics.threads = self.lane().settings.threads as u64;
         metrics.tokio_tasks = state.tokio_tasks() as u64;
-        // Below zero: a poll has ended before the end of its job has added it.
-        let of_ended = state.threads_of_ended_jobs.load(Relaxed) as isize;
-        metrics.threads_of_ended_jobs = of_ended.max(0) as u64;
+        metrics.threads_of_ended_jobs = state.ended_jobs.threads() as u64;
         if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
             metrics.queue_limit = Some(jobs as u64);
             metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
@@ -25,9 +25,9 @@ impl Level {
         metrics
     }
 
-    /// Polls of parts of jobs that have ended: see `handle/in_job.rs`.
-    pub(crate) fn threads_of_ended_jobs(&self) -> &AtomicUsize {
-        &self.state().threads_of_ended_jobs
+    /// A job has ended, and the counter of its parts' threads is this.
+    pub(crate) fn count_for_ended_job(&self, threads: &Arc<AtomicUsize>) {
+        self.state().ended_jobs.push(threads);
     }
 
     /// What the bridges of this priority add to.

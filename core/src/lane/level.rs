@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::control::Message;
 use super::counters::Counters;
+use super::ended_jobs::EndedJobs;
 use super::queue::RunQueue;
 use super::scout::{self, Scout};
 use super::{Lane, ThreadSettings, Workers, thread};
@@ -29,7 +30,7 @@ use crate::metrics::call_sites::{Sites, Stamp};
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
-use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
+use crate::sync::{Ordering::SeqCst, fence};
 use crate::task::{Event, RegistryKey, Run, Schedule};
 
 pub(super) struct LevelState {
@@ -39,7 +40,7 @@ pub(super) struct LevelState {
     pub(super) queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
-    pub(super) threads_of_ended_jobs: AtomicUsize,
+    pub(super) ended_jobs: EndedJobs,
     pub(super) scout: Option<Box<Scout>>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
@@ -59,7 +60,7 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(settings),
             sites: Sites::new(has_scout),
-            threads_of_ended_jobs: AtomicUsize::new(0),
+            ended_jobs: EndedJobs::default(),
             scout: has_scout.then(|| Box::new(Scout::new())),
             workers: OnceLock::new(),
         }

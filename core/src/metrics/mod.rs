@@ -90,7 +90,8 @@ pub struct Metrics {
     /// [`Backend::Rayon`](crate::Backend::Rayon).
     pub tokio_tasks: u64,
     /// Threads that compute now for a job that has ended, because a part of the job does not yield:
-    /// see [`JobGuard`](crate::JobGuard), by which the lane knows such parts.
+    /// of the jobs that
+    /// [`Handle::count_for_ended_job`](crate::Handle::count_for_ended_job) is called for.
     pub threads_of_ended_jobs: u64,
     /// The threads of this priority.
     pub threads: u64,
@@ -186,12 +187,20 @@ impl Metrics {
     }
 }
 
-/// All counters and gauges in one line, for a log: `submitted 2, rejected 0, ...`.
+/// The counters and gauges in one line, for a log: `submitted 2, rejected 0, ...`. With
+/// `tokio_tasks`, `threads_of_ended_jobs` and the permits if there are any.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.counters().chain(self.gauges());
         let all: Vec<_> = all.map(|(name, count)| format!("{name} {count}")).collect();
         f.write_str(&all.join(", "))?;
+        let others = [
+            ("tokio_tasks", self.tokio_tasks),
+            ("threads_of_ended_jobs", self.threads_of_ended_jobs),
+        ];
+        for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
+            write!(f, ", {name} {count}")?;
+        }
         match self.queue_limit {
             Some(limit) => write!(f, ", permits_in_use {} of {limit}", self.permits_in_use),
             None => Ok(()),
