@@ -29,12 +29,14 @@ pub enum Contender {
     Twolane,
     /// As `Twolane`, with the later version.
     TwolaneCured,
+    /// The same, and the task that takes writes is on the service's runtime.
+    TwolaneCuredWrites,
     /// How late timers are without a database.
     Floor,
 }
 
 impl Contender {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::OneRuntime,
         Self::OneRuntimeCured,
         Self::TwoRuntimes,
@@ -43,6 +45,7 @@ impl Contender {
         Self::TwolaneCompaction,
         Self::Twolane,
         Self::TwolaneCured,
+        Self::TwolaneCuredWrites,
         Self::Floor,
     ];
 
@@ -56,6 +59,7 @@ impl Contender {
             Self::TwolaneCompaction => "twolane_compaction",
             Self::Twolane => "twolane",
             Self::TwolaneCured => "twolane_cured",
+            Self::TwolaneCuredWrites => "twolane_cured_writes",
             Self::Floor => "floor",
         }
     }
@@ -101,7 +105,7 @@ impl World {
                 (second.clone(), second)
             }
             Contender::TwolaneCompaction => (own.clone(), on_lane()?),
-            Contender::Twolane | Contender::TwolaneCured => {
+            Contender::Twolane | Contender::TwolaneCured | Contender::TwolaneCuredWrites => {
                 let lane = on_lane()?;
                 (lane.clone(), lane)
             }
@@ -121,8 +125,13 @@ impl World {
                 Arc::new(s3.build()?)
             }
         };
+        let writes = match contender {
+            Contender::TwolaneCuredWrites => own,
+            _ => opened_on.clone(),
+        };
         let runtimes = Runtimes {
             opened_on,
+            writes,
             compaction,
         };
         Ok(Self {

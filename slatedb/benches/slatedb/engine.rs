@@ -16,6 +16,8 @@ use crate::rows::Rows;
 pub struct Runtimes {
     /// On which the database is opened: there it writes its log and its L0 files.
     pub opened_on: Handle,
+    /// The task that takes writes, in versions that can have it elsewhere.
+    pub writes: Handle,
     /// Compaction and garbage collection.
     pub compaction: Handle,
 }
@@ -40,7 +42,7 @@ fn path() -> String {
 }
 
 macro_rules! engine {
-    ($name:ident, $slatedb:ident, $write:expr) => {
+    ($name:ident, $slatedb:ident, $set:expr, $write:expr) => {
         pub mod $name {
             use super::*;
             use $slatedb::config::{
@@ -71,10 +73,12 @@ macro_rules! engine {
                     manifest_poll_interval: COMPACTS_EACH,
                     ..Default::default()
                 };
+                let set = $set;
                 let builder = Db::builder(path, store)
                     .with_settings(settings)
                     .with_compactor_builder(compactor)
                     .with_gc_runtime(runtimes.compaction.clone());
+                let builder = set(builder, runtimes);
                 let open = async move { builder.build().await };
                 Ok(runtimes.opened_on.spawn(open).await??)
             }
@@ -137,17 +141,29 @@ macro_rules! engine {
     };
 }
 
-engine!(released, slatedb, |db: &Db, batch| {
-    let db = db.clone();
-    async move {
-        let options = slatedb::config::WriteOptions {
-            await_durable: false,
-            ..Default::default()
-        };
-        db.write_with_options(batch, &options).await.map(drop)
+engine!(
+    released,
+    slatedb,
+    |builder: slatedb::DbBuilder<String>, _: &Runtimes| builder,
+    |db: &Db, batch| {
+        let db = db.clone();
+        async move {
+            let options = slatedb::config::WriteOptions {
+                await_durable: false,
+                ..Default::default()
+            };
+            db.write_with_options(batch, &options).await.map(drop)
+        }
     }
-});
-engine!(cured, slatedb_cured, |db: &Db, batch| {
-    let db = db.clone();
-    async move { db.write(batch).await.map(drop) }
-});
+);
+engine!(
+    cured,
+    slatedb_cured,
+    |builder: slatedb_cured::DbBuilder<String>, runtimes: &Runtimes| {
+        builder.with_write_runtime(runtimes.writes.clone())
+    },
+    |db: &Db, batch| {
+        let db = db.clone();
+        async move { db.write(batch).await.map(drop) }
+    }
+);

@@ -17,7 +17,8 @@
 //! - `nice16_whole`: the database is opened on that one, so that it also writes its log and its
 //!   L0 files there.
 //! - `twolane_compaction`, `twolane`: the same two with a lane, by `Handle::tokio_handle`.
-//!   `twolane_cured`: `twolane` with version 0.18.
+//!   `twolane_cured`: `twolane` with version 0.18. `twolane_cured_writes`: the task that takes writes
+//!   on the service's runtime (`DbBuilder::with_write_runtime`).
 //! - `floor`: no database. A thread wakes a task of the service now and then, which makes rows. Tokio
 //!   sleeps whole milliseconds: if a wake-up makes it park between two ticks, it oversleeps the next
 //!   one by up to 1 ms.
@@ -222,7 +223,9 @@ fn turn(contender: Contender, access: &Access, megabytes: usize) -> Answer {
         }
         match contender {
             Contender::Floor => (None, sentinels::floor(&service, rows).await),
-            Contender::OneRuntimeCured | Contender::TwolaneCured => measure!(cured),
+            Contender::OneRuntimeCured
+            | Contender::TwolaneCured
+            | Contender::TwolaneCuredWrites => measure!(cured),
             _ => measure!(released),
         }
     });
