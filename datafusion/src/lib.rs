@@ -123,6 +123,7 @@
 //!   their thread has no current handle of `twolane`.
 
 mod parts;
+mod polls;
 mod query;
 #[cfg(feature = "sql")]
 mod sql;
@@ -130,6 +131,11 @@ mod store;
 mod tracer;
 mod unavailable;
 mod yields;
+
+/// `polls.rs` is a part of the loom models, too.
+mod sync {
+    pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};
+}
 
 pub use query::{collect_on, run_on, stream_on};
 #[cfg(feature = "sql")]

@@ -1,96 +1,99 @@
-//! [`QueryGuard`] and [`InQuery`]: which threads compute for a query that has ended.
+//! [`QueryGuard`] and [`InQuery`]: counts the threads that compute for a query that has ended.
 //!
 //! A query can be dropped while tasks that it has spawned are in the middle of a poll. The guard and
-//! all that is wrapped for it share one counter of the threads that poll. A wrapper enters it for
-//! its polls, so that what is wrapped inside shares it, too. The end of the guard hands the counter
-//! to the lane, if parts are left.
+//! all that is wrapped for it share [`Parts`]. A wrapper enters them for its polls, so that what is
+//! wrapped inside shares them, too. `polls.rs` says which polls count.
 
 use std::cell::RefCell;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use futures::Stream;
 use twolane_core::Handle;
 
-type Threads = Arc<AtomicUsize>;
+use crate::polls::Polls;
 
 thread_local! {
     /// Of the query whose part this thread polls.
-    static CURRENT: RefCell<Option<Threads>> = const { RefCell::new(None) };
+    static CURRENT: RefCell<Option<Arc<Parts>>> = const { RefCell::new(None) };
+}
+
+struct Parts {
+    handle: Handle,
+    polls: Polls,
 }
 
 /// The caller's side of a query. Its drop is the end of the query.
-pub(crate) struct QueryGuard {
-    handle: Handle,
-    threads: Threads,
-}
+pub(crate) struct QueryGuard(Arc<Parts>);
 
 impl QueryGuard {
     pub(crate) fn new(handle: &Handle) -> Self {
-        Self {
+        Self(Arc::new(Parts {
             handle: handle.clone(),
-            threads: Threads::default(),
-        }
+            polls: Polls::default(),
+        }))
     }
 
     /// Makes a future or a stream a part of the query.
     pub(crate) fn wrap<F: Unpin>(&self, inner: F) -> InQuery<F> {
-        let threads = Some(self.threads.clone());
-        InQuery { threads, inner }
+        let parts = Some(self.0.clone());
+        InQuery { parts, inner }
     }
 }
 
 impl Drop for QueryGuard {
     fn drop(&mut self) {
-        // Without parts, no thread can poll one later.
-        if Arc::strong_count(&self.threads) > 1 {
-            self.handle.count_for_ended_job(&self.threads);
-        }
+        let polls = self.0.polls.end_job() as isize;
+        self.0.handle.add_threads_of_ended_jobs(polls);
     }
 }
 
 /// Makes a future or a stream a part of the query that calls this, if one does.
 pub(crate) fn in_query<F: Unpin>(inner: F) -> InQuery<F> {
     // An error: a destructor calls this while its thread ends.
-    let threads = CURRENT.try_with(|current| current.borrow().clone());
+    let parts = CURRENT.try_with(|current| current.borrow().clone());
     InQuery {
-        threads: threads.unwrap_or_default(),
+        parts: parts.unwrap_or_default(),
         inner,
     }
 }
 
 pub(crate) struct InQuery<F> {
-    threads: Option<Threads>,
+    parts: Option<Arc<Parts>>,
     inner: F,
 }
 
-/// Counts this thread until its drop.
+/// A poll of a part, until its drop.
 struct Entered<'a> {
-    threads: &'a Threads,
-    before: Option<Threads>,
+    parts: &'a Parts,
+    before: Option<Arc<Parts>>,
 }
 
 impl<'a> Entered<'a> {
-    /// `None`: the thread is counted already, by another part of the same query, or it ends.
-    fn new(threads: &'a Threads) -> Option<Self> {
+    /// `None`: this thread polls another part of the same query already, or it ends.
+    fn new(parts: &'a Arc<Parts>) -> Option<Self> {
         let before = CURRENT.try_with(|current| {
             let mut current = current.borrow_mut();
-            let is_in = current.as_ref().is_some_and(|it| Arc::ptr_eq(it, threads));
-            (!is_in).then(|| current.replace(threads.clone()))
+            let is_in = current.as_ref().is_some_and(|it| Arc::ptr_eq(it, parts));
+            (!is_in).then(|| current.replace(parts.clone()))
         });
         let before = before.ok().flatten()?;
-        threads.fetch_add(1, Relaxed);
-        Some(Self { threads, before })
+        if parts.polls.begin() {
+            parts.handle.add_threads_of_ended_jobs(1);
+        }
+        Some(Self { parts, before })
     }
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        self.threads.fetch_sub(1, Relaxed);
+        if self.parts.polls.end() {
+            self.parts.handle.add_threads_of_ended_jobs(-1);
+        }
         let before = self.before.take();
+        // What was there is dropped outside of the borrow.
         let _ = CURRENT.try_with(|current| mem::replace(&mut *current.borrow_mut(), before));
     }
 }
@@ -100,7 +103,7 @@ impl<F: Future + Unpin> Future for InQuery<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.get_mut();
-        let _entered = this.threads.as_ref().and_then(Entered::new);
+        let _entered = this.parts.as_ref().and_then(Entered::new);
         Pin::new(&mut this.inner).poll(cx)
     }
 }
@@ -110,7 +113,7 @@ impl<S: Stream + Unpin> Stream for InQuery<S> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
         let this = self.get_mut();
-        let _entered = this.threads.as_ref().and_then(Entered::new);
+        let _entered = this.parts.as_ref().and_then(Entered::new);
         Pin::new(&mut this.inner).poll_next(cx)
     }
 }
@@ -124,31 +127,60 @@ mod tests {
 
     use super::*;
 
-    /// A part whose poll reads the metrics.
-    fn counts(cpu: &Handle) -> impl Future<Output = u64> + Unpin + use<> {
+    /// What the metrics say in the middle of its poll.
+    fn count(cpu: &Handle) -> impl Future<Output = u64> + Unpin + use<> {
         let cpu = cpu.clone();
         poll_fn(move |_| Poll::Ready(cpu.metrics().threads_of_ended_jobs))
     }
 
     #[test]
-    fn a_thread_in_a_part_of_an_ended_query_counts_once() {
+    fn a_thread_in_parts_of_an_ended_query_counts_once() {
         let io = tokio::runtime::Runtime::new().unwrap();
-        let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
-        let cpu = cpu.worker_threads(1).build().unwrap().handle();
+        let lane = CpuRuntime::builder().io_handle(io.handle().clone());
+        let lane = lane.worker_threads(1).build().unwrap();
+        let cpu = lane.handle();
         let (query, other) = (QueryGuard::new(&cpu), QueryGuard::new(&cpu));
-        let outside = in_query(counts(&cpu));
-        let parts = query.wrap(poll_fn(|_| {
-            let part = || in_query(in_query(counts(&cpu)));
-            Poll::Ready((part(), part(), other.wrap(part())))
+        let outside = in_query(count(&cpu));
+        let made = query.wrap(poll_fn(|cx| {
+            let nested = in_query(in_query(count(&cpu)));
+            let of_both = other.wrap(in_query(count(&cpu)));
+            // What is polled in between belongs to another query.
+            let mut between = other.wrap(count(&cpu));
+            assert!(Pin::new(&mut between).poll(cx).is_ready());
+            Poll::Ready((
+                nested,
+                of_both,
+                in_query(count(&cpu)),
+                in_query(count(&cpu)),
+            ))
         }));
-        let (running, part, of_both) = block_on(parts);
+        let (nested, of_both, after, running) = block_on(made);
         assert_eq!(block_on(running), 0, "it has not ended");
         drop(query);
-        assert_eq!(block_on(part), 1);
+        assert_eq!(block_on(nested), 1);
+        assert_eq!(block_on(after), 1);
         assert_eq!(block_on(outside), 0, "a part of no query");
-        assert_eq!(block_on(counts(&cpu)), 0);
         drop(other);
         assert_eq!(block_on(of_both), 2, "one of each query");
-        assert_eq!(block_on(counts(&cpu)), 0);
+        assert_eq!(block_on(count(&cpu)), 0);
+    }
+
+    #[test]
+    fn a_poll_at_the_end_of_its_query_counts_until_it_ends() {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let lane = CpuRuntime::builder().io_handle(io.handle().clone());
+        let lane = lane.worker_threads(1).build().unwrap();
+        let cpu = lane.handle();
+        let mut query = Some(QueryGuard::new(&cpu));
+        let part = query.as_ref().map(|query| query.wrap(())).unwrap();
+        let mut part = InQuery {
+            parts: part.parts,
+            inner: poll_fn(|_| {
+                query = None;
+                Poll::Ready(cpu.metrics().threads_of_ended_jobs)
+            }),
+        };
+        assert_eq!(block_on(&mut part), 1);
+        assert_eq!(cpu.metrics().threads_of_ended_jobs, 0);
     }
 }

@@ -60,7 +60,14 @@ fn its_tasks_are_counted() {
     let (let_go, wait) = tokio::sync::oneshot::channel::<()>();
     let task = tokio_of(&cpu).spawn(wait);
     assert_eq!(cpu.metrics().tokio_tasks, 1);
-    assert_eq!(cpu.with_priority(Priority::Low).metrics().tokio_tasks, 0);
+    assert!(
+        cpu.metrics()
+            .to_string()
+            .ends_with("suspended 0, tokio_tasks 1")
+    );
+    let of_low = cpu.with_priority(Priority::Low).metrics();
+    assert_eq!(of_low.tokio_tasks, 0);
+    assert!(of_low.to_string().ends_with("suspended 0"));
     // A job is not one of them, though a task of the lane's own runs it.
     let stuck = Stuck::start(&cpu);
     assert_eq!((cpu.metrics().tokio_tasks, cpu.metrics().running), (1, 1));

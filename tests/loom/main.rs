@@ -51,6 +51,8 @@ mod doze;
 mod drain_tasks;
 #[path = "../../core/src/pool/idle.rs"]
 mod idle;
+#[path = "../../datafusion/src/polls.rs"]
+mod polls;
 #[path = "../../core/src/io_lane/wake_list.rs"]
 mod wake_list;
 #[path = "../../src/stream/window.rs"]
@@ -63,6 +65,7 @@ mod of_dozing;
 mod of_drain_tasks;
 mod of_idle_workers;
 mod of_jobs;
+mod of_polls;
 mod of_relays;
 mod of_windows;
 

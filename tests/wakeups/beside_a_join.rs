@@ -13,7 +13,7 @@ use crate::threads;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::named_lanes;
+use crate::lanes_without_interrupts;
 use crate::support::{Lanes, Stuck, thread_name, time_limit};
 use twolane::{Backend, Task};
 
@@ -92,7 +92,7 @@ fn on_worker_0(lanes: &Lanes, lane: &str) -> Waiting {
 }
 
 fn small_jobs_beside_a_join(lane: &str, workers: usize) {
-    let lanes = named_lanes(Backend::Rayon, workers, lane);
+    let lanes = lanes_without_interrupts(Backend::Rayon, workers, lane);
     let waiting = on_worker_0(&lanes, lane);
     let waiter = format!("{lane}-0");
     let before = trips(lane);
@@ -135,7 +135,7 @@ fn jobs_beside_a_join_with_two_workers_left_do_not_go_by_the_control_thread() {
 fn a_job_that_no_worker_is_left_for_runs_after_the_join() {
     let _limit = time_limit();
     let lane = "two";
-    let lanes = named_lanes(Backend::Rayon, 2, lane);
+    let lanes = lanes_without_interrupts(Backend::Rayon, 2, lane);
     for _ in 0..20 {
         let waiting = on_worker_0(&lanes, lane);
         let queued = lanes.cpu.spawn_cpu(thread_name);

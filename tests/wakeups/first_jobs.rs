@@ -4,15 +4,15 @@
 //! before the threads of its priority had started, and on `Backend::Runtime` each of those
 //! wakes went over the whole queue: a million first `Low` jobs from sixteen threads cost it
 //! 1.5 s of CPU time, beside the I/O lane and at its weight. The threads start with the lane
-//! since then, and a submission sends the control thread a message for interrupts alone: one
-//! for all that are queued.
+//! since then, and a submission sends the control thread at most one message, where the lane
+//! interrupts cores.
 
 use std::sync::Barrier;
 
 use twolane::Priority;
 
 use crate::support::{BOTH, Stuck, time_limit};
-use crate::{named_lanes, threads};
+use crate::{lanes_without_interrupts, threads};
 
 const SUBMITTERS: usize = 16;
 const JOBS: usize = 100;
@@ -21,7 +21,7 @@ const JOBS: usize = 100;
 fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
     let _limit = time_limit();
     for (backend, name) in BOTH.into_iter().zip(["first-a", "first-b"]) {
-        let lanes = named_lanes(backend, 1, name);
+        let lanes = lanes_without_interrupts(backend, 1, name);
         let low = lanes.cpu.handle().with_priority(Priority::Low);
         let control = format!("{name}-control");
         let wakes = || {

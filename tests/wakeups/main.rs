@@ -14,7 +14,11 @@ mod threads;
 
 /// A lane whose control thread does not interrupt cores: jobs wake it for that too, on a lazy
 /// kernel and while the kernel is not measured.
-fn named_lanes(backend: twolane::Backend, workers: usize, name: &str) -> support::Lanes {
+fn lanes_without_interrupts(
+    backend: twolane::Backend,
+    workers: usize,
+    name: &str,
+) -> support::Lanes {
     support::lanes_with(backend, workers, |builder| {
         builder
             .thread_name(name)

@@ -1,8 +1,5 @@
 //! Methods of [`Handle`] that return what the lane has counted.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-
 use stallwatch::{Name, Watcher};
 
 use super::Handle;
@@ -49,36 +46,36 @@ impl Handle {
         Priority::ALL.into_iter().map(of).collect()
     }
 
-    /// Adds `threads` to [`Metrics::threads_of_ended_jobs`] of this handle's priority, until nothing
-    /// else holds it.
+    /// Adds `change` to [`Metrics::threads_of_ended_jobs`] of this handle's priority.
     ///
     /// A job can be dropped while tasks that it has spawned are in the middle of a poll. They
-    /// compute on, and no counter of jobs shows it. For libraries that see each task that an engine
-    /// spawns, as `twolane-datafusion` does: each task of the job holds the counter and adds 1 to it
-    /// for its polls. Call this when the job has ended, and tasks may be left.
+    /// compute on, and no counter of jobs shows it. This is for libraries that see each poll of what
+    /// an engine spawns, as `twolane-datafusion` does. When a job ends, the library adds the number
+    /// of threads that poll tasks of the job, and each of them adds -1 at the end of its poll. For a
+    /// later poll, the thread adds 1 before it and -1 after it, also if it panics.
+    ///
+    /// It works with each [`Backend`](crate::Backend), and after a shutdown. A sum below zero counts
+    /// as 0.
     ///
     /// # Cost
     ///
-    /// A lock, and a look at the counters of the other ended jobs that have tasks left. Each call of
-    /// [`metrics`](Self::metrics) reads them.
+    /// One atomic operation.
     ///
     /// # Examples
     ///
     /// ```
     /// # #[tokio::main] async fn main() {
-    /// use std::sync::{Arc, atomic::AtomicUsize};
-    ///
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// // A thread polls a task of the job.
-    /// let threads = Arc::new(AtomicUsize::new(1));
-    /// cpu.handle().count_for_ended_job(&threads);
-    /// assert_eq!(cpu.handle().metrics().threads_of_ended_jobs, 1);
-    /// drop(threads);
-    /// assert_eq!(cpu.handle().metrics().threads_of_ended_jobs, 0);
+    /// let cpu = twolane::CpuRuntime::new().unwrap().handle();
+    /// // The job has ended, and a thread polls one of its tasks.
+    /// cpu.add_threads_of_ended_jobs(1);
+    /// assert_eq!(cpu.metrics().threads_of_ended_jobs, 1);
+    /// // That poll has ended.
+    /// cpu.add_threads_of_ended_jobs(-1);
+    /// assert_eq!(cpu.metrics().threads_of_ended_jobs, 0);
     /// # }
     /// ```
-    pub fn count_for_ended_job(&self, threads: &Arc<AtomicUsize>) {
-        self.level.count_for_ended_job(threads);
+    pub fn add_threads_of_ended_jobs(&self, change: isize) {
+        self.level.add_threads_of_ended_jobs(change);
     }
 
     /// Returns how soon a thread that wakes up gets a core that another thread computes on.

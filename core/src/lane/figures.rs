@@ -1,7 +1,6 @@
 //! What a level measures: its counters, its call sites, and a worker's share of both.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::Level;
 use crate::metrics::Metrics;
@@ -17,7 +16,9 @@ impl Level {
         metrics.core_interrupts = self.lane().interrupts.sent();
         metrics.threads = self.lane().settings.threads as u64;
         metrics.tokio_tasks = state.tokio_tasks() as u64;
-        metrics.threads_of_ended_jobs = state.ended_jobs.threads() as u64;
+        // Below zero: a poll has ended before the end of its job has added it.
+        let of_ended = state.threads_of_ended_jobs.load(Relaxed);
+        metrics.threads_of_ended_jobs = of_ended.max(0) as u64;
         if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
             metrics.queue_limit = Some(jobs as u64);
             metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
@@ -25,9 +26,9 @@ impl Level {
         metrics
     }
 
-    /// A job has ended, and the counter of its parts' threads is this.
-    pub(crate) fn count_for_ended_job(&self, threads: &Arc<AtomicUsize>) {
-        self.state().ended_jobs.push(threads);
+    pub(crate) fn add_threads_of_ended_jobs(&self, change: isize) {
+        let threads = &self.state().threads_of_ended_jobs;
+        threads.fetch_add(change, Relaxed);
     }
 
     /// What the bridges of this priority add to.

@@ -13,6 +13,7 @@
 //! Each has a `SeqCst` fence in between, so one of the two sees the other.
 
 use std::io;
+use std::sync::atomic::AtomicIsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -21,7 +22,6 @@ use tokio::sync::Semaphore;
 
 use super::control::Message;
 use super::counters::Counters;
-use super::ended_jobs::EndedJobs;
 use super::queue::RunQueue;
 use super::scout::{self, Scout};
 use super::{Lane, ThreadSettings, Workers, thread};
@@ -40,7 +40,7 @@ pub(super) struct LevelState {
     pub(super) queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
-    pub(super) ended_jobs: EndedJobs,
+    pub(super) threads_of_ended_jobs: AtomicIsize,
     pub(super) scout: Option<Box<Scout>>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
@@ -60,7 +60,7 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(settings),
             sites: Sites::new(has_scout),
-            ended_jobs: EndedJobs::default(),
+            threads_of_ended_jobs: AtomicIsize::new(0),
             scout: has_scout.then(|| Box::new(Scout::new())),
             workers: OnceLock::new(),
         }

@@ -30,7 +30,6 @@ mod beside_scout;
 pub(crate) mod control;
 mod counters;
 pub(crate) mod doze;
-mod ended_jobs;
 mod figures;
 mod hooks;
 mod interrupts;

@@ -89,9 +89,9 @@ pub struct Metrics {
     /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with
     /// [`Backend::Rayon`](crate::Backend::Rayon).
     pub tokio_tasks: u64,
-    /// Threads that compute now for a job that has ended, because a part of the job does not yield:
-    /// of the jobs that
-    /// [`Handle::count_for_ended_job`](crate::Handle::count_for_ended_job) is called for.
+    /// Threads that compute now for a job that has ended, because a part of the job does not yield.
+    /// The lane knows of those that a library reports by
+    /// [`Handle::add_threads_of_ended_jobs`](crate::Handle::add_threads_of_ended_jobs).
     pub threads_of_ended_jobs: u64,
     /// The threads of this priority.
     pub threads: u64,
@@ -187,8 +187,9 @@ impl Metrics {
     }
 }
 
-/// The counters and gauges in one line, for a log: `submitted 2, rejected 0, ...`. With
-/// `tokio_tasks`, `threads_of_ended_jobs` and the permits if there are any.
+/// The counters and gauges in one line, for a log: `submitted 2, rejected 0, ...`. Then
+/// `tokio_tasks` and `threads_of_ended_jobs` if they are not 0, and the permits if the queue has a
+/// limit.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.counters().chain(self.gauges());

@@ -16,7 +16,7 @@ use crate::rows::Rows;
 pub struct Runtimes {
     /// On which the database is opened: there it writes its log and its L0 files.
     pub opened_on: Handle,
-    /// The task that takes writes, in versions that can have it elsewhere.
+    /// The task that takes writes. 0.15 has it where it is opened.
     pub writes: Handle,
     /// Compaction and garbage collection.
     pub compaction: Handle,

@@ -17,8 +17,9 @@
 //! - `nice16_whole`: the database is opened on that one, so that it also writes its log and its
 //!   L0 files there.
 //! - `twolane_compaction`, `twolane`: the same two with a lane, by `Handle::tokio_handle`.
-//!   `twolane_cured`: `twolane` with version 0.18. `twolane_cured_writes`: the task that takes writes
-//!   on the service's runtime (`DbBuilder::with_write_runtime`).
+//!   `twolane_cured`: `twolane` with version 0.18. `twolane_cured_writes`: the same, with the task
+//!   that takes writes on the service's runtime (`DbBuilder::with_write_runtime`, which its authors
+//!   mean for a current-thread runtime).
 //! - `floor`: no database. A thread wakes a task of the service now and then, which makes rows. Tokio
 //!   sleeps whole milliseconds: if a wake-up makes it park between two ticks, it oversleeps the next
 //!   one by up to 1 ms.
@@ -33,7 +34,7 @@
 //!   compete with the first.
 //!
 //! ```text
-//! cargo bench -p twolane-slatedb --bench slatedb            # 12 minutes; --full: 30
+//! cargo bench -p twolane-slatedb --bench slatedb            # 14 minutes; --full: 35
 //! cargo bench -p twolane-slatedb --bench slatedb -- memory/
 //! ```
 
