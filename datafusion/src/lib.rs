@@ -132,7 +132,7 @@ mod tracer;
 mod unavailable;
 mod yields;
 
-/// `polls.rs` is a part of the loom models, too.
+/// The atomics of `polls.rs`. In its model (`tests/loom`) they are loom's.
 mod sync {
     pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};
 }

@@ -121,11 +121,22 @@ impl<S: Stream + Unpin> Stream for InQuery<S> {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
+    use std::sync::mpsc;
+    use std::time::Duration;
 
     use futures::executor::block_on;
-    use twolane_core::CpuRuntime;
+    use tokio::runtime::Runtime;
+    use twolane_core::{Backend, CpuRuntime, yield_now};
 
     use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn lane(backend: Backend) -> (CpuRuntime, Runtime) {
+        let io = Runtime::new().unwrap();
+        let lane = CpuRuntime::builder().io_handle(io.handle().clone());
+        (lane.backend(backend).worker_threads(1).build().unwrap(), io)
+    }
 
     /// What the metrics say in the middle of its poll.
     fn count(cpu: &Handle) -> impl Future<Output = u64> + Unpin + use<> {
@@ -135,9 +146,7 @@ mod tests {
 
     #[test]
     fn a_thread_in_parts_of_an_ended_query_counts_once() {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let lane = CpuRuntime::builder().io_handle(io.handle().clone());
-        let lane = lane.worker_threads(1).build().unwrap();
+        let (lane, _io) = lane(Backend::Rayon);
         let cpu = lane.handle();
         let (query, other) = (QueryGuard::new(&cpu), QueryGuard::new(&cpu));
         let outside = in_query(count(&cpu));
@@ -147,12 +156,8 @@ mod tests {
             // What is polled in between belongs to another query.
             let mut between = other.wrap(count(&cpu));
             assert!(Pin::new(&mut between).poll(cx).is_ready());
-            Poll::Ready((
-                nested,
-                of_both,
-                in_query(count(&cpu)),
-                in_query(count(&cpu)),
-            ))
+            let after = || in_query(count(&cpu));
+            Poll::Ready((nested, of_both, after(), after()))
         }));
         let (nested, of_both, after, running) = block_on(made);
         assert_eq!(block_on(running), 0, "it has not ended");
@@ -165,22 +170,40 @@ mod tests {
         assert_eq!(block_on(count(&cpu)), 0);
     }
 
+    /// A part of a query that has ended: in a poll at that end, and in a later poll.
     #[test]
-    fn a_poll_at_the_end_of_its_query_counts_until_it_ends() {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let lane = CpuRuntime::builder().io_handle(io.handle().clone());
-        let lane = lane.worker_threads(1).build().unwrap();
-        let cpu = lane.handle();
-        let mut query = Some(QueryGuard::new(&cpu));
-        let part = query.as_ref().map(|query| query.wrap(())).unwrap();
-        let mut part = InQuery {
-            parts: part.parts,
-            inner: poll_fn(|_| {
-                query = None;
-                Poll::Ready(cpu.metrics().threads_of_ended_jobs)
-            }),
-        };
-        assert_eq!(block_on(&mut part), 1);
-        assert_eq!(cpu.metrics().threads_of_ended_jobs, 0);
+    fn threads_that_compute_for_an_ended_query_are_counted() {
+        for backend in [Backend::Rayon, Backend::Runtime] {
+            let (lane, _io) = lane(backend);
+            let cpu = lane.handle();
+            let count = || cpu.metrics().threads_of_ended_jobs;
+            let (let_go, wait) = mpsc::channel::<()>();
+            let (begins, began) = mpsc::channel();
+            let query = QueryGuard::new(&cpu);
+            let part = async move {
+                for _ in 0..2 {
+                    begins.send(()).unwrap();
+                    wait.recv_timeout(LIMIT).unwrap();
+                    yield_now().await;
+                }
+            };
+            // Made in a part: what it spawns is one as well.
+            let mut spawned = None;
+            // Twice: its thread counts once.
+            let part = Box::pin(async { in_query(Box::pin(part)).await });
+            let spawns = Box::pin(async { spawned = Some(cpu.spawn(in_query(part))) });
+            block_on(query.wrap(spawns));
+            let part = spawned.unwrap();
+            began.recv_timeout(LIMIT).unwrap();
+            assert_eq!(count(), 0, "{backend:?}");
+            drop(query);
+            assert_eq!(count(), 1, "{backend:?}");
+            let_go.send(()).unwrap();
+            began.recv_timeout(LIMIT).unwrap();
+            assert_eq!(count(), 1, "{backend:?}");
+            let_go.send(()).unwrap();
+            part.wait().unwrap();
+            assert_eq!(count(), 0, "{backend:?}");
+        }
     }
 }

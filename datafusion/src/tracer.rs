@@ -157,7 +157,7 @@ impl JoinSetTracer for LaneTracer {
         };
         let future = in_query(future);
         let Some(handle) = lane_of_tasks() else {
-            return Box::pin(InTask(Box::pin(future)));
+            return Box::pin(InTask(future));
         };
         let job = handle.spawn(future);
         Box::pin(async move {

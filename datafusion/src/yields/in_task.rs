@@ -9,23 +9,21 @@ use std::cell::Cell;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
-use futures::future::BoxFuture;
-
 thread_local! {
     static IN_TASK: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A future that is a task of Tokio's.
-pub struct InTask<T>(pub BoxFuture<'static, T>);
+pub struct InTask<F>(pub F);
 
-impl<T> Future for InTask<T> {
-    type Output = T;
+impl<F: Future + Unpin> Future for InTask<F> {
+    type Output = F::Output;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         // A panic leaves it set, and the task that the thread polls next may be a job: it yields all
         // the same.
         let before = IN_TASK.replace(true);
-        let polled = self.0.as_mut().poll(cx);
+        let polled = Pin::new(&mut self.0).poll(cx);
         IN_TASK.set(before);
         polled
     }
