@@ -12,12 +12,14 @@
 //!   a decoder cannot ask a checkpoint. One that panics on a broken picture is a 500.
 //!
 //! ```text
-//! export AWS_BUCKET=.. AWS_REGION=.. AWS_ACCESS_KEY_ID=.. AWS_SECRET_ACCESS_KEY=..
-//! cargo run --release -p twolane-s3 --example thumbnails      # http://127.0.0.1:3000
+//! export AWS_ENDPOINT=http://127.0.0.1:9000 AWS_ALLOW_HTTP=true AWS_REGION=us-east-1
+//! export AWS_BUCKET=.. AWS_ACCESS_KEY_ID=.. AWS_SECRET_ACCESS_KEY=..
+//! cargo run --release -p twolane-thumbnails --example thumbnails      # http://127.0.0.1:3000
 //! curl -i --data-binary @cat.png http://127.0.0.1:3000/thumbnails/cat
 //! ```
 //!
-//! To copy it: `cargo add twolane -F axum`, `cargo add axum`, `cargo add tokio -F full`,
+//! In this repository object_store is built without TLS, so the endpoint is a local one. To copy
+//! it: `cargo add twolane -F axum`, `cargo add axum`, `cargo add tokio -F full`,
 //! `cargo add object_store -F aws`, and `cargo add image --no-default-features -F jpeg,png`. A
 //! graceful shutdown is in `examples/axum.rs`.
 
@@ -29,7 +31,6 @@ use axum::extract::{DefaultBodyLimit, FromRef, FromRequest, Path, Request, State
 use axum::{Router, body::Bytes, http::StatusCode, routing::post};
 use image::{ImageFormat, ImageReader, ImageResult, Limits};
 use object_store::{ObjectStore, ObjectStoreExt, aws::AmazonS3Builder};
-use object_store_0_14 as object_store; // remove this line: yours has the name
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use twolane::axum::{JobError, Reserved};

@@ -1,9 +1,9 @@
 //! The example `thumbnails`, with a real S3 server: what is stored, and what is refused.
 
-#[path = "../examples/thumbnails.rs"]
+#[path = "../thumbnails.rs"]
 #[allow(dead_code, reason = "its `main` is not called")]
 mod example;
-#[path = "../../tests/support/mod.rs"]
+#[path = "../../../tests/support/mod.rs"]
 mod support;
 
 use std::io::Cursor;
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use example::{BODY, MAX_SIDE, SIDE, UPLOADS, cpu_lane, routes};
 use image::{DynamicImage, GenericImageView, ImageFormat};
-use object_store_0_14::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store_0_14::{Error, ObjectStore, ObjectStoreExt};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::{Error, ObjectStore, ObjectStoreExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
