@@ -6,12 +6,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::context::{SOURCES, Source};
+use crate::dice;
 use crate::support::{BOTH, Lanes, lanes_with, time_limit};
 use futures::StreamExt;
 use futures::executor::block_on;
 use futures::stream::{self, BoxStream};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use twolane::{Backend, CpuIteratorExt, CpuStreamExt, Handle, JoinError, Priority};
 
 /// What is alive of all items, inputs and outputs.
@@ -338,6 +339,7 @@ fn a_stream_returns_what_a_plain_loop_returns() {
     }));
     let mut runner = TestRunner::new(Config {
         failure_persistence: None,
+        rng_seed: RngSeed::Fixed(dice::seed_of_environment()),
         ..Config::default()
     });
     let outcome = runner.run(&plans(), |plan| {
