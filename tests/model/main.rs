@@ -22,7 +22,7 @@ mod support;
 use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
 /// A few seconds in a debug build.
-const CASES: u32 = 128;
+const CASES: u32 = 400;
 
 #[test]
 fn whatever_is_called_comes_to_what_the_model_says() {

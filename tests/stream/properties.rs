@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::context::{SOURCES, Source};
 use crate::dice;
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Lanes, lanes_with, time_limit};
 use futures::StreamExt;
 use futures::executor::block_on;
@@ -317,8 +318,8 @@ impl Plan {
         assert!(cpu.shutdown().wait().is_empty());
         drop(io);
         // What comes to a closed lane is dropped by the lane's control thread.
-        while self.gone.is_some() && live.0.load(SeqCst) > 0 {
-            std::thread::yield_now();
+        if self.gone.is_some() {
+            wait_until(|| live.0.load(SeqCst) <= 0);
         }
         assert_eq!(live.0.load(SeqCst), 0);
         let now = cpu.handle().metrics();
