@@ -2,6 +2,7 @@
 
 use std::sync::mpsc;
 
+use crate::support::wait::wait_until;
 use crate::support::{self, BOTH, Lanes, Stuck, lanes, thread_name, time_limit};
 use twolane::{Backend, Handle, JoinError};
 
@@ -114,9 +115,7 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
         let (tell, told) = mpsc::channel();
         let done = cpu.spawn_cpu(move || tell.send(()).unwrap());
         told.recv().unwrap();
-        while !done.is_finished() {
-            std::thread::yield_now();
-        }
+        wait_until(|| done.is_finished());
         cpu.spawn_cpu(move || done.wait()).wait().unwrap().unwrap();
     }
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::support::turns::{current_thread, turns_of_another};
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
 use futures::{FutureExt, StreamExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -32,9 +33,7 @@ fn assert_fair(backend: Backend, turns: usize, items: usize) {
 fn finished_jobs(cpu: &CpuRuntime, jobs: usize) -> Vec<twolane::Task<usize>> {
     let tasks: Vec<_> = (0..jobs).map(|n| cpu.spawn_cpu(move || n)).collect();
     for task in &tasks {
-        while !task.is_finished() {
-            std::thread::yield_now();
-        }
+        wait_until(|| task.is_finished());
     }
     tasks
 }
@@ -65,9 +64,7 @@ fn a_loop_over_a_buffered_stream_lets_others_have_turns() {
         let cpu = cpu_lane(backend, 1, io.handle());
         let source = futures::stream::iter(0..ITEMS);
         let mut items = cpu.handle().stream_from_cpu(source, usize::MAX, |_| 1);
-        while items.read_ahead() < ITEMS {
-            std::thread::yield_now();
-        }
+        wait_until(|| items.read_ahead() >= ITEMS);
         let turns = turns_of_another(&io, async move {
             for n in 0..ITEMS {
                 assert_eq!(items.next().await.unwrap().unwrap(), n);

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Dropped, Stuck, lanes, time_limit};
 use futures::channel::oneshot;
 use futures::executor::block_on;
 use futures::future::{FutureExt, try_join_all};
 use futures::poll;
-use futures::stream::{FuturesOrdered, FuturesUnordered, StreamExt, TryStreamExt};
-use twolane::{Handle, JoinError, Task};
+use futures::stream::{FuturesUnordered, StreamExt, TryStreamExt};
+use twolane::{Handle, Task};
 
 /// A closure that runs until it is cancelled, and tells so; then it keeps its thread
 /// until it is let go, so that what is queued behind it stays there.
@@ -31,9 +32,7 @@ impl Spinning {
         let (let_go, wait) = mpsc::channel();
         let task = cpu.spawn_cpu_with(move |job| {
             started.send(()).unwrap();
-            while job.checkpoint().is_ok() {
-                std::thread::yield_now();
-            }
+            wait_until(|| job.checkpoint().is_err());
             sees.send(()).unwrap();
             wait.recv().unwrap();
             Ok(0)
@@ -82,28 +81,6 @@ fn results_as_they_come() {
     }
 }
 
-/// What `JoinSet` does not have: the order of the submissions.
-#[test]
-fn results_in_order() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 3);
-        let (tasks, ends): (Vec<_>, Vec<_>) = (0..3)
-            .map(|_| Stuck::start(&lanes.cpu.handle()).split())
-            .unzip();
-        let mut tasks: FuturesOrdered<_> = tasks.into_iter().collect();
-        block_on(async {
-            ends[2].send(2).unwrap();
-            ends[1].send(1).unwrap();
-            assert!(poll!(tasks.next()).is_pending());
-            assert_eq!(tasks.len(), 3);
-            ends[0].send(0).unwrap();
-            let results: Vec<_> = tasks.try_collect().await.unwrap();
-            assert_eq!(results, [0, 1, 2]);
-        });
-    }
-}
-
 /// Dropped or cleared, it cancels all that are in it, as `JoinSet` does when it is
 /// dropped or told to `abort_all`.
 #[test]
@@ -142,86 +119,6 @@ fn without_the_collection_nothing_goes_on() {
             // The closure went on to its end; the last one is from here.
             assert_eq!((metrics.cancelled, metrics.completed), (101, 2));
         }
-    }
-}
-
-/// `JoinSet::abort_all` leaves the tasks in the set, to be joined; and
-/// `JoinSet::shutdown` is that, and the joining.
-#[test]
-fn cancelled_in_the_collection_they_can_be_joined() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu.handle();
-        let mut tasks = FuturesUnordered::new();
-        let (suspended, drops) = suspend(&cpu);
-        let spinning = Spinning::start(&cpu);
-        tasks.extend([suspended, spinning.task]);
-        tasks.extend((0..8).map(|n| cpu.spawn_cpu(move || n)));
-
-        tasks.iter().for_each(Task::abort);
-        spinning.seen.recv().unwrap();
-        spinning.let_go.send(()).unwrap();
-        let results: Vec<_> = block_on(tasks.collect());
-        let (outputs, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
-        // What ends by itself is not robbed of its output.
-        assert_eq!(outputs.len(), 1);
-        assert_eq!(errors.len(), 9);
-        assert!(errors.iter().all(is_cancelled));
-        assert!(drops.recv().unwrap().starts_with("cpu-"));
-    }
-}
-
-fn is_cancelled(result: &Result<u32, JoinError>) -> bool {
-    result.as_ref().is_err_and(JoinError::is_cancelled)
-}
-
-/// Where the awaiter borrows the collection, or it has no `iter`.
-#[test]
-fn abort_handles_cancel_from_elsewhere() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-        let queued: Vec<_> = (0..8).map(|n| lanes.cpu.spawn_cpu(move || n)).collect();
-        let aborts: Vec<_> = queued.iter().map(Task::abort_handle).collect();
-        let tasks: FuturesOrdered<_> = queued.into_iter().collect();
-        let canceller = std::thread::spawn(move || {
-            for abort in aborts.iter().step_by(2) {
-                abort.abort();
-            }
-            // Now those that are left may run.
-            let_go.send(()).unwrap();
-        });
-        let results: Vec<_> = block_on(tasks.collect());
-        canceller.join().unwrap();
-        stuck.wait().unwrap();
-        for (n, result) in (0..).zip(results) {
-            match n % 2 {
-                0 => assert!(is_cancelled(&result)),
-                _ => assert_eq!(result.unwrap(), n),
-            }
-        }
-    }
-}
-
-/// `JoinSet::detach_all`.
-#[test]
-fn detached_they_go_on() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-        let (done, is_done) = mpsc::channel();
-        let spawn = |n| {
-            let done = done.clone();
-            lanes.cpu.spawn_cpu(move || done.send(n).unwrap())
-        };
-        let tasks: FuturesUnordered<_> = (0..8).map(spawn).collect();
-        tasks.into_iter().for_each(Task::detach);
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
-        assert!(is_done.iter().take(8).eq(0..8));
     }
 }
 

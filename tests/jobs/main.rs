@@ -1,14 +1,11 @@
 //! One job, or many: what a task gives, and when it is stopped.
 
 mod blocking_waits;
-mod cancel;
-mod cancel_after_the_end;
-mod checkpoints;
 #[cfg(feature = "tracing")]
 mod contexts;
 mod coop_budget;
-mod deadlines;
 mod destructors;
+mod ends;
 mod giving_way;
 mod in_flight;
 mod joining;

@@ -91,19 +91,6 @@ fn without_a_limit_in_place_all_go_to_the_lane() {
 }
 
 #[test]
-fn without_a_bound_in_place_they_go_by_the_trip() {
-    let _limit = time_limit();
-    let lanes = lanes_with(BOTH[0], 1, |builder| {
-        builder.run_in_place_up_to(Duration::MAX)
-    });
-    let cpu = lanes.cpu.handle().with_name("no bound");
-    until_in_place(&cpu);
-    for _ in 0..64 {
-        here_or_there(&cpu, Duration::from_millis(1));
-    }
-}
-
-#[test]
 fn the_lanes_own_threads_compute_in_place() {
     let _limit = time_limit();
     for backend in BOTH {

@@ -69,10 +69,20 @@ mod of_polls;
 mod of_relays;
 mod of_windows;
 
-/// Explores every interleaving with at most three preemptions. With this bound the
-/// longest model ends in seconds. `LOOM_MAX_PREEMPTIONS=5` explores more.
+/// Explores every interleaving with at most three preemptions, which takes each model some seconds
+/// at most. `LOOM_MAX_PREEMPTIONS=5` explores more.
 fn model(f: impl Fn() + Sync + Send + 'static) {
+    model_with(3, f);
+}
+
+/// With at most two preemptions: with three this model takes half a minute alone. A larger
+/// `LOOM_MAX_PREEMPTIONS` holds for this one, too.
+fn large_model(f: impl Fn() + Sync + Send + 'static) {
+    model_with(2, f);
+}
+
+fn model_with(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound.get_or_insert(3);
+    builder.preemption_bound.get_or_insert(preemptions);
     builder.check(f);
 }

@@ -9,7 +9,7 @@ use loom::sync::atomic::fence;
 use loom::thread;
 
 use crate::drain_tasks::DrainTasks;
-use crate::model;
+use crate::large_model;
 use crate::sync::Queue;
 use crate::workers::Workers;
 
@@ -87,7 +87,7 @@ impl<P: Protocol> LaneModel<P> {
 }
 
 fn every_job_runs<P: Protocol>(most: usize) {
-    model(move || {
+    large_model(move || {
         let lane = LaneModel::<P>::new(most);
         let other = thread::spawn({
             let lane = lane.clone();

@@ -18,7 +18,6 @@ use stallwatch::{Entered, Name};
 use crate::error::CloseReason;
 use crate::metrics::call_sites::{Sites, Stamp, Steps};
 use crate::metrics::timings::Timings;
-use crate::model;
 use crate::priority::Priority;
 use crate::sync::Queue;
 use crate::task::slice::set_in_cpu_context;
@@ -26,6 +25,7 @@ use crate::task::{
     Cancel, Event, Extras, FutureWork, Job, Page, RegistryKey, Run, Schedule, StepEnd, Task,
     Worker, closure,
 };
+use crate::{large_model, model};
 
 /// As `lane/`, with one worker.
 struct Lane {
@@ -392,7 +392,7 @@ fn a_shutdown_against_a_job_with_a_part() {
 /// A cancel in addition: one of the two close reasons counts.
 #[test]
 fn cancel_and_shutdown_against_a_step_that_is_woken() {
-    model(|| {
+    large_model(|| {
         let (subject, task) = Subject::submitted();
         let canceller = subject.cancel_on_thread();
         let control = subject.on_thread(Level::shut_down);

@@ -15,11 +15,14 @@ use crate::run::Run;
 
 pub(crate) type Checked<T = ()> = Result<T, TestCaseError>;
 
-/// What is waited for comes in microseconds, or never. Once a case has failed, a
+/// Between two looks. A thread that spins would keep the core from the niced one that it waits for.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// What is waited for comes in microseconds, or never: a busy machine gets two minutes. Once a case has failed, a
 /// short patience finds the smallest that fails in the same way.
 pub(crate) fn patience() -> Duration {
     match HAS_FAILED.load(SeqCst) {
-        false => Duration::from_secs(20),
+        false => Duration::from_secs(120),
         true => Duration::from_secs(1),
     }
 }
@@ -36,7 +39,7 @@ pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> Ch
         if start.elapsed() > patience() {
             return Err(TestCaseError::fail(format!("it never comes: {what}")));
         }
-        thread::yield_now();
+        thread::park_timeout(LOOK);
     }
 }
 
@@ -148,7 +151,7 @@ impl Run {
             }
             self.model.count_refusal();
             prop_assert!(start.elapsed() < patience(), "a permit is lost");
-            thread::yield_now();
+            thread::park_timeout(LOOK);
         }
     }
 

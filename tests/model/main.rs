@@ -4,10 +4,13 @@
 //! seen of it from outside is what the model says: results, which jobs have
 //! ended, which runs, the order of the starts, wake-ups, and each figure of the metrics.
 //!
-//! `PROPTEST_CASES` sets how many cases there are, `PROPTEST_RNG_SEED` which.
+//! `PROPTEST_CASES` sets how many cases there are, `TWOLANE_SEED` which: the same ones each time,
+//! or `random` ones.
 
 mod calls;
 mod check;
+#[path = "../support/dice.rs"]
+mod dice;
 mod jobs;
 mod model;
 mod permits;
@@ -16,10 +19,10 @@ mod run;
 #[path = "../support/mod.rs"]
 mod support;
 
-use proptest::test_runner::{Config, TestError, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestError, TestRunner};
 
 /// A few seconds in a debug build.
-const CASES: u32 = 128;
+const CASES: u32 = 400;
 
 #[test]
 fn whatever_is_called_comes_to_what_the_model_says() {
@@ -28,6 +31,7 @@ fn whatever_is_called_comes_to_what_the_model_says() {
     if !from_environment {
         config.cases = CASES;
     }
+    config.rng_seed = RngSeed::Fixed(dice::seed_of_environment());
     // What it finds becomes a test of its own, in words.
     config.failure_persistence = None;
     // A hang is the dearest of failures.

@@ -15,6 +15,7 @@ use crate::check::{Checked, HAS_FAILED, patience, wait_for};
 use crate::jobs::{Flag, Real, Way, end_of_task};
 use crate::model::{Model, Phase};
 use crate::reserving::{Permit, Waiter};
+use crate::support::wait::wait_until;
 
 pub(crate) fn run(case: &Case) -> Checked {
     let outcome = run_once(case);
@@ -291,9 +292,7 @@ impl Run {
                 self.model.begin(job);
             }
         }
-        while Instant::now() < deadline {
-            std::thread::yield_now();
-        }
+        wait_until(|| Instant::now() >= deadline);
         self.model.let_deadline_pass(job);
         Ok(())
     }

@@ -1,50 +1,9 @@
 //! Where may the last owner of a CPU lane be dropped? Anywhere: it never
 //! blocks, never panics, and never hangs.
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use crate::support::{BOTH, Stuck, lanes, thread_name, time_limit};
-
-/// A Tokio runtime panics when it is dropped there.
-#[test]
-fn in_async_code() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu;
-        lanes.io.block_on(async move {
-            cpu.spawn_cpu(|| ()).await.unwrap();
-            drop(cpu);
-        });
-    }
-}
-
-/// A pool that joins its threads waits for itself there.
-#[test]
-fn on_its_own_worker() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for in_future in [false, true] {
-            let lanes = lanes(backend, 1);
-            let (owner, receive) = mpsc::channel();
-            let handle = lanes.cpu.handle();
-            let task = if in_future {
-                handle.spawn(async move {
-                    drop(receive.recv().unwrap());
-                    thread_name()
-                })
-            } else {
-                handle.spawn_cpu(move || {
-                    drop(receive.recv().unwrap());
-                    thread_name()
-                })
-            };
-            owner.send(lanes.cpu).unwrap();
-            assert_eq!(task.wait().unwrap(), "cpu-0");
-            assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
-        }
-    }
-}
 
 /// The I/O worker goes on at once, though a CPU job runs and others wait.
 #[test]
@@ -114,23 +73,5 @@ fn captured_in_what_ends() {
         drop(lanes.io);
         let error = handle.spawn_io(async {}).wait().unwrap_err();
         assert!(error.is_io_runtime_gone(), "{error}");
-    }
-}
-
-/// Tasks and handles outlive their lane, and may be dropped whenever.
-#[test]
-fn tasks_and_handles_outlive_it() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let handle = lanes.cpu.handle();
-        let ended = handle.spawn_cpu(|| 4);
-        handle.spawn_cpu(|| ()).wait().unwrap();
-        let suspended = handle.spawn(std::future::pending::<()>());
-        drop(lanes.cpu);
-        drop(lanes.io);
-        assert_eq!(ended.wait().unwrap(), 4);
-        drop(suspended);
-        drop(handle);
     }
 }

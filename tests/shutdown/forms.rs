@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use crate::support::wait::wait_until;
 use crate::support::{self, BOTH, Dropped, Stuck, lanes, time_limit};
 use twolane::{CpuRuntime, JoinError, Task};
 
@@ -235,9 +236,7 @@ fn nothing_is_left() {
         cpu.shutdown().wait();
         drop(cpu);
         // Threads that are past their last word may hold it for a moment yet.
-        while Arc::strong_count(&alive) > 1 {
-            std::thread::yield_now();
-        }
+        wait_until(|| Arc::strong_count(&alive) == 1);
     }
 }
 

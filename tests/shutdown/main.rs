@@ -1,6 +1,5 @@
 //! Shutdown: what becomes of each job, and where it may happen.
 
-mod counters;
 mod drop_anywhere;
 mod forms;
 mod left_behind;

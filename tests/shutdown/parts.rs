@@ -14,6 +14,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError as Dropped, JoinHandle};
 use twolane::{Backend, CpuStreamExt, Handle, JoinError, in_cpu_context};
 
+use crate::support::wait::wait_until;
 use crate::support::{self, Lanes, lanes, time_limit};
 
 /// What it awaits of a part of its own, which will be dropped.
@@ -123,9 +124,7 @@ fn a_job_that_had_ended_keeps_its_output() {
     let lanes = two_threads();
     let ends = async { tokio::spawn(async { 7 }).await.unwrap() };
     let job = lanes.cpu.spawn(in_cpu_context(ends));
-    while !job.is_finished() {
-        std::thread::yield_now();
-    }
+    wait_until(|| job.is_finished());
     lanes.cpu.shutdown().wait();
     assert_eq!(job.wait().unwrap(), 7);
 }

@@ -8,6 +8,7 @@ use futures::StreamExt;
 use futures::executor::block_on;
 use twolane::{CpuIteratorExt, Handle};
 
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Stuck, lanes, thread_name, time_limit};
 
 /// Says which thread drops it.
@@ -76,9 +77,7 @@ fn a_thread_that_has_dropped_all_is_not_left() {
         drops.recv().unwrap();
         // It needs a moment to say that it is done.
         let left = || lanes.cpu.shutdown_timeout(std::time::Duration::ZERO).wait();
-        while left().threads != 1 {
-            thread::yield_now();
-        }
+        wait_until(|| left().threads == 1);
         assert_eq!((left().jobs, left().threads), (1, 1));
         let_go.send(()).unwrap();
         stuck.wait().unwrap();

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use twolane::in_cpu_context;
 
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Lanes, lanes_with, time_limit};
 
 /// Its destructor takes its time.
@@ -68,9 +69,7 @@ fn is_counted(lanes: &Lanes, watched: &Watched) {
     lanes.cpu.shutdown_background();
     watched.begins.recv().unwrap();
     let left = || lanes.cpu.shutdown_timeout(Duration::ZERO).wait();
-    while left().threads > 1 {
-        std::thread::yield_now();
-    }
+    wait_until(|| left().threads <= 1);
     let left = lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();
     assert_eq!((left.jobs, left.threads), (0, 1));
     let over = lanes.cpu.shutdown();

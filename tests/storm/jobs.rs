@@ -1,163 +1,369 @@
-//! Jobs in every form, and jobs that they submit themselves.
+//! Jobs in every form, and jobs that they submit themselves: drawn, submitted by whatever call,
+//! and awaited, cancelled, dropped or left alone.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Arc, mpsc};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use twolane::Task;
+use futures::future::{Either, join_all, select};
+use futures::poll;
+use tokio::sync::oneshot;
+use tokio::task::unconstrained;
+use twolane::{Handle, JoinError, Permit};
 
 use crate::dice::Dice;
-use crate::surroundings::{Done, Item, Round, wait_a_little};
-use crate::watchdog::Planned;
+use crate::held::Held;
+use crate::ledger::{Asks, Captures, Entry, Seen, What, submitting};
+use crate::surroundings::{Done, PRIORITIES, Round, wait_a_little};
+use crate::watchdog::{self, Payload};
+use crate::work::{Bomb, Does, Job};
 
 type Outcome = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Submits a few jobs, each of which may submit others.
-pub(crate) fn tree(round: Arc<Round>, mut dice: Dice, id: u64, depth: u32) -> Outcome {
+/// Where jobs are submitted.
+#[derive(Clone)]
+pub(crate) struct At {
+    pub(crate) round: Arc<Round>,
+    /// The runtime that outlives the lanes.
+    pub(crate) outer: tokio::runtime::Handle,
+    /// Of the unit.
+    pub(crate) id: u64,
+    /// Of jobs that submit others.
+    pub(crate) depth: u32,
+    /// On a thread of its own.
+    pub(crate) may_block: bool,
+}
+
+impl At {
+    pub(crate) fn deeper(&self) -> Self {
+        Self {
+            depth: self.depth + 1,
+            may_block: false,
+            ..self.clone()
+        }
+    }
+
+    fn aside(&self, mut dice: Dice, what: impl FnOnce() + Send + 'static) {
+        self.outer.spawn(async move {
+            wait_a_little(&mut dice).await;
+            what();
+        });
+    }
+}
+
+/// The call that submits.
+enum Way {
+    Direct,
+    Try,
+    OnIo,
+    Permit(Permit),
+}
+
+/// Submits some jobs, each of which may submit others.
+pub(crate) fn tree(at: At, mut dice: Dice) -> Outcome {
     Box::pin(async move {
-        for n in 0..dice.below(4) {
-            let one = one(round.clone(), dice.fork(), id, n, depth);
-            one.await;
+        let times = dice.below(if at.depth == 0 { 16 } else { 3 });
+        for _ in 0..times {
+            let at_once = dice.one_of(&[1, 1, 6]);
+            let some = (0..at_once).map(|_| one(at.clone(), dice.fork(), at_once == 1));
+            join_all(some).await;
+            at.round.ledger.look(&at.round);
             wait_a_little(&mut dice).await;
         }
     })
 }
 
-async fn one(round: Arc<Round>, mut dice: Dice, id: u64, n: u64, depth: u32) {
-    let (mut cpu, limited) = round.at(&mut dice);
-    let has_deadline = dice.once_in(4);
-    if has_deadline {
-        cpu = cpu.with_deadline(deadline(&mut dice));
+/// A job of one that runs, which leaves it alone.
+pub(crate) fn child(at: &At, dice: &mut Dice) {
+    let (level, cpu) = at.round.level(dice);
+    let way = dice.one_of(&[true, false]).then_some(Way::Direct);
+    let mut drawn = Drawn::new(at, dice, level, false, false);
+    if matches!(drawn.job.does, Does::Lasts) {
+        drawn.job.does = Does::Nothing;
     }
+    if let Some(held) = drawn.submit(&cpu, way.unwrap_or(Way::Try)) {
+        match dice.below(3) {
+            0 => held.detach(),
+            1 => held.abort(),
+            _ => drop(held),
+        }
+    }
+}
+
+async fn one(at: At, mut dice: Dice, is_alone: bool) {
+    let (level, mut cpu) = at.round.level(&mut dice);
+    let mut may_expire = false;
+    if dice.once_in(4) {
+        let (deadline, may_come) = deadline(&mut dice);
+        cpu = cpu.with_deadline(deadline);
+        may_expire = may_come;
+    }
+    let mut way = match dice.below(10) {
+        0..=3 => Way::Direct,
+        4 => Way::Try,
+        5 => Way::OnIo,
+        _ => match permit(&at, &mut dice, &cpu, level, is_alone && at.may_block).await {
+            Some(permit) => Way::Permit(permit),
+            None => return,
+        },
+    };
+    if let Way::Permit(permit) = way {
+        let (deadline, may_come) = deadline(&mut dice);
+        may_expire |= may_come;
+        way = Way::Permit(permit.with_deadline(deadline));
+        if dice.once_in(8) {
+            return;
+        }
+    }
+    let drawn = Drawn::new(&at, &mut dice, level, may_expire, matches!(way, Way::OnIo));
+    let lasts = matches!(drawn.job.does, Does::Lasts);
+    let Some(mut held) = drawn.submit(&cpu, way) else {
+        return;
+    };
+    match dice.below(12) {
+        0 if !lasts => held.detach(),
+        1 => drop(held),
+        2 => {
+            if let Poll::Ready(outcome) = poll!(&mut held.task()) {
+                held.answered(outcome);
+            }
+        }
+        3 | 4 => {
+            held.abort();
+            held.settle().await;
+        }
+        5 if !lasts && at.may_block => held.settle_here(),
+        // Before its reader waits, or while it does.
+        6 => {
+            at.aside(dice.fork(), held.aborter());
+            held.settle().await;
+        }
+        _ if lasts => {
+            at.aside(dice.fork(), held.aborter());
+            held.settle().await;
+        }
+        _ => {
+            if dice.once_in(8) {
+                wait_a_little(&mut dice).await;
+            }
+            held.settle().await;
+        }
+    }
+}
+
+/// None: there was none, or the wait for it was given up.
+async fn permit(
+    at: &At,
+    dice: &mut Dice,
+    cpu: &Handle,
+    level: usize,
+    may_block: bool,
+) -> Option<Permit> {
+    let round = &at.round;
     let weight = dice.one_of(&[1, 1, 2, 3]);
-    let mut done = Done {
-        panics: dice.once_in(6).then_some(id),
-        needs_permit: limited,
-        is_too_large: round
-            .limit_of(&cpu)
-            .is_some_and(|limit| limit < weight as usize),
-        has_deadline,
+    let asks = Asks::new(round, level);
+    let answer = if dice.once_in(2) {
+        cpu.try_reserve_many(weight)
+    } else if may_block && dice.once_in(2) {
+        cpu.reserve_many(weight).wait()
+    } else {
+        // The lane counts each wait that is given up, but not one that Tokio's budget has kept
+        // from its first poll.
+        let reserve = Box::pin(unconstrained(cpu.reserve_many(weight)));
+        match dice.once_in(6) {
+            false => reserve.await,
+            true => match select(reserve, Box::pin(wait_a_little(dice))).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => return None,
+            },
+        }
+    };
+    let limit = round.limits[level];
+    let done = Done {
+        needs_permit: limit.is_some(),
+        is_too_large: limit.is_some_and(|limit| limit < weight as usize),
+        // The handle's.
+        has_deadline: true,
         ..Done::default()
     };
-    let item = round.live.item(n);
-    let panics = done.panics;
-    let form = dice.below(8);
-    // Not where the closure may come back.
-    let bomb = (!(3..=6).contains(&form) && dice.once_in(6)).then(|| Bomb(id));
-    let closure = move || {
-        std::mem::forget(bomb);
-        if let Some(id) = panics {
-            std::panic::panic_any(Planned(id));
+    let permit = asks.answered(answer);
+    permit.map_err(|error| round.check(error, done)).ok()
+}
+
+/// It has passed, comes soon, or is far ahead; and whether it may come.
+fn deadline(dice: &mut Dice) -> (Instant, bool) {
+    let micros = dice.one_of(&[0, 300, 3_600_000_000, 3_600_000_000]);
+    let deadline = Instant::now() + Duration::from_micros(micros);
+    (deadline, micros <= 300)
+}
+
+/// A job before its submission.
+struct Drawn {
+    job: Job,
+    done: Done,
+    has_context: bool,
+}
+
+impl Drawn {
+    fn new(at: &At, dice: &mut Dice, level: usize, may_expire: bool, is_on_io: bool) -> Self {
+        let id = at.id;
+        let is_closure = !is_on_io && dice.once_in(2);
+        let does = match is_closure {
+            true => closure(at, dice),
+            false => future(at, dice),
+        };
+        let panics = dice.once_in(8).then(|| Payload::draw(dice));
+        let panics = panics.filter(|_| !matches!(does, Does::Lasts));
+        // Where it is refused its drop panics in the call.
+        let bomb = dice.once_in(10).then(|| Bomb(id));
+        let panics_in_rayon = matches!(does, Does::PanicsInRayon);
+        let has_reason = panics.is_some() || bomb.is_some() || panics_in_rayon;
+        let done = Done {
+            panics: has_reason.then_some(id),
+            payload: panics.filter(|_| !panics_in_rayon).unwrap_or_default(),
+            must_panic: panics.is_some() || panics_in_rayon,
+            needs_permit: at.round.limits[level].is_some(),
+            has_deadline: may_expire,
+            sleeps: matches!(does, Does::Sleeps),
+            ..Done::default()
+        };
+        let what = What {
+            level,
+            is_closure,
+            is_on_io,
+            may_expire,
+            has_parts: matches!(does, Does::SpawnsTasks),
+        };
+        let job = Job {
+            captures: Captures::enroll(&at.round, what),
+            at: at.clone(),
+            dice: dice.fork(),
+            does,
+            panics,
+            bomb,
+            obeys: dice.once_in(2),
+        };
+        let has_context = dice.once_in(2);
+        Self {
+            job,
+            done,
+            has_context,
         }
-        item
-    };
-    let future = |closure: Box<dyn FnOnce() -> Item + Send>, dice: &mut Dice| {
-        let (round, mut dice) = (round.clone(), dice.fork());
-        let goes_deeper = depth < 2 && dice.once_in(2);
-        async move {
-            wait_a_little(&mut dice).await;
-            if goes_deeper {
-                tree(round, dice.fork(), id, depth + 1).await;
+    }
+
+    /// Submits it, and writes down whether it was taken on. None: it came back.
+    fn submit(self, cpu: &Handle, way: Way) -> Option<Held> {
+        let Self {
+            mut job,
+            mut done,
+            has_context,
+        } = self;
+        let (round, record) = (job.at.round.clone(), job.captures.record.clone());
+        let what = record.what;
+        if let (Way::Try, Some(bomb)) = (&way, &job.bomb) {
+            // What comes back is dropped in here.
+            done.panics = done.must_panic.then_some(bomb.0);
+            std::mem::forget(job.bomb.take());
+        }
+        let was_closed = round.is_closed.load(SeqCst);
+        let without = |job: Job| move || job.run(None).unwrap_or_else(|_| unreachable!());
+        let call = || match (way, what.is_closure) {
+            (Way::Direct, true) if has_context => Ok(cpu.spawn_cpu_with(|c| job.run(Some(c)))),
+            (Way::Direct, true) => Ok(cpu.spawn_cpu(without(job))),
+            (Way::Direct, false) => Ok(cpu.spawn(job.future())),
+            (Way::Try, true) => cpu
+                .try_spawn_cpu(without(job))
+                .map_err(|it| it.into_parts().1),
+            (Way::Try, false) => cpu.try_spawn(job.future()).map_err(|it| it.into_parts().1),
+            (Way::Permit(it), true) if has_context => Ok(it.spawn_cpu_with(|c| job.run(Some(c)))),
+            (Way::Permit(permit), true) => Ok(permit.spawn_cpu(without(job))),
+            (Way::Permit(permit), false) => Ok(permit.spawn(job.future())),
+            (Way::OnIo, _) => Ok(cpu.spawn_io(job.future())),
+        };
+        let answer: std::thread::Result<Result<_, JoinError>> =
+            catch_unwind(AssertUnwindSafe(|| submitting(&record, call)));
+        let entry = match &answer {
+            Ok(Err(_)) => Entry::Refused,
+            _ if !record.facts().gone_in_call => Entry::Taken,
+            _ if round.lane_may_close() => Entry::RefusedOrClosed,
+            _ => Entry::Refused,
+        };
+        record.note(|facts| facts.entry = entry);
+        let is_late = was_closed && entry == Entry::Taken && !what.is_on_io;
+        assert!(!is_late, "taken after the shutdown: {record:?}");
+        match answer {
+            Ok(Ok(task)) => return Some(Held::new(round, record, task, done)),
+            Ok(Err(error)) => {
+                record.see(Seen::of(&error));
+                round.check(error, done);
             }
-            twolane::yield_if_due().await;
-            closure()
-        }
-    };
-    let task: Task<Item> = match form {
-        0..=2 | 7 => {
-            // A refused job is dropped here, and a panic of a destructor goes on here.
-            let submit = || match form {
-                0 => cpu.spawn_cpu(closure),
-                1 => cpu.spawn_cpu_with(move |job| {
-                    let goes_on = job.checkpoint();
-                    let item = closure();
-                    goes_on?;
-                    Ok(item)
-                }),
-                2 => cpu.spawn(future(Box::new(closure), &mut dice)),
-                _ => cpu.spawn_io(future(Box::new(closure), &mut dice)),
-            };
-            match catch_unwind(AssertUnwindSafe(submit)) {
-                Ok(task) => task,
-                Err(payload) => return assert!(payload.is::<Planned>()),
+            // The destructor of what it has captured, which was dropped in here.
+            Err(payload) => {
+                assert_eq!(watchdog::planned(&*payload), done.panics);
+                record.see(Seen::Dropped);
             }
         }
-        3 => match cpu.try_spawn_cpu(closure) {
-            Ok(task) => task,
-            Err(rejected) => {
-                let (closure, error) = rejected.into_parts();
-                drop(closure);
-                return round.check(error, done);
-            }
-        },
-        4 => match cpu.try_spawn(future(Box::new(closure), &mut dice)) {
-            Ok(task) => task,
-            Err(rejected) => return round.check(rejected.into_parts().1, done),
-        },
-        5 => match cpu.try_reserve_many(weight) {
-            Ok(permit) => permit.spawn_cpu(closure),
-            Err(error) => return round.check(error, done),
-        },
-        _ => {
-            let permit = match cpu.reserve_many(weight).await {
-                Ok(permit) => permit,
-                Err(error) => return round.check(error, done),
-            };
-            done.has_deadline = true;
-            let permit = permit.with_deadline(deadline(&mut dice));
-            match dice.once_in(2) {
-                true => permit.spawn_cpu(closure),
-                false => permit.spawn(future(Box::new(closure), &mut dice)),
-            }
-        }
-    };
-    match dice.below(8) {
-        0 => drop(task),
-        1 => task.detach(),
-        2 => {
-            wait_a_little(&mut dice).await;
-            done.cancelled = true;
-            task.abort();
-            end(&round, task, n, done).await;
-        }
-        3 => {
-            let abort = task.abort_handle();
-            done.cancelled = true;
-            let mut dice = dice.fork();
-            let give_up = async {
-                wait_a_little(&mut dice).await;
-                abort.abort();
-            };
-            futures::join!(end(&round, task, n, done), give_up);
-        }
-        _ => end(&round, task, n, done).await,
+        None
     }
 }
 
-/// It has passed, comes soon, or is far ahead.
-fn deadline(dice: &mut Dice) -> Instant {
-    let micros = dice.one_of(&[0, 300, 3_600_000_000]);
-    Instant::now() + Duration::from_micros(micros)
-}
-
-/// A capture whose destructor panics, if what holds it never runs.
-struct Bomb(u64);
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            std::panic::panic_any(Planned(self.0));
+fn closure(at: &At, dice: &mut Dice) -> Does {
+    match dice.below(30) {
+        0..=2 => Does::Computes,
+        3..=5 => Does::Checks,
+        6 | 7 => {
+            let (let_go, wait) = mpsc::channel();
+            at.aside(dice.fork(), || drop(let_go));
+            Does::Holds(wait)
         }
+        8 => Does::WaitsForIo,
+        9 => Does::BlocksInPlace,
+        // Elsewhere these would start rayon's global pool.
+        10 | 11 if at.round.is_on_rayon => Does::UsesRayon,
+        12 if at.round.is_on_rayon => Does::PanicsInRayon,
+        13..=15 if at.depth < 2 => Does::Spawns,
+        _ => Does::Nothing,
     }
 }
 
-async fn end(round: &Round, task: Task<Item>, n: u64, done: Done) {
-    match task.await {
-        Ok(item) => {
-            assert_eq!(item.value, n);
-            assert!(done.panics.is_none(), "it ended though it panics");
+fn future(at: &At, dice: &mut Dice) -> Does {
+    match dice.below(30) {
+        0..=4 => Does::Yields,
+        5 => Does::Sleeps,
+        6 => Does::SleepsOnIo,
+        7 => Does::SpawnsTasks,
+        8..=10 => {
+            let (send, wait) = oneshot::channel();
+            match dice.below(4) {
+                0 => drop(send),
+                // Another job sends it, or drops it if it never runs.
+                1 => {
+                    let (level, cpu) = at.round.level(dice);
+                    let mut drawn = Drawn::new(&at.deeper(), dice, level, false, false);
+                    drawn.job.does = Does::Sends(send);
+                    if let Some(held) = drawn.submit(&cpu, Way::Direct) {
+                        held.detach();
+                    }
+                }
+                _ => at.aside(dice.fork(), || _ = send.send(())),
+            }
+            Does::Waits(wait)
         }
-        Err(error) => round.check(error, done),
+        11 | 12 => Does::Lasts,
+        13..=15 if at.depth < 2 => Does::Tree,
+        16 if at.depth < 2 => Does::TreeOnIo,
+        17..=19 if at.depth < 2 => Does::Spawns,
+        _ => Does::Nothing,
+    }
+}
+
+impl Round {
+    /// Mostly the priority that is started with the lane.
+    fn level(&self, dice: &mut Dice) -> (usize, Handle) {
+        let level = dice.one_of(&[0, 1, 1, 1, 2]);
+        (level, self.cpu.with_priority(PRIORITIES[level]))
     }
 }

@@ -1,24 +1,40 @@
-//! All of it together: random streams, jobs, values on the I/O lane and bridges between the
-//! lanes, with limits, priorities, cancels, panics and all forms of a shutdown, on both backends
-//! and on one to four threads.
+//! All of it together, round by round on a lane of its own: random streams, jobs of twenty kinds by
+//! every call that submits one, values on the I/O lane and bridges between the lanes, with limits,
+//! priorities, deadlines, cancels, panics and all forms of a shutdown, on both backends and on one
+//! to four threads.
 //!
 //! What is checked: each stream gives all that it should, in order, or ends with an error that
-//! fits what was done to it; all that was made is dropped; the permits come back; the counters
-//! balance; nothing hangs, and nothing panics but by plan.
+//! fits what was done to it; each job starts at most once, ends once, as its work knows, and drops
+//! what it has captured once; no job starts or is taken on after the lane's end; the permits come
+//! back; the counters are what the storm has counted itself (`check.rs`), and balance; all that was
+//! made is dropped, the lane's threads and its memory go; nothing hangs, and nothing panics but by
+//! plan.
 //!
-//! `TWOLANE_STORM_SECONDS` sets how long it goes on (2), `TWOLANE_SEED` repeats a round: the plan
-//! is the same, the interleaving is not.
+//! `TWOLANE_STORM_SECONDS` sets how long it goes on (2), `TWOLANE_SEED` repeats a run from that
+//! round: the plan is the same, the interleaving is not.
 
 mod bridges;
+mod check;
+mod ending;
+mod held;
 mod jobs;
+mod ledger;
 mod owned;
 mod round;
 mod streams;
 mod surroundings;
 mod watchdog;
+mod work;
 
 #[path = "../support/dice.rs"]
 mod dice;
+#[path = "../support/wait.rs"]
+#[allow(
+    dead_code,
+    unreachable_pub,
+    reason = "it is a part of another module elsewhere"
+)]
+mod wait;
 
 use std::time::{Duration, Instant};
 
@@ -28,15 +44,32 @@ use dice::Dice;
 fn everything_at_once() {
     let seconds = std::env::var("TWOLANE_STORM_SECONDS");
     let seconds = seconds.map_or(2, |seconds| seconds.parse().unwrap());
-    let end = Instant::now() + Duration::from_secs(seconds);
+    let start = Instant::now();
+    let end = start + Duration::from_secs(seconds);
     watchdog::start();
     let mut seed = dice::seed_of_environment();
-    let mut rounds = 0;
+    let (mut rounds, mut jobs) = (0, 0);
+    // After a tenth of a long run every pool and cache there is has been filled.
+    let mut resident_then = None;
     while rounds == 0 || Instant::now() < end {
-        round::run(seed);
+        jobs += round::run(seed);
         rounds += 1;
+        if seconds >= 100 && start.elapsed().as_secs() >= seconds / 10 {
+            let now = resident();
+            let then = *resident_then.get_or_insert(now);
+            let most = then + then / 10 + 64 * 1024;
+            assert!(now <= most, "{then} KiB were resident then, now {now}");
+        }
         seed = Dice::of(seed).below(u64::MAX);
     }
     let units = watchdog::beats();
-    eprintln!("{rounds} rounds, {units} units");
+    eprintln!("{rounds} rounds, {units} units, {jobs} jobs");
+}
+
+/// Of this process, in KiB, as `/proc` tells: 0 elsewhere.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number.map_or(0, |kib| kib.parse().unwrap())
 }

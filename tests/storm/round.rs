@@ -1,9 +1,9 @@
 //! One lane, from its build to its end.
 
+use std::fs::read_to_string;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures::executor::block_on;
 use futures::future::join_all;
@@ -13,22 +13,14 @@ use twolane::metrics::Metrics;
 use twolane::{Backend, CpuRuntime, JoinError};
 
 use crate::dice::Dice;
+use crate::ending::{Ending, Owner};
+use crate::ledger::{Asks, Ledger};
 use crate::surroundings::{Done, Live, PRIORITIES, Round, wait_a_little};
-use crate::{bridges, jobs, owned, streams, watchdog};
+use crate::wait::wait_until;
+use crate::{bridges, check, jobs, owned, streams, watchdog};
 
-type Unit = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-#[derive(Clone, Copy, Debug)]
-enum Form {
-    Shutdown,
-    /// The future of `shutdown` is dropped.
-    NotAwaited,
-    Timeout(Duration),
-    Background,
-    Drop,
-}
-
-#[derive(Clone, Copy, Debug)]
+/// The thread on which a unit is driven.
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     IoTask,
     Thread,
@@ -36,6 +28,8 @@ enum Place {
     Job,
     SpawnIo,
 }
+
+type Unit = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug)]
 struct Plan {
@@ -45,8 +39,10 @@ struct Plan {
     wakes_by_driver: bool,
     limits: [Option<usize>; 3],
     units: u64,
+    /// All of the lane's jobs have a record, so its counters are known.
+    only_jobs: bool,
     /// The lane is shut down after so many units.
-    ends: Option<(u64, Form, Place)>,
+    ends: Option<(u64, Ending)>,
     /// The I/O lane's runtime is shut down after so many units.
     io_ends: Option<u64>,
 }
@@ -58,14 +54,6 @@ impl Plan {
             let top = dice.one_of(&[1, 2, 8]);
             dice.once_in(2).then(|| 1 + dice.below(top) as usize)
         };
-        let millis = dice.one_of(&[0, 1, 60_000]);
-        let forms = [
-            Form::Shutdown,
-            Form::NotAwaited,
-            Form::Timeout(Duration::from_millis(millis)),
-            Form::Background,
-            Form::Drop,
-        ];
         Self {
             backend: dice.one_of(&[Backend::Rayon, Backend::Runtime]),
             threads: 1 + dice.below(4) as usize,
@@ -73,16 +61,15 @@ impl Plan {
             wakes_by_driver: dice.once_in(2),
             limits: [limit(dice), limit(dice), limit(dice)],
             units,
-            ends: (!dice.once_in(3)).then(|| {
-                let place = dice.one_of(&[Place::IoTask, Place::Thread, Place::Job]);
-                (dice.below(units), dice.one_of(&forms), place)
-            }),
+            only_jobs: dice.once_in(2),
+            ends: (!dice.once_in(3)).then(|| (dice.below(units), Ending::draw(dice))),
             io_ends: dice.once_in(8).then(|| dice.below(units)),
         }
     }
 }
 
-pub(crate) fn run(seed: u64) {
+/// How many jobs there were.
+pub(crate) fn run(seed: u64) -> usize {
     let mut dice = Dice::of(seed);
     let plan = Plan::draw(&mut dice);
     // The units' own runtime, which outlives the lanes.
@@ -95,14 +82,21 @@ pub(crate) fn run(seed: u64) {
         .enable_all()
         .build()
         .unwrap();
+    // Lives as long as the lane's memory.
+    let token = Arc::new(());
     let mut builder = CpuRuntime::builder()
         .backend(plan.backend)
         .worker_threads(plan.threads)
-        .thread_name("storm")
-        .io_handle(io.handle().clone());
+        .thread_name("lane")
+        .io_handle(io.handle().clone())
+        .on_thread_start({
+            let token = token.clone();
+            move || _ = &token
+        });
     if plan.has_scout {
         builder = builder.enable_scout();
     }
+    #[cfg(feature = "net")]
     if plan.wakes_by_driver {
         builder = builder.enable_driver_wakeups();
     }
@@ -115,12 +109,17 @@ pub(crate) fn run(seed: u64) {
     let round = Arc::new(Round {
         cpu: cpu.handle(),
         limits: plan.limits,
+        is_on_rayon: plan.backend == Backend::Rayon,
+        ledger: Ledger::default(),
         closing: AtomicBool::new(false),
+        is_closed: AtomicBool::new(false),
+        is_over: AtomicBool::new(false),
+        has_ender: AtomicBool::new(false),
         io_ends: AtomicBool::new(false),
         live: Live::default(),
     });
     watchdog::begin(seed, format!("{plan:?}"), cpu.handle());
-    let cpu = Arc::new(Mutex::new(Some(cpu)));
+    let cpu: Owner = Arc::new(Mutex::new(Some(cpu)));
     let io = Arc::new(Mutex::new(Some(io)));
 
     watchdog::phase("units");
@@ -128,18 +127,24 @@ pub(crate) fn run(seed: u64) {
     let ended = Arc::new(ended);
     let mut all: Vec<Unit> = Vec::new();
     for id in 0..plan.units {
-        let unit = drive(round.clone(), dice.fork(), id, outer.handle().clone());
+        let unit = drive(
+            round.clone(),
+            dice.fork(),
+            id,
+            outer.handle().clone(),
+            plan.only_jobs,
+        );
         let ended = ended.clone();
         all.push(Box::pin(async move {
             unit.await;
             ended.send_modify(|n| *n += 1);
         }));
     }
-    if let Some((after, form, place)) = plan.ends {
+    if let Some((after, ending)) = plan.ends {
         let (round, cpu, ended) = (round.clone(), cpu.clone(), ended.subscribe());
         all.push(Box::pin(async move {
             after_units(after, ended).await;
-            end_lane(&round, &cpu, form, place).await;
+            ending.run(&round, &cpu).await;
         }));
     }
     if let Some(after) = plan.io_ends {
@@ -156,7 +161,7 @@ pub(crate) fn run(seed: u64) {
     // A unit's panic is in the watchdog's list.
     block_on(join_all(tasks));
 
-    if !round.closing.load(SeqCst) && !round.io_ends.load(SeqCst) {
+    if !round.may_end() && !round.has_ender.load(SeqCst) {
         watchdog::phase("the permits come back");
         permits_are_back(&round, &plan);
     }
@@ -165,6 +170,8 @@ pub(crate) fn run(seed: u64) {
     let owner = cpu.lock().unwrap().take();
     if let Some(cpu) = &owner {
         assert!(cpu.shutdown().wait().is_empty());
+        round.is_closed.store(true, SeqCst);
+        round.is_over.store(true, SeqCst);
     }
     watchdog::phase("the I/O lane ends");
     // A job of a lane that was dropped may still be in its last step.
@@ -172,26 +179,37 @@ pub(crate) fn run(seed: u64) {
     drop(io.lock().unwrap().take());
     drop(outer);
     watchdog::phase("all that was made is dropped");
-    while round.live.0.load(SeqCst) > 0 {
-        std::thread::yield_now();
-    }
+    wait_until(|| round.live.0.load(SeqCst) <= 0 && round.ledger.is_closed());
     watchdog::phase("the counters balance");
     // A thread of a dropped lane may still submit a job: a destructor that drops something on the
     // lane. The closed lane ends that job a moment later. If the counters never balance, the
     // watchdog prints them.
-    for priority in PRIORITIES {
-        let lane = round.cpu.with_priority(priority);
-        while !is_balanced(&lane.metrics()) {
-            std::thread::yield_now();
-        }
-    }
+    wait_until(|| {
+        let mut levels = PRIORITIES
+            .iter()
+            .map(|level| round.cpu.with_priority(*level));
+        levels.all(|lane| is_balanced(&lane.metrics()))
+    });
+    check::all(&round, plan.only_jobs);
+    let jobs = round.ledger.records().len();
     drop(owner);
+    watchdog::phase("the lane's threads and its memory go");
     watchdog::end();
+    drop((round, cpu));
+    wait_until(|| !has_lane_thread() && Arc::strong_count(&token) == 1);
+    jobs
+}
+
+/// (As `/proc` tells: elsewhere there are none.)
+fn has_lane_thread() -> bool {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten();
+    let names = tasks.filter_map(|task| read_to_string(task.ok()?.path().join("comm")).ok());
+    names.into_iter().any(|name| name.starts_with("lane-"))
 }
 
 /// Nothing is under way, and each job that was submitted has ended once.
 fn is_balanced(now: &Metrics) -> bool {
-    let ends = now.completed + now.panicked + now.cancelled + now.expired + now.dropped;
+    let ends = check::ends(now);
     assert!(
         ends <= now.submitted,
         "an end without its submission: {now}"
@@ -205,17 +223,20 @@ async fn after_units(after: u64, mut ended: watch::Receiver<u64>) {
 }
 
 /// One unit: made here or where it runs, and run in one of the places.
-async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle) {
+async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle, only_jobs: bool) {
     wait_a_little(&mut dice).await;
-    let place = dice.one_of(&[
+    let places = [
         Place::IoTask,
         Place::Thread,
-        Place::Job,
-        Place::Job,
         Place::SpawnIo,
-    ]);
+        Place::Job,
+        Place::Job,
+    ];
+    // A unit that is a job has no record.
+    let place = dice.one_of(&places[..if only_jobs { 3 } else { 5 }]);
     let made_here = dice.once_in(2);
-    let (kind, mut of_unit) = (dice.below(6), dice.fork());
+    let kind = if only_jobs { JOBS } else { dice.below(6) };
+    let mut of_unit = dice.fork();
     let (cpu, limited) = round.at(&mut dice);
     let name = match kind {
         0..=2 => format!("{:?}", streams::Plan::draw(&mut of_unit, id)),
@@ -227,12 +248,16 @@ async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle) {
         cpu.priority()
     );
     let _under_way = watchdog::unit(id, name);
+    let at = jobs::At {
+        round: round.clone(),
+        outer,
+        id,
+        depth: 0,
+        may_block: place == Place::Thread,
+    };
     let unit: Unit = match made_here {
-        true => make(round.clone(), of_unit, kind, id, outer),
-        false => {
-            let round = round.clone();
-            Box::pin(async move { make(round, of_unit, kind, id, outer).await })
-        }
+        true => make(at, of_unit, kind),
+        false => Box::pin(async move { make(at, of_unit, kind).await }),
     };
     let mut done = Done {
         needs_permit: limited,
@@ -275,12 +300,16 @@ fn check(round: &Round, outcome: Result<(), JoinError>, done: Done) {
     }
 }
 
-fn make(round: Arc<Round>, mut dice: Dice, kind: u64, id: u64, outer: Handle) -> Unit {
+/// The kind of a unit that is jobs.
+const JOBS: u64 = 5;
+
+fn make(at: jobs::At, mut dice: Dice, kind: u64) -> Unit {
+    let (round, id) = (at.round.clone(), at.id);
     let (cpu, limited) = round.at(&mut dice);
     match kind {
         0..=2 => {
             let plan = streams::Plan::draw(&mut dice, id);
-            Box::pin(plan.start(&round, &cpu, &outer).read(round, dice))
+            Box::pin(plan.start(&round, &cpu, &at.outer).read(round, dice))
         }
         3 => {
             let plan = bridges::Plan::draw(&mut dice, id);
@@ -288,74 +317,23 @@ fn make(round: Arc<Round>, mut dice: Dice, kind: u64, id: u64, outer: Handle) ->
         }
         4 if dice.once_in(2) => Box::pin(owned::shared(round, cpu, limited, dice, id)),
         4 => Box::pin(owned::owned(round, cpu, dice, id)),
-        _ => jobs::tree(round, dice, id, 0),
-    }
-}
-
-type Owner = Arc<Mutex<Option<CpuRuntime>>>;
-
-async fn end_lane(round: &Arc<Round>, cpu: &Owner, form: Form, place: Place) {
-    let handle = round.cpu.clone();
-    round.closing.store(true, SeqCst);
-    match place {
-        Place::IoTask | Place::SpawnIo => {
-            let ends = match (form, &*cpu.lock().unwrap()) {
-                (Form::Shutdown, Some(cpu)) => Some(cpu.shutdown()),
-                (Form::Timeout(limit), Some(cpu)) => Some(cpu.shutdown_timeout(limit)),
-                _ => None,
-            };
-            match ends {
-                Some(ends) => drop(ends.await),
-                None => end_at_once(cpu, form),
-            }
-        }
-        Place::Thread => {
-            let cpu = cpu.clone();
-            let thread = std::thread::spawn(move || end_at_once(&cpu, form));
-            thread.join().unwrap();
-        }
-        Place::Job => {
-            let job = {
-                let cpu = cpu.clone();
-                move || end_at_once(&cpu, form)
-            };
-            // If the queue is full, here.
-            if let Err(rejected) = handle.try_spawn_cpu(job).map(|task| task.detach()) {
-                rejected.into_inner()();
-            }
-        }
-    }
-}
-
-/// Ends the lane without a wait.
-fn end_at_once(owner: &Owner, form: Form) {
-    let mut owner = owner.lock().unwrap();
-    if let Form::Drop = form {
-        let dropped = owner.take();
-        return drop(dropped);
-    }
-    let Some(cpu) = &*owner else {
-        return;
-    };
-    match form {
-        Form::Background => cpu.shutdown_background(),
-        Form::Timeout(limit) => drop(cpu.shutdown_timeout(limit)),
-        _ => drop(cpu.shutdown()),
+        _ => jobs::tree(at, dice),
     }
 }
 
 /// Jobs that were detached or cancelled may still be about to end.
 fn permits_are_back(round: &Round, plan: &Plan) {
-    for (priority, limit) in PRIORITIES.into_iter().zip(plan.limits) {
-        let lane = round.cpu.with_priority(priority);
-        let busy = |lane: &twolane::Handle| lane.metrics().gauges().any(|(_, jobs)| jobs > 0);
-        while busy(&lane) || lane.metrics().permits_in_use > 0 {
-            std::thread::yield_now();
-        }
+    for (level, limit) in plan.limits.into_iter().enumerate() {
+        let lane = round.cpu.with_priority(PRIORITIES[level]);
+        wait_until(|| {
+            let now = lane.metrics();
+            now.gauges().all(|(_, jobs)| jobs == 0) && now.permits_in_use == 0
+        });
         if let Some(limit) = limit {
             let permits = (0..limit).map(|_| lane.try_reserve().unwrap());
             let permits: Vec<_> = permits.collect();
-            assert!(lane.try_reserve().unwrap_err().is_queue_full());
+            let refused = Asks::new(round, level).answered(lane.try_reserve());
+            assert!(refused.unwrap_err().is_queue_full());
             drop(permits);
         }
     }

@@ -1,12 +1,14 @@
 //! What a unit knows of its round: the lane, what is alive, and which errors fit.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::SeqCst};
 
 use twolane::{BridgeError, Handle, JoinError, Priority};
 
 use crate::dice::Dice;
-use crate::watchdog::Planned;
+use crate::ledger::Ledger;
+use crate::watchdog::{self, Payload};
 
 pub(crate) const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 
@@ -43,8 +45,16 @@ impl Live {
 pub(crate) struct Round {
     pub(crate) cpu: Handle,
     pub(crate) limits: [Option<usize>; 3],
+    pub(crate) is_on_rayon: bool,
+    pub(crate) ledger: Ledger,
     /// Set before the lane is shut down.
     pub(crate) closing: AtomicBool,
+    /// After that call.
+    pub(crate) is_closed: AtomicBool,
+    /// All of the lane's threads have ended.
+    pub(crate) is_over: AtomicBool,
+    /// A job without a record was submitted, which ends the lane.
+    pub(crate) has_ender: AtomicBool,
     /// Set before the I/O lane's runtime is shut down.
     pub(crate) io_ends: AtomicBool,
     pub(crate) live: Live,
@@ -59,6 +69,11 @@ pub(crate) struct Done {
     /// It asks for more permits than there are.
     pub(crate) is_too_large: bool,
     pub(crate) has_deadline: bool,
+    pub(crate) payload: Payload,
+    /// It does not end without a panic by itself.
+    pub(crate) must_panic: bool,
+    /// Tokio's timer panics in a runtime that goes.
+    pub(crate) sleeps: bool,
 }
 
 impl Round {
@@ -69,14 +84,19 @@ impl Round {
         (handle, self.limits[index].is_some())
     }
 
-    pub(crate) fn limit_of(&self, lane: &Handle) -> Option<usize> {
-        let index = PRIORITIES.iter().position(|one| *one == lane.priority());
-        self.limits[index.unwrap()]
+    pub(crate) fn may_end(&self) -> bool {
+        self.closing.load(SeqCst) || self.io_ends.load(SeqCst)
+    }
+
+    /// With the I/O runtime's end a lane of the runtime backend may lose a worker: a job's
+    /// `block_in_place` goes on in that runtime's pool.
+    pub(crate) fn lane_may_close(&self) -> bool {
+        self.closing.load(SeqCst) || (self.io_ends.load(SeqCst) && !self.is_on_rayon)
     }
 
     /// Fails if nothing that was done explains the error.
     pub(crate) fn check(&self, error: JoinError, done: Done) {
-        let fits = (error.is_shutdown() && self.closing.load(SeqCst))
+        let fits = (error.is_shutdown() && self.lane_may_close())
             || (error.is_io_runtime_gone() && self.io_ends.load(SeqCst))
             || (error.is_cancelled() && done.cancelled)
             || (error.is_queue_full() && done.needs_permit)
@@ -86,12 +106,18 @@ impl Round {
             return;
         }
         let text = error.to_string();
+        if error.is_panic() && done.panics.is_some() && done.payload == Payload::Explosive {
+            // A payload that is taken out would explode here. In the error it does not.
+            return;
+        }
         let payload = error.try_into_panic().ok();
-        let planned = payload.and_then(|payload| Some(payload.downcast_ref::<Planned>()?.0));
-        assert!(
-            planned.is_some() && planned == done.panics,
-            "{text}: {done:?}"
-        );
+        let payload = payload.as_deref().map(|payload| payload as &dyn Any);
+        if done.sleeps && self.may_end() && payload.is_some_and(watchdog::is_of_a_dying_runtime) {
+            return;
+        }
+        let planned = payload.and_then(watchdog::planned);
+        let fits = planned.is_some() && planned == done.panics;
+        assert!(fits, "{text}: {done:?}");
     }
 
     /// The same for a bridge.
@@ -99,8 +125,7 @@ impl Round {
         let text = error.to_string();
         let full = error.is_queue_full();
         if error.is_panic() {
-            let payload = error.try_into_panic().unwrap();
-            let planned = payload.downcast_ref::<Planned>().map(|planned| planned.0);
+            let planned = watchdog::planned(&*error.try_into_panic().unwrap());
             assert!(
                 planned.is_some() && planned == done.panics,
                 "{text}: {done:?}"

@@ -1,18 +1,84 @@
 //! What notices that nothing goes on, and any panic that is not by plan.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::panic::panic_any;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use twolane::{Handle, Priority};
 
+use crate::dice::Dice;
+
 /// The payload of a panic by plan: which unit it belongs to.
 pub(crate) struct Planned(pub(crate) u64);
 
+/// What a job panics with.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Payload {
+    #[default]
+    Value,
+    Text,
+    /// Its destructor panics.
+    Explosive,
+}
+
+struct Explosive;
+
+impl Drop for Explosive {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("{OF_PLAN}: the destructor of a payload");
+        }
+    }
+}
+
+/// What a text of a panic by plan begins with.
+const OF_PLAN: &str = "storm";
+
+impl Payload {
+    pub(crate) fn draw(dice: &mut Dice) -> Self {
+        dice.one_of(&[Self::Value, Self::Text, Self::Explosive])
+    }
+
+    pub(crate) fn panic(self, id: u64) -> ! {
+        match self {
+            Self::Value => panic_any(Planned(id)),
+            Self::Text => panic!("{OF_PLAN} {id}"),
+            Self::Explosive => panic_any(Explosive),
+        }
+    }
+}
+
+type AnyPanic = dyn Any;
+
+fn text_of(payload: &AnyPanic) -> Option<&str> {
+    let text = payload.downcast_ref::<&'static str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+}
+
+/// What Tokio says to a job that comes to a timer while its runtime goes.
+pub(crate) fn is_of_a_dying_runtime(payload: &AnyPanic) -> bool {
+    text_of(payload).is_some_and(|text| text.contains("is being shutdown"))
+}
+
+/// The unit of a panic by plan.
+pub(crate) fn planned(payload: &AnyPanic) -> Option<u64> {
+    let of_text = |text: &str| text.strip_prefix(OF_PLAN)?.trim_start().parse().ok();
+    let value = payload.downcast_ref::<Planned>().map(|planned| planned.0);
+    value.or_else(|| text_of(payload).and_then(of_text))
+}
+
+fn is_by_plan(payload: &AnyPanic) -> bool {
+    let has_text = text_of(payload).is_some_and(|text| text.starts_with(OF_PLAN));
+    let has_value = payload.is::<Planned>() || payload.is::<Explosive>();
+    has_text || has_value || is_of_a_dying_runtime(payload)
+}
+
 /// No round takes a tenth of this.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 #[derive(Default)]
 struct UnderWay {
@@ -38,7 +104,7 @@ fn with(f: impl FnOnce(&mut UnderWay)) {
 pub(crate) fn start() {
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if info.payload().is::<Planned>() {
+        if is_by_plan(info.payload()) {
             return;
         }
         hook(info);

@@ -3,10 +3,10 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use crate::support::turns::{current_thread, turns_of_another};
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
 use futures::future::select_all;
 use futures::{StreamExt, stream};
@@ -41,9 +41,7 @@ fn messages_without_items_cost_budget() {
             })
             .batch_time(Duration::ZERO)
             .buffered(INPUTS);
-        while dropped.load(SeqCst) < INPUTS {
-            thread::yield_now();
-        }
+        wait_until(|| dropped.load(SeqCst) >= INPUTS);
         let turns = turns_of_another(&io, async move {
             assert!(none.next().await.is_none());
         });
@@ -84,9 +82,7 @@ fn a_consumer_of_cheap_items_lets_others_have_turns() {
         let source = (0..INPUTS).inspect(move |_| _ = &sentinel);
         let mut numbers = source.on_cpu(&cpu.handle()).map(|n| n).buffered(INPUTS + 1);
         source_dropped.recv().unwrap();
-        while cpu.handle().metrics().queued + cpu.handle().metrics().running > 0 {
-            thread::yield_now();
-        }
+        wait_until(|| cpu.handle().metrics().queued + cpu.handle().metrics().running == 0);
         let turns = turns_of_another(&io, async move {
             for n in 0..INPUTS {
                 assert_eq!(numbers.next().await.unwrap().unwrap(), n);
@@ -110,9 +106,7 @@ fn counter() -> (Arc<AtomicUsize>, impl Fn(()) -> Option<()> + Send + Sync) {
 
 fn wait_for_more(calls: &AtomicUsize) {
     let before = calls.load(SeqCst);
-    while calls.load(SeqCst) == before {
-        thread::yield_now();
-    }
+    wait_until(|| calls.load(SeqCst) > before);
 }
 
 #[test]

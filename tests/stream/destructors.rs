@@ -3,10 +3,10 @@
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
 
 use crate::channel;
 use crate::support::turns::current_thread;
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Dropped, Lanes, cpu_lane, lanes, thread_name, time_limit};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
@@ -14,9 +14,7 @@ use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt};
 
 /// Until no job is left, so the workers have sent all that they have.
 fn wait_for_idle(cpu: &CpuRuntime) {
-    while cpu.handle().metrics().queued + cpu.handle().metrics().running > 0 {
-        thread::yield_now();
-    }
+    wait_until(|| cpu.handle().metrics().queued + cpu.handle().metrics().running == 0);
 }
 
 /// A function that returns once the sender is dropped.
@@ -122,9 +120,7 @@ fn outputs_are_dropped_by_those_that_have_them() {
 
         let source = (0..8).on_cpu(&lanes.cpu.handle()).map(outputs.clone());
         let numbers = source.buffered(64);
-        while lanes.cpu.handle().metrics().completed == 0 {
-            thread::yield_now();
-        }
+        wait_until(|| lanes.cpu.handle().metrics().completed > 0);
         wait_for_idle(&lanes.cpu);
         drop(numbers);
         assert_eq!(drops.try_iter().collect::<Vec<_>>(), vec![thread_name(); 8]);
@@ -205,9 +201,7 @@ fn the_destructors_of_outputs_panic() {
                 .on_cpu(&lanes.cpu.handle())
                 .map(|_| Bomb)
                 .buffered(100);
-            while lanes.cpu.handle().metrics().completed == 0 {
-                thread::yield_now();
-            }
+            wait_until(|| lanes.cpu.handle().metrics().completed > 0);
             wait_for_idle(&lanes.cpu);
             for _ in 0..taken {
                 mem::forget(block_on(outputs.next()));
@@ -304,9 +298,7 @@ fn the_destructors_of_queued_inputs_and_of_states_panic() {
             .map_init(|| Bomb, stage)
             .max_bytes(10, |_| 3, |()| 0)
             .buffered(64);
-        while pulled.load(SeqCst) < 4 {
-            thread::yield_now();
-        }
+        wait_until(|| pulled.load(SeqCst) >= 4);
         drop(stream);
         drop(let_go);
         assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);

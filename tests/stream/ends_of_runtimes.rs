@@ -5,6 +5,7 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 
 use crate::support::turns::current_thread;
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Dropped, Lanes, Stuck, cpu_lane, lanes, time_limit};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
@@ -82,11 +83,10 @@ fn the_io_runtime_goes_in_other_phases() {
                     let items = INPUTS as usize;
                     let stream = numbers(&handle, source, items + 1, sentinel, |n| n);
                     source_dropped.recv().unwrap();
-                    while cpu.handle().metrics().completed == 0
-                        || cpu.handle().metrics().queued + cpu.handle().metrics().running > 0
-                    {
-                        thread::yield_now();
-                    }
+                    wait_until(|| {
+                        let now = cpu.handle().metrics();
+                        now.completed > 0 && now.queued + now.running == 0
+                    });
                     drop(io);
                     assert!(is_complete(block_on(stream.collect())), "{case}");
                     continue;
@@ -169,16 +169,12 @@ fn a_drop_cancels_what_is_queued() {
             let (dropped, drops) = mpsc::channel();
             let stage = |n| panic!("{n} is not wanted");
             let stream = numbers(&cpu, source, 4, Some(Dropped(dropped)), stage);
-            while cpu.metrics().queued == 0 {
-                thread::yield_now();
-            }
+            wait_until(|| cpu.metrics().queued > 0);
             drop(stream);
             let_go.send(()).unwrap();
             stuck.wait().unwrap();
             drops.recv().unwrap();
-            while cpu.metrics().queued + cpu.metrics().running + cpu.metrics().suspended > 0 {
-                thread::yield_now();
-            }
+            wait_until(|| cpu.metrics().gauges().all(|(_, jobs)| jobs == 0));
             assert_eq!(cpu.metrics().panicked, 0);
         }
     }

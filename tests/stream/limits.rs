@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
-use std::thread;
 
 use crate::channel;
 use crate::progress::{all, each_source};
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Lanes, lanes_with, time_limit};
 use futures::{StreamExt, stream};
 use tokio::sync::oneshot;
@@ -127,9 +127,7 @@ fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
             let numbers = CpuStreamExt::on_cpu(source, &cpu);
             let numbers = numbers.map(move |_| _ = wait.lock().unwrap().recv());
             let numbers = numbers.buffered(WINDOW);
-            while pulled.load(SeqCst) < WINDOW {
-                thread::yield_now();
-            }
+            wait_until(|| pulled.load(SeqCst) >= WINDOW);
             let now = cpu.metrics();
             assert!(now.queued + now.running <= threads as u64, "{now:?}");
             assert_eq!(now.permits_in_use, 0);

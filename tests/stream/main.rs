@@ -15,6 +15,8 @@ mod slow_items;
 mod spans;
 mod window;
 
+#[path = "../support/dice.rs"]
+mod dice;
 #[path = "../support/mod.rs"]
 mod support;
 

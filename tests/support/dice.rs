@@ -5,7 +5,7 @@
 pub(crate) struct Dice(fastrand::Rng);
 
 impl Dice {
-    /// The seed is `TWOLANE_SEED`, or another one each time; it is printed.
+    /// By [`seed_of_environment`].
     pub(crate) fn from_environment() -> Self {
         Self::of(seed_of_environment())
     }
@@ -33,10 +33,18 @@ impl Dice {
     }
 }
 
+/// The seed of a run: by default it is the same each time, since a check must not refuse a change
+/// for what an unlucky seed finds in another place. `TWOLANE_SEED=N` repeats a run,
+/// `TWOLANE_SEED=random` draws a new seed. It is printed in any case.
 pub(crate) fn seed_of_environment() -> u64 {
-    let seed = match std::env::var("TWOLANE_SEED") {
-        Ok(seed) => seed.parse().unwrap(),
-        Err(_) => fastrand::u64(..),
+    let text = std::env::var_os("TWOLANE_SEED");
+    let text = text.as_ref().map(|text| text.to_string_lossy());
+    let seed = match text.as_deref() {
+        None => 41,
+        Some("random") => fastrand::u64(..),
+        Some(text) => text.parse().unwrap_or_else(|_| {
+            panic!("TWOLANE_SEED is `{text}`: it can be a whole number below 2^64, or `random`")
+        }),
     };
     eprintln!("TWOLANE_SEED={seed}");
     seed
