@@ -1,6 +1,7 @@
 //! The lane: what comes into it, which thread runs it, and what can be seen of that.
 
 mod admission;
+mod beside_a_join;
 mod call_sites;
 #[cfg(feature = "hyper")]
 mod executors;
@@ -30,6 +31,8 @@ mod weights;
 
 #[path = "../support/computing.rs"]
 mod computing;
+#[path = "../support/joins.rs"]
+mod joins;
 #[path = "../support/stepped.rs"]
 mod stepped;
 #[path = "../support/mod.rs"]

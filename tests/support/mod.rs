@@ -9,6 +9,7 @@
 pub mod cgroup;
 pub mod child;
 pub mod limit;
+pub mod must_run;
 pub mod turns;
 pub mod wait;
 
@@ -41,6 +42,13 @@ pub fn lanes_with(backend: Backend, threads: usize, set: impl FnOnce(Builder) ->
         .build()
         .unwrap();
     Lanes { cpu, io }
+}
+
+/// The backend that a parent has named to this child, as `TWOLANE_TEST_BACKEND`.
+pub fn backend_of_child() -> Backend {
+    let named = std::env::var("TWOLANE_TEST_BACKEND").unwrap();
+    let is_named = |backend: &Backend| format!("{backend:?}") == named;
+    BOTH.into_iter().find(is_named).unwrap()
 }
 
 /// A CPU lane with threads named `cpu-N`.
