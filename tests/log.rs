@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use futures::StreamExt;
 use futures::executor::block_on;
+use support::wait::wait_until;
 use support::{BOTH, Dropped, Lanes, Stuck, lanes, time_limit};
 use tracing::span::Id;
 use tracing::{Event, Subscriber, field};
@@ -117,17 +118,13 @@ fn a_panic_that_no_task_will_carry() {
 
         // Unread, but there: then it is told where the task is dropped.
         let task = cpu.spawn_cpu(|| panic!("unread"));
-        while !task.is_finished() {
-            std::thread::yield_now();
-        }
+        wait_until(|| task.is_finished());
         drop(task);
         expect_panic("unread");
 
         // What a `spawn_io` has made, and its task is dropped.
         let task = cpu.handle().spawn_io(async { PanicsOnDrop });
-        while !task.is_finished() {
-            std::thread::yield_now();
-        }
+        wait_until(|| task.is_finished());
         drop(task);
         let line = log.next();
         assert!(
@@ -172,11 +169,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         let span = tracing::info_span!("request");
         let _request = span.enter();
-        let until_idle = || {
-            while cpu.handle().metrics().queued + cpu.handle().metrics().running > 0 {
-                std::thread::yield_now();
-            }
-        };
+        let until_idle = || wait_until_idle(&cpu.handle());
         for taken in 0..3 {
             // It runs until it has panicked; the source is dropped then.
             let (dropped, source_dropped) = mpsc::channel();
@@ -532,6 +525,10 @@ const STREAM_ENDS: [StreamEnd; 9] = [
 
 const WINDOW: usize = 8;
 
+fn wait_until_idle(cpu: &twolane::Handle) {
+    wait_until(|| cpu.metrics().queued + cpu.metrics().running == 0);
+}
+
 /// Its workers have states that a destructor frees.
 fn stream_with_states(cpu: &twolane::Handle) -> twolane::stream::Buffered<usize> {
     let numbers = CpuStreamExt::on_cpu(futures::stream::iter(0..4), cpu);
@@ -546,8 +543,6 @@ fn read_to_its_end(lanes: &Lanes) -> twolane::stream::Buffered<usize> {
     }
     assert!(block_on(numbers.next()).is_none());
     // Its worker may still be on its way out, with the state in its hands.
-    while lanes.cpu.handle().metrics().queued + lanes.cpu.handle().metrics().running > 0 {
-        std::thread::yield_now();
-    }
+    wait_until_idle(&lanes.cpu.handle());
     numbers
 }

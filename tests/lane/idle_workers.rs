@@ -39,7 +39,7 @@ fn install_finds_a_worker_that_parks() {
 fn install_wakes_the_worker_that_parks() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 1);
-    for n in 0..8_000 {
+    for n in 0..10_000 {
         assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
         // As long as a trip to the other lane takes: it parks meanwhile.
         lanes.cpu.handle().spawn_io(async {}).wait().unwrap();
@@ -97,7 +97,7 @@ fn what_a_job_leaves_behind_gets_all_workers_in_the_end() {
 fn the_only_worker_looks_after_what_a_short_job_leaves() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 1);
-    for n in 0..5_000 {
+    for n in 0..10_000 {
         let (told, said) = mpsc::channel();
         let job = move || rayon::spawn(move || told.send(n).unwrap());
         lanes.cpu.spawn_cpu(job).wait().unwrap();

@@ -3,6 +3,7 @@
 
 use std::sync::mpsc;
 
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Stuck, lanes, lanes_with, time_limit};
 use tokio::sync::oneshot;
 use twolane::Builder;
@@ -150,9 +151,7 @@ fn waits_and_steps_are_timed() {
         let (running, end) = Stuck::start(&cpu).split();
         let queued = cpu.spawn_cpu(|| ());
         let pause = std::time::Instant::now();
-        while pause.elapsed() < Duration::from_millis(3) {
-            std::thread::yield_now();
-        }
+        wait_until(|| pause.elapsed() >= Duration::from_millis(3));
         end.send(()).unwrap();
         queued.wait().unwrap();
         running.wait().unwrap();

@@ -9,6 +9,7 @@
 use std::sync::mpsc;
 
 use crate::stepped::Stepped;
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Stuck, time_limit};
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
@@ -98,9 +99,7 @@ fn return_before_later_jobs(wait: fn(oneshot::Receiver<()>) -> BoxFuture<'static
             (go, task)
         };
         let (go, suspended): (Vec<_>, Vec<_>) = jobs.into_iter().map(suspend).unzip();
-        while lanes.cpu.handle().metrics().suspended < 6 {
-            std::thread::yield_now();
-        }
+        wait_until(|| lanes.cpu.handle().metrics().suspended == 6);
         // The I/O lane waits for `go`, too.
         lanes.until_idle();
         let order = order(&lanes, witness, || {

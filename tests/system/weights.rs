@@ -238,7 +238,7 @@ fn blocking_threads_made_plainly_in_a_job_inherit() {
         let below = low.spawn(nice_of_blocking_thread()).wait().unwrap();
         assert_eq!(below, 19, "{backend:?}");
         // It may not be back in the pool yet.
-        while io.block_on(nice_of_blocking_thread()) != 19 {}
+        wait_until(|| io.block_on(nice_of_blocking_thread()) == 19);
     }
 }
 
