@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 
-use crate::support::{self, BOTH, Dropped, Stuck, lanes_with, time_limit};
+use crate::support::{self, Dropped, Stuck, lanes_with, time_limit, with_both};
 use futures::FutureExt;
 use futures::task::noop_waker;
 use tokio::sync::oneshot;
@@ -29,8 +29,7 @@ pub(crate) fn is_full(cpu: &Handle) -> bool {
 
 #[test]
 fn a_full_queue_refuses_and_hands_the_closure_back() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 2);
         let cpu = lanes.cpu.handle();
         let (running, let_go) = Stuck::start(&cpu).split();
@@ -56,13 +55,12 @@ fn a_full_queue_refuses_and_hands_the_closure_back() {
         assert_eq!(queued.wait().unwrap(), 1);
         assert_eq!(cpu.try_spawn_cpu(|| 6).unwrap().wait().unwrap(), 6);
         assert_eq!(cpu.metrics().rejected, 4);
-    }
+    });
 }
 
 #[test]
 fn places_go_in_the_order_of_coming() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let held = cpu.try_reserve().unwrap();
@@ -85,15 +83,14 @@ fn places_go_in_the_order_of_coming() {
             assert_eq!(permit.spawn_cpu(move || n).wait().unwrap(), n);
         }
         assert!(!is_full(&cpu));
-    }
+    });
 }
 
 /// One that leaves before it was let in is passed over; one that leaves after has
 /// its place go to the next.
 #[test]
 fn no_place_is_lost_with_a_waiter_that_leaves() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let held = cpu.try_reserve().unwrap();
@@ -110,13 +107,12 @@ fn no_place_is_lost_with_a_waiter_that_leaves() {
         assert!(!is_full(&cpu));
         // Two got none.
         assert_eq!(cpu.metrics().rejected, 2);
-    }
+    });
 }
 
 #[test]
 fn a_waiter_is_woken_by_an_end_of_any_kind() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         for ending in 0..4 {
@@ -146,7 +142,7 @@ fn a_waiter_is_woken_by_an_end_of_any_kind() {
             lanes.io.block_on(next).unwrap().unwrap();
             assert_eq!(task.wait().is_ok(), ending == 0);
         }
-    }
+    });
 }
 
 /// A running closure's place is free when it returns; that of a job which is
@@ -154,8 +150,7 @@ fn a_waiter_is_woken_by_an_end_of_any_kind() {
 /// captured.
 #[test]
 fn a_permit_is_held_until_the_job_is_really_gone() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 3);
         let cpu = lanes.cpu.handle();
         let (dropped, drops) = mpsc::channel();
@@ -187,14 +182,13 @@ fn a_permit_is_held_until_the_job_is_really_gone() {
         assert_eq!(drops.try_iter().count(), 2);
         drop(permits);
         assert!(!is_full(&cpu));
-    }
+    });
 }
 
 /// Many waiters give up, and one does not: it keeps its turn.
 #[test]
 fn a_patient_waiter_is_let_in_among_many_that_leave() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let held = cpu.try_reserve().unwrap();
@@ -215,13 +209,12 @@ fn a_patient_waiter_is_let_in_among_many_that_leave() {
             assert!(look(&mut first).is_ready());
         }
         assert!(!is_full(&cpu));
-    }
+    });
 }
 
 #[test]
 fn a_shutdown_ends_every_wait() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let held = cpu.try_reserve().unwrap();
@@ -236,7 +229,7 @@ fn a_shutdown_ends_every_wait() {
         assert!(error.is_shutdown(), "{error}");
         assert!(plain.join().unwrap().unwrap_err().is_shutdown());
         assert!(held.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
-    }
+    });
 }
 
 /// Many at once, from many threads, some of which give up: all permits are there in
@@ -244,8 +237,7 @@ fn a_shutdown_ends_every_wait() {
 #[test]
 fn the_limit_holds_under_fire() {
     const LIMIT: usize = 3;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 4, |builder| {
             builder.queue_limit(Priority::Normal, LIMIT)
         });
@@ -283,7 +275,7 @@ fn the_limit_holds_under_fire() {
         assert!(is_full(&cpu));
         assert_eq!(cpu.metrics().panicked, 0);
         drop(all);
-    }
+    });
 }
 
 #[test]
@@ -312,8 +304,7 @@ fn a_reserve_is_not_to_be_polled_again() {
 
 #[test]
 fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, |builder| {
             builder.queue_limit(Priority::Normal, 1)
         });
@@ -339,5 +330,5 @@ fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
         let _entered = without_limit.enter();
         assert!(without_limit.try_reserve().is_ok());
         assert!(cpu.try_reserve().is_err());
-    }
+    });
 }

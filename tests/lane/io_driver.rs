@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use twolane::{Backend, CpuRuntime, Handle, JoinError};
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Lanes, Stuck, lanes_with, time_limit};
+use crate::support::{BOTH, Lanes, Stuck, lanes_with, time_limit, with_both};
 
 const TRIPS: u64 = 20;
 
@@ -142,8 +142,7 @@ fn one_worker_needs_no_driver() {
 /// come to wake what the relay has left; on the other there is no such net.)
 #[test]
 fn a_worker_that_blocks_holds_no_awaiter_up() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend);
         let cpu = cpu.handle();
         let (let_go, awaits) = awaited(&cpu, &io, &io);
@@ -168,5 +167,5 @@ fn a_worker_that_blocks_holds_no_awaiter_up() {
             awaits.await.unwrap();
             blocks_io.await.unwrap();
         });
-    }
+    });
 }

@@ -20,8 +20,8 @@ mod paused_clock;
 mod preemption;
 mod priorities;
 mod rayons_own_work;
+#[cfg(target_os = "linux")]
 mod scout;
-mod scout_mix;
 mod threads;
 mod tokio_handle;
 mod tokio_tasks;
@@ -29,6 +29,7 @@ mod tokio_tasks;
 mod types;
 mod weights;
 
+#[cfg(target_os = "linux")]
 #[path = "../support/computing.rs"]
 mod computing;
 #[path = "../support/joins.rs"]

@@ -4,16 +4,14 @@
 use std::sync::mpsc;
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Stuck, lanes, lanes_with, time_limit};
+use crate::support::{Stuck, lanes_with, on_both, with_both};
 use tokio::sync::oneshot;
 use twolane::Builder;
 use twolane::Priority;
 
 #[test]
 fn a_snapshot_tells_where_each_job_is() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
         let (started, is_suspended) = mpsc::channel();
         let (let_go, wait) = oneshot::channel::<()>();
@@ -59,13 +57,12 @@ fn a_snapshot_tells_where_each_job_is() {
             (0, 0, 0)
         );
         assert_eq!((metrics.rejected, metrics.dropped), (1, 0));
-    }
+    });
 }
 
 #[test]
 fn a_snapshot_tells_threads_and_permits() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 2, |b| b.queue_limit(Priority::Normal, 3));
         let cpu = lanes.cpu.handle();
         let permits = || {
@@ -87,14 +84,12 @@ fn a_snapshot_tells_threads_and_permits() {
             (low.threads, low.queue_limit, low.permits_in_use),
             (2, None, 0)
         );
-    }
+    });
 }
 
 #[test]
 fn what_a_shutdown_drops_is_in_the_books() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
         let (started, is_suspended) = mpsc::channel();
         let suspended = cpu.spawn(async move {
@@ -119,14 +114,12 @@ fn what_a_shutdown_drops_is_in_the_books() {
             (metrics.queued, metrics.running, metrics.suspended),
             (0, 0, 0)
         );
-    }
+    });
 }
 
 #[test]
 fn nothing_is_timed_unless_the_lane_is_told_to() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         let metrics = lanes.cpu.handle().metrics();
         assert_eq!(
@@ -134,7 +127,7 @@ fn nothing_is_timed_unless_the_lane_is_told_to() {
             (0, 0)
         );
         assert!(metrics.busy_time().is_zero());
-    }
+    });
 }
 
 /// Each of them. A job that waits while this thread counts 3 ms is in the counters with
@@ -142,8 +135,7 @@ fn nothing_is_timed_unless_the_lane_is_told_to() {
 #[test]
 fn waits_and_steps_are_timed() {
     use std::time::Duration;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         assert_eq!(cpu.metrics().queue_wait.count(), 0);
@@ -164,7 +156,7 @@ fn waits_and_steps_are_timed() {
         assert_eq!(metrics.run_time.count(), 2);
         let counts = metrics.run_time.buckets().map(|(_, count)| count);
         assert_eq!(counts.sum::<u64>(), metrics.run_time.count());
-    }
+    });
 }
 
 /// However short and many the jobs: none is left out. A future that is woken waits
@@ -172,8 +164,7 @@ fn waits_and_steps_are_timed() {
 #[test]
 fn every_wait_and_step_is_counted() {
     const EACH: u64 = 100;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         for _ in 0..EACH {
@@ -196,29 +187,5 @@ fn every_wait_and_step_is_counted() {
         }
         assert_eq!(cpu.metrics().run_time.count(), 4 * EACH);
         assert_eq!(cpu.metrics().queue_wait.count(), 4 * EACH);
-    }
-}
-
-/// A reader that counted submissions before ends found a job that had ended and had
-/// never come.
-#[test]
-fn a_snapshot_has_no_end_without_its_submission() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let cpu = lanes.cpu.handle();
-        let (done, is_done) = mpsc::channel();
-        let submitter = std::thread::spawn(move || {
-            for _ in 0..20_000 {
-                cpu.spawn_cpu(|| ()).wait().unwrap();
-            }
-            done.send(()).unwrap();
-        });
-        let cpu = lanes.cpu.handle();
-        while is_done.try_recv().is_err() {
-            let seen = cpu.metrics();
-            assert!(seen.completed <= seen.submitted, "{seen:?}");
-        }
-        submitter.join().unwrap();
-    }
+    });
 }

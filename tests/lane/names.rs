@@ -12,7 +12,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 
-use crate::support::{BOTH, child, lanes, time_limit};
+use crate::support::{child, lanes, on_both, time_limit};
 use twolane::Backend;
 
 /// As documented at `Handle::with_name`, in bytes.
@@ -20,9 +20,7 @@ const LONGEST: usize = 256;
 
 #[test]
 fn a_long_name_is_cut() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         // Of one, two and four bytes each.
         for letter in ["x", "é", "🦀"] {
             let name = letter.repeat(65_536);
@@ -50,7 +48,7 @@ fn a_long_name_is_cut() {
             assert!(name.len() <= LONGEST && name.len() > LONGEST - 4, "{name}");
             assert_eq!(name.ends_with('…'), *name != just, "{name}");
         }
-    }
+    });
 }
 
 #[test]

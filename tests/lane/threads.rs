@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{self, BOTH, Lanes, lanes, thread_name};
+use crate::support::{self, Lanes, lanes, thread_name, with_both};
 use rayon::prelude::*;
 use twolane::{Backend, Builder, CpuRuntime};
 
@@ -80,8 +80,7 @@ fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
 /// And a panic in one must not cost the thread, or the hooks after it.
 #[test]
 fn hooks_run_once_per_thread_in_order_and_may_panic() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = tokio::runtime::Runtime::new().unwrap();
         let calls = Calls::default();
         let cpu = builder(backend, &io)
@@ -95,7 +94,7 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
             .unwrap();
         // `build` returns when the threads are ready: nothing to wait for.
         for thread in THREADS {
-            assert_eq!(on(&calls, thread), ["start 1", "start 2"], "{backend:?}");
+            assert_eq!(on(&calls, thread), ["start 1", "start 2"]);
         }
         let job = cpu.spawn_cpu(noting(&calls, "job"));
         job.wait().unwrap();
@@ -106,19 +105,18 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
             jobs += calls.iter().filter(|what| **what == "job").count();
             calls.retain(|what| *what != "job");
             let all = ["start 1", "start 2", "stop 1", "stop 2"];
-            assert_eq!(calls, all, "{backend:?}: {thread}");
+            assert_eq!(calls, all, "{thread}");
         }
         assert_eq!(jobs, 1);
         let others = calls.lock().unwrap().len() - THREADS.len() * 4 - 1;
-        assert_eq!(others, 0, "{backend:?}: {:?}", calls.lock().unwrap());
-    }
+        assert_eq!(others, 0, "{:?}", calls.lock().unwrap());
+    });
 }
 
 /// A hook that looks around finds the lane's own context, prepared before it.
 #[test]
 fn a_start_hook_can_use_the_lane() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = tokio::runtime::Runtime::new().unwrap();
         let ran = Arc::new(AtomicUsize::new(0));
         let (first, count) = std::sync::mpsc::channel();
@@ -135,11 +133,11 @@ fn a_start_hook_can_use_the_lane() {
             .build()
             .unwrap();
         for _ in THREADS {
-            assert!(count.recv().unwrap().starts_with("cpu-"), "{backend:?}");
+            assert!(count.recv().unwrap().starts_with("cpu-"));
         }
         cpu.shutdown().wait();
-        assert_eq!(ran.load(SeqCst), THREADS.len(), "{backend:?}");
-    }
+        assert_eq!(ran.load(SeqCst), THREADS.len());
+    });
 }
 
 /// The threads of the blocking pool of `Backend::Runtime` are threads of the
@@ -167,25 +165,6 @@ fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
     }
 }
 
-/// What a hook's panic left behind is a lane that works.
-#[test]
-fn a_lane_with_panicking_hooks_works() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let cpu = builder(backend, &io)
-            .on_thread_start(|| panic!("start"))
-            .on_thread_stop(|| panic!("stop"))
-            .build()
-            .unwrap();
-        let jobs: Vec<_> = (0..100).map(|n| cpu.spawn_cpu(move || n)).collect();
-        for (n, job) in jobs.into_iter().enumerate() {
-            assert_eq!(job.wait().unwrap(), n, "{backend:?}");
-        }
-        assert!(cpu.shutdown().wait().is_empty());
-    }
-}
-
 /// Too deep for the 2 MiB of a thread's default stack.
 #[test]
 fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
@@ -193,15 +172,14 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
         let frame = std::hint::black_box([n; 256]);
         if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
     }
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = support::lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
         let cpu = lanes.cpu.handle();
         for (priority, _) in cpu.metrics_by_priority() {
             let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
-            assert_eq!(deep.wait().unwrap(), 10_000, "{backend:?}, {priority:?}");
+            assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
         }
-    }
+    });
 }
 
 #[test]

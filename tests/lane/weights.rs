@@ -3,12 +3,11 @@
 use std::sync::mpsc;
 
 use super::admission::{limited, look};
-use crate::support::{BOTH, time_limit};
+use crate::support::with_both;
 
 #[test]
 fn a_large_job_takes_its_share_and_gives_it_back() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 8);
         let cpu = lanes.cpu.handle();
         let large = cpu.try_reserve_many(6).unwrap();
@@ -24,15 +23,14 @@ fn a_large_job_takes_its_share_and_gives_it_back() {
         task.wait().unwrap().unwrap_err();
         let permit = lanes.io.block_on(waits).unwrap();
         assert_eq!(permit.spawn_cpu(|| 2).wait().unwrap(), 2);
-        assert_eq!(cpu.metrics().permits_in_use, 0, "{backend:?}");
-    }
+        assert_eq!(cpu.metrics().permits_in_use, 0);
+    });
 }
 
 /// It would wait for ever.
 #[test]
 fn what_never_fits_is_refused_at_once() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 8);
         let cpu = lanes.cpu.handle();
         let error = cpu.reserve_many(9).wait().unwrap_err();
@@ -42,7 +40,7 @@ fn what_never_fits_is_refused_at_once() {
         );
         assert!(cpu.try_reserve_many(u32::MAX).unwrap_err().is_too_large());
         drop(cpu.reserve_many(8).wait().unwrap());
-        assert_eq!(cpu.metrics().rejected, 2, "{backend:?}");
+        assert_eq!(cpu.metrics().rejected, 2);
         // Without a limit all fits.
         let high = cpu.with_priority(twolane::Priority::High);
         assert_eq!(
@@ -54,14 +52,13 @@ fn what_never_fits_is_refused_at_once() {
                 .unwrap(),
             3
         );
-    }
+    });
 }
 
 /// Tokio's semaphore grants zero permits at once, also on a full queue and past those that wait.
 #[test]
 fn a_weight_of_nothing_counts_one() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 2);
         let cpu = lanes.cpu.handle();
         let one = cpu.try_reserve_many(0).unwrap();
@@ -69,19 +66,18 @@ fn a_weight_of_nothing_counts_one() {
         let all = cpu.try_reserve().unwrap();
         assert!(cpu.try_reserve_many(0).unwrap_err().is_queue_full());
         let mut waits = cpu.reserve_many(0);
-        assert!(look(&mut waits).is_pending(), "{backend:?}");
+        assert!(look(&mut waits).is_pending());
         drop(one);
         assert!(look(&mut waits).is_ready());
         drop(all);
-    }
+    });
 }
 
 /// In the order of their coming: a small one does not pass. One that leaves gives back what it
 /// was given.
 #[test]
 fn a_large_waiter_is_not_passed() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 4);
         let cpu = lanes.cpu.handle();
         let mut held: Vec<_> = (0..4).map(|_| cpu.try_reserve().unwrap()).collect();
@@ -89,11 +85,11 @@ fn a_large_waiter_is_not_passed() {
         assert!(look(&mut large).is_pending());
         assert!(look(&mut small).is_pending());
         held.truncate(2);
-        assert!(look(&mut small).is_pending(), "{backend:?}");
+        assert!(look(&mut small).is_pending());
         assert!(cpu.try_reserve().unwrap_err().is_queue_full());
         drop(large);
         assert!(look(&mut small).is_ready());
         drop(held);
         assert_eq!(cpu.metrics().permits_in_use, 0);
-    }
+    });
 }

@@ -20,6 +20,20 @@ use twolane::{Backend, Builder, CpuRuntime};
 
 pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
 
+/// Runs the test with each backend. If it fails, its output says with which.
+pub fn with_both(mut test: impl FnMut(Backend)) {
+    let _limit = time_limit();
+    for backend in BOTH {
+        println!("with {backend:?}");
+        test(backend);
+    }
+}
+
+/// Runs the test on a lane of each backend that has so many threads.
+pub fn on_both(threads: usize, mut test: impl FnMut(Lanes)) {
+    with_both(|backend| test(lanes(backend, threads)));
+}
+
 pub struct Lanes {
     pub cpu: CpuRuntime,
     pub io: tokio::runtime::Runtime,

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::process::Command;
 
 use crate::support::cgroup::Group;
-use crate::support::{BOTH, backend_of_child, child, cpu_lane, time_limit};
+use crate::support::{backend_of_child, child, cpu_lane, time_limit, with_both};
 use twolane::CpuRuntime;
 
 /// Not a test by itself: in a process whose group it sets.
@@ -33,8 +33,7 @@ fn child_without_threads() {
 
 #[test]
 fn build_returns_an_error() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let Some(group) = Group::new("pids") else {
             return;
         };
@@ -45,5 +44,5 @@ fn build_returns_an_error() {
         let test = "out_of_threads::child_without_threads";
         let found = child::run(test, set, |id| group.add(id));
         assert_eq!(found, "an error, and a lane");
-    }
+    });
 }

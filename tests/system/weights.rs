@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use crate::support::wait::wait_until;
-use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, time_limit};
+use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, on_both, time_limit};
 use twolane::{Backend, Builder, CpuRuntime, Handle, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
@@ -230,16 +230,14 @@ fn until_both_workers_run(io: &tokio::runtime::Runtime) {
 /// Tokio lets it go. If this fails, the docs can be bettered.
 #[test]
 fn blocking_threads_made_plainly_in_a_job_inherit() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         until_both_workers_run(&io);
         let low = cpu.handle().with_priority(Priority::Low);
         let below = low.spawn(nice_of_blocking_thread()).wait().unwrap();
-        assert_eq!(below, 19, "{backend:?}");
+        assert_eq!(below, 19);
         // It may not be back in the pool yet.
         wait_until(|| io.block_on(nice_of_blocking_thread()) == 19);
-    }
+    });
 }
 
 /// What the threads of the runtime backend's own blocking pool weigh does not

@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use crate::setting::{lane, watched};
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, time_limit};
+use crate::support::{time_limit, with_both};
 use twolane::watch::{Cause, Watch, watch};
 use twolane::{Backend, CpuRuntime, Priority};
 
 #[test]
 fn a_future_that_does_not_yield_is_told() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let watched = watched(backend, 2);
         let compute = watched.compute();
         let job = watched.cpu.handle().with_name("merge");
@@ -28,13 +27,12 @@ fn a_future_that_does_not_yield_is_told() {
         // It has kept no thread of the I/O lane.
         let of_io = watched.cpu.handle().io_stalls();
         assert!(!of_io.iter().any(|(culprit, _)| culprit == "merge"));
-    }
+    });
 }
 
 #[test]
 fn a_closure_past_its_deadline_is_told_and_no_other() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let watched = watched(backend, 2);
         let compute = watched.compute();
         let name = |name| watched.cpu.handle().with_name(name);
@@ -58,13 +56,12 @@ fn a_closure_past_its_deadline_is_told_and_no_other() {
         assert_eq!(stall.culprit(), Some("late"));
         assert!(stall.remedy().contains("checkpoint"), "{stall}");
         assert!(watched.stalls.try_recv().is_err());
-    }
+    });
 }
 
 #[test]
 fn an_urgent_closure_that_takes_a_second_is_told() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let watched = watched(backend, 2);
         let compute = watched.compute();
         let high = watched.cpu.handle().with_priority(Priority::High);
@@ -74,7 +71,7 @@ fn an_urgent_closure_that_takes_a_second_is_told() {
         assert!(stall.remedy().contains("Priority::Normal"), "{stall}");
         assert!(stall.lasted() >= Duration::from_secs(1));
         watched.told.store(false, SeqCst);
-    }
+    });
 }
 
 /// Two lanes have one I/O runtime.
