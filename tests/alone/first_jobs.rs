@@ -32,7 +32,7 @@ fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
         };
         let before = wakes();
         // The thread of `Low` is kept, so that all jobs are queued behind the first one.
-        let (first, let_go) = Stuck::start(&low).split();
+        let first = Stuck::start(&low);
         let all_are_there = Barrier::new(SUBMITTERS);
         std::thread::scope(|scope| {
             for _ in 0..SUBMITTERS {
@@ -43,8 +43,7 @@ fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
             }
         });
         assert_eq!(wakes(), before, "{backend:?}");
-        let_go.send(()).unwrap();
-        first.wait().unwrap();
+        first.end();
         low.spawn_cpu(|| ()).wait().unwrap();
         assert_eq!(wakes(), before, "{backend:?}");
     }

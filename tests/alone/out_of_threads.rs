@@ -16,7 +16,7 @@ use std::process::Command;
 
 use crate::support::cgroup::Group;
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, backend_of_child, child, time_limit};
+use crate::support::{backend_of_child, child, time_limit, with_both};
 use twolane::CpuRuntime;
 
 /// How many threads there are, once those that were started in vain have gone:
@@ -80,8 +80,7 @@ fn child_that_is_short_of_threads() {
 #[test]
 #[ignore = "counts what the kernel does: .ci/nightly"]
 fn build_returns_an_error_however_few_threads_are_missing() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let Some(group) = Group::new("pids") else {
             return;
         };
@@ -92,5 +91,5 @@ fn build_returns_an_error_however_few_threads_are_missing() {
         let test = "out_of_threads::child_that_is_short_of_threads";
         let found = child::run(test, set, |id| group.add(id));
         assert_eq!(found, "all as it should be");
-    }
+    });
 }

@@ -33,9 +33,5 @@ fn a_job_that_no_worker_is_left_for_runs_after_the_join() {
     }
     // All of the lane's workers are there again.
     let all: Vec<_> = (0..2).map(|_| Stuck::start(&lanes.cpu.handle())).collect();
-    for stuck in all {
-        let (task, let_go) = stuck.split();
-        let_go.send(()).unwrap();
-        task.wait().unwrap();
-    }
+    all.into_iter().for_each(Stuck::end);
 }

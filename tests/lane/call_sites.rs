@@ -168,13 +168,12 @@ fn counts_are_exact() {
 fn the_first_runs_are_all_timed() {
     on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
-        let (running, end) = Stuck::start(&cpu).split();
+        let running = Stuck::start(&cpu);
         let site = only(&cpu);
         assert_eq!((site.jobs, site.samples), (1, 0));
         assert_eq!((site.run_p50, site.wait_p50), (None, None));
         assert_eq!(site.run_mean, None);
-        end.send(()).unwrap();
-        running.wait().unwrap();
+        running.end();
         let site = only(&cpu);
         assert_eq!(site.samples, 1);
         assert!(site.total_run <= site.run_p99.unwrap());

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use twolane::{Backend, CpuRuntime, Handle, JoinError};
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Lanes, Stuck, lanes_with, time_limit, with_both};
+use crate::support::{Lanes, Stuck, lanes_with, time_limit, with_both};
 
 const TRIPS: u64 = 20;
 
@@ -60,9 +60,8 @@ fn awaited(
 
 #[test]
 fn awaiters_elsewhere_are_woken() {
-    let _limit = time_limit();
     let other = io_runtime();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend);
         let cpu = cpu.handle();
         for _ in 0..TRIPS {
@@ -82,15 +81,14 @@ fn awaiters_elsewhere_are_woken() {
                 waits.join().unwrap().unwrap();
             });
         }
-    }
+    });
 }
 
 /// Whatever the relay does when its runtime shuts down.
 #[test]
 fn an_awaiter_on_another_runtime_outlives_the_io_runtime() {
-    let _limit = time_limit();
     let other = io_runtime();
-    for backend in BOTH {
+    with_both(|backend| {
         for turn in 0..TRIPS {
             let Lanes { cpu, io } = lanes(backend);
             let (let_go, awaits) = awaited(&cpu.handle(), &io, &other);
@@ -104,7 +102,7 @@ fn an_awaiter_on_another_runtime_outlives_the_io_runtime() {
             assert!(joined.is_ok() || joined.unwrap_err().is_shutdown());
             ends.join().unwrap();
         }
-    }
+    });
 }
 
 #[test]

@@ -27,7 +27,6 @@ mod tokio_handle;
 mod tokio_tasks;
 #[cfg(feature = "reqwest")]
 mod types;
-mod weights;
 
 #[cfg(target_os = "linux")]
 #[path = "../support/computing.rs"]

@@ -84,13 +84,12 @@ fn a_shutdown_with_streams_says_nothing_of_detached_jobs() {
     }
     // A job that the user has detached is reported, beside any of them.
     listen(|log, Lanes { cpu, io: _io }| {
-        let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
+        let stuck = Stuck::start(&cpu.handle());
         let numbers = stream_with_states(&cpu.handle());
         cpu.spawn_cpu(|| ()).detach();
         let over = cpu.shutdown();
         drop(numbers);
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         assert!(over.wait().is_empty());
         log.says(&["WARN twolane: detached jobs were dropped", "jobs=1 "]);
     });

@@ -102,6 +102,14 @@ impl<T: Send + 'static> Stuck<T> {
     }
 }
 
+impl Stuck<()> {
+    /// Lets it end, and waits for that.
+    pub fn end(self) {
+        self.let_go.send(()).unwrap();
+        self.task.wait().unwrap();
+    }
+}
+
 /// Tells on which thread it was dropped.
 pub struct Dropped(pub mpsc::Sender<String>);
 

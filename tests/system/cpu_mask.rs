@@ -9,7 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use tokio::runtime::Runtime;
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, must_run, time_limit};
+use crate::support::{BOTH, must_run, time_limit, with_both};
 use crate::threads::cores;
 use twolane::watch::Watch;
 use twolane::{Backend, CpuRuntime, Handle, Priority, in_cpu_context};
@@ -105,9 +105,8 @@ fn what_install_starts_runs_there_too() {
 /// A lane that is built in a job has the cores that a start hook has left to the job's thread.
 #[test]
 fn a_hook_binds_a_thread_and_what_is_built_there() {
-    let _limit = time_limit();
     let all = my_cores();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = Runtime::new().unwrap();
         let bind = {
             let first = all[0];
@@ -127,25 +126,24 @@ fn a_hook_binds_a_thread_and_what_is_built_there() {
         let inner = inner.wait().unwrap();
         for priority in ALL {
             let handle = inner.handle().with_priority(priority);
-            assert_eq!(cores_of_a_child(&handle), all[..1], "{backend:?}");
+            assert_eq!(cores_of_a_child(&handle), all[..1]);
         }
-    }
+    });
 }
 
 /// The number of threads is that of the cores which they have.
 #[test]
 fn a_bound_thread_builds_a_lane_of_one_thread() {
-    let _limit = time_limit();
     let first = &my_cores()[..1];
-    for backend in BOTH {
+    with_both(|backend| {
         let io = Runtime::new().unwrap();
         let lane = CpuRuntime::builder()
             .backend(backend)
             .io_handle(io.handle().clone());
         let lane = on_cores(first, || lane.build().unwrap());
         assert_eq!(lane.handle().worker_threads(), 1);
-        assert_eq!(cores_of_a_child(&lane.handle()), first, "{backend:?}");
-    }
+        assert_eq!(cores_of_a_child(&lane.handle()), first);
+    });
 }
 
 /// They have the cores of the thread that needs them first, as with any Tokio runtime: in a job,

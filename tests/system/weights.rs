@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use crate::support::wait::wait_until;
-use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, on_both, time_limit};
+use crate::support::{Lanes, cpu_lane, lanes, on_both, time_limit, with_both};
 use twolane::{Backend, Builder, CpuRuntime, Handle, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
@@ -69,12 +69,10 @@ fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
 
 #[test]
 fn each_priority_has_its_own() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let expected = DEFAULT.map(|nice| (base + nice).min(19));
-        assert_eq!(nice_by_priority(&cpu), expected, "{backend:?}");
+        assert_eq!(nice_by_priority(&cpu), expected);
         // The I/O lane's own are untouched.
         let on_io = io.block_on(io.spawn(async { my_nice() })).unwrap();
         assert_eq!(on_io, base);
@@ -82,14 +80,13 @@ fn each_priority_has_its_own() {
         let debug = format!("{cpu:?}");
         let pairs: Vec<_> = ALL.into_iter().zip(expected).collect();
         assert!(debug.contains(&format!("nice: {pairs:?}")), "{debug}");
-    }
+    });
 }
 
 #[test]
 fn the_builder_sets_them_or_switches_them_off() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = tokio::runtime::Runtime::new().unwrap();
         let set = builder(backend, &io)
             .nice(Priority::High, 0)
@@ -100,8 +97,8 @@ fn the_builder_sets_them_or_switches_them_off() {
             [base, base + 3, base + 3].map(|nice| nice.min(19))
         );
         let off = builder(backend, &io).without_nice().build().unwrap();
-        assert_eq!(nice_by_priority(&off), [base; 3], "{backend:?}");
-    }
+        assert_eq!(nice_by_priority(&off), [base; 3]);
+    });
 }
 
 #[test]
@@ -128,9 +125,8 @@ fn values_that_can_t_be_are_named() {
 /// for good.
 #[test]
 fn start_hooks_run_with_it() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = tokio::runtime::Runtime::new().unwrap();
         let (seen, hooks) = std::sync::mpsc::channel();
         let _cpu = builder(backend, &io)
@@ -138,17 +134,16 @@ fn start_hooks_run_with_it() {
             .build()
             .unwrap();
         for nice in DEFAULT {
-            assert_eq!(hooks.recv().unwrap(), (base + nice).min(19), "{backend:?}");
+            assert_eq!(hooks.recv().unwrap(), (base + nice).min(19));
         }
-    }
+    });
 }
 
 /// The kernel treats a core that runs only such threads as free.
 #[test]
 fn low_is_of_the_idle_class_if_asked_for() {
-    let _limit = support::time_limit();
     let io = tokio::runtime::Runtime::new().unwrap();
-    for backend in BOTH {
+    with_both(|backend| {
         let default = builder(backend, &io).build().unwrap();
         assert_eq!(by_priority(&default, POLICY), [OTHER; 3]);
         let asked = builder(backend, &io).idle_class_for_low(true).build();
@@ -157,16 +152,15 @@ fn low_is_of_the_idle_class_if_asked_for() {
         assert_eq!(nice_by_priority(&asked)[2], 19);
         // No other thread is.
         assert_eq!(my_value(POLICY), OTHER);
-    }
+    });
 }
 
 /// A thread inherits the weight of its maker, and can't go back. A lane that is
 /// built inside a job must not suffer.
 #[test]
 fn what_is_made_in_a_job_is_not_born_niced() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend, 1);
         let low = cpu.handle().with_priority(Priority::Low);
         let handle = io.handle().clone();
@@ -179,9 +173,9 @@ fn what_is_made_in_a_job_is_not_born_niced() {
             (high, nice_of_threads("cpu-control"))
         });
         let (high, controls) = in_job.wait().unwrap();
-        assert_eq!(high, (base + DEFAULT[0]).min(19), "{backend:?}");
-        assert!(controls.iter().all(|nice| *nice == base), "{backend:?}");
-    }
+        assert_eq!(high, (base + DEFAULT[0]).min(19));
+        assert!(controls.iter().all(|nice| *nice == base));
+    });
 }
 
 /// The thread that `yield_if_due` counts by must not wait for the lane.
@@ -205,14 +199,12 @@ async fn nice_of_blocking_thread() -> i32 {
 /// is `spawn_io`: then that is a thread of the I/O lane.
 #[test]
 fn blocking_threads_made_by_spawn_io_are_not_niced() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let low = cpu.handle().with_priority(Priority::Low);
         let job = low.spawn(async { twolane::spawn_io(nice_of_blocking_thread()).await.unwrap() });
-        assert_eq!(job.wait().unwrap(), base, "{backend:?}");
-    }
+        assert_eq!(job.wait().unwrap(), base);
+    });
 }
 
 /// Tokio's workers come out of the blocking pool. One that has not started yet might
