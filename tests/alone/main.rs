@@ -14,6 +14,7 @@ mod beside_a_join;
 mod driver_wakeups;
 mod first_jobs;
 mod idle_lane;
+mod lifo_slot;
 mod names;
 mod out_of_threads;
 mod preemption;
