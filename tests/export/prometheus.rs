@@ -15,11 +15,8 @@ fn each_family_has_its_name_type_and_unit_once() {
     let (one, two) = (lanes(BOTH[0], 1), lanes(BOTH[1], 1));
     let both = [("ingest", one.cpu.handle()), ("query", two.cpu.handle())];
     let text = text(PrometheusCollector::of_lanes(both));
-    let found: Vec<_> = text.lines().filter(|line| line.starts_with("# ")).collect();
-    let found: Vec<_> = found
-        .into_iter()
-        .filter(|line| !line.starts_with("# HELP "))
-        .collect();
+    let is_told = |line: &&str| line.starts_with("# ") && !line.starts_with("# HELP ");
+    let found: Vec<_> = text.lines().filter(is_told).collect();
     assert_eq!(
         found,
         [

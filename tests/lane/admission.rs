@@ -138,15 +138,8 @@ fn what_never_fits_is_refused_at_once() {
         assert_eq!(cpu.metrics().rejected, 2);
         // Without a limit all fits.
         let high = cpu.with_priority(twolane::Priority::High);
-        assert_eq!(
-            high.reserve_many(u32::MAX)
-                .wait()
-                .unwrap()
-                .spawn_cpu(|| 3)
-                .wait()
-                .unwrap(),
-            3
-        );
+        let permit = high.reserve_many(u32::MAX).wait().unwrap();
+        assert_eq!(permit.spawn_cpu(|| 3).wait().unwrap(), 3);
     });
 }
 
@@ -185,12 +178,8 @@ fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
             let in_io = twolane::spawn_io(async {
                 // The job that waits for this one holds the only permit.
                 let current = Handle::current();
-                current
-                    .try_reserve()
-                    .unwrap()
-                    .spawn_cpu(|| ())
-                    .await
-                    .unwrap();
+                let permit = current.try_reserve().unwrap();
+                permit.spawn_cpu(|| ()).await.unwrap();
                 current
             });
             in_io.await.unwrap()

@@ -83,16 +83,11 @@ fn a_cpu_handle_is_an_executor_of_hyper() {
     on_both(1, |lanes| {
         let (tell, told) = mpsc::channel();
         let again = tell.clone();
-        lanes
-            .cpu
-            .handle()
-            .execute(async move { tell.send(thread_name()).unwrap() });
+        let cpu = lanes.cpu.handle();
+        cpu.execute(async move { tell.send(thread_name()).unwrap() });
         assert_eq!(told.recv().unwrap(), "cpu-0");
-        lanes
-            .cpu
-            .handle()
-            .io()
-            .execute(async move { again.send(thread_name()).unwrap() });
+        let io = cpu.io();
+        io.execute(async move { again.send(thread_name()).unwrap() });
         assert_eq!(told.recv().unwrap(), "io");
     });
 }

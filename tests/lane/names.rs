@@ -6,10 +6,15 @@
 //! long name copied it under a lock that every submission by name waited for (`tests/alone`).
 
 use crate::support::{lanes, on_both, time_limit};
-use twolane::Backend;
+use twolane::{Backend, CpuRuntime};
 
 /// As documented at `Handle::with_name`, in bytes.
 const LONGEST: usize = 256;
+
+fn named(cpu: &CpuRuntime, name: &str) {
+    let site = cpu.handle().with_name(name);
+    site.spawn_cpu(|| ()).wait().unwrap();
+}
 
 #[test]
 fn a_long_name_is_cut() {
@@ -17,22 +22,10 @@ fn a_long_name_is_cut() {
         // Of one, two and four bytes each.
         for letter in ["x", "é", "🦀"] {
             let name = letter.repeat(65_536);
-            lanes
-                .cpu
-                .handle()
-                .with_name(&name)
-                .spawn_cpu(|| ())
-                .wait()
-                .unwrap();
+            named(&lanes.cpu, &name);
         }
         let just = "y".repeat(LONGEST);
-        lanes
-            .cpu
-            .handle()
-            .with_name(&just)
-            .spawn_cpu(|| ())
-            .wait()
-            .unwrap();
+        named(&lanes.cpu, &just);
         let sites = lanes.cpu.handle().call_sites();
         let table = sites.to_string();
         assert_eq!(table.lines().count(), 5, "{table}");
@@ -49,13 +42,7 @@ fn a_name_forges_no_line_of_the_table() {
     const FORGED: &str = "a\nforged line  Normal\r\u{1b}[2K\u{85}\u{2028}";
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 1);
-    lanes
-        .cpu
-        .handle()
-        .with_name(FORGED)
-        .spawn_cpu(|| ())
-        .wait()
-        .unwrap();
+    named(&lanes.cpu, FORGED);
     let sites = lanes.cpu.handle().call_sites();
     assert_eq!(sites[0].site, FORGED, "the name is what was given");
     let table = sites.to_string();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{self, Lanes, lanes, thread_name, with_both};
+use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, with_both};
 use rayon::prelude::*;
 use twolane::{Backend, Builder, CpuRuntime};
 
@@ -13,7 +13,7 @@ use twolane::{Backend, Builder, CpuRuntime};
 /// would be a second one, with as many threads again.
 #[test]
 fn parallel_iterators_in_a_job_use_the_lane_s_threads() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 2);
     let job = cpu.spawn_cpu(|| {
         let both_have_begun = std::sync::Barrier::new(2);
@@ -56,30 +56,21 @@ const THREADS: [&str; 6] = [
     "cpu-low-1",
 ];
 
-fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
-    CpuRuntime::builder()
-        .backend(backend)
-        .worker_threads(2)
-        .thread_name("cpu")
-        .io_handle(io.handle().clone())
-}
-
 /// Tokio's own hooks *replace* one another: the second would cost the first.
 /// And a panic in one must not cost the thread, or the hooks after it.
 #[test]
 fn hooks_run_once_per_thread_in_order_and_may_panic() {
     with_both(|backend| {
-        let io = tokio::runtime::Runtime::new().unwrap();
         let calls = Calls::default();
-        let cpu = builder(backend, &io)
-            .on_thread_start(noting(&calls, "start 1"))
-            .on_thread_start(|| panic!("a start hook's own fault"))
-            .on_thread_start(noting(&calls, "start 2"))
-            .on_thread_stop(noting(&calls, "stop 1"))
-            .on_thread_stop(|| panic!("a stop hook's own fault"))
-            .on_thread_stop(noting(&calls, "stop 2"))
-            .build()
-            .unwrap();
+        let hooks = |lane: Builder| {
+            lane.on_thread_start(noting(&calls, "start 1"))
+                .on_thread_start(|| panic!("a start hook's own fault"))
+                .on_thread_start(noting(&calls, "start 2"))
+                .on_thread_stop(noting(&calls, "stop 1"))
+                .on_thread_stop(|| panic!("a stop hook's own fault"))
+                .on_thread_stop(noting(&calls, "stop 2"))
+        };
+        let Lanes { cpu, io: _io } = lanes_with(backend, 2, hooks);
         // `build` returns when the threads are ready: nothing to wait for.
         for thread in THREADS {
             assert_eq!(on(&calls, thread), ["start 1", "start 2"]);
@@ -105,21 +96,18 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
 #[test]
 fn a_start_hook_can_use_the_lane() {
     with_both(|backend| {
-        let io = tokio::runtime::Runtime::new().unwrap();
         let ran = Arc::new(AtomicUsize::new(0));
         let (first, count) = std::sync::mpsc::channel();
         let seen = ran.clone();
-        let cpu = builder(backend, &io)
-            .on_thread_start(move || {
-                let (seen, first) = (seen.clone(), first.clone());
-                let job = twolane::spawn_cpu(move || {
-                    seen.fetch_add(1, SeqCst);
-                    first.send(thread_name()).unwrap();
-                });
-                job.detach();
-            })
-            .build()
-            .unwrap();
+        let hook = move || {
+            let (seen, first) = (seen.clone(), first.clone());
+            let job = twolane::spawn_cpu(move || {
+                seen.fetch_add(1, SeqCst);
+                first.send(thread_name()).unwrap();
+            });
+            job.detach();
+        };
+        let Lanes { cpu, io: _io } = lanes_with(backend, 2, |lane| lane.on_thread_start(hook));
         for _ in THREADS {
             assert!(count.recv().unwrap().starts_with("cpu-"));
         }
@@ -132,14 +120,12 @@ fn a_start_hook_can_use_the_lane() {
 /// lane too: they run the hooks, and shutting down waits for them.
 #[test]
 fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
-    let _limit = support::time_limit();
-    let io = tokio::runtime::Runtime::new().unwrap();
+    let _limit = time_limit();
     let calls = Calls::default();
-    let cpu = builder(Backend::Runtime, &io)
-        .on_thread_start(noting(&calls, "start"))
-        .on_thread_stop(noting(&calls, "stop"))
-        .build()
-        .unwrap();
+    let Lanes { cpu, io: _io } = lanes_with(Backend::Runtime, 2, |lane| {
+        lane.on_thread_start(noting(&calls, "start"))
+            .on_thread_stop(noting(&calls, "stop"))
+    });
     let blocking = async { tokio::task::spawn_blocking(thread_name).await.unwrap() };
     let job = cpu.spawn(twolane::in_cpu_context(blocking));
     // Which of the three it is, is for Tokio to decide: workers are threads of
@@ -161,7 +147,7 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
         if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
     }
     with_both(|backend| {
-        let lanes = support::lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
+        let lanes = lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
         let cpu = lanes.cpu.handle();
         for (priority, _) in cpu.metrics_by_priority() {
             let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
@@ -174,14 +160,11 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
 fn a_stack_that_is_too_small_is_an_error_that_names_it() {
     let io = tokio::runtime::Runtime::new().unwrap();
     let lane = CpuRuntime::builder().io_handle(io.handle().clone());
-    let error = lane
-        .thread_stack_size(4096)
-        .build()
-        .unwrap_err()
-        .to_string();
+    let error = lane.thread_stack_size(4096).build().unwrap_err();
+    let error = error.to_string();
+    let expected = "Builder::thread_stack_size(4096): ";
     assert!(
-        error.starts_with("Builder::thread_stack_size(4096): "),
+        error.starts_with(expected) && error.contains("65536"),
         "{error}"
     );
-    assert!(error.contains("65536"), "{error}");
 }
