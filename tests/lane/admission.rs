@@ -143,17 +143,6 @@ fn what_never_fits_is_refused_at_once() {
     });
 }
 
-#[test]
-fn a_limit_of_nothing_is_refused_by_name() {
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let settings = twolane::CpuRuntime::builder().io_handle(io.handle().clone());
-    let error = settings.queue_limit(Priority::Low, 0).build().unwrap_err();
-    let text = error.to_string();
-    let expected = "Builder::queue_limit(Low, 0): a limit is 1 to ";
-    assert!(text.starts_with(expected), "{text}");
-    assert!(text.ends_with(" jobs; leave it out for none"), "{text}");
-}
-
 /// It took a second place, of which nothing told.
 #[test]
 #[should_panic(expected = "a `Reserve` was polled after it was ready")]

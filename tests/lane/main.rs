@@ -1,6 +1,7 @@
 //! The lane: what comes into it, which thread runs it, and what can be seen of that.
 
 mod admission;
+mod bad_settings;
 mod beside_a_join;
 mod call_sites;
 #[cfg(feature = "hyper")]
@@ -17,11 +18,12 @@ mod nested;
 mod order;
 #[cfg(feature = "test-util")]
 mod paused_clock;
-mod preemption;
 mod priorities;
 mod rayons_own_work;
 #[cfg(target_os = "linux")]
 mod scout;
+#[cfg(target_os = "linux")]
+mod short_slices;
 mod threads;
 mod tokio_handle;
 mod tokio_tasks;

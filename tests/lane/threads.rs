@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, with_both};
 use rayon::prelude::*;
-use twolane::{Backend, Builder, CpuRuntime};
+use twolane::{Backend, Builder};
 
 /// One pool for everything that computes: a `par_iter` on rayon's global pool
 /// would be a second one, with as many threads again.
@@ -154,17 +154,4 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
             assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
         }
     });
-}
-
-#[test]
-fn a_stack_that_is_too_small_is_an_error_that_names_it() {
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let lane = CpuRuntime::builder().io_handle(io.handle().clone());
-    let error = lane.thread_stack_size(4096).build().unwrap_err();
-    let error = error.to_string();
-    let expected = "Builder::thread_stack_size(4096): ";
-    assert!(
-        error.starts_with(expected) && error.contains("65536"),
-        "{error}"
-    );
 }

@@ -83,21 +83,6 @@ fn a_bad_variable_is_an_error_that_names_it() {
     }
 }
 
-#[test]
-fn a_bad_number_is_an_error_that_names_it() {
-    let _limit = time_limit();
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let builder = || CpuRuntime::builder().io_handle(io.handle().clone());
-    for bad in [0, usize::MAX] {
-        let error = builder().worker_threads(bad).build().unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with(&format!("Builder::worker_threads({bad}): "))
-        );
-    }
-}
-
 /// Puts the limit on, or tells why not.
 fn limits(group: &Group, cores: f64) -> bool {
     let set = group.limit_cores(Some(cores));

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, cpu_lane, lanes, on_both, time_limit, with_both};
-use twolane::{Backend, Builder, CpuRuntime, Handle, Priority};
+use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, time_limit, with_both};
+use twolane::{Backend, CpuRuntime, Handle, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 /// As documented at `Builder::nice`.
@@ -60,13 +60,6 @@ fn nice_by_priority(cpu: &CpuRuntime) -> [i32; 3] {
     by_priority(cpu, NICE)
 }
 
-fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
-    CpuRuntime::builder()
-        .backend(backend)
-        .worker_threads(1)
-        .io_handle(io.handle().clone())
-}
-
 #[test]
 fn each_priority_has_its_own() {
     let base = my_nice();
@@ -87,38 +80,15 @@ fn each_priority_has_its_own() {
 fn the_builder_sets_them_or_switches_them_off() {
     let base = my_nice();
     with_both(|backend| {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let set = builder(backend, &io)
-            .nice(Priority::High, 0)
-            .nice(Priority::Normal, 3)
-            .nice(Priority::Low, 3);
-        assert_eq!(
-            nice_by_priority(&set.build().unwrap()),
-            [base, base + 3, base + 3].map(|nice| nice.min(19))
-        );
-        let off = builder(backend, &io).without_nice().build().unwrap();
-        assert_eq!(nice_by_priority(&off), [base; 3]);
+        let set = lanes_with(backend, 1, |lane| {
+            let lane = lane.nice(Priority::High, 0).nice(Priority::Normal, 3);
+            lane.nice(Priority::Low, 3)
+        });
+        let expected = [base, base + 3, base + 3].map(|nice| nice.min(19));
+        assert_eq!(nice_by_priority(&set.cpu), expected);
+        let off = lanes_with(backend, 1, |lane| lane.without_nice());
+        assert_eq!(nice_by_priority(&off.cpu), [base; 3]);
     });
-}
-
-#[test]
-fn values_that_can_t_be_are_named() {
-    let _limit = time_limit();
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let too_much = builder(Backend::Rayon, &io).nice(Priority::Low, 20).build();
-    let error = too_much.unwrap_err();
-    assert!(
-        error.to_string().starts_with("Builder::nice(Low, 20): "),
-        "{error}"
-    );
-    let inverted = builder(Backend::Rayon, &io)
-        .nice(Priority::Normal, 5)
-        .build();
-    let error = inverted.unwrap_err();
-    assert!(
-        error.to_string().starts_with("Builder::nice(High, 8) "),
-        "{error}"
-    );
 }
 
 /// What runs before a job does has the weight already; and a hook may change it
@@ -127,12 +97,9 @@ fn values_that_can_t_be_are_named() {
 fn start_hooks_run_with_it() {
     let base = my_nice();
     with_both(|backend| {
-        let io = tokio::runtime::Runtime::new().unwrap();
         let (seen, hooks) = std::sync::mpsc::channel();
-        let _cpu = builder(backend, &io)
-            .on_thread_start(move || seen.send(my_nice()).unwrap())
-            .build()
-            .unwrap();
+        let hook = move || seen.send(my_nice()).unwrap();
+        let _lanes = lanes_with(backend, 1, |lane| lane.on_thread_start(hook));
         for nice in DEFAULT {
             assert_eq!(hooks.recv().unwrap(), (base + nice).min(19));
         }
@@ -142,14 +109,12 @@ fn start_hooks_run_with_it() {
 /// The kernel treats a core that runs only such threads as free.
 #[test]
 fn low_is_of_the_idle_class_if_asked_for() {
-    let io = tokio::runtime::Runtime::new().unwrap();
     with_both(|backend| {
-        let default = builder(backend, &io).build().unwrap();
-        assert_eq!(by_priority(&default, POLICY), [OTHER; 3]);
-        let asked = builder(backend, &io).idle_class_for_low(true).build();
-        let asked = asked.unwrap();
-        assert_eq!(by_priority(&asked, POLICY), [OTHER, OTHER, IDLE]);
-        assert_eq!(nice_by_priority(&asked)[2], 19);
+        let default = lanes(backend, 1);
+        assert_eq!(by_priority(&default.cpu, POLICY), [OTHER; 3]);
+        let asked = lanes_with(backend, 1, |lane| lane.idle_class_for_low(true));
+        assert_eq!(by_priority(&asked.cpu, POLICY), [OTHER, OTHER, IDLE]);
+        assert_eq!(nice_by_priority(&asked.cpu)[2], 19);
         // No other thread is.
         assert_eq!(my_value(POLICY), OTHER);
     });

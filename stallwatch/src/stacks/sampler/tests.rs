@@ -135,7 +135,7 @@ fn a_thread_that_sleeps_has_no_stack() {
         // The state follows the name, which is in parentheses.
         let stat = || fs::read_to_string(format!("/proc/self/task/{tid}/stat")).unwrap();
         while !stat().contains(") S ") {
-            thread::yield_now();
+            thread::park_timeout(Duration::from_millis(1));
         }
         assert!(sample(tid, TIME).unwrap().is_none());
         drop(wake);
