@@ -21,6 +21,7 @@ pub(crate) fn not_run(name: &str, why: impl Display) {
     if listed.contains(&name) {
         panic!("{VARIABLE} has {name}, but {test} can't run: {why}");
     }
-    // Not by `eprintln!`, which the harness would capture.
-    let _ = writeln!(std::io::stderr(), "NOT RUN: {test} ({name}: {why})");
+    // Not by `eprintln!`, which the harness would capture; and on a line of its own, which the
+    // harness may have begun.
+    let _ = writeln!(std::io::stderr(), "\nNOT RUN: {test} ({name}: {why})");
 }

@@ -22,7 +22,7 @@ fn limited(test: impl FnOnce() + Send + 'static) {
             let test = thread::current();
             let test = test.name().unwrap_or("?");
             // Not by `eprintln!`, which the harness would capture.
-            let _ = writeln!(io::stderr(), "NOT RUN: {test} ({why})");
+            let _ = writeln!(io::stderr(), "\nNOT RUN: {test} ({why})");
             return;
         }
         sampled => drop(sampled.unwrap()),
