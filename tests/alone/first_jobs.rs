@@ -11,6 +11,7 @@ use std::sync::Barrier;
 
 use twolane::Priority;
 
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, Stuck, time_limit};
 use crate::{lanes_without_interrupts, threads};
 
@@ -18,6 +19,7 @@ const SUBMITTERS: usize = 16;
 const JOBS: usize = 100;
 
 #[test]
+#[ignore = "counts what the kernel does: .ci/nightly"]
 fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
     let _limit = time_limit();
     for (backend, name) in BOTH.into_iter().zip(["first-a", "first-b"]) {
@@ -25,14 +27,12 @@ fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
         let low = lanes.cpu.handle().with_priority(Priority::Low);
         let control = format!("{name}-control");
         let wakes = || {
-            while !threads::is_asleep(&control) {
-                std::thread::yield_now();
-            }
+            wait_until(|| threads::is_asleep(&control));
             threads::sleeps(&control).into_values().sum::<u64>()
         };
         let before = wakes();
         // The thread of `Low` is kept, so that all jobs are queued behind the first one.
-        let (first, let_go) = Stuck::start(&low).split();
+        let first = Stuck::start(&low);
         let all_are_there = Barrier::new(SUBMITTERS);
         std::thread::scope(|scope| {
             for _ in 0..SUBMITTERS {
@@ -43,8 +43,7 @@ fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
             }
         });
         assert_eq!(wakes(), before, "{backend:?}");
-        let_go.send(()).unwrap();
-        first.wait().unwrap();
+        first.end();
         low.spawn_cpu(|| ()).wait().unwrap();
         assert_eq!(wakes(), before, "{backend:?}");
     }

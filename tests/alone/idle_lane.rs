@@ -19,6 +19,7 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(20);
 
 /// Sleeping is what is tested here.
 #[test]
+#[ignore = "counts what the kernel does: .ci/nightly"]
 fn the_threads_of_an_idle_lane_do_not_wake() {
     let _limit = time_limit();
     let names = ["idle-a", "idle-b"];
