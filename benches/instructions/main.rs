@@ -22,15 +22,18 @@
 //! And what it takes with the I/O lane watched, and in a span of a subscriber.
 //!
 //! ```text
-//! cargo bench -p twolane-benches --bench instructions             # three minutes
-//! cargo bench -p twolane-benches --bench instructions -- --check  # against figures.json
-//! cargo bench -p twolane-benches --bench instructions -- --write  # makes those
+//! cargo bench -p twolane-instructions             # three minutes
+//! cargo bench -p twolane-instructions -- --check  # against figures.json
+//! cargo bench -p twolane-instructions -- --write  # makes those
 //! ```
 //!
 //! `--check` fails if a figure that does not depend on chance is more than 3 % above the one in
 //! `figures.json`, or so far below it that it would let the gain be lost again: then write it
 //! anew. The file is of one compiler: with another one the check says so, and passes.
 
+#[path = "../src/child.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the other benches use the rest")]
+mod child;
 mod work;
 
 use std::collections::BTreeMap;
@@ -40,7 +43,6 @@ use std::{env, fs};
 
 use clap::Parser;
 use serde::{Deserialize, Serialize};
-use twolane_benches::child;
 
 use work::{Row, Side};
 
@@ -55,16 +57,9 @@ struct Args {
     /// A smoke test: one row.
     #[arg(long)]
     test: bool,
-    /// What `cargo bench` passes, and the other benches know.
+    /// What `cargo bench` passes.
     #[arg(long, hide = true)]
     bench: bool,
-    #[arg(long, hide = true)]
-    quick: bool,
-    #[arg(long, hide = true)]
-    full: bool,
-    /// Other benches' cases: if there are any, this one does not run.
-    #[arg(hide = true)]
-    filters: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -112,9 +107,6 @@ fn main() -> ExitCode {
         };
     }
     let args = Args::parse();
-    if !args.filters.is_empty() {
-        return ExitCode::SUCCESS;
-    }
     let Some(valgrind) = valgrind() else {
         println!("NOT RUN: valgrind is not installed (`.ci/valgrind --fetch` gets Debian's)");
         return ExitCode::SUCCESS;
@@ -146,7 +138,7 @@ fn main() -> ExitCode {
         rustc: rustc(),
         instructions,
     };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions/figures.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("figures.json");
     if args.write {
         let text = serde_json::to_string_pretty(&figures).unwrap();
         fs::write(path, text + "\n").unwrap();
@@ -218,7 +210,7 @@ fn counted(valgrind: &Path, role: &Role) -> Option<u64> {
 
 /// What `.ci/valgrind --fetch` has made.
 fn fetched() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/valgrind/usr")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/valgrind/usr")
 }
 
 fn fetched_library() -> Option<PathBuf> {

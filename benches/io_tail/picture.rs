@@ -12,8 +12,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use twolane_benches::Findings;
-
-use crate::words::{Area, Drawn, FAINT, GRID, INK, text};
+use twolane_benches::picture::words::{Area, Drawn, FAINT, GRID, INK, text};
 
 const WIDTH: i32 = 980;
 const LEFT: i32 = 70;

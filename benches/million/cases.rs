@@ -1,7 +1,6 @@
 //! The cases, for any lane.
 
 use std::sync::{Arc, Barrier};
-use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -69,7 +68,7 @@ pub fn parked(io: &Runtime, lane: &impl Futures, count: usize) -> Measured {
     // So that all threads are there.
     Gate::close(lane).open();
     let mut meter = Meter::start(count);
-    let lot = Lot::new(count, count);
+    let lot = Lot::new(count);
     let mut handles = Vec::with_capacity(count);
     for (place, job) in jobs(count).enumerate() {
         handles.push(lane.future(async move {
@@ -99,33 +98,6 @@ pub fn sleeping(io: &Runtime, lane: &impl Futures, count: usize) -> Measured {
     meter.all_submitted();
     await_all(io, lane, handles);
     meter.end()
-}
-
-/// Threads of the operating system. The error: it doesn't give as many.
-pub fn threads(count: usize) -> Result<Measured, String> {
-    let mut meter = Meter::start(count);
-    let lot = Lot::new(count, 0);
-    let mut handles = Vec::with_capacity(count);
-    for job in jobs(count) {
-        let thread = thread::Builder::new().spawn(move || {
-            lot.park_thread();
-            compute(job)
-        });
-        let thread = thread.map_err(|error| {
-            format!("after {} threads there are no more: {error}", handles.len())
-        })?;
-        handles.push(thread);
-    }
-    meter.all_submitted();
-    lot.wait_until_full();
-    meter.all_wait();
-    lot.open();
-    for thread in &handles {
-        thread.thread().unpark();
-    }
-    let sum = handles.into_iter().map(|thread| thread.join().unwrap());
-    check(count, sum.sum());
-    Ok(meter.end())
 }
 
 fn await_all<L: Lane>(io: &Runtime, _: &L, handles: Vec<L::Handle>) {

@@ -7,7 +7,7 @@ use tokio::runtime::{Handle as TokioHandle, Runtime};
 use tokio::task::JoinHandle;
 use twolane::{Backend, CpuRuntime, Task};
 
-use twolane_benches::cores;
+use twolane_benches::{cores, lane};
 
 pub trait Lane {
     /// What the submitter keeps of a job.
@@ -25,27 +25,13 @@ pub trait Futures: Lane {
     fn future(&self, job: impl Future<Output = u64> + Send + 'static) -> Self::Handle;
 }
 
-/// The runtime that awaits. As the blocking pool's threads are held, there are
-/// as many of them as of every contender's.
-pub fn io_runtime() -> Runtime {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores())
-        .max_blocking_threads(cores())
-        .enable_all()
-        .build()
-        .unwrap()
-}
-
 pub struct Twolane(CpuRuntime);
 
 impl Twolane {
     pub fn open(io: &Runtime, backend: Backend) -> Self {
-        let lane = CpuRuntime::builder()
-            .backend(backend)
-            .worker_threads(cores())
-            .io_handle(io.handle().clone())
-            .build();
-        Self(lane.unwrap())
+        Self(lane(io.handle(), |lane| {
+            lane.backend(backend).worker_threads(cores())
+        }))
     }
 }
 

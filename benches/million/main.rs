@@ -15,8 +15,7 @@
 //! - *Parked*: a million futures, each polled once and then waiting for its waker,
 //!   which it leaves in a place of its own. When the last one has come, memory is
 //!   read, all are woken, and all are awaited. twolane's `spawn` on both backends;
-//!   `tokio::spawn`; goroutines that wait on one channel, which is closed; threads
-//!   of the operating system that are parked.
+//!   `tokio::spawn`; goroutines that wait on one channel, which is closed.
 //! - *Sleeping*: as in the published figures for threads and goroutines, each sleeps
 //!   for a second, by `tokio::time::sleep` or `time.Sleep`. This is mostly about
 //!   timers: on twolane's Rayon backend they are the I/O runtime's.
@@ -45,14 +44,9 @@
 //! that I/O comes first; beside a compiler they get what it leaves, and their wall
 //! time says little. With more than a trifle in *others*, compare CPU.
 //!
-//! No machine we know bears a million threads. They are measured at two numbers, and
-//! the slope between the two is *extrapolated* to a million: optimistic, since the
-//! kernel would not keep its pace.
-//!
 //! # What it does not measure
 //!
-//! The kernel's memory: a thread's kernel stack and page tables are in no process's
-//! resident memory, which favours threads. Allocators other than the system's. Jobs
+//! Threads of the operating system: no machine we know bears a million. Allocators other than the system's. Jobs
 //! that hold more than 16 bytes; deep futures, deep stacks. Work: the jobs do none,
 //! so the times are of handling alone. What a job costs when there are few
 //! (`offload`). More than one submitter.
@@ -76,10 +70,12 @@ use tokio::runtime::Runtime;
 use twolane::Backend;
 use twolane_benches::go::Go;
 use twolane_benches::watchdog::Watchdog;
-use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, child};
+use twolane_benches::{
+    Bench, Column, Contender, Contest, Ratio, Report, bounded_runtime, child, cores,
+};
 
-use crate::cases::{SLEEP, parked, queued, sleeping, threads};
-use crate::lane::{AsyncTask, SpawnBlocking, Tokio, Twolane, io_runtime};
+use crate::cases::{SLEEP, parked, queued, sleeping};
+use crate::lane::{AsyncTask, SpawnBlocking, Tokio, Twolane};
 use crate::meter::Measured;
 
 #[global_allocator]
@@ -92,45 +88,45 @@ struct Role {
     count: usize,
 }
 
-type Run = fn(&Runtime, usize) -> Result<Measured, String>;
+type Run = fn(&Runtime, usize) -> Measured;
 
-const RUST: [(&str, Run); 12] = [
+const RUST: [(&str, Run); 11] = [
     ("queued/twolane spawn_cpu, Rayon", |io, n| {
-        Ok(queued(io, &Twolane::open(io, Backend::Rayon), n))
+        queued(io, &Twolane::open(io, RAYON), n)
     }),
     ("queued/twolane spawn_cpu, Runtime", |io, n| {
-        Ok(queued(io, &Twolane::open(io, Backend::Runtime), n))
+        queued(io, &Twolane::open(io, RUNTIME), n)
     }),
     ("queued/tokio spawn_blocking", |io, n| {
-        Ok(queued(io, &SpawnBlocking(io.handle().clone()), n))
+        queued(io, &SpawnBlocking(io.handle().clone()), n)
     }),
     ("queued/rayon and async-task", |io, n| {
-        Ok(queued(io, &AsyncTask::open(), n))
+        queued(io, &AsyncTask::open(), n)
     }),
     ("queued/tokio tasks", |io, n| {
-        Ok(queued(io, &Tokio(io.handle().clone()), n))
+        queued(io, &Tokio(io.handle().clone()), n)
     }),
     ("parked/twolane spawn, Rayon", |io, n| {
-        Ok(parked(io, &Twolane::open(io, Backend::Rayon), n))
+        parked(io, &Twolane::open(io, RAYON), n)
     }),
     ("parked/twolane spawn, Runtime", |io, n| {
-        Ok(parked(io, &Twolane::open(io, Backend::Runtime), n))
+        parked(io, &Twolane::open(io, RUNTIME), n)
     }),
     ("parked/tokio tasks", |io, n| {
-        Ok(parked(io, &Tokio(io.handle().clone()), n))
+        parked(io, &Tokio(io.handle().clone()), n)
     }),
-    (THREADS, |_, n| threads(n)),
     ("sleeping/twolane spawn, Rayon", |io, n| {
-        Ok(sleeping(io, &Twolane::open(io, Backend::Rayon), n))
+        sleeping(io, &Twolane::open(io, RAYON), n)
     }),
     ("sleeping/twolane spawn, Runtime", |io, n| {
-        Ok(sleeping(io, &Twolane::open(io, Backend::Runtime), n))
+        sleeping(io, &Twolane::open(io, RUNTIME), n)
     }),
     ("sleeping/tokio tasks", |io, n| {
-        Ok(sleeping(io, &Tokio(io.handle().clone()), n))
+        sleeping(io, &Tokio(io.handle().clone()), n)
     }),
 ];
-const THREADS: &str = "parked/OS threads (extrapolated)";
+const RAYON: Backend = Backend::Rayon;
+const RUNTIME: Backend = Backend::Runtime;
 const GO: [&str; 2] = ["parked/goroutines", "sleeping/goroutines"];
 
 /// After which a process of `count` is taken to hang, and ends itself. Generous: a
@@ -149,31 +145,17 @@ fn main() {
         let watchdog = Watchdog::start();
         watchdog.allow(contender.clone(), bound(count));
         let (_, run) = RUST.iter().find(|(name, _)| *name == contender).unwrap();
-        child::answer(&run(&io_runtime(), count));
+        child::answer(&run(&bounded_runtime(cores()), count));
     }
     let bench = Bench::new("million");
     let count = bench.pick([2_000, 50_000, 1_000_000, 1_000_000]);
-    let most_threads = bench.pick([200, 4_000, 10_000, 10_000]);
-    let in_rust = |name: &str, count| -> Result<Measured, String> {
-        let contender = name.to_owned();
-        // A thread that gets no memory for its signal stack aborts: that is a machine
-        // that doesn't bear as many. Any other process that ends has a bug.
-        match child::ask(&Role { contender, count }) {
-            Err(how) if name != THREADS => panic!("{name}: {how}"),
-            answer => answer?,
-        }
-    };
     let go = Go::new("million");
     let mut contenders: Vec<Contender<'_>> = Vec::new();
     for (name, _) in RUST {
         contenders.push(Contender::new(name, move || {
-            let measured = if name == THREADS {
-                let [fewer, more] = [most_threads / 2, most_threads].map(|n| in_rust(name, n));
-                Measured::extrapolated(fewer?, more?, count as f64)
-            } else {
-                in_rust(name, count)?
-            };
-            Ok(measured.sample())
+            let contender = name.to_owned();
+            let found: Measured = child::ask(&Role { contender, count })?;
+            Ok(found.sample())
         }));
     }
     for name in GO {
@@ -220,66 +202,32 @@ fn main() {
             ],
         );
     }
-    let [queued, queued_runtime] = [RUST[0].0, RUST[1].0];
-    let [parked, parked_runtime] = [RUST[5].0, RUST[6].0];
     for (name, contender) in [
-        ("bytes_per_job", queued),
-        ("bytes_per_job_runtime", queued_runtime),
-        ("bytes_per_parked_future", parked),
-        ("bytes_per_parked_future_runtime", parked_runtime),
+        ("bytes_per_job", RUST[0].0),
+        ("bytes_per_job_runtime", RUST[1].0),
+        ("bytes_per_parked_future", RUST[5].0),
+        ("bytes_per_parked_future_runtime", RUST[6].0),
     ] {
         report.put(name, Ratio::once(found.median(contender, "resident_each")));
     }
-    report.ratio(
-        "bytes_over_goroutine_runtime",
-        "resident",
-        parked_runtime,
-        GO[0],
+    report.ratios(
+        "
+        bytes_over_goroutine: resident of parked/twolane spawn, Rayon / parked/goroutines
+        bytes_over_goroutine_runtime: resident of parked/twolane spawn, Runtime / parked/goroutines
+        bytes_parked_over_tokio_task: resident of parked/twolane spawn, Rayon / parked/tokio tasks
+        bytes_queued_over_spawn_blocking: resident of queued/twolane spawn_cpu, Rayon / queued/tokio spawn_blocking
+        bytes_queued_over_async_task: resident of queued/twolane spawn_cpu, Rayon / queued/rayon and async-task
+        wall_queued_over_spawn_blocking: wall of queued/twolane spawn_cpu, Rayon / queued/tokio spawn_blocking
+        wall_queued_over_async_task: wall of queued/twolane spawn_cpu, Rayon / queued/rayon and async-task
+        cpu_queued_over_spawn_blocking: cpu of queued/twolane spawn_cpu, Rayon / queued/tokio spawn_blocking
+        cpu_queued_over_async_task: cpu of queued/twolane spawn_cpu, Rayon / queued/rayon and async-task
+        wall_parked_over_go: wall of parked/twolane spawn, Rayon / parked/goroutines
+        wall_parked_over_tokio_task: wall of parked/twolane spawn, Rayon / parked/tokio tasks
+        cpu_parked_over_go: cpu of parked/twolane spawn, Rayon / parked/goroutines
+        cpu_parked_over_tokio_task: cpu of parked/twolane spawn, Rayon / parked/tokio tasks
+        wall_sleeping_over_go: wall of sleeping/twolane spawn, Rayon / sleeping/goroutines
+        wall_sleeping_over_tokio_task: wall of sleeping/twolane spawn, Rayon / sleeping/tokio tasks
+        ",
     );
-    for (name, under) in [
-        ("over_goroutine", GO[0]),
-        ("parked_over_tokio_task", "parked/tokio tasks"),
-        ("parked_over_thread_extrapolated", THREADS),
-    ] {
-        report.ratio(format!("bytes_{name}"), "resident", parked, under);
-    }
-    for metric in ["bytes", "wall", "cpu"] {
-        let figure = if metric == "bytes" {
-            "resident"
-        } else {
-            metric
-        };
-        for (name, under) in [
-            ("spawn_blocking", "queued/tokio spawn_blocking"),
-            ("async_task", "queued/rayon and async-task"),
-        ] {
-            report.ratio(
-                format!("{metric}_queued_over_{name}"),
-                figure,
-                queued,
-                under,
-            );
-        }
-    }
-    for metric in ["wall", "cpu"] {
-        for (name, under) in [("go", GO[0]), ("tokio_task", "parked/tokio tasks")] {
-            report.ratio(
-                format!("{metric}_parked_over_{name}"),
-                metric,
-                parked,
-                under,
-            );
-        }
-    }
-    report.ratio(
-        "wall_parked_over_thread_extrapolated",
-        "wall",
-        parked,
-        THREADS,
-    );
-    for (name, under) in [("go", GO[1]), ("tokio_task", "sleeping/tokio tasks")] {
-        let name = format!("wall_sleeping_over_{name}");
-        report.ratio(name, "wall", "sleeping/twolane spawn, Rayon", under);
-    }
     report.finish();
 }

@@ -27,32 +27,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// What `count` would take, if each took what those take by which `more` exceeds
-    /// `fewer`: the costs that don't depend on the number drop out. NaN where the
-    /// noise is larger than the difference.
-    pub fn extrapolated(fewer: Self, more: Self, count: f64) -> Self {
-        let scale = count / (more.count - fewer.count);
-        let slope = |figure: fn(&Self) -> f64| {
-            let slope = scale * (figure(&more) - figure(&fewer));
-            if slope > 0.0 { slope } else { f64::NAN }
-        };
-        let optional =
-            |figure: fn(&Self) -> Option<f64>| Some(scale * (figure(&more)? - figure(&fewer)?));
-        Self {
-            count,
-            submit_s: slope(|m| m.submit_s),
-            wall_s: slope(|m| m.wall_s),
-            cpu_s: slope(|m| m.cpu_s),
-            resident_bytes: slope(|m| m.resident_bytes),
-            is_peak: false,
-            allocations: optional(|m| m.allocations),
-            allocated_bytes: optional(|m| m.allocated_bytes),
-        }
-    }
-
     pub fn sample(self) -> Sample {
-        let mut sample = Sample::default();
-        sample.put("submit", "s", self.submit_s);
+        let mut sample = Sample::of("submit", "s", self.submit_s);
         sample.put("wall", "s", self.wall_s);
         sample.put("cpu", "s", self.cpu_s);
         sample.put("resident", "MB", self.resident_bytes / 1e6);

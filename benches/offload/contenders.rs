@@ -1,7 +1,6 @@
 //! The ways to have a closure run on other threads and to await what it
 //! returns.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
@@ -10,9 +9,8 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use twolane::{Backend, Builder, CpuRuntime, Priority};
 
-use twolane_benches::cores;
-use twolane_benches::go::{Figures, Go};
-use twolane_benches::means::Timed;
+use twolane_benches::go::Go;
+use twolane_benches::{Contender, bounded_runtime, cores, io_runtime};
 
 use crate::measure::Measured;
 
@@ -43,21 +41,20 @@ pub const TOKIO_SPAWN: &str = "tokio::spawn";
 pub const GOROUTINES: &str = "goroutine + channel";
 
 /// All of them; `less` divides how often a turn measures each case.
-pub fn all(less: u64) -> Vec<Timed<'static>> {
-    let io = Arc::new(runtime(2));
+pub fn all(less: u64) -> Vec<Contender<'static>> {
+    let io = Arc::new(bounded_runtime(2));
     let lane = |backend, change: fn(Builder) -> Builder| {
         let builder = CpuRuntime::builder().backend(backend);
         let builder = change(builder).io_handle(io.handle().clone());
         // For the process's whole life, as the peers' pools.
-        let lane = Box::leak(Box::new(builder.build().unwrap()));
-        lane.handle()
+        Box::leak(Box::new(builder.build().unwrap())).handle()
     };
     let rayon = lane(Backend::Rayon, |builder| builder);
     let tokio = lane(Backend::Runtime, |builder| builder);
     let even = lane(Backend::Rayon, Builder::without_nice);
     let by_driver = lane(Backend::Rayon, Builder::enable_driver_wakeups);
     let high = rayon.clone();
-    let second = Arc::new(runtime(cores()));
+    let second = Arc::new(io_runtime(cores()));
     let rayon_pool = |start: fn(usize)| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
         Arc::new(pool.start_handler(start).build().unwrap())
@@ -91,45 +88,17 @@ pub fn all(less: u64) -> Vec<Timed<'static>> {
     ]
 }
 
-fn goroutines(less: u64) -> Timed<'static> {
-    let mut figures = Figures {
-        go: Go::new("offload"),
-        args: vec![
-            format!("-hot={}", 5_000 / less),
-            format!("-cold={}", 100 / less),
-            format!("-busy={}", 100 / less),
-            format!("-batch={}", 50_000 / less),
-            format!("-small-batches={}", 200 / less),
-        ],
-        last: BTreeMap::new(),
-    };
-    Timed {
-        name: GOROUTINES.to_owned(),
-        cases: Vec::new(),
-        time: Box::new(|_, _| unreachable!("goroutines have a process of their own")),
-        others: vec![
-            "hot",
-            "hot_cpu",
-            "cold",
-            "cold_cpu",
-            "busy",
-            "batch_100",
-            "batch",
-        ],
-        other: Box::new(move |case, sample| {
-            sample.put(case, "ns", figures.next(case)?);
-            Ok(())
-        }),
-    }
-}
-
-fn runtime(workers: usize) -> Runtime {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(workers)
-        .max_blocking_threads(cores())
-        .enable_all()
-        .build()
-        .unwrap()
+fn goroutines(less: u64) -> Contender<'static> {
+    let go = Go::new("offload");
+    let args = [
+        ("hot", 5_000),
+        ("cold", 100),
+        ("busy", 100),
+        ("batch", 50_000),
+        ("small-batches", 200),
+    ];
+    let args = args.map(|(name, n)| format!("-{name}={}", n / less));
+    Contender::new(GOROUTINES, move || go.figures(&args, "ns"))
 }
 
 /// A way that knows no priorities, as all but one.

@@ -6,9 +6,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
+use twolane_benches::cgroup::Cgroup;
 use twolane_benches::child;
 
-use crate::cgroup::Cgroup;
 use crate::inside::Role;
 
 /// Many periods of standing still.

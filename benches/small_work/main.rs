@@ -171,43 +171,40 @@ fn tables(found: &Findings, io: &str, sizes: &[u64]) {
 fn break_even(found: &Findings, io: &str, suffix: &str, sizes: &[u64], report: &mut Report<'_>) {
     let reaches = |way| {
         move |us| {
-            let inline = name(io, us, Way::Inline);
-            found
-                .ratio("pieces_per_s", &name(io, us, way), &inline)
-                .median
-                >= ENOUGH
+            let [ours, inline] = [way, Way::Inline].map(|way| name(io, us, way));
+            found.ratio("pieces_per_s", &ours, &inline).median >= ENOUGH
         }
     };
     let is_late = |way| move |us| found.median(&name(io, us, way), "other_task_p99") > TOO_LATE;
-    type Holds<'a> = &'a dyn Fn(u64) -> bool;
-    let lines: [(&str, &str, Holds<'_>); 6] = [
+    type Line<'a> = (&'a str, &'a str, &'a dyn Fn(u64) -> bool);
+    let lines: [Line<'_>; 6] = [
         (
-            "offload_break_even_us",
-            "one by one: 90 % of inline's throughput",
+            "offload_break_even",
+            "one by one: 90 % of inline's",
             &reaches(Way::OneByOne),
         ),
         (
-            "several_break_even_us",
-            "several at once: 90 % of it",
+            "several_break_even",
+            "several at once: the same",
             &reaches(Way::SeveralAtOnce),
         ),
         (
-            "batch_break_even_us",
-            "batches of 1 ms: 90 % of it",
+            "batch_break_even",
+            "batches of 1 ms: the same",
             &reaches(Way::Batches),
         ),
         (
-            "inline_late_from_us",
-            "inline: another task's p99 above 1 ms",
+            "inline_late_from",
+            "inline: another's p99 over 1 ms",
             &is_late(Way::Inline),
         ),
         (
-            "inline_yields_late_from_us",
+            "inline_yields_late_from",
             "inline, yields: the same",
             &is_late(Way::Yielding),
         ),
         (
-            "offload_late_from_us",
+            "offload_late_from",
             "one by one: the same",
             &is_late(Way::OneByOne),
         ),
@@ -219,6 +216,6 @@ fn break_even(found: &Findings, io: &str, suffix: &str, sizes: &[u64], report: &
             None => println!("- {sentence} for none of these sizes"),
         }
         let from = holding.map_or(f64::NAN, |us| *us as f64);
-        report.put(format!("{ratio}{suffix}"), Ratio::once(from));
+        report.put(format!("{ratio}_us{suffix}"), Ratio::once(from));
     }
 }

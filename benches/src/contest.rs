@@ -57,7 +57,7 @@ impl Bench {
 
     /// Each round begins with another contender, so that what the machine does
     /// besides falls on all alike.
-    pub(crate) fn alternate(&self, contest: Contest<'_>) -> Findings {
+    fn alternate(&self, contest: Contest<'_>) -> Findings {
         let Contest {
             mut contenders,
             rounds,

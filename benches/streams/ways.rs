@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use par_stream::{ParParams, ParStreamExt};
 use rayon::iter::{IntoParallelIterator, ParallelBridge, ParallelIterator};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::spawn_blocking;
@@ -30,12 +29,10 @@ pub enum Way {
     SpawnCpuUnordered,
     Workers,
     ParBridge,
-    ParStream,
-    ParStreamUnordered,
 }
 
 impl Way {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 12] = [
         Self::Ordered,
         Self::Unordered,
         Self::Iterator,
@@ -48,30 +45,25 @@ impl Way {
         Self::SpawnCpuUnordered,
         Self::Workers,
         Self::ParBridge,
-        Self::ParStream,
-        Self::ParStreamUnordered,
     ];
 
     /// The others are twolane's own; of these, `spawn_cpu` for each item is what a user
     /// of it would write without streams.
-    pub const PEERS: [Self; 8] = [
-        Self::Blocking,
-        Self::BlockingUnordered,
-        Self::SpawnCpu,
-        Self::SpawnCpuUnordered,
-        Self::Workers,
-        Self::ParBridge,
-        Self::ParStream,
-        Self::ParStreamUnordered,
-    ];
+    pub fn peers() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().skip(6)
+    }
+
+    pub fn is_peer(self) -> bool {
+        Self::peers().any(|peer| peer == self)
+    }
 
     /// Whether the outputs come in the order of the source.
     pub fn is_ordered(self) -> bool {
         match self {
             Self::Ordered | Self::Iterator | Self::ThreeStages | Self::ThreeThirds => true,
-            Self::Bytes | Self::Blocking | Self::SpawnCpu | Self::ParStream => true,
+            Self::Bytes | Self::Blocking | Self::SpawnCpu => true,
             Self::Unordered | Self::BlockingUnordered | Self::SpawnCpuUnordered => false,
-            Self::Workers | Self::ParBridge | Self::ParStreamUnordered => false,
+            Self::Workers | Self::ParBridge => false,
         }
     }
 
@@ -129,12 +121,6 @@ impl Way {
             }),
             Self::Workers => workers(lanes, items),
             Self::ParBridge => par_bridge(lanes, items),
-            Self::ParStream => lanes.consume(Order::Source, items, move || {
-                stream::iter(source).par_map(par_params(), move |item| move || f(item))
-            }),
-            Self::ParStreamUnordered => lanes.consume(Order::Any, items, move || {
-                stream::iter(source).par_map_unordered(par_params(), move |item| move || f(item))
-            }),
         }
     }
 }
@@ -154,21 +140,12 @@ impl fmt::Display for Way {
             Self::SpawnCpuUnordered => "spawn_cpu, unordered",
             Self::Workers => "mpsc + workers",
             Self::ParBridge => "par_bridge",
-            Self::ParStream => "par-stream, ordered",
-            Self::ParStreamUnordered => "par-stream, unordered",
         })
     }
 }
 
 /// Of a channel: 1,024 is about as good, 16 and 128 are worse.
 const ROOM: usize = 8_192;
-
-fn par_params() -> ParParams {
-    ParParams {
-        num_workers: cores(),
-        buf_size: Some(ROOM),
-    }
-}
 
 /// Channels and a task for each core, on a second runtime.
 fn workers(lanes: &Lanes, items: Items) -> Taken {

@@ -28,8 +28,8 @@
 //! something else: the column `others` says how much of it others had.
 //!
 //! ```text
-//! cargo bench -p twolane-benches --bench watch               # two minutes
-//! cargo bench -p twolane-benches --bench watch -- 'poll|span' # two tiers
+//! cargo bench --bench watch               # two minutes
+//! cargo bench --bench watch -- 'poll|span' # two tiers
 //! ```
 
 mod lanes;
