@@ -97,7 +97,7 @@ fn goroutines(less: u64) -> Contender<'static> {
         ("batch", 50_000),
         ("small-batches", 200),
     ];
-    let args = args.map(|(name, n)| format!("-{name}={}", n / less));
+    let args = args.map(|(name, n)| format!("-{name}={}", (n / less).max(2)));
     Contender::new(GOROUTINES, move || go.figures(&args, "ns"))
 }
 

@@ -94,7 +94,7 @@ const YIELD: (&str, u64) = ("yield_if_due", 5_000_000);
 
 fn main() {
     let bench = Bench::new("switch");
-    let less = bench.pick([10_000, 10, 1, 1]);
+    let less = bench.pick([1_000, 10, 1, 1]);
     let mut contenders = Vec::new();
     for (width, threads) in WIDTHS.into_iter().zip([1, cores()]) {
         for side in Side::ALL {
@@ -190,8 +190,8 @@ fn in_go(threads: usize, less: u64) -> [String; 5] {
     let procs = if threads == 1 { 1 } else { 0 };
     let args = [
         ("procs", procs),
-        ("switches", 200_000 / less),
-        ("starts", 20_000 / less),
+        ("switches", (200_000 / less).max(1_000)),
+        ("starts", (20_000 / less).max(100)),
         ("batches", (20 / less).max(1)),
         ("batch", BATCH),
     ];
