@@ -30,7 +30,7 @@
 //! An engine's index, write-ahead log or cache are not there.
 //!
 //! `TWOLANE_S3_ENDPOINT`, `TWOLANE_S3_BUCKET` and the usual `AWS_*` variables point it at another
-//! server. It draws a second of it in `target/twolane/flush_compact.svg`.
+//! server; `TWOLANE_WITHOUT_IDLE_CLASS` leaves twolane's compactions in the usual class. It draws a second of it in `target/twolane/flush_compact.svg`.
 //!
 //! ```text
 //! cargo bench --bench flush_compact           # a minute; --full: eight
@@ -56,7 +56,8 @@ fn main() {
     let measured = Duration::from_millis(bench.pick([300, 1_000, 3_000, 5_000]));
     let engine = LazyCell::new(|| {
         let (server, access) = server::from_environment(LATENCY).unwrap();
-        (Engine::new(access, true).unwrap(), server)
+        let idle_class = std::env::var_os("TWOLANE_WITHOUT_IDLE_CLASS").is_none();
+        (Engine::new(access, idle_class).unwrap(), server)
     });
     // The last of each beside compactions, for the picture.
     let slices = RefCell::new(BTreeMap::new());
