@@ -97,13 +97,8 @@ fn main() -> ExitCode {
         }
     }
     // Of one round: the spans come last, and once the process has a subscriber it keeps it.
-    let Some(kept) = bench.run(Contest {
-        contenders,
-        rounds: 1,
-        warm_up: false,
-        ends_threads: false,
-        bound: Duration::from_secs(300),
-    }) else {
+    let contest = Contest::new(contenders, 1, Duration::from_secs(300));
+    let Some(kept) = bench.run(contest) else {
         return ExitCode::SUCCESS;
     };
     let mut found = found.into_inner();

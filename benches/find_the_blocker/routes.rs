@@ -75,39 +75,25 @@ pub struct Site {
     pub fifo: Arc<Fifo>,
 }
 
+/// The handler of a route, in a span that is named as it.
+macro_rules! route {
+    ($path:literal, $handler:ident) => {
+        get(|site| $handler(site).instrument(info_span!($path)))
+    };
+}
+
 pub fn routes() -> Router<Site> {
     Router::new()
-        .route(
-            "/parse",
-            get(|site| parse(site).instrument(info_span!("/parse"))),
-        )
-        .route("/nap", get(|site| nap(site).instrument(info_span!("/nap"))))
-        .route(
-            "/file",
-            get(|site| file(site).instrument(info_span!("/file"))),
-        )
-        .route(
-            "/cache",
-            get(|site| cache(site).instrument(info_span!("/cache"))),
-        )
-        .route(
-            "/select",
-            get(|site| select(site).instrument(info_span!("/select"))),
-        )
-        .route(
-            "/health",
-            get(|| async { "ok" }.instrument(info_span!("/health"))),
-        )
-        .route("/wait", get(|| wait().instrument(info_span!("/wait"))))
-        .route("/small", get(|| small().instrument(info_span!("/small"))))
-        .route(
-            "/offloaded",
-            get(|site| offloaded(site).instrument(info_span!("/offloaded"))),
-        )
-        .route(
-            "/blocking",
-            get(|| blocking().instrument(info_span!("/blocking"))),
-        )
+        .route("/parse", route!("/parse", parse))
+        .route("/nap", route!("/nap", nap))
+        .route("/file", route!("/file", file))
+        .route("/cache", route!("/cache", cache))
+        .route("/select", route!("/select", select))
+        .route("/health", route!("/health", health))
+        .route("/wait", route!("/wait", wait))
+        .route("/small", route!("/small", small))
+        .route("/offloaded", route!("/offloaded", offloaded))
+        .route("/blocking", route!("/blocking", blocking))
 }
 
 /// So much of a core's time, also if others have the core in between.
@@ -160,11 +146,15 @@ async fn select(State(site): State<Site>) -> String {
     }
 }
 
-async fn small() -> String {
+async fn health(_: State<Site>) -> &'static str {
+    "ok"
+}
+
+async fn small(_: State<Site>) -> String {
     compute(Duration::from_millis(1))
 }
 
-async fn wait() -> &'static str {
+async fn wait(_: State<Site>) -> &'static str {
     tokio::time::sleep(TOO_LONG).await;
     "waited"
 }
@@ -174,7 +164,7 @@ async fn offloaded(State(site): State<Site>) -> String {
     answer.await.expect("the lane is not shut down")
 }
 
-async fn blocking() -> &'static str {
+async fn blocking(_: State<Site>) -> &'static str {
     // On a thread that may be in a span for as long as it likes.
     let span = Span::current();
     let nap = spawn_blocking(move || span.in_scope(|| thread::sleep(TOO_LONG)));

@@ -30,21 +30,18 @@
 //! An engine's index, write-ahead log or cache are not there.
 //!
 //! `TWOLANE_S3_ENDPOINT`, `TWOLANE_S3_BUCKET` and the usual `AWS_*` variables point it at another
-//! server; `TWOLANE_WITHOUT_IDLE_CLASS` leaves twolane's compactions in the usual class. It draws a second of it in `target/twolane/flush_compact.svg`.
+//! server; `TWOLANE_WITHOUT_IDLE_CLASS` leaves twolane's compactions in the usual class.
 //!
 //! ```text
 //! cargo bench --bench flush_compact           # a minute; --full: eight
 //! cargo bench --bench flush_compact -- two_runtimes
 //! ```
 
-mod picture;
-
-use std::cell::{LazyCell, RefCell};
-use std::collections::BTreeMap;
+use std::cell::LazyCell;
 use std::time::Duration;
 
 use twolane_benches::findings::empty_histogram;
-use twolane_benches::{Bench, Column, Contender, Contest, Findings, Form, Report, Sample, folder};
+use twolane_benches::{Bench, Column, Contender, Contest, Findings, Form, Report, Sample};
 use twolane_s3::engine::contender::Contender as Side;
 use twolane_s3::engine::slice::{Bench as Engine, Load, Operation, Slice};
 use twolane_s3::server;
@@ -59,8 +56,6 @@ fn main() {
         let idle_class = std::env::var_os("TWOLANE_WITHOUT_IDLE_CLASS").is_none();
         (Engine::new(access, idle_class).unwrap(), server)
     });
-    // The last of each beside compactions, for the picture.
-    let slices = RefCell::new(BTreeMap::new());
     let mut contenders = Vec::new();
     for side in Side::ALL {
         for load in [Load::Alone, Load::Busy] {
@@ -71,27 +66,21 @@ fn main() {
             if !is_usual && bench.form() != Form::Full {
                 continue;
             }
-            let (engine, slices) = (&engine, &slices);
-            contenders.push(Contender::new(name(side, load), move || {
-                // An error is a lost row, or worse: that ends the bench.
-                let slice = engine.0.slice(side, load, measured).unwrap();
-                let sample = sample(&slice);
-                if load == Load::Busy {
-                    slices.borrow_mut().insert(side, slice);
-                }
-                Ok(sample)
-            }));
+            let engine = &engine;
+            // An error is a lost row, or worse: that ends the bench.
+            let turn = move || Ok(sample(&engine.0.slice(side, load, measured).unwrap()));
+            contenders.push(Contender::new(name(side, load), turn));
         }
     }
-    let found = bench.run(Contest {
+    // Its backlog comes on top, and reading all of it back.
+    let contest = Contest::new(
         contenders,
-        rounds: bench.rounds([1, 1, 2, 5]),
-        warm_up: false,
-        ends_threads: false,
-        // Its backlog comes on top, and reading all of it back.
-        bound: measured + Duration::from_secs(120),
-    });
-    let Some(found) = found else { return };
+        bench.rounds([1, 1, 2, 5]),
+        measured + Duration::from_secs(120),
+    );
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     report.table(
@@ -111,11 +100,6 @@ fn main() {
     println!("\nread back and compared: {millions:.1} million rows, none lost, none doubled");
     ratios(&found, &mut report);
     report.finish();
-    let file = folder().join("flush_compact.svg");
-    match picture::draw(&slices.borrow(), &file) {
-        Ok(()) => println!("drawn in {}", file.display()),
-        Err(error) => println!("not drawn: {error}"),
-    }
 }
 
 fn name(side: Side, load: Load) -> String {

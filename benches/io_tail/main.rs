@@ -38,10 +38,7 @@
 //! cargo bench --bench io_tail                # 90 seconds; --full: a quarter of an hour
 //! cargo bench --bench io_tail -- 'idle|twolane' --rounds 6 --nice 10
 //! ```
-//!
-//! It writes `target/twolane/io_tail.svg` too.
 
-mod picture;
 mod spinners;
 
 use std::cell::LazyCell;
@@ -53,7 +50,7 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Contender, Contest, Report, child, cores, folder};
+use twolane_benches::{Bench, Contender, Contest, Report, child, cores};
 
 use crate::spinners::Spinners;
 
@@ -131,14 +128,11 @@ fn main() {
             Ok(slice_of(|io| open(name, io, nice), **work, measured))
         })
     });
-    let found = bench.run(Contest {
-        contenders: contenders.into(),
-        rounds: bench.rounds([1, 2, 2, 6]),
-        warm_up: false,
-        ends_threads: true,
-        bound: measured + REST,
-    });
-    let Some(found) = found else { return };
+    let contest =
+        Contest::new(contenders, bench.rounds([1, 2, 2, 6]), measured + REST).ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     let title = format!("latency, ms; slices of {measured:?}, jobs of {JOB:?}");
@@ -161,9 +155,4 @@ fn main() {
         report.ratio(name, "jobs_per_s", twolane, "second_runtime");
     }
     report.finish();
-    let file = folder().join("io_tail.svg");
-    match picture::draw(&found, &file) {
-        Ok(()) => println!("drawn in {}", file.display()),
-        Err(error) => println!("not drawn: {error}"),
-    }
 }

@@ -136,14 +136,10 @@ fn late(bench: &Bench) {
         contenders.push(Contender::new(name, turn));
     }
     contenders.push(goroutines("goroutines, sparse", sparse));
-    let found = bench.run(Contest {
-        contenders,
-        rounds: bench.rounds([1, 1, 1, 5]),
-        warm_up: false,
-        ends_threads: true,
-        bound: BOUND,
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(contenders, bench.rounds([1, 1, 1, 5]), BOUND).ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     println!(
         "{} long jobs of fib({k}), {} small ones of fib({SMALL}), one each {:?}; sparse: {} each {:?}",

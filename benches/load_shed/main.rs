@@ -109,14 +109,14 @@ fn main() {
         let turn = move || under_load(&start(side, limit)?, side, limit, **load);
         contenders.push(contender(name, turn));
     }
-    let found = bench.run(Contest {
+    let contest = Contest::new(
         contenders,
-        rounds: bench.rounds([1, 1, 1, 3]),
-        warm_up: false,
-        ends_threads: false,
-        bound: Duration::from_secs(60),
-    });
-    let Some(found) = found else { return };
+        bench.rounds([1, 1, 1, 3]),
+        Duration::from_secs(60),
+    );
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     report.table(

@@ -16,19 +16,15 @@ use crate::measure::Measured;
 
 /// One of the ways. The job is submitted by the call, not by the first poll.
 pub trait Offload: Clone + Send + Sync + 'static {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<Self, F, T>
+    /// `is_urgent`: it is to pass the others, where there is a way.
+    fn offload<F, T>(
+        &self,
+        is_urgent: bool,
+        job: F,
+    ) -> impl Future<Output = T> + Send + use<Self, F, T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static;
-
-    /// The same for a job that is to pass the others, where there is a way.
-    fn offload_urgent<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<Self, F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.offload(job)
-    }
 }
 
 pub const BASELINE: &str = "nothing, the gap alone";
@@ -101,11 +97,18 @@ fn goroutines(less: u64) -> Contender<'static> {
     Contender::new(GOROUTINES, move || go.figures(&args, "ns"))
 }
 
-/// A way that knows no priorities, as all but one.
+/// Most know no priorities.
 macro_rules! offload {
     ($way:ty, |$this:ident, $job:ident| $body:block) => {
+        offload!($way, |$this, _is_urgent, $job| $body);
+    };
+    ($way:ty, |$this:ident, $is_urgent:ident, $job:ident| $body:block) => {
         impl Offload for $way {
-            fn offload<F, T>(&self, $job: F) -> impl Future<Output = T> + Send + use<F, T>
+            fn offload<F, T>(
+                &self,
+                $is_urgent: bool,
+                $job: F,
+            ) -> impl Future<Output = T> + Send + use<F, T>
             where
                 F: FnOnce() -> T + Send + 'static,
                 T: Send + 'static,
@@ -137,23 +140,13 @@ offload!(Future_, |way, job| {
 #[derive(Clone)]
 struct High(twolane::Handle);
 
-impl Offload for High {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        Closure(self.0.clone()).offload(job)
-    }
-
-    fn offload_urgent<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        Closure(self.0.with_priority(Priority::High)).offload(job)
-    }
-}
+offload!(High, |way, is_urgent, job| {
+    let task = match is_urgent {
+        true => way.0.with_priority(Priority::High).spawn_cpu(job),
+        false => way.0.spawn_cpu(job),
+    };
+    async move { task.await.unwrap() }
+});
 
 #[derive(Clone)]
 struct TokioRayon(Arc<rayon::ThreadPool>);

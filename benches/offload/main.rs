@@ -98,14 +98,15 @@ const PEERS: [&str; 7] = [
 
 fn main() {
     let bench = Bench::new("offload");
-    let found = bench.run(Contest {
-        contenders: contenders::all(bench.pick([1_000, 10, 1, 1])),
-        rounds: bench.rounds([1, 1, 4, 11]),
-        warm_up: bench.form() != Form::Test,
-        ends_threads: false,
-        bound: Duration::from_secs(120),
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(
+        contenders::all(bench.pick([1_000, 10, 1, 1])),
+        bench.rounds([1, 1, 4, 11]),
+        Duration::from_secs(120),
+    )
+    .warming_up(bench.form() != Form::Test);
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     report.table(

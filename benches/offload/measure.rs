@@ -118,7 +118,7 @@ fn tail(case: &str, each: Vec<f64>) -> Figures {
 
 async fn hot<O: Offload>(way: O, trips: u64) {
     for _ in 0..trips {
-        assert_eq!(way.offload(|| black_box(1_u64)).await, 1);
+        assert_eq!(way.offload(false, || black_box(1_u64)).await, 1);
     }
 }
 
@@ -131,7 +131,7 @@ async fn in_batches<O: Offload>(way: O, batch: u64, jobs: u64, count: Option<&Op
         let batch = batch.min(left);
         left -= batch;
         // Two words, so that no contender gets away without room for captures.
-        let submit = |i| way.offload(move || black_box(i) + black_box(batch));
+        let submit = |i| way.offload(false, move || black_box(i) + black_box(batch));
         tasks.extend((0..batch).map(submit));
         for (i, task) in (0..).zip(tasks.drain(..)) {
             assert_eq!(task.await, i + batch);
@@ -146,7 +146,7 @@ async fn with_gaps<O: Offload>(way: O, trips: u64) -> Vec<f64> {
     for _ in 0..trips {
         tokio::time::sleep(GAP).await;
         let start = Instant::now();
-        assert_eq!(way.offload_urgent(|| black_box(1_u64)).await, 1);
+        assert_eq!(way.offload(true, || black_box(1_u64)).await, 1);
         each.push(start.elapsed().as_nanos() as f64);
     }
     each
@@ -177,7 +177,7 @@ async fn load<O: Offload>(
 ) {
     let submit = || {
         let done = done.clone();
-        way.offload(move || {
+        way.offload(false, move || {
             let start = Instant::now();
             while start.elapsed() < time {
                 std::hint::spin_loop();

@@ -72,13 +72,12 @@ fn main() -> ExitCode {
     let bench = Bench::new("pool_stall");
     let server = Server::start().unwrap();
     let rounds = RefCell::new(Vec::new());
-    let Some(found) = bench.run(Contest {
-        contenders: contenders(&server, &rounds),
-        rounds: bench.rounds([1, 2, 4, 60]),
-        warm_up: false,
-        ends_threads: false,
-        bound: Duration::from_secs(120),
-    }) else {
+    let contest = Contest::new(
+        contenders(&server, &rounds),
+        bench.rounds([1, 2, 4, 60]),
+        Duration::from_secs(120),
+    );
+    let Some(found) = bench.run(contest) else {
         return ExitCode::SUCCESS;
     };
 

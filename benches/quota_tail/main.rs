@@ -97,14 +97,10 @@ fn main() {
             slice_in(cgroup, name, **work, measured)
         })
     });
-    let found = bench.run(Contest {
-        contenders: contenders.into(),
-        rounds: bench.rounds([1, 2, 2, 6]),
-        warm_up: false,
-        ends_threads: false,
-        bound: measured + REST,
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(contenders, bench.rounds([1, 2, 2, 6]), measured + REST);
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     let title = format!("latency, ms; slices of {measured:?}, {QUOTA:?} of CPU time in {PERIOD:?}");

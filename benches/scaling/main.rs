@@ -46,14 +46,15 @@ fn main() {
             Ok(Sample::of("ns_a_job", "ns", each))
         })
     });
-    let found = bench.run(Contest {
-        contenders: contenders.collect(),
-        rounds: bench.rounds([1, 2, 4, 8]),
-        warm_up: false,
-        ends_threads: true,
-        bound: Duration::from_secs(60),
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(
+        contenders,
+        bench.rounds([1, 2, 4, 8]),
+        Duration::from_secs(60),
+    )
+    .ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     report.table("time of a job, ns", "", &[Column::spread("ns", "ns_a_job")]);

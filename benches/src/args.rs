@@ -32,9 +32,6 @@ pub struct Args {
     /// io_tail: the nice value of twolane's threads
     #[arg(long)]
     pub nice: Option<u8>,
-    /// Print the names and end
-    #[arg(long)]
-    pub list: bool,
     /// Run everything once
     #[arg(long)]
     test: bool,

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use twolane_benches::cores;
 use twolane_benches::tail::work::Work;
 
 /// What an item takes in a plain loop on an idle core.
@@ -44,13 +45,10 @@ impl Kind {
         }
     }
 
-    /// How many jobs for each core the peers that have one for each item have under way:
+    /// How many jobs the peers that have one for each item have under way: for each core
     /// the best of 2, 8, 32, 128, 512 and 2,048.
-    pub fn jobs_a_core(self) -> usize {
-        match self {
-            Self::Ns100 => 32,
-            _ => 512,
-        }
+    pub fn jobs(self) -> usize {
+        cores() * if self == Self::Ns100 { 32 } else { 512 }
     }
 
     /// The short ones and the long ones.
@@ -164,5 +162,5 @@ fn is_long(item: u64) -> bool {
     let mut x = item.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ (x >> 31)) % 20 == 0
+    (x ^ (x >> 31)).is_multiple_of(20)
 }

@@ -8,10 +8,11 @@
 //!
 //! - a plain loop: the 1 of all throughputs;
 //! - twolane: `on_cpu(..).map(..)` with `buffered` and `buffer_unordered`, with an
-//!   `Iterator` as the source, and with three stages of a third of the work each (and with one stage of the same
-//!   three thirds: of short ones a core computes more at a time than of long ones);
-//! - `buffered` and `buffer_unordered` of `futures`, over `tokio::task::spawn_blocking`
-//!   and over twolane's `spawn_cpu`: a job an item;
+//!   `Iterator` as the source, and with three stages of a third of the work each (and with
+//!   one stage of the same three thirds: of short ones a core computes more at a time than
+//!   of long ones);
+//! - `buffered` of `futures`, over `tokio::task::spawn_blocking` and over twolane's
+//!   `spawn_cpu`: a job an item;
 //! - Tokio's channels and a task for each core, on a second runtime (unordered);
 //! - rayon's `par_bridge` between two channels (unordered);
 //! - goroutines, in a process of their own: a loop; a pipeline of three goroutines, with
@@ -21,9 +22,11 @@
 //!
 //! Source and consumer of all in Rust are on one Tokio runtime of two workers, and each
 //! pool has as many threads as there are cores; twolane's have its weights (`nice`). Its
-//! window is 65,536 items for 100 ns, 4,096 for 10 µs and the mix, 256 for 1 ms. The peers have the settings that were best of several: 32 jobs
-//! for each core under way at 100 ns and 512 above, room for 8,192 items in a channel. All ways of one kind of item run the same number of
-//! items, but of 100 ns the peers have a tenth: a job for each would take seconds. All compare by time an item.
+//! window is 65,536 items for 100 ns, 4,096 for 10 µs and the mix, 256 for 1 ms. The peers
+//! have the settings that were best of several: 32 jobs for each core under way at 100 ns
+//! and 512 above, room for 8,192 items in a channel. All ways of one kind of item run the
+//! same number of items, but of 100 ns the peers have a tenth: a job for each would take
+//! seconds. All compare by time an item.
 //!
 //! # What else is measured
 //!
@@ -76,7 +79,7 @@ use twolane_benches::{
 use crate::items::{Clock, Items, Kind};
 use crate::lanes::{Lanes, rate};
 use crate::memory::Holder;
-use crate::ways::Way;
+use crate::ways::Run;
 
 const LOOP: &str = "plain loop";
 const PAR_ITER: &str = "par_iter";
@@ -88,14 +91,6 @@ const GO: [(&str, &str, u64); 5] = [
     ("Go: pipeline, room", "pipeline", 1_024),
     ("Go: fan-out, fan-in", "fan", 1_024),
     ("Go: a slice a core", "slices", 0),
-];
-
-/// The ways beside which the echo runs, after nothing.
-const BESIDE: [Option<Way>; 4] = [
-    None,
-    Some(Way::Ordered),
-    Some(Way::Blocking),
-    Some(Way::Workers),
 ];
 
 /// By how much fewer small items the peers have.
@@ -139,18 +134,21 @@ fn main() {
         }));
     }
     let measured = Duration::from_millis(bench.pick([20, 500, 2_000, 3_000]));
-    for way in BESIDE {
+    let is_beside = |name| [ways::ORDERED, ways::BLOCKING, ways::WORKERS].contains(&name);
+    let beside_ways = ways::all().filter(|(name, _)| is_beside(*name));
+    let beside_ways = beside_ways.map(|(name, way)| (name, Some(way)));
+    for (name, way) in [("nothing", None)].into_iter().chain(beside_ways) {
         let turn = move || Ok(beside(&bed, way, measured));
-        contenders.push(Contender::new(echo_beside(way), turn));
+        contenders.push(Contender::new(format!("beside/{name}"), turn));
     }
-    let found = bench.run(Contest {
+    let contest = Contest::new(
         contenders,
-        rounds: bench.rounds([1, 1, 3, 9]),
-        warm_up: false,
-        ends_threads: false,
-        bound: Duration::from_secs(120),
-    });
-    let Some(found) = found else { return };
+        bench.rounds([1, 1, 3, 9]),
+        Duration::from_secs(120),
+    );
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
     let mut report = Report::new(bench.name, &found);
     ratios::throughputs(&found);
     let first = "Until the first output of a stream of 10 µs items, µs";
@@ -178,16 +176,8 @@ struct Bed<'a> {
     go: &'a Go,
 }
 
-fn row(kind: Kind, name: impl std::fmt::Display) -> String {
+fn row(kind: Kind, name: &str) -> String {
     format!("{}/{name}", kind.name())
-}
-
-fn first_output(name: impl std::fmt::Display) -> String {
-    format!("first output/{name}")
-}
-
-fn echo_beside(way: Option<Way>) -> String {
-    way.map_or("beside/nothing".to_owned(), |way| format!("beside/{way}"))
 }
 
 fn throughputs<'a>(bed: &Bed<'a>, kind: Kind, contenders: &mut Vec<Contender<'a>>) {
@@ -208,13 +198,13 @@ fn throughputs<'a>(bed: &Bed<'a>, kind: Kind, contenders: &mut Vec<Contender<'a>
         })
     };
     contenders.push(plain(LOOP, |_, items| items.check(items.in_place())));
-    contenders.extend(Way::ALL.map(|way| {
-        let count = if way.is_peer() { fewer } else { count };
-        Contender::new(row(kind, way), move || {
-            let taken = way.run((bed.lanes)(), kind, (bed.items)(kind, count));
+    for (nth, (name, way)) in ways::all().enumerate() {
+        let count = if nth < ways::OURS.len() { count } else { fewer };
+        contenders.push(Contender::new(row(kind, name), move || {
+            let taken = way((bed.lanes)(), kind, (bed.items)(kind, count));
             Ok(rate(count, taken.all))
-        })
-    }));
+        }));
+    }
     contenders.push(plain(PAR_ITER, ways::par_iter));
     contenders.extend(GO.map(|(name, way, room)| {
         Contender::new(row(kind, name), move || {
@@ -230,18 +220,18 @@ fn first_outputs<'a>(bed: &Bed<'a>, contenders: &mut Vec<Contender<'a>>) {
     let repetitions = bed.bench.pick([1, 10, 20, 50]);
     let sample = |micros: Vec<f64>| Sample::of("first_output", "us", median(micros));
     let items = move || (bed.items)(Kind::Us10, FIRST_OF);
-    contenders.extend(Way::ALL.map(|way| {
-        Contender::new(first_output(way), move || {
+    for (name, way) in ways::all() {
+        contenders.push(Contender::new(format!("first output/{name}"), move || {
             let micros = (0..repetitions).map(|_| {
                 thread::sleep(GAP);
-                let taken = way.run((bed.lanes)(), Kind::Us10, items());
+                let taken = way((bed.lanes)(), Kind::Us10, items());
                 taken.first.as_secs_f64() * 1e6
             });
             Ok(sample(micros.collect()))
-        })
-    }));
+        }));
+    }
     for (name, way, room) in [GO[1], GO[3]] {
-        contenders.push(Contender::new(first_output(name), move || {
+        contenders.push(Contender::new(format!("first output/{name}"), move || {
             Ok(sample(
                 in_go(&bed, (way, room), items(), repetitions)?.first,
             ))
@@ -276,7 +266,7 @@ fn in_go(
 }
 
 /// An echo on the I/O lane, while one stream after the other runs until the slice is over.
-fn beside(bed: &Bed<'_>, way: Option<Way>, measured: Duration) -> Sample {
+fn beside(bed: &Bed<'_>, way: Option<Run>, measured: Duration) -> Sample {
     // A plain loop over them takes the whole time. So few streams begin or end meanwhile.
     let items = (bed.items)(Kind::Us10, measured.as_millis() as u64 * 100);
     let io = EchoLane::start(IO_WORKERS);
@@ -286,7 +276,7 @@ fn beside(bed: &Bed<'_>, way: Option<Way>, measured: Duration) -> Sample {
         let streams = scope.spawn(|| {
             let mut done = 0;
             while let Some(way) = way.filter(|_| Instant::now() < end) {
-                way.run(&lanes, Kind::Us10, items);
+                way(&lanes, Kind::Us10, items);
                 done += items.count;
             }
             done

@@ -6,19 +6,19 @@ use twolane_benches::{Findings, Ratio, Report};
 use crate::items::Kind;
 use crate::lanes::RATE;
 use crate::memory::Holder;
-use crate::ways::Way;
-use crate::{BESIDE, GO, LOOP, PAR_ITER, echo_beside, first_output, row};
+use crate::ways::{self, PEERS};
+use crate::{GO, LOOP, PAR_ITER, row};
 
 pub fn throughputs(found: &Findings) {
-    let mut names = vec![LOOP.to_owned()];
-    names.extend(Way::ALL.map(|way| way.to_string()));
-    names.push(PAR_ITER.to_owned());
-    names.extend(GO.map(|(name, ..)| name.to_owned()));
+    let ways = ways::all().map(|(name, _)| name);
+    let goroutines = GO.map(|(name, ..)| name);
+    let names = [LOOP].into_iter().chain(ways).chain([PAR_ITER]);
+    let names: Vec<&str> = names.chain(goroutines).collect();
     let table = |title: &str, cell: &dyn Fn(String, String) -> String| {
         let head = [&[""][..], &Kind::ALL.map(Kind::name)].concat();
-        let line = |name: &String| {
+        let line = |name: &&str| {
             let cells = Kind::ALL.map(|kind| cell(row(kind, name), row(kind, LOOP)));
-            [&[name.clone()][..], &cells].concat()
+            [&[(*name).to_owned()][..], &cells].concat()
         };
         print_table(title, &head, &names.iter().map(line).collect::<Vec<_>>());
     };
@@ -41,11 +41,11 @@ fn worst(ratios: impl IntoIterator<Item = Ratio>) -> Ratio {
 }
 
 pub fn put(found: &Findings, report: &mut Report<'_>) {
-    let over = |kind, way: Way, base: &str| found.ratio(RATE, &row(kind, way), &row(kind, base));
+    let over = |kind, way: &str, base: &str| found.ratio(RATE, &row(kind, way), &row(kind, base));
     for (way, suffix) in [
-        (Way::Ordered, ""),
-        (Way::Unordered, "_unordered"),
-        (Way::Iterator, "_of_iterator"),
+        (ways::ORDERED, ""),
+        (ways::UNORDERED, "_unordered"),
+        (ways::OF_ITERATOR, "_of_iterator"),
     ] {
         let over_loop = |kind| over(kind, way, LOOP);
         let mut put = |name: &str, ratio| report.put(format!("{name}{suffix}"), ratio);
@@ -54,38 +54,37 @@ pub fn put(found: &Findings, report: &mut Report<'_>) {
         put("large_over_sequential", worst(Kind::LARGE.map(over_loop)));
         put("mix_over_par_iter", over(Kind::Mix, way, PAR_ITER));
     }
-    let over_best = |kind, is_peer: &dyn Fn(&Way) -> bool| {
+    let over_best = |kind, peers: &[(&str, ways::Run)]| {
         let rate = |peer: &String| found.median(peer, RATE);
-        let peers = Way::peers().filter(is_peer).map(|peer| row(kind, peer));
+        let peers = peers.iter().map(|(peer, _)| row(kind, peer));
         let measured = peers.filter(|peer| !rate(peer).is_nan());
         let best = measured.max_by(|a, b| rate(a).total_cmp(&rate(b)));
-        let ours = row(kind, Way::Ordered);
+        let ours = row(kind, ways::ORDERED);
         best.map_or(Ratio::NONE, |best| found.ratio(RATE, &ours, &best))
     };
-    let over_peers = |kind| over_best(kind, &|_| true);
+    let ordered = &PEERS[..ways::ORDERED_PEERS];
+    let over_peers = |kind| over_best(kind, &PEERS);
     report.put("over_best_rust_peer", worst(Kind::ALL.map(over_peers)));
     for kind in Kind::ALL {
         let at = kind.name().replace(' ', "").replace('µ', "u");
         report.put(format!("over_best_rust_peer_at_{at}"), over_peers(kind));
     }
-    let over_ordered = Kind::ALL.map(|kind| over_best(kind, &|way| way.is_ordered()));
+    let over_ordered = Kind::ALL.map(|kind| over_best(kind, ordered));
     report.put("over_best_ordered_rust_peer", worst(over_ordered));
 
     let [_, pipeline, with_room, fan_out, slices] =
-        GO.map(|(name, ..)| over(Kind::Ns100, Way::Ordered, name));
+        GO.map(|(name, ..)| over(Kind::Ns100, ways::ORDERED, name));
     report.put("over_go_pipeline", worst([pipeline, with_room]));
     report.put("over_go_fan_out", fan_out);
     report.put("over_go_slices", slices);
 
-    let alone = echo_beside(None);
-    for (way, name) in BESIDE
-        .into_iter()
-        .skip(1)
-        .zip(["", "_spawn_blocking", "_workers"])
-    {
-        let name = format!("io_p99_beside{name}");
-        report.ratio(name, "from_send_p99", &echo_beside(way), &alone);
-    }
+    report.ratios(
+        "
+        io_p99_beside: from_send_p99 of beside/twolane, ordered / beside/nothing
+        io_p99_beside_spawn_blocking: from_send_p99 of beside/spawn_blocking, buffered / beside/nothing
+        io_p99_beside_workers: from_send_p99 of beside/mpsc + workers / beside/nothing
+        ",
+    );
     for (contender, suffix, _) in Holder::ALL {
         for (name, metric) in [
             ("peak_memory_over_window", "resident_over_window"),
@@ -98,15 +97,14 @@ pub fn put(found: &Findings, report: &mut Report<'_>) {
             report.put(format!("{name}{suffix}"), found.value(metric, contender));
         }
     }
-    let stages = |kind| over(kind, Way::ThreeStages, &Way::ThreeThirds.to_string());
+    let stages = |kind| over(kind, ways::THREE_STAGES, ways::THREE_THIRDS);
     report.put("three_stages_over_one", worst(Kind::ALL.map(stages)));
     report.put("three_stages_over_one_at_100ns", stages(Kind::Ns100));
 
-    let ordered = Way::peers()
-        .filter(|way| way.is_ordered())
-        .map(first_output);
-    let ordered: Vec<String> = ordered.collect();
+    let first = |name| format!("first output/{name}");
+    let ordered: Vec<String> = ordered.iter().map(|(name, _)| first(*name)).collect();
     let ordered: Vec<&str> = ordered.iter().map(String::as_str).collect();
-    let first = found.over_least("first_output", &first_output(Way::Ordered), &ordered);
+    let ours = first(ways::ORDERED);
+    let first = found.over_least("first_output", &ours, &ordered);
     report.put("first_output_over_best_ordered_rust_peer", first);
 }

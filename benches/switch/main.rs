@@ -8,17 +8,16 @@
 //!
 //! Nanoseconds each, a mean.
 //!
-//! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone, two
-//!   beside each other, 100. Counted from when all have been polled, so their starts
+//! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone, and 100
+//!   beside each other. Counted from when all have been polled, so their starts
 //!   are not in it: from the first one's begin to the last one's end, over the number
-//!   of all their yields. Of two on one thread, each is a true switch to the other. On
+//!   of all their yields. Of more than one on a thread, each is a true switch to another. On
 //!   several threads they run side by side, and a figure is what a switch costs the
 //!   clock, not what it costs a core. Peers: `tokio::task::yield_now()`, Go's
 //!   `runtime.Gosched()`.
 //! - *start and join*: `spawn(async { 1 })`, from inside a job of the same lane,
-//!   awaited at once, or 1,000 started and then awaited. Peers: `tokio::spawn` in a
-//!   task; in Go a goroutine that sends on a channel, and 1,000 that leave their
-//!   result in a slice, and a `WaitGroup`.
+//!   awaited at once. Peers: `tokio::spawn` in a task; in Go a goroutine that sends on a
+//!   channel.
 //! - *wake*, without any yield of a library: a future that calls
 //!   `cx.waker().wake_by_ref()` and returns `Poll::Pending`, over and over, alone in
 //!   its lane; two futures that hand a turn to each other, each by waking the other's
@@ -73,18 +72,14 @@ use crate::sides::Side;
 /// One thread, and one for each core.
 const WIDTHS: [&str; 2] = ["one thread", "all cores"];
 
-/// How many are started before the first is joined.
-const BATCH: u64 = 1_000;
-/// The same of those that wake themselves.
+/// How many that wake themselves are started before the first is joined.
 const WAKE_BATCH: u64 = 10_000;
 
 /// Name, and how many in a turn.
-const CASES: [(&str, u64); 8] = [
+const CASES: [(&str, u64); 6] = [
     ("switch_alone", 200_000),
-    ("switch_two", 200_000),
     ("switch_100", 200_000),
     ("start", 20_000),
-    ("start_1000", 20 * BATCH),
     ("self_wake", 200_000),
     ("ping_pong", 40_000),
     ("wake_batch", 4 * WAKE_BATCH),
@@ -117,23 +112,23 @@ fn main() {
             }));
         }
     }
-    let found = bench.run(Contest {
+    let contest = Contest::new(
         contenders,
-        rounds: bench.rounds([1, 3, 9, 31]),
-        warm_up: bench.form() != Form::Test,
-        ends_threads: true,
-        bound: Duration::from_secs(120),
-    });
-    let Some(found) = found else { return };
+        bench.rounds([1, 3, 9, 31]),
+        Duration::from_secs(120),
+    )
+    .warming_up(bench.form() != Form::Test)
+    .ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     for width in WIDTHS {
         let columns = [
             Column::spread("switch, alone", "switch_alone"),
-            Column::spread("two", "switch_two"),
             Column::spread("100", "switch_100"),
             Column::spread("start and join", "start"),
-            Column::spread("1,000, then joined", "start_1000"),
         ];
         report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
         let columns = [
@@ -156,7 +151,6 @@ fn main() {
         for (peer, under) in [("tokio", Side::Tokio), ("gosched", go)] {
             for (suffix, case, width) in [
                 ("", "switch_alone", 0),
-                ("_two", "switch_two", 0),
                 ("_100", "switch_100", 0),
                 ("_100_cores", "switch_100", 1),
             ] {
@@ -165,9 +159,13 @@ fn main() {
             }
         }
         for (peer, under) in [("tokio", Side::Tokio), ("go", go)] {
-            for case in ["start", "start_1000"] {
-                ratio(format!("{case}_over_{peer}{backend}"), case, 0, over, under);
-            }
+            ratio(
+                format!("start_over_{peer}{backend}"),
+                "start",
+                0,
+                over,
+                under,
+            );
         }
     }
     for case in ["self_wake", "ping_pong", "wake_batch"] {
@@ -185,15 +183,13 @@ fn main() {
     report.finish();
 }
 
-fn in_go(threads: usize, less: u64) -> [String; 5] {
+fn in_go(threads: usize, less: u64) -> [String; 3] {
     // 0: as it comes.
     let procs = if threads == 1 { 1 } else { 0 };
     let args = [
         ("procs", procs),
         ("switches", (200_000 / less).max(1_000)),
         ("starts", (20_000 / less).max(100)),
-        ("batches", (20 / less).max(1)),
-        ("batch", BATCH),
     ];
     args.map(|(name, n)| format!("-{name}={n}"))
 }

@@ -60,14 +60,11 @@ fn main() {
     let work = &work;
     let contenders =
         CONTENDERS.map(|name| Contender::new(name, move || slice(name, **work, measured)));
-    let found = bench.run(Contest {
-        contenders: contenders.into(),
-        rounds: bench.rounds([1, 2, 4, 8]),
-        warm_up: false,
-        ends_threads: true,
-        bound: measured + REST,
-    });
-    let Some(found) = found else { return };
+    let contest =
+        Contest::new(contenders, bench.rounds([1, 2, 4, 8]), measured + REST).ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     for (kind, p99) in KINDS {

@@ -1,6 +1,5 @@
 //! What a watched lane costs against one that is not.
 
-use std::fmt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use twolane::{Builder, CpuRuntime, Task};
 use twolane_benches::tail::client::slice_of;
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Sample, cores, cpu_time, lane};
+use twolane_benches::{Sample, cores, cpu_time, io_runtime, lane};
 
 /// Jobs in flight for each core, as in `io_tail`.
 const IN_FLIGHT: usize = 4;
@@ -25,7 +24,7 @@ pub enum Watched {
 }
 
 impl Watched {
-    pub const ALL: [Self; 2] = [Self::No, Self::Yes];
+    pub const ALL: [(&str, Self); 2] = [("off", Self::No), ("on", Self::Yes)];
 
     fn set(self, lane: Builder) -> Builder {
         match self {
@@ -39,49 +38,23 @@ impl Watched {
     }
 }
 
-impl fmt::Display for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::No => "off",
-            Self::Yes => "on",
-        })
-    }
-}
+type Open = fn() -> Runtime;
 
 /// The runtime that is the I/O lane.
-#[derive(Clone, Copy, Debug)]
-pub enum Io {
-    TwoWorkers,
-    OneThread,
-}
-
-impl Io {
-    pub const ALL: [Self; 2] = [Self::TwoWorkers, Self::OneThread];
-
-    fn runtime(self) -> Runtime {
-        let mut builder = match self {
-            Self::TwoWorkers => runtime::Builder::new_multi_thread(),
-            Self::OneThread => runtime::Builder::new_current_thread(),
-        };
-        builder.worker_threads(2).enable_all().build().unwrap()
-    }
-}
-
-impl fmt::Display for Io {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TwoWorkers => "two workers",
-            Self::OneThread => "one thread",
-        })
-    }
-}
+pub const IO: [(&str, Open); 2] = [
+    ("two workers", || io_runtime(2)),
+    ("one thread", || {
+        let mut builder = runtime::Builder::new_current_thread();
+        builder.enable_all().build().unwrap()
+    }),
+];
 
 /// From one poll to the next, on a lane that is in use but does next to nothing.
 const TICK: Duration = Duration::from_millis(10);
 
 /// The CPU time of the process, while the lane is in use and while it is quiet.
-pub fn idle(io: Io, watched: Watched, measured: Duration) -> Sample {
-    let io = io.runtime();
+pub fn idle(io: Open, watched: Watched, measured: Duration) -> Sample {
+    let io = io();
     let lane = watched.lane(io.handle());
     let mut sample = Sample::default();
     io.block_on(async {
@@ -120,7 +93,7 @@ pub fn echo(watched: Watched, work: Work, measured: Duration) -> Sample {
 }
 
 pub fn offload(watched: Watched, less: u64) -> Sample {
-    let io = Io::TwoWorkers.runtime();
+    let io = io_runtime(2);
     let lane = watched.lane(io.handle());
     let handle = lane.handle();
     let jobs = BATCH / less;

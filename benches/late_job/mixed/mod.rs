@@ -74,14 +74,10 @@ pub fn run(bench: &Bench) {
             contenders.push(Contender::new(format!("{}: {name}", kind.name()), turn));
         }
     }
-    let found = bench.run(Contest {
-        contenders,
-        rounds: bench.rounds([1, 1, 2, 5]),
-        warm_up: false,
-        ends_threads: true,
-        bound: BOUND,
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(contenders, bench.rounds([1, 1, 2, 5]), BOUND).ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     for kind in kinds {
