@@ -1,10 +1,10 @@
 //! What the machine does beside the service.
 
-use std::process::{Child, Command};
 use std::time::Duration;
 
 use twolane_benches::cgroup::Cgroup;
-use twolane_benches::{child, cores};
+use twolane_benches::child::{self, Killed};
+use twolane_benches::cores;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Machine {
@@ -30,7 +30,7 @@ impl Machine {
 /// It is in that state until this is dropped.
 pub enum State {
     Quiet,
-    Full { _hogs: Hogs },
+    Full { _hogs: Vec<Killed> },
     Throttled(Group),
 }
 
@@ -40,7 +40,7 @@ impl State {
         Ok(match machine {
             Machine::Quiet => Self::Quiet,
             Machine::Full => Self::Full {
-                _hogs: Hogs((0..cores()).map(|_| hog().spawn().unwrap()).collect()),
+                _hogs: (0..cores()).map(|_| hog()).collect(),
             },
             Machine::Throttled => Self::Throttled(Group::enter()?),
         })
@@ -55,25 +55,12 @@ impl State {
     }
 }
 
-/// Processes that compute, one for each core.
-pub struct Hogs(Vec<Child>);
+fn hog() -> Killed {
+    Killed(child::command(&HOG).spawn().expect("a process"))
+}
 
-/// The role of one of them.
+/// The role of a process that computes, one for each core.
 pub const HOG: &str = "hog";
-
-fn hog() -> Command {
-    child::command(&HOG)
-}
-
-impl Drop for Hogs {
-    fn drop(&mut self) {
-        for hog in &mut self.0 {
-            // An error means that it has ended.
-            let _ = hog.kill();
-            let _ = hog.wait();
-        }
-    }
-}
 
 /// A cgroup in which this process is.
 pub struct Group(Cgroup);

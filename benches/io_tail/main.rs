@@ -52,8 +52,6 @@ use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
 use twolane_benches::{Bench, Contender, Contest, Report, child, cores};
 
-use crate::spinners::Spinners;
-
 /// Jobs in flight for each core: enough that no thread waits for the feeder, and the
 /// many that a service under load has in its blocking pool.
 const FEW: usize = 4;
@@ -122,7 +120,7 @@ fn main() {
     let contenders = CONTENDERS.map(|name| {
         Contender::new(name, move || {
             let _spinners = match name {
-                "awake" => Some(Spinners::start()?),
+                "awake" => Some(spinners::start()?),
                 _ => None,
             };
             Ok(slice_of(|io| open(name, io, nice), **work, measured))

@@ -2,7 +2,7 @@
 //! shares the cores with the server.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use bytes::Bytes;
 use http::{StatusCode, Uri};
@@ -10,43 +10,33 @@ use http_body_util::{BodyExt, Empty};
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use tower::BoxError;
-use twolane_benches::child;
+use twolane_benches::child::{self, Killed};
 
 use crate::server::Server;
 
 /// Killed when dropped.
 pub struct Running {
-    child: Child,
+    _child: Killed,
     url: String,
 }
 
 impl Running {
     pub fn start(server: &Server) -> Result<Self, BoxError> {
-        let mut child = child::command(server).stdout(Stdio::piped()).spawn()?;
-        let stdout = child.stdout.take().expect("it is piped");
-        // From here on it ends with this.
-        let mut running = Self {
-            child,
-            url: String::new(),
-        };
+        let mut child = Killed(child::command(server).stdout(Stdio::piped()).spawn()?);
+        let stdout = child.0.stdout.take().expect("it is piped");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
         let port = line.split_whitespace().nth(1);
         let port = port.ok_or("the server did not start")?;
-        running.url = format!("http://127.0.0.1:{port}");
-        Ok(running)
+        Ok(Self {
+            url: format!("http://127.0.0.1:{port}"),
+            _child: child,
+        })
     }
 
     pub fn url(&self, path: &str) -> Uri {
         let url = format!("{}{path}", self.url);
         url.parse().expect("it is made of a port and a path")
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }
 

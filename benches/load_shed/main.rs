@@ -1,7 +1,7 @@
 //! Load shedding: an HTTP service whose requests compute, at twice the load that
 //! it can serve.
 //!
-//! A service has one expensive step in a request (`/work`, 10 ms of hashing) and
+//! A service has one expensive step in a request (`/work`, 10 ms of computing) and
 //! a cheap one that must not suffer from it (`/health`). More requests come than
 //! its cores can serve. Which of them are answered, when, and what does the load
 //! balancer that asks `/health` see? The same axum service, each a process of its own:
@@ -41,7 +41,6 @@ mod load;
 mod others;
 mod server;
 mod service;
-mod work;
 
 use std::cell::LazyCell;
 use std::thread;
@@ -53,7 +52,6 @@ use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, child};
 use crate::client::Running;
 use crate::load::Load;
 use crate::server::{Server, Side};
-use crate::work::Work;
 
 /// How much more than it can serve comes to each contender.
 const OVERLOAD: f64 = 2.0;
@@ -65,11 +63,11 @@ fn main() {
     let bench = Bench::new("load_shed");
     let threads = twolane::CpuRuntime::default_threads().unwrap();
     let limit = 8 * threads;
-    let slices = LazyCell::new(|| Some(Work::calibrated().slices));
+    let steps = LazyCell::new(|| Some(server::calibrated().steps));
     let start = |side, limit| {
         let server = Server {
             side,
-            slices: *slices,
+            steps: *steps,
             limit,
         };
         Running::start(&server)

@@ -6,9 +6,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::{BoxError, ServiceBuilder};
+use twolane_benches::tail::work::Work;
 
+use crate::server::compute;
 use crate::service::{failed, unavailable};
-use crate::work::Work;
 
 /// Computes on a thread that serves connections.
 pub fn inline(work: Work) -> Router {
@@ -51,6 +52,6 @@ async fn on_a_blocking_thread(work: Work) -> Response {
 
 /// Nothing tells it that its client has gone.
 fn uncancelled(work: Work) -> String {
-    let Ok(hash) = work.run(|| Ok::<_, std::convert::Infallible>(()));
+    let Ok(hash) = compute(work, || Ok::<_, std::convert::Infallible>(()));
     hash
 }

@@ -1,12 +1,13 @@
 //! What serves, and how: one contender in this process, until it is killed.
 
 use std::error::Error;
+use std::time::Duration;
 
 use axum::serve::ListenerExt;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
+use twolane_benches::tail::work::Work;
 
-use crate::work::Work;
 use crate::{others, service};
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,9 +23,8 @@ pub enum Side {
 #[derive(Clone, Copy, Serialize, Deserialize)]
 pub struct Server {
     pub side: Side,
-    /// The work of a request, in slices of half a millisecond or so; calibrated to 10 ms unless
-    /// given.
-    pub slices: Option<u32>,
+    /// The work of a request; as much as takes 10 ms unless given.
+    pub steps: Option<u64>,
     /// Requests that may be taken on at a time, where there is a limit.
     pub limit: usize,
 }
@@ -33,7 +33,8 @@ impl Server {
     /// Says on stdout which port it is, and how much work a request is.
     pub fn run(self) -> Result<(), Box<dyn Error + Send + Sync>> {
         let runtime = tokio::runtime::Runtime::new()?;
-        let work = self.slices.map_or_else(Work::calibrated, Work::of);
+        let steps = self.steps.unwrap_or_else(|| calibrated().steps);
+        let work = Work { steps };
         runtime.block_on(async {
             // The lane lives as long as its service.
             let _lane;
@@ -49,9 +50,9 @@ impl Server {
             };
             let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
             println!(
-                "port {} slices {}",
+                "port {} steps {}",
                 listener.local_addr()?.port(),
-                work.slices
+                work.steps
             );
             // Else the kernel holds small answers back for 40 ms.
             let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
@@ -59,4 +60,18 @@ impl Server {
             Ok(())
         })
     }
+}
+
+pub fn calibrated() -> Work {
+    Work::calibrated(Duration::from_millis(10))
+}
+
+/// Asks before each of twenty pieces whether to go on: work that is cancelled stops that soon.
+pub fn compute<E>(work: Work, mut go_on: impl FnMut() -> Result<(), E>) -> Result<String, E> {
+    const PIECES: u64 = 20;
+    for _ in 0..PIECES {
+        go_on()?;
+        work.piece(PIECES).run();
+    }
+    Ok(format!("{} steps\n", work.steps))
 }

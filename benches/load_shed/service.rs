@@ -12,9 +12,10 @@ use http::header::RETRY_AFTER;
 use tower::load_shed::error::Overloaded;
 use tower::{BoxError, ServiceBuilder};
 use twolane::{CpuRuntime, Handle, JoinError, Priority};
+use twolane_benches::tail::work::Work;
 
 use crate::admission::{AdmissionLayer, JobPermit};
-use crate::work::Work;
+use crate::server::compute;
 
 /// After that no client waits any more.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -48,7 +49,7 @@ async fn by_permit(permit: JobPermit, work: Work) -> Response {
     let permit = permit.with_deadline(Instant::now() + PATIENCE);
     // When the client goes away this future is dropped, and the task with it:
     // its closure never runs, or finds that out at its next slice.
-    let task = permit.spawn_cpu_with(move |job| work.run(|| job.checkpoint()));
+    let task = permit.spawn_cpu_with(move |job| compute(work, || job.checkpoint()));
     match task.await {
         Ok(hash) => hash.into_response(),
         Err(error) => no_output(&error),
@@ -58,7 +59,7 @@ async fn by_permit(permit: JobPermit, work: Work) -> Response {
 /// The same without layers: if the queue is full, the task fails. (`try_spawn_cpu` would
 /// return the closure.)
 async fn without_tower(lane: Handle, work: Work) -> Response {
-    let task = lane.spawn_cpu_with(move |job| work.run(|| job.checkpoint()));
+    let task = lane.spawn_cpu_with(move |job| compute(work, || job.checkpoint()));
     match task.await {
         Ok(hash) => hash.into_response(),
         Err(error) => no_output(&error),

@@ -12,11 +12,14 @@
 //!   I/O lane's latency;
 //! - [`picture`]: what pictures are made of; [`cgroup`]: a CPU quota.
 //!
-//! `hop`, whose answers are means, is criterion's and has none of this.
+//! `hop`, whose answers are means, is criterion's and has none of this. Its command line knows
+//! `--quick`, `--test` and a filter as ours does; `--full`, `--rounds` and `--nice` go to another
+//! bench by name.
 //!
 //! Plain `cargo bench` runs the nine benches of which none has `bench = false` in
-//! `Cargo.toml`. The others run by name: `cargo bench --bench small_work`. The library is
-//! built with the same features with and without `-p twolane-benches`.
+//! `Cargo.toml`. The others run by name: `cargo bench --bench small_work`, or all of them with
+//! `--bench '*'` (`cargo clippy --all-targets` leaves them out, too). The library is built with
+//! the same features with and without `-p twolane-benches` (`.ci/bench-features`).
 
 pub mod args;
 pub mod cgroup;

@@ -16,36 +16,39 @@ const SHORT_US: f64 = 1_000.0;
 pub const SHORT: &str = "up to 1 ms";
 pub const LONG: &str = "more than 1 ms";
 
+/// A kind of load: its name, the lengths of its jobs, and whether each has a call site of its own.
 #[derive(Clone, Copy)]
-pub enum Kind {
-    TenSites,
-    OneSite,
+pub struct Kind {
+    pub name: &'static str,
+    lengths: fn() -> Vec<Length>,
+    has_sites: bool,
 }
 
-impl Kind {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::TenSites => "ten sites",
-            Self::OneSite => "one site",
-        }
-    }
+pub const KINDS: [Kind; 2] = [
+    Kind {
+        name: "ten sites",
+        lengths: ten_lengths,
+        has_sites: true,
+    },
+    Kind {
+        name: "one site",
+        lengths: || {
+            vec![
+                Length::of(20.0, "20 us", 99.0),
+                Length::of(2e4, "20 ms", 1.0),
+            ]
+        },
+        has_sites: false,
+    },
+];
 
+impl Kind {
     /// In their order, each once.
     pub fn classes(self) -> Vec<&'static str> {
-        let lengths = self.lengths().into_iter();
+        let lengths = (self.lengths)().into_iter();
         let mut classes: Vec<_> = lengths.map(|length| length.class).collect();
         classes.dedup();
         classes
-    }
-
-    fn lengths(self) -> Vec<Length> {
-        match self {
-            Self::TenSites => ten_lengths(),
-            Self::OneSite => vec![
-                Length::of(20.0, "20 us", 99.0),
-                Length::of(2e4, "20 ms", 1.0),
-            ],
-        }
     }
 }
 
@@ -79,7 +82,7 @@ impl Load {
     /// For each round another one, the same for all contenders.
     pub fn of_rounds(kind: Kind, time: Duration) -> impl Iterator<Item = Self> {
         (31..).map(move |seed| {
-            let lengths = kind.lengths();
+            let lengths = (kind.lengths)();
             let arrivals = arrivals(&lengths, time, seed);
             Self {
                 kind,
@@ -91,9 +94,9 @@ impl Load {
 
     /// For each length, the name of its call site.
     pub fn sites(&self) -> Vec<String> {
-        let name = |length: &Length| match self.kind {
-            Kind::TenSites => format!("mixed_load: {} us", length.us),
-            Kind::OneSite => "mixed_load: all".to_owned(),
+        let name = |length: &Length| match self.kind.has_sites {
+            true => format!("mixed_load: {} us", length.us),
+            false => "mixed_load: all".to_owned(),
         };
         self.lengths.iter().map(name).collect()
     }

@@ -48,19 +48,18 @@ use twolane_benches::tail::work::Work;
 use twolane_benches::{Bench, Column, Contender, Contest, Report};
 
 use self::contenders::{WAYS, in_go, in_rust};
-use self::load::{Kind, Load};
+use self::load::{KINDS, Load};
 
 /// Backlogs of a lane that does not keep up end some time after the last arrival.
 const BOUND: Duration = Duration::from_secs(120);
 
 pub fn run(bench: &Bench) {
     let time = Duration::from_millis(bench.pick([200, 1_000, 4_000, 10_000]));
-    let kinds = [Kind::TenSites, Kind::OneSite];
     let ms = Work::calibrated(Duration::from_millis(1));
     let go = Go::new("mixed_load");
     let go = &go;
     let mut contenders = Vec::new();
-    for kind in kinds {
+    for kind in KINDS {
         for (name, open) in WAYS {
             let mut loads = Load::of_rounds(kind, time);
             let turn = move || {
@@ -71,7 +70,7 @@ pub fn run(bench: &Bench) {
                 };
                 Ok(load.sample(&latencies))
             };
-            contenders.push(Contender::new(format!("{}: {name}", kind.name()), turn));
+            contenders.push(Contender::new(format!("{}: {name}", kind.name), turn));
         }
     }
     let contest = Contest::new(contenders, bench.rounds([1, 1, 2, 5]), BOUND).ending_threads();
@@ -80,7 +79,7 @@ pub fn run(bench: &Bench) {
     };
 
     let mut report = Report::new(bench.name, &found);
-    for kind in kinds {
+    for kind in KINDS {
         let mut columns = Vec::new();
         for class in kind.classes() {
             columns.push(Column::median(class, mean(class)));
@@ -88,11 +87,8 @@ pub fn run(bench: &Bench) {
         }
         columns.push(Column::spread("p99 up to 1 ms", p99(load::SHORT)));
         columns.push(Column::median("long work", LONG_WORK));
-        let title = format!(
-            "slowdown by what a job takes, mean and p99: {}",
-            kind.name()
-        );
-        report.table(&title, &format!("{}: ", kind.name()), &columns);
+        let title = format!("slowdown by what a job takes, mean and p99: {}", kind.name);
+        report.table(&title, &format!("{}: ", kind.name), &columns);
     }
     for (kind, suffix) in [("ten sites", ""), ("one site", "_one_site")] {
         let lines = "
