@@ -1,8 +1,8 @@
 //! The tables and the ratios.
 
-use std::fmt::Write;
 use std::time::Duration;
 
+use twolane_benches::report::print_table;
 use twolane_benches::{Ratio, Report};
 
 use crate::findings::{Findings, Said};
@@ -11,61 +11,52 @@ use crate::tier::Tier;
 const SECOND: Duration = Duration::from_secs(1);
 
 pub fn print(findings: &[Findings]) {
-    let mut text = String::new();
     let mut places: Vec<_> = findings.iter().map(|of| of.setting.place()).collect();
     places.dedup();
     for place in &places {
-        let _ = writeln!(text, "\n{place}\n");
-        let here = findings.iter().filter(|of| of.setting.place() == *place);
-        for of in here.clone() {
-            summary(&mut text, of);
-        }
-        let _ = writeln!(
-            text,
-            "\n  route    planted                    watched    reported after  as"
+        let here = || findings.iter().filter(|of| of.setting.place() == *place);
+        let summaries: Vec<_> = here().map(summary).collect();
+        print_table(
+            place,
+            &[
+                "",
+                "stalls",
+                "false",
+                "behind a stopped thread",
+                "innocent requests",
+                "throttled",
+            ],
+            &summaries,
         );
-        for of in here {
-            for said in &of.said {
-                row(&mut text, of.setting.tier, said);
-            }
-            for stall in &of.falsely {
-                let _ = writeln!(text, "  FALSE: {stall}");
-            }
+        let said = here().flat_map(|of| of.said.iter().map(|said| row(of.setting.tier, said)));
+        let head = ["route", "planted", "watched", "reported after", "as"];
+        print_table("", &head, &said.collect::<Vec<_>>());
+        for stall in here().flat_map(|of| &of.falsely) {
+            println!("FALSE: {stall}");
+        }
+        if place.ends_with("1 worker") {
+            println!();
+            let first = here()
+                .flat_map(|of| &of.said)
+                .filter_map(|said| said.first.as_ref());
+            first.for_each(|(_, stall)| println!("{stall}"));
         }
     }
-    if let Some(place) = places.iter().find(|place| place.ends_with("1 worker")) {
-        let _ = writeln!(text, "\nWhat was said, {place}:\n");
-        let here = findings.iter().filter(|of| of.setting.place() == *place);
-        for (_, stall) in here
-            .flat_map(|of| &of.said)
-            .filter_map(|said| said.first.as_ref())
-        {
-            let _ = writeln!(text, "  {}", stall.to_string().replace('\n', "\n      "));
-        }
-    }
-    println!("{text}");
 }
 
-fn summary(text: &mut String, of: &Findings) {
-    let throttled = of.times_throttled.map_or(String::new(), |times| {
-        format!(", stopped {times} times for its quota")
-    });
-    let stopped = match of.behind_stopped {
-        0 => String::new(),
-        waited => format!(", {waited} waited for a lock of a thread without quota"),
-    };
-    let _ = writeln!(
-        text,
-        "  {:10}  {} stalls reported, {} false, of {} requests to the innocent{throttled}{stopped}",
-        of.setting.tier.name(),
-        of.stalls,
-        of.falsely.len(),
-        of.innocent_requests,
+fn summary(of: &Findings) -> Vec<String> {
+    let counts = [of.stalls, of.falsely.len(), of.behind_stopped];
+    let mut cells = vec![of.setting.tier.name().to_owned()];
+    cells.extend(counts.map(|count| count.to_string()));
+    cells.push(of.innocent_requests.to_string());
+    cells.push(
+        of.times_throttled
+            .map_or(String::new(), |times| times.to_string()),
     );
+    cells
 }
 
-fn row(text: &mut String, tier: Tier, said: &Said) {
-    let (route, planted) = (said.route, said.planted);
+fn row(tier: Tier, said: &Said) -> Vec<String> {
     let (after, what) = match (&said.first, said.is_due) {
         (Some((after, stall)), _) => {
             let name = stall.culprit().unwrap_or("code that is not watched");
@@ -75,11 +66,8 @@ fn row(text: &mut String, tier: Tier, said: &Said) {
         (None, true) => ("NEVER".to_owned(), String::new()),
         (None, false) => ("-".to_owned(), "(see `tier.rs`)".to_owned()),
     };
-    let tier = tier.name();
-    let _ = writeln!(
-        text,
-        "  {route:8} {planted:26} {tier:10} {after:>14}  {what}"
-    );
+    let [route, planted, tier] = [said.route, said.planted, tier.name()].map(str::to_owned);
+    vec![route, planted, tier, after, what]
 }
 
 /// They are fractions and counts of all settings.

@@ -3,8 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use tokio::runtime::Handle as Tokio;
@@ -58,35 +57,20 @@ pub fn spawn_blocking(io: &Tokio) -> Contestant {
 
 /// A rayon pool, and a oneshot for the result.
 pub fn rayon_pool(_: &Tokio) -> Contestant {
-    let threads = Arc::new(Mutex::new(Vec::new()));
-    let started = threads.clone();
-    // Rayon doesn't wait for its threads when a pool is dropped; so that the next
-    // contender has the machine to itself, we do.
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(cores())
-        .spawn_handler(move |worker| {
-            let worker = thread::Builder::new().spawn(|| worker.run())?;
-            started.lock().unwrap().push(worker);
-            Ok(())
-        })
-        .build()
-        .unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
+    let pool = Arc::new(pool.build().unwrap());
     let submit = |pool: &Arc<rayon::ThreadPool>, n| -> Ending {
         let (done, ended) = oneshot::channel();
         pool.spawn(move || done.send(compute(n)).unwrap());
         Box::pin(async move { ended.await.unwrap() })
     };
-    let pool = Arc::new(pool);
-    Contestant::new([pool.clone(), pool], submit, move || {
-        for worker in threads.lock().unwrap().drain(..) {
-            worker.join().unwrap();
-        }
-    })
+    // The harness waits until its threads are gone.
+    Contestant::new([pool.clone(), pool], submit, || ())
 }
 
 /// Tasks of a second runtime, one worker for each core.
 pub fn second_runtime(_: &Tokio) -> Contestant {
-    let runtime = io_runtime(cores());
+    let runtime = twolane_benches::second_runtime();
     let submit = |runtime: &Tokio, n| -> Ending {
         let job = runtime.spawn(async move { compute(n) });
         Box::pin(async move { job.await.unwrap() })

@@ -64,6 +64,12 @@ fn runtime(workers: usize, blocking: usize) -> Runtime {
     builder.max_blocking_threads(blocking).build().unwrap()
 }
 
+/// A second runtime that computes: a worker for each core, without drivers.
+pub fn second_runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.worker_threads(cores()).build().unwrap()
+}
+
 /// twolane's lane beside it, with these settings.
 pub fn lane(io: &tokio::runtime::Handle, set: impl FnOnce(Builder) -> Builder) -> CpuRuntime {
     let builder = CpuRuntime::builder().io_handle(io.clone());

@@ -8,7 +8,7 @@ use futures::{Stream, StreamExt};
 use rayon::ThreadPool;
 use tokio::runtime::{Handle, Runtime};
 use twolane::CpuRuntime;
-use twolane_benches::{Sample, cores, io_runtime, lane};
+use twolane_benches::{Sample, cores, lane, second_runtime};
 
 use crate::items::Items;
 
@@ -27,7 +27,7 @@ impl Lanes {
         Self {
             io,
             cpu,
-            second: io_runtime(cores()),
+            second: second_runtime(),
             pool: Arc::new(pool.build().unwrap()),
         }
     }

@@ -10,7 +10,7 @@ use twolane::{Builder, Priority};
 use twolane_benches::go::Go;
 use twolane_benches::tail::sleep_until;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{cores, io_runtime, lane};
+use twolane_benches::{io_runtime, lane};
 
 use super::BOUND;
 use super::load::Load;
@@ -71,7 +71,7 @@ fn on_lane(load: &Load, io: &Tokio, set: fn(Builder) -> Builder, of_short: Prior
 
 /// Tasks of a second runtime, one worker for each core.
 fn second_runtime(_: &Load, _: &Tokio) -> Contender {
-    let runtime = io_runtime(cores());
+    let runtime = twolane_benches::second_runtime();
     let handle = runtime.handle().clone();
     Contender {
         submit: Box::new(move |_, job| drop(handle.spawn(async { job() }))),
