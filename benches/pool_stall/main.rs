@@ -119,7 +119,7 @@ fn main() -> ExitCode {
     }
     let verdict = Verdict::of(&rounds);
     println!("\n{verdict}");
-    ExitCode::from(u8::from(verdict.failed()))
+    bench.verdict(!verdict.failed())
 }
 
 fn contenders<'a>(server: &'a Server, rounds: &'a RefCell<Vec<Round>>) -> Vec<Contender<'a>> {
