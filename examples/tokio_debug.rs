@@ -62,7 +62,7 @@ fn main() -> Result<(), Error> {
     match (published_stalls, ours_stalls) {
         (_, true) => return Err("requests of io were late in two runs on twolane".into()),
         (false, _) => println!("By chance no run as published has stalled. Try again."),
-        _ => println!("Requests of io waited for workers of cpu. On twolane none did."),
+        _ => println!("Requests of io waited for workers of cpu. On twolane none stalls."),
     }
     Ok(())
 }
