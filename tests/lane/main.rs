@@ -19,7 +19,10 @@ mod paused_clock;
 mod preemption;
 mod priorities;
 mod rayons_own_work;
+// A lane has a scout where it can set nice values.
+#[cfg(target_os = "linux")]
 mod scout;
+#[cfg(target_os = "linux")]
 mod scout_mix;
 mod threads;
 mod tokio_handle;
