@@ -20,6 +20,7 @@ mod order;
 mod paused_clock;
 mod priorities;
 mod rayons_own_work;
+// A lane has a scout where it can set nice values.
 #[cfg(target_os = "linux")]
 mod scout;
 #[cfg(target_os = "linux")]

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 /// Of this thread.
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Elsewhere time that passes has to do.
-#[cfg(not(target_os = "linux"))]
+/// rustix reads no clock of a thread on Windows: the time that passes.
+#[cfg(not(unix))]
 fn cpu_time() -> Duration {
-    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
-    START.get_or_init(std::time::Instant::now).elapsed()
+    static BEGAN: std::sync::LazyLock<std::time::Instant> =
+        std::sync::LazyLock::new(std::time::Instant::now);
+    BEGAN.elapsed()
 }
 
 pub(crate) fn compute_for(time: Duration) {
