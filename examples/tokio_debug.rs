@@ -45,7 +45,7 @@ fn main() -> Result<(), Error> {
     server.spawn(async { axum::serve(listener, app).await });
 
     let mut table = String::new();
-    let mut run_up_to = |times, name, is_awaited| {
+    let mut run_up_to = |times: u32, name: &str, is_awaited: bool| {
         for _ in 0..times {
             let (row, stalls) = run(name, &url)?;
             table += &row;
