@@ -19,18 +19,18 @@ pub(crate) fn all(round: &Round, is_exact: bool) {
         }
     }
     if is_exact {
-        for level in 0..PRIORITIES.len() {
+        for (level, priority) in PRIORITIES.into_iter().enumerate() {
             let mut own = Own::new(ledger.levels[level].refused.load(SeqCst));
             for record in records.iter().filter(|record| record.what.level == level) {
                 own.count(round, record);
             }
-            if PRIORITIES[level] == round.cpu.priority() && round.has_ender.load(SeqCst) {
+            if priority == round.cpu.priority() && round.has_ender.load(SeqCst) {
                 own.calls += 1;
                 for counts in [&mut own.completed, &mut own.rejected, &mut own.dropped] {
                     counts.1 += 1;
                 }
             }
-            let now = round.cpu.with_priority(PRIORITIES[level]).metrics();
+            let now = round.cpu.with_priority(priority).metrics();
             wrong.extend(own.differences(&now));
         }
     }
