@@ -6,8 +6,7 @@
 //! run, always the same number in flight. What the contenders differ in is where
 //! these jobs run:
 //!
-//! - `idle`: nowhere; `awake`: nowhere, and a process at nice 19 keeps each core from
-//!   going to sleep, which is what an idle machine's latency is made of,
+//! - `idle`: nowhere,
 //! - `same_runtime`: as tasks of the I/O runtime; `same_runtime_yield`: with a
 //!   `yield_now` after each millisecond,
 //! - `spawn_blocking_4`, `_32`: in its blocking pool, 4 or 32 jobs for each core in
@@ -39,8 +38,6 @@
 //! cargo bench --bench io_tail -- 'idle|twolane' --rounds 6 --nice 10
 //! ```
 
-mod spinners;
-
 use std::cell::LazyCell;
 use std::time::Duration;
 
@@ -50,7 +47,7 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Contender, Contest, Report, child, cores};
+use twolane_benches::{Bench, Contender, Contest, Report, cores};
 
 /// Jobs in flight for each core: enough that no thread waits for the feeder, and the
 /// many that a service under load has in its blocking pool.
@@ -60,9 +57,8 @@ const MANY: usize = 32;
 /// A piece between two yields takes a millisecond.
 const PIECES: u64 = 5;
 
-const CONTENDERS: [&str; 14] = [
+const CONTENDERS: [&str; 13] = [
     "idle",
-    "awake",
     "same_runtime",
     "same_runtime_yield",
     "spawn_blocking_4",
@@ -110,19 +106,12 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
 }
 
 fn main() {
-    if let Some(spinners::Role::Spin) = child::role() {
-        spinners::spin();
-    }
     let bench = Bench::new("io_tail");
     let measured = Duration::from_millis(bench.pick([100, 1_000, 3_000, 10_000]));
     let work = LazyCell::new(|| Work::calibrated(JOB));
     let (nice, work) = (bench.args.nice, &work);
     let contenders = CONTENDERS.map(|name| {
         Contender::new(name, move || {
-            let _spinners = match name {
-                "awake" => Some(spinners::start()?),
-                _ => None,
-            };
             Ok(slice_of(|io| open(name, io, nice), **work, measured))
         })
     });
@@ -138,7 +127,6 @@ fn main() {
     for (twolane, suffix) in [("twolane_rayon", ""), ("twolane_runtime", "_runtime")] {
         for (name, p, over, under) in [
             ("p999_twolane_over_idle", "p999", twolane, "idle"),
-            ("p999_twolane_over_awake", "p999", twolane, "awake"),
             ("p99_twolane_over_idle", "p99", twolane, "idle"),
             (
                 "p999_second_runtime_over_twolane",

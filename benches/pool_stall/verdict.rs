@@ -59,10 +59,11 @@ impl fmt::Display for Verdict {
         let (stalled, all) = self.shared;
         writeln!(
             f,
-            "(b): {stalled} of {all} requests stalled. The sentence with the rule says which ones, the \
-             table above it\nwhat their connections had in common. (e) moves the connect and so the \
-             socket, not the driver task. (g) moves\nboth, and the three cases show what it leaves. \
-             (f) moves the whole request."
+            "(b): {stalled} of {all} requests stalled. The first table of the connections says what theirs \
+             had in common.
+(e) moves the connect and so the socket, not the driver task. (g) moves \
+             both, and leaves the
+request's own future on its thread. (f) moves the whole request."
         )?;
         write!(
             f,

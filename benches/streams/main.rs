@@ -7,10 +7,8 @@
 //! # The contenders
 //!
 //! - a plain loop: the 1 of all throughputs;
-//! - twolane: `on_cpu(..).map(..)` with `buffered` and `buffer_unordered`, with an
-//!   `Iterator` as the source, and with three stages of a third of the work each (and with
-//!   one stage of the same three thirds: of short ones a core computes more at a time than
-//!   of long ones);
+//! - twolane: `on_cpu(..).map(..)` with `buffered` and `buffer_unordered`, and with an
+//!   `Iterator` as the source;
 //! - `buffered` of `futures`, over `tokio::task::spawn_blocking` and over twolane's
 //!   `spawn_cpu`: a job an item;
 //! - Tokio's channels and a task for each core, on a second runtime (unordered);

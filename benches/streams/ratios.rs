@@ -84,10 +84,6 @@ pub fn put(found: &Findings, report: &mut Report<'_>) {
         io_p99_beside_workers: from_send_p99 of beside/mpsc + workers / beside/nothing
         ",
     );
-    let stages = |kind| over(kind, ways::THREE_STAGES, ways::THREE_THIRDS);
-    report.put("three_stages_over_one", worst(Kind::ALL.map(stages)));
-    report.put("three_stages_over_one_at_100ns", stages(Kind::Ns100));
-
     let first = |name| format!("first output/{name}");
     let ordered: Vec<String> = ordered.iter().map(|(name, _)| first(*name)).collect();
     let ordered: Vec<&str> = ordered.iter().map(String::as_str).collect();

@@ -6,13 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{self, Handle, Runtime};
 use twolane::watch::Watch;
 use twolane::{Builder, CpuRuntime, Task};
-use twolane_benches::tail::client::slice_of;
-use twolane_benches::tail::lanes::Lane;
-use twolane_benches::tail::work::Work;
-use twolane_benches::{Sample, cores, cpu_time, io_runtime, lane};
-
-/// Jobs in flight for each core, as in `io_tail`.
-const IN_FLIGHT: usize = 4;
+use twolane_benches::{Sample, cpu_time, io_runtime, lane};
 
 /// As in `offload`.
 const BATCH: u64 = 50_000;
@@ -80,16 +74,6 @@ async fn use_of_cores(measured: Duration) -> f64 {
     tokio::time::sleep(measured).await;
     let (cpu, took) = (cpu_time::of_process() - cpu, from.elapsed());
     cpu.as_secs_f64() / took.as_secs_f64() * 1e6
-}
-
-/// A slice as `io_tail` has it.
-pub fn echo(watched: Watched, work: Work, measured: Duration) -> Sample {
-    let jobs = IN_FLIGHT * cores();
-    slice_of(
-        |io| Some(Lane::twolane(io, jobs, |lane| watched.set(lane))),
-        work,
-        measured,
-    )
 }
 
 pub fn offload(watched: Watched, less: u64) -> Sample {

@@ -5,8 +5,6 @@
 //! - **idle**: the CPU time of a process in which nothing happens, with and without
 //!   `Builder::watch_io`: an I/O runtime of two workers (and once of one thread), and an
 //!   idle CPU lane. The same is measured "in use": a watched task wakes up every 10 ms.
-//! - **echo**: the latency of a TCP echo on the I/O lane, asked every 2 ms, while the CPU
-//!   lane is saturated (see `io_tail`, whose client, echo and jobs these are).
 //! - **poll**: ns a poll of a future that is ready at once, in a loop on a runtime of the
 //!   current thread: the bare future; the same in `watch`, while no lane of the process is
 //!   watched ("off") and while one is ("on").
@@ -36,11 +34,9 @@ mod lanes;
 mod loops;
 mod tables;
 
-use std::cell::LazyCell;
 use std::time::Duration;
 
-use twolane_benches::tail::work::Work;
-use twolane_benches::tail::{JOB, REST};
+use twolane_benches::tail::REST;
 use twolane_benches::{Bench, Contender, Contest, Report};
 
 use crate::lanes::Watched;
@@ -49,18 +45,13 @@ fn main() {
     let bench = Bench::new("watch");
     let ms = Duration::from_millis;
     let idle = bench.pick([ms(100), ms(1_000), ms(2_000), ms(5_000)]);
-    let measured = bench.pick([ms(100), ms(1_500), ms(3_000), ms(10_000)]);
     let less = bench.pick([1_000, 4, 1, 1]);
-    let work = LazyCell::new(|| Work::calibrated(JOB));
-    let work = &work;
     let mut contenders = Vec::new();
     for (name, watched) in Watched::ALL {
         for (io, open) in lanes::IO {
             let turn = move || Ok(lanes::idle(open, watched, idle));
             contenders.push(Contender::new(format!("idle, {io}/{name}"), turn));
         }
-        let turn = move || Ok(lanes::echo(watched, **work, measured));
-        contenders.push(Contender::new(format!("echo/{name}"), turn));
         let turn = move || Ok(lanes::offload(watched, less));
         contenders.push(Contender::new(format!("offload/{name}"), turn));
     }
@@ -69,7 +60,7 @@ fn main() {
         contenders.push(Contender::new(name, turn));
     }
     let contest =
-        Contest::new(contenders, bench.rounds([1, 2, 5, 11]), measured + REST).ending_threads();
+        Contest::new(contenders, bench.rounds([1, 2, 5, 11]), idle + REST).ending_threads();
     let Some(found) = bench.run(contest) else {
         return;
     };

@@ -1,6 +1,5 @@
 //! The tables and the ratios.
 
-use twolane_benches::tail::client::{COLUMNS, ratios};
 use twolane_benches::{Column, Findings, Ratio, Report};
 
 pub fn print(found: &Findings, report: &mut Report<'_>) {
@@ -12,11 +11,6 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
             Column::spread("in use", "in_use"),
             Column::median("others", "others"),
         ],
-    );
-    report.table(
-        "echo on the I/O lane beside a saturated CPU lane, ms",
-        "echo/",
-        &COLUMNS,
     );
     report.table(
         "ns each, on a runtime of the current thread",
@@ -46,16 +40,6 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
             report.put(name, added(found, metric, &on, &off));
         }
     }
-    for p in ["p99", "p999"] {
-        ratios(
-            report,
-            &format!("echo_{p}_on_over_off"),
-            p,
-            "echo/on",
-            "echo/off",
-        );
-    }
-    report.ratio("echo_jobs_on_over_off", "jobs_per_s", "echo/on", "echo/off");
     for (tier, metric) in [
         ("poll", "poll"),
         ("request", "request"),

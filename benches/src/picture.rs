@@ -3,11 +3,15 @@
 use std::error::Error;
 use std::path::Path;
 
+use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::words::{self, Area, Drawn, FAINT, GRID, INK};
+pub type Drawn = Result<(), Box<dyn Error>>;
 
+const INK: RGBColor = RGBColor(38, 43, 51);
+const FAINT: RGBColor = RGBColor(112, 120, 132);
+const GRID: RGBColor = RGBColor(229, 232, 236);
 const WIDTH: i32 = 960;
 const LEFT: i32 = 84;
 const RIGHT: i32 = 28;
@@ -23,7 +27,7 @@ pub const GAP: i32 = 14;
 
 /// A picture `span` milliseconds wide.
 pub struct Timeline<'a> {
-    area: Area<'a>,
+    area: DrawingArea<SVGBackend<'a>, Shift>,
     span: f64,
 }
 
@@ -120,6 +124,7 @@ impl<'a> Timeline<'a> {
         (0..=(self.span / step) as u32).map(move |i| f64::from(i) * step)
     }
 
+    /// `at` is the top of the words, and their side that `align` names.
     fn text(
         &self,
         words: &str,
@@ -128,6 +133,11 @@ impl<'a> Timeline<'a> {
         colour: &RGBColor,
         align: HPos,
     ) -> Drawn {
-        words::text(&self.area, words, at, size, colour, align)
+        let style = ("sans-serif", size)
+            .into_font()
+            .color(colour)
+            .pos(Pos::new(align, VPos::Top));
+        self.area.draw(&Text::new(words, at, style))?;
+        Ok(())
     }
 }
