@@ -7,13 +7,11 @@
 //! these jobs run:
 //!
 //! - `idle`: nowhere,
-//! - `same_runtime`: as tasks of the I/O runtime; `same_runtime_yield`: with a
-//!   `yield_now` after each millisecond,
+//! - `same_runtime`: as tasks of the I/O runtime,
 //! - `spawn_blocking_4`, `_32`: in its blocking pool, 4 or 32 jobs for each core in
 //!   flight,
 //! - `second_runtime`, `rayon`: on as many threads of its own as there are cores;
-//!   `second_runtime_nice_16`: at the nice value of a lane; `second_runtime_minus_one`: one
-//!   fewer, as is often advised,
+//!   `second_runtime_nice_16`: at the nice value of a lane,
 //! - `twolane_unweighted`, `twolane_plain`, `twolane_rayon`, `twolane_runtime`: twolane without
 //!   its weights, without its interrupts (which only kernels with lazy preemption have), and with
 //!   its defaults on either backend.
@@ -54,19 +52,14 @@ use twolane_benches::{Bench, Contender, Contest, Report, cores};
 const FEW: usize = 4;
 const MANY: usize = 32;
 
-/// A piece between two yields takes a millisecond.
-const PIECES: u64 = 5;
-
-const CONTENDERS: [&str; 13] = [
+const CONTENDERS: [&str; 11] = [
     "idle",
     "same_runtime",
-    "same_runtime_yield",
     "spawn_blocking_4",
     "spawn_blocking_32",
     "second_runtime",
     "second_runtime_nice_16",
     "rayon",
-    "second_runtime_minus_one",
     "twolane_unweighted",
     "twolane_plain",
     "twolane_rayon",
@@ -88,12 +81,10 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
     let twolane = |set: &dyn Fn(Builder) -> Builder| Lane::twolane(io, few, set);
     Some(match name {
         "same_runtime" => Lane::same_runtime(io, few),
-        "same_runtime_yield" => Lane::same_runtime_yielding(io, few, PIECES),
         "spawn_blocking_4" => Lane::spawn_blocking(io, few),
         "spawn_blocking_32" => Lane::spawn_blocking(io, MANY * cores()),
         "second_runtime" => Lane::second_runtime(cores(), few, 0),
         "second_runtime_nice_16" => Lane::second_runtime(cores(), few, 16),
-        "second_runtime_minus_one" => Lane::second_runtime((cores() - 1).max(1), few, 0),
         "rayon" => Lane::rayon(cores(), few),
         "twolane_unweighted" => twolane(&Builder::without_nice),
         "twolane_plain" => {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use reqwest::{Client, RequestBuilder, Response};
 use tokio::runtime::Handle;
+use twolane::RequestBuilderExt;
 
 use crate::connector::{BoxError, ConnectOn, Connections, Probe};
-use crate::cpu_side;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Contender {
@@ -84,7 +84,7 @@ impl Contender {
     /// How a CPU job of this contender sends its request.
     pub async fn send_from_cpu(self, request: RequestBuilder) -> Result<Response, BoxError> {
         match self {
-            Self::Twolane => cpu_side::send_io(request).await,
+            Self::Twolane => Ok(request.send_io().await?),
             _ => Ok(request.send().await?),
         }
     }

@@ -92,12 +92,7 @@ fn main() {
             ",
         );
     }
-    report.ratio(
-        "remote_p99_twolane_over_idle",
-        "remote_p99",
-        "twolane",
-        "idle",
-    );
+    report.ratios("remote_p99_twolane_over_idle: remote_p99 of twolane / idle");
     report.put("kernel_is_lazy", Ratio::once(f64::from(u8::from(is_lazy))));
     report.finish();
     println!("preemption: {:?}", preemption());

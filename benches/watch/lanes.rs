@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{self, Handle, Runtime};
 use twolane::watch::Watch;
-use twolane::{Builder, CpuRuntime, Task};
+use twolane::{Builder, CpuRuntime};
 use twolane_benches::{Sample, cpu_time, io_runtime, lane};
 
 /// As in `offload`.
@@ -88,7 +88,6 @@ pub fn offload(watched: Watched, less: u64) -> Sample {
         put(&mut sample, "closure", closures(&handle, jobs).await, jobs);
         let cpu = cpu_time::of_process() - cpu;
         put(&mut sample, "closure_cpu", cpu, jobs);
-        put(&mut sample, "future", futures(&handle, jobs).await, jobs);
         sample
     });
     io.block_on(task).unwrap()
@@ -99,17 +98,9 @@ fn put(sample: &mut Sample, metric: &'static str, took: Duration, each: u64) {
 }
 
 async fn closures(lane: &twolane::Handle, jobs: u64) -> Duration {
-    batch(jobs, |i| lane.spawn_cpu(move || black_box(i) + 1)).await
-}
-
-async fn futures(lane: &twolane::Handle, jobs: u64) -> Duration {
-    batch(jobs, |i| lane.spawn(async move { black_box(i) + 1 })).await
-}
-
-async fn batch(jobs: u64, submit: impl Fn(u64) -> Task<u64>) -> Duration {
     let mut tasks = Vec::with_capacity(jobs as usize);
     let start = Instant::now();
-    tasks.extend((0..jobs).map(submit));
+    tasks.extend((0..jobs).map(|i| lane.spawn_cpu(move || black_box(i) + 1)));
     for (i, task) in (0..).zip(tasks) {
         assert_eq!(task.await.unwrap(), i + 1);
     }

@@ -10,10 +10,9 @@
 //!   watched ("off") and while one is ("on").
 //! - **request**: the same for a `tower` service, from the call to the response, with
 //!   `WatchLayer` around it.
-//! - **span**: ns an enter and exit of one and the same span, and ns for a new one that is
-//!   entered once, with `SpanWatch` as a layer of `tracing-subscriber`'s registry and
+//! - **span**: ns an enter and exit of one and the same span, with `SpanWatch` as a layer of `tracing-subscriber`'s registry and
 //!   without it.
-//! - **offload**: ns a job, in a batch of 50,000 closures or futures that are submitted and
+//! - **offload**: ns a job, in a batch of 50,000 closures that are submitted and
 //!   then awaited (see `offload`).
 //!
 //! The records of the threads are the process's, and one watched lane switches them on for
