@@ -3,15 +3,14 @@
 use std::error::Error;
 use std::path::Path;
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::text_anchor::HPos;
 
-pub type Drawn = Result<(), Box<dyn Error>>;
+pub use words::Drawn;
+use words::{Area, FAINT, GRID, INK};
 
-const INK: RGBColor = RGBColor(38, 43, 51);
-const FAINT: RGBColor = RGBColor(112, 120, 132);
-const GRID: RGBColor = RGBColor(229, 232, 236);
+mod words;
+
 const WIDTH: i32 = 960;
 const LEFT: i32 = 84;
 const RIGHT: i32 = 28;
@@ -27,7 +26,7 @@ pub const GAP: i32 = 14;
 
 /// A picture `span` milliseconds wide.
 pub struct Timeline<'a> {
-    area: DrawingArea<SVGBackend<'a>, Shift>,
+    area: Area<'a>,
     span: f64,
 }
 
@@ -124,7 +123,6 @@ impl<'a> Timeline<'a> {
         (0..=(self.span / step) as u32).map(move |i| f64::from(i) * step)
     }
 
-    /// `at` is the top of the words, and their side that `align` names.
     fn text(
         &self,
         words: &str,
@@ -133,11 +131,6 @@ impl<'a> Timeline<'a> {
         colour: &RGBColor,
         align: HPos,
     ) -> Drawn {
-        let style = ("sans-serif", size)
-            .into_font()
-            .color(colour)
-            .pos(Pos::new(align, VPos::Top));
-        self.area.draw(&Text::new(words, at, style))?;
-        Ok(())
+        words::text(&self.area, words, at, size, colour, align)
     }
 }
