@@ -1,5 +1,5 @@
 //! What does a job pay for what goes with it: its span, its hops to the I/O lane, its
-//! questions, its streams from there?
+//! streams from there?
 //!
 //! - **batch**: closures that do nothing, submitted 5,000 at a time and awaited from a
 //!   task of the I/O runtime: plain; handed their `JobContext`; and, last, each inside a new span of
@@ -7,8 +7,6 @@
 //!   process that has once had a subscriber never is one without.
 //! - **spawn_io**: from inside a job, a future of nothing on the I/O lane, and back, one
 //!   after the other; on both backends.
-//! - **checkpoint**: `JobContext::checkpoint` from inside a closure, one after the
-//!   other, without a deadline and with one that is far.
 //! - **bridge**: a job reads a stream of chunks from the I/O lane, for several sizes of
 //!   chunk. The stream copies each chunk, as a socket's would be, and always has the
 //!   next one. By `stream_from_io` with a limit of 1 MiB; by a task of the I/O runtime
@@ -43,7 +41,7 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(300))
         .measurement_time(Duration::from_secs(1));
-    targets = spawn_io, checkpoint, bridge, batch
+    targets = spawn_io, bridge, batch
 }
 criterion_main!(hop);
 
@@ -68,29 +66,6 @@ fn spawn_io(criterion: &mut Criterion) {
             job.wait().unwrap()
         };
         group.bench_function(name, |bencher| bencher.iter_custom(hops));
-    }
-}
-
-fn checkpoint(criterion: &mut Criterion) {
-    let (_io, cpu) = open(Backend::Rayon);
-    let far = Instant::now() + Duration::from_secs(3_600);
-    let mut group = criterion.benchmark_group("checkpoint");
-    for (name, deadline) in [("no deadline", None), ("a deadline", Some(far))] {
-        let checkpoints = |n| {
-            let mut permit = cpu.handle().try_reserve().unwrap();
-            if let Some(deadline) = deadline {
-                permit = permit.with_deadline(deadline);
-            }
-            let job = permit.spawn_cpu_with(move |job| {
-                let start = Instant::now();
-                for _ in 0..n {
-                    black_box(job.checkpoint())?;
-                }
-                Ok(start.elapsed())
-            });
-            job.wait().unwrap()
-        };
-        group.bench_function(name, |bencher| bencher.iter_custom(checkpoints));
     }
 }
 

@@ -1,5 +1,6 @@
 //! Ten routes, of which five keep a thread of the I/O runtime.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -13,7 +14,6 @@ use axum::extract::State;
 use axum::routing::get;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::task::spawn_blocking;
-use tracing::{Instrument, Span, info_span};
 use twolane::Handle;
 
 /// How long a wrong route keeps its thread.
@@ -30,40 +30,18 @@ pub const WRONG: [(&str, &str); 5] = [
 
 pub const INNOCENT: [&str; 5] = ["/health", "/wait", "/small", "/offloaded", "/blocking"];
 
-/// A wrong route keeps its thread.
-#[derive(Clone)]
-pub struct Episode {
-    pub route: &'static str,
-    pub began: Instant,
-    pub ended: Option<Instant>,
-}
-
+/// When the wrong routes began to keep a thread for the first time.
 #[derive(Clone, Default)]
-pub struct Episodes(Arc<Mutex<Vec<Episode>>>);
+pub struct Episodes(Arc<Mutex<HashMap<&'static str, Instant>>>);
 
 impl Episodes {
-    pub fn all(&self) -> Vec<Episode> {
+    pub fn all(&self) -> HashMap<&'static str, Instant> {
         self.0.lock().expect("no holder panics").clone()
     }
 
-    /// It lasts until the guard is dropped.
-    fn begin(&self, route: &'static str) -> Ongoing {
+    fn begin(&self, route: &'static str) {
         let mut episodes = self.0.lock().expect("no holder panics");
-        episodes.push(Episode {
-            route,
-            began: Instant::now(),
-            ended: None,
-        });
-        Ongoing(self.clone(), episodes.len() - 1)
-    }
-}
-
-struct Ongoing(Episodes, usize);
-
-impl Drop for Ongoing {
-    fn drop(&mut self) {
-        let mut episodes = self.0.0.lock().expect("no holder panics");
-        episodes[self.1].ended = Some(Instant::now());
+        episodes.entry(route).or_insert_with(Instant::now);
     }
 }
 
@@ -75,25 +53,18 @@ pub struct Site {
     pub fifo: Arc<Fifo>,
 }
 
-/// The handler of a route, in a span that is named as it.
-macro_rules! route {
-    ($path:literal, $handler:ident) => {
-        get(|site| $handler(site).instrument(info_span!($path)))
-    };
-}
-
 pub fn routes() -> Router<Site> {
     Router::new()
-        .route("/parse", route!("/parse", parse))
-        .route("/nap", route!("/nap", nap))
-        .route("/file", route!("/file", file))
-        .route("/cache", route!("/cache", cache))
-        .route("/select", route!("/select", select))
-        .route("/health", route!("/health", health))
-        .route("/wait", route!("/wait", wait))
-        .route("/small", route!("/small", small))
-        .route("/offloaded", route!("/offloaded", offloaded))
-        .route("/blocking", route!("/blocking", blocking))
+        .route("/parse", get(parse))
+        .route("/nap", get(nap))
+        .route("/file", get(file))
+        .route("/cache", get(cache))
+        .route("/select", get(select))
+        .route("/health", get(health))
+        .route("/wait", get(wait))
+        .route("/small", get(small))
+        .route("/offloaded", get(offloaded))
+        .route("/blocking", get(blocking))
 }
 
 /// So much of a core's time, also if others have the core in between.
@@ -109,27 +80,27 @@ fn compute(time: Duration) -> String {
 
 /// It computes.
 async fn parse(State(site): State<Site>) -> String {
-    let _episode = site.episodes.begin("/parse");
+    site.episodes.begin("/parse");
     compute(TOO_LONG)
 }
 
 /// It sleeps as a thread does.
 async fn nap(State(site): State<Site>) -> &'static str {
-    let _episode = site.episodes.begin("/nap");
+    site.episodes.begin("/nap");
     thread::sleep(TOO_LONG);
     "slept"
 }
 
 /// It reads a file that is slow.
 async fn file(State(site): State<Site>) -> String {
-    let _episode = site.episodes.begin("/file");
+    site.episodes.begin("/file");
     site.fifo.read().to_string()
 }
 
 /// It waits for a lock that a thread holds while it computes.
 async fn cache(State(site): State<Site>) -> String {
     let entry = site.cache.refresh();
-    let _episode = site.episodes.begin("/cache");
+    site.episodes.begin("/cache");
     entry.lock().expect("no holder panics").to_string()
 }
 
@@ -137,7 +108,7 @@ async fn cache(State(site): State<Site>) -> String {
 async fn select(State(site): State<Site>) -> String {
     let answer = async {
         tokio::task::yield_now().await;
-        let _episode = site.episodes.begin("/select");
+        site.episodes.begin("/select");
         compute(TOO_LONG)
     };
     tokio::select! {
@@ -165,9 +136,7 @@ async fn offloaded(State(site): State<Site>) -> String {
 }
 
 async fn blocking(_: State<Site>) -> &'static str {
-    // On a thread that may be in a span for as long as it likes.
-    let span = Span::current();
-    let nap = spawn_blocking(move || span.in_scope(|| thread::sleep(TOO_LONG)));
+    let nap = spawn_blocking(|| thread::sleep(TOO_LONG));
     nap.await.expect("it does not panic");
     "slept elsewhere"
 }

@@ -1,5 +1,6 @@
 //! The service with its watch, under load.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -12,12 +13,12 @@ use twolane::watch::{Stall, Watch, WatchLayer};
 
 use crate::findings::{Setting, are_all_reported};
 use crate::load::{self, Length};
-use crate::routes::{Cache, Episode, Episodes, Fifo, Site, routes};
-use crate::tier::Tier;
+use crate::routes::{Cache, Episodes, Fifo, Site, routes};
 
 pub struct Found {
     pub stalls: Vec<(Instant, Stall)>,
-    pub episodes: Vec<Episode>,
+    /// When the wrong routes began for the first time.
+    pub episodes: HashMap<&'static str, Instant>,
     pub innocent_requests: u64,
 }
 
@@ -52,18 +53,11 @@ pub fn run(setting: Setting, length: Length) -> Found {
         cache: Cache::default(),
         fifo: Fifo::new(),
     };
-    let app = match setting.tier {
-        Tier::Layer => routes().route_layer(WatchLayer::new(route)),
-        Tier::Span | Tier::Nothing => routes(),
-    };
-    let app = app.with_state(site);
-    let is_over = {
-        let (stalls, episodes) = (stalls.clone(), episodes.clone());
-        move || {
-            let stalls = stalls.lock().expect("no holder panics");
-            are_all_reported(setting, &stalls, &episodes.all())
-        }
-    };
+    let app = routes()
+        .route_layer(WatchLayer::new(route))
+        .with_state(site);
+    let reported = stalls.clone();
+    let is_over = move || are_all_reported(&reported.lock().expect("no holder panics"));
     let (stop, stopped) = oneshot::channel::<()>();
     let innocent_requests = io.block_on(async move {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -6,15 +6,12 @@
 //! run, always the same number in flight. What the contenders differ in is where
 //! these jobs run:
 //!
-//! - `idle`: nowhere; `awake`: nowhere, and a process at nice 19 keeps each core from
-//!   going to sleep, which is what an idle machine's latency is made of,
-//! - `same_runtime`: as tasks of the I/O runtime; `same_runtime_yield`: with a
-//!   `yield_now` after each millisecond,
+//! - `idle`: nowhere,
+//! - `same_runtime`: as tasks of the I/O runtime,
 //! - `spawn_blocking_4`, `_32`: in its blocking pool, 4 or 32 jobs for each core in
 //!   flight,
 //! - `second_runtime`, `rayon`: on as many threads of its own as there are cores;
-//!   `second_runtime_nice_16`: at the nice value of a lane; `second_runtime_minus_one`: one
-//!   fewer, as is often advised,
+//!   `second_runtime_nice_16`: at the nice value of a lane,
 //! - `twolane_unweighted`, `twolane_plain`, `twolane_rayon`, `twolane_runtime`: twolane without
 //!   its weights, without its interrupts (which only kernels with lazy preemption have), and with
 //!   its defaults on either backend.
@@ -39,8 +36,6 @@
 //! cargo bench --bench io_tail -- 'idle|twolane' --rounds 6 --nice 10
 //! ```
 
-mod spinners;
-
 use std::cell::LazyCell;
 use std::time::Duration;
 
@@ -50,27 +45,21 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Contender, Contest, Report, child, cores};
+use twolane_benches::{Bench, Contender, Contest, Report, cores};
 
 /// Jobs in flight for each core: enough that no thread waits for the feeder, and the
 /// many that a service under load has in its blocking pool.
 const FEW: usize = 4;
 const MANY: usize = 32;
 
-/// A piece between two yields takes a millisecond.
-const PIECES: u64 = 5;
-
-const CONTENDERS: [&str; 14] = [
+const CONTENDERS: [&str; 11] = [
     "idle",
-    "awake",
     "same_runtime",
-    "same_runtime_yield",
     "spawn_blocking_4",
     "spawn_blocking_32",
     "second_runtime",
     "second_runtime_nice_16",
     "rayon",
-    "second_runtime_minus_one",
     "twolane_unweighted",
     "twolane_plain",
     "twolane_rayon",
@@ -92,12 +81,10 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
     let twolane = |set: &dyn Fn(Builder) -> Builder| Lane::twolane(io, few, set);
     Some(match name {
         "same_runtime" => Lane::same_runtime(io, few),
-        "same_runtime_yield" => Lane::same_runtime_yielding(io, few, PIECES),
         "spawn_blocking_4" => Lane::spawn_blocking(io, few),
         "spawn_blocking_32" => Lane::spawn_blocking(io, MANY * cores()),
         "second_runtime" => Lane::second_runtime(cores(), few, 0),
         "second_runtime_nice_16" => Lane::second_runtime(cores(), few, 16),
-        "second_runtime_minus_one" => Lane::second_runtime((cores() - 1).max(1), few, 0),
         "rayon" => Lane::rayon(cores(), few),
         "twolane_unweighted" => twolane(&Builder::without_nice),
         "twolane_plain" => {
@@ -110,19 +97,12 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
 }
 
 fn main() {
-    if let Some(spinners::Role::Spin) = child::role() {
-        spinners::spin();
-    }
     let bench = Bench::new("io_tail");
     let measured = Duration::from_millis(bench.pick([100, 1_000, 3_000, 10_000]));
     let work = LazyCell::new(|| Work::calibrated(JOB));
     let (nice, work) = (bench.args.nice, &work);
     let contenders = CONTENDERS.map(|name| {
         Contender::new(name, move || {
-            let _spinners = match name {
-                "awake" => Some(spinners::start()?),
-                _ => None,
-            };
             Ok(slice_of(|io| open(name, io, nice), **work, measured))
         })
     });
@@ -138,7 +118,6 @@ fn main() {
     for (twolane, suffix) in [("twolane_rayon", ""), ("twolane_runtime", "_runtime")] {
         for (name, p, over, under) in [
             ("p999_twolane_over_idle", "p999", twolane, "idle"),
-            ("p999_twolane_over_awake", "p999", twolane, "awake"),
             ("p99_twolane_over_idle", "p99", twolane, "idle"),
             (
                 "p999_second_runtime_over_twolane",

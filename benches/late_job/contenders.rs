@@ -9,7 +9,7 @@ use std::time::Instant;
 use tokio::runtime::Handle as Tokio;
 use tokio::sync::oneshot;
 
-use twolane::{Backend, Builder, CpuRuntime, Priority};
+use twolane::{Backend, CpuRuntime, Priority};
 use twolane_benches::{cores, io_runtime, lane};
 
 use crate::arrivals::Arrivals;
@@ -87,26 +87,6 @@ pub fn normal(io: &Tokio) -> Contestant {
 /// Closures, the small ones at [`Priority::High`].
 pub fn high(io: &Tokio) -> Contestant {
     on_lane(lane(io, |lane| lane), Priority::High, closure)
-}
-
-/// Closures without a priority, on a lane with a scout. Small and long ones come from two lines.
-pub fn scout(io: &Tokio) -> Contestant {
-    on_lane(
-        lane(io, Builder::enable_scout),
-        Priority::Normal,
-        |handle, n| {
-            let job = match n {
-                SMALL => handle.spawn_cpu(|| compute(SMALL)),
-                n => handle.spawn_cpu(move || compute(n)),
-            };
-            Box::pin(async move { job.await.unwrap() })
-        },
-    )
-}
-
-/// The same, from one line: the lane cannot tell them apart.
-pub fn scout_of_one_line(io: &Tokio) -> Contestant {
-    on_lane(lane(io, Builder::enable_scout), Priority::Normal, closure)
 }
 
 /// Futures of one priority.

@@ -18,8 +18,6 @@
 //! - tasks of a second Tokio runtime;
 //! - twolane, small and long jobs alike: `spawn_cpu`;
 //! - twolane, the small ones by `with_priority(Priority::High)`;
-//! - twolane with a scout (`Builder::enable_scout`), small and long jobs alike: from two
-//!   lines of the program, and from one;
 //! - twolane, all of them futures of one priority; the long ones await
 //!   `yield_if_due()` after each piece of some tens of microseconds. On both
 //!   backends.
@@ -175,7 +173,6 @@ fn late(bench: &Bench) {
         total_twolane_over_rayon: total of twolane, small ones High / rayon
         total_twolane_futures_over_rayon: total of twolane futures, Rayon / rayon
         total_twolane_futures_runtime_over_rayon: total of twolane futures, Runtime / rayon
-        total_scout_over_rayon: total of twolane, a scout / rayon
         late_p50_rayon_over_twolane_high: late_p50 of rayon / twolane, small ones High
         late_p99_twolane_high_over_go: late_p99 of twolane, small ones High / goroutines
         late_p99_twolane_high_over_go_from_submission: late_from_submission_p99 of twolane, small ones High / goroutines
@@ -184,8 +181,6 @@ fn late(bench: &Bench) {
         ",
     );
     for (name, metric, contender) in [
-        ("late_p50_ms_scout", "late_p50", SCOUT),
-        ("late_p50_ms_scout_of_one_line", "late_p50", ONE_LINE),
         ("late_p99_ms_yielding_futures", "late_p99", STARTED_ON[0].0),
         (
             "late_p99_ms_yielding_futures_runtime",
@@ -200,14 +195,12 @@ fn late(bench: &Bench) {
 
 type Open = fn(&Handle) -> Contestant;
 
-const QUEUED: [(&str, Open); 10] = [
+const QUEUED: [(&str, Open); 8] = [
     ("spawn_blocking", contenders::spawn_blocking),
     ("rayon", contenders::rayon_pool),
     ("second runtime", contenders::second_runtime),
     ("twolane, all Normal", contenders::normal),
     ("twolane, small ones High", contenders::high),
-    (SCOUT, contenders::scout),
-    (ONE_LINE, contenders::scout_of_one_line),
     ("twolane futures, Rayon", |io| {
         contenders::futures(io, Backend::Rayon)
     }),
@@ -216,8 +209,6 @@ const QUEUED: [(&str, Open); 10] = [
     }),
     (HIGH_SPARSE, contenders::high),
 ];
-const SCOUT: &str = "twolane, a scout";
-const ONE_LINE: &str = "twolane, a scout, one line";
 const HIGH_SPARSE: &str = "twolane, small ones High, sparse";
 const STARTED_ON: [(&str, Backend); 2] = [
     ("200 started futures, Rayon", Backend::Rayon),

@@ -10,8 +10,7 @@
 //! - *Queued*: each thread of the lane is in a job that waits at a gate. A million
 //!   closures are submitted, memory is read, the gate opens, and all are awaited.
 //!   twolane's `spawn_cpu` on both backends; Tokio's `spawn_blocking` with as many
-//!   threads as there are cores; a rayon pool with `async_task` for the output;
-//!   tasks of a Tokio runtime whose workers are held.
+//!   threads as there are cores; a rayon pool with `async_task` for the output.
 //! - *Parked*: a million futures, each polled once and then waiting for its waker,
 //!   which it leaves in a place of its own. When the last one has come, memory is
 //!   read, all are woken, and all are awaited. twolane's `spawn` on both backends;
@@ -82,12 +81,11 @@ struct Role {
     count: usize,
 }
 
-const CONTENDERS: [&str; 9] = [
+const CONTENDERS: [&str; 8] = [
     "queued/twolane spawn_cpu, Rayon",
     "queued/twolane spawn_cpu, Runtime",
     "queued/tokio spawn_blocking",
     "queued/rayon and async-task",
-    "queued/tokio tasks",
     "parked/twolane spawn, Rayon",
     "parked/twolane spawn, Runtime",
     "parked/tokio tasks",
@@ -158,24 +156,21 @@ fn main() {
     for (name, contender) in [
         ("bytes_per_job", 0),
         ("bytes_per_job_runtime", 1),
-        ("bytes_per_parked_future", 5),
-        ("bytes_per_parked_future_runtime", 6),
+        ("bytes_per_parked_future", 4),
+        ("bytes_per_parked_future_runtime", 5),
     ] {
         let bytes = found.median(CONTENDERS[contender], "resident_each");
         report.put(name, Ratio::once(bytes));
     }
-    report.ratio(
-        "bytes_over_goroutine_runtime",
-        "resident",
-        CONTENDERS[6],
-        GO,
+    report.ratios(
+        "bytes_over_goroutine_runtime: resident of parked/twolane spawn, Runtime / parked/goroutines",
     );
     for (name, metric) in [("bytes", "resident"), ("wall", "wall"), ("cpu", "cpu")] {
         for (under, peer, ours) in [
             ("queued_over_spawn_blocking", 2, 0),
             ("queued_over_async_task", 3, 0),
-            ("parked_over_tokio_task", 7, 5),
-            ("parked_over_go", 8, 5),
+            ("parked_over_tokio_task", 6, 4),
+            ("parked_over_go", 7, 4),
         ] {
             let name = match format!("{name}_{under}").as_str() {
                 "bytes_parked_over_go" => "bytes_over_goroutine".to_owned(),
@@ -227,10 +222,6 @@ fn run(contender: &str, count: usize) -> Measured {
                 task
             };
             queued(io, count, &|hold| pool.spawn(hold), submit, |sum| sum)
-        }
-        "queued/tokio tasks" => {
-            let submit = |job| io.spawn(async move { compute(job) });
-            queued(io, count, &tasks, submit, Result::unwrap)
         }
         "parked/tokio tasks" => {
             let submit = |lot: &'static Lot, place, job| {

@@ -2,12 +2,10 @@
 //! returns.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex};
-use std::thread::{self, Thread};
+use std::sync::Arc;
 
 use tokio::runtime::Runtime;
-use tokio::task::JoinSet;
-use twolane::{Backend, Builder, CpuRuntime, Priority};
+use twolane::{Backend, CpuRuntime, Priority};
 
 use twolane_benches::go::Go;
 use twolane_benches::{Contender, bounded_runtime, cores, io_runtime};
@@ -29,38 +27,24 @@ pub trait Offload: Clone + Send + Sync + 'static {
 
 pub const BASELINE: &str = "nothing, the gap alone";
 pub const HIGH: &str = "twolane spawn_cpu, High";
-pub const EVEN: &str = "twolane spawn_cpu, no nice";
-pub const DRIVER: &str = "twolane spawn_cpu, by the driver";
-pub const WEIGHED: &str = "rayon + oneshot, nice 16";
-pub const FLOOR: &str = "floor: one parked thread";
 pub const TOKIO_SPAWN: &str = "tokio::spawn";
 pub const GOROUTINES: &str = "goroutine + channel";
 
 /// All of them; `less` divides how often a turn measures each case.
 pub fn all(less: u64) -> Vec<Contender<'static>> {
     let io = Arc::new(bounded_runtime(2));
-    let lane = |backend, change: fn(Builder) -> Builder| {
+    let lane = |backend| {
         let builder = CpuRuntime::builder().backend(backend);
-        let builder = change(builder).io_handle(io.handle().clone());
+        let builder = builder.io_handle(io.handle().clone());
         // For the process's whole life, as the peers' pools.
         Box::leak(Box::new(builder.build().unwrap())).handle()
     };
-    let rayon = lane(Backend::Rayon, |builder| builder);
-    let tokio = lane(Backend::Runtime, |builder| builder);
-    let even = lane(Backend::Rayon, Builder::without_nice);
-    let by_driver = lane(Backend::Rayon, Builder::enable_driver_wakeups);
+    let rayon = lane(Backend::Rayon);
+    let tokio = lane(Backend::Runtime);
     let high = rayon.clone();
     let second = Arc::new(io_runtime(cores()));
-    let rayon_pool = |start: fn(usize)| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
-        Arc::new(pool.start_handler(start).build().unwrap())
-    };
-    let pool = rayon_pool(|_| ());
-    let weighed = rayon_pool(|_| {
-        // As Normal's, which has no such weight elsewhere either.
-        #[cfg(target_os = "linux")]
-        rustix::process::nice(16).unwrap();
-    });
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
+    let pool = Arc::new(pool.build().unwrap());
     let measured = Measured { io, less };
     vec![
         measured.contender("twolane spawn_cpu, Rayon", Closure(rayon.clone())),
@@ -68,16 +52,11 @@ pub fn all(less: u64) -> Vec<Contender<'static>> {
         measured.contender("twolane spawn_cpu, Runtime", Closure(tokio.clone())),
         measured.contender("twolane spawn, Runtime", Future_(tokio)),
         measured.contender(HIGH, High(high)),
-        measured.contender(EVEN, Closure(even)),
-        measured.contender(DRIVER, Closure(by_driver)),
         measured.contender("tokio_rayon", TokioRayon(pool.clone())),
         measured.contender("rayon + oneshot", RayonOneshot(pool.clone())),
         measured.contender("rayon + async-task", RayonAsyncTask(pool)),
         measured.contender("spawn_blocking", SpawnBlocking),
-        measured.contender("second runtime", SecondRuntime(second.clone())),
-        measured.contender("JoinSet::spawn_on", JoinSetSpawnOn(second)),
-        measured.contender(WEIGHED, RayonOneshot(weighed)),
-        measured.contender(FLOOR, OneThread::start()),
+        measured.contender("second runtime", SecondRuntime(second)),
         measured.contender(TOKIO_SPAWN, TokioSpawn),
         measured.contender(BASELINE, Nothing),
         goroutines(less),
@@ -180,43 +159,6 @@ offload!(RayonAsyncTask, |way, job| {
     task
 });
 
-/// The least that can be done with the platform's means, and no more: one
-/// thread, which parks; a place for one job; and Tokio's oneshot for the way
-/// back.
-#[derive(Clone)]
-struct OneThread {
-    place: Arc<Mutex<Option<Job>>>,
-    thread: Thread,
-}
-
-type Job = Box<dyn FnOnce() + Send>;
-
-impl OneThread {
-    fn start() -> Self {
-        let place = Arc::new(Mutex::new(None));
-        let jobs = place.clone();
-        let thread = thread::spawn(move || {
-            loop {
-                let job: Option<Job> = jobs.lock().unwrap().take();
-                match job {
-                    Some(job) => job(),
-                    None => thread::park(),
-                }
-            }
-        });
-        let thread = thread.thread().clone();
-        Self { place, thread }
-    }
-}
-
-offload!(OneThread, |way, job| {
-    let (done, output) = tokio::sync::oneshot::channel();
-    let job = Box::new(move || drop(done.send(job())));
-    *way.place.lock().unwrap() = Some(job);
-    way.thread.unpark();
-    async move { output.await.unwrap() }
-});
-
 #[derive(Clone)]
 struct SpawnBlocking;
 
@@ -231,15 +173,6 @@ struct SecondRuntime(Arc<Runtime>);
 offload!(SecondRuntime, |way, job| {
     let task = way.0.spawn(async move { job() });
     async move { task.await.unwrap() }
-});
-
-#[derive(Clone)]
-struct JoinSetSpawnOn(Arc<Runtime>);
-
-offload!(JoinSetSpawnOn, |way, job| {
-    let mut set = JoinSet::new();
-    set.spawn_on(async move { job() }, way.0.handle());
-    async move { set.join_next().await.unwrap().unwrap() }
 });
 
 #[derive(Clone)]

@@ -10,20 +10,12 @@
 //! as many threads of its own as there are cores:
 //!
 //! - twolane: `spawn_cpu` (a closure) and `spawn` (a future), on both backends;
-//! - `tokio::task::spawn_blocking`; a task of a second runtime; the same by
-//!   `JoinSet::spawn_on`, a set for each job, as IOx and its descendants do it;
+//! - `tokio::task::spawn_blocking`; a task of a second runtime;
 //! - `tokio_rayon`; rayon and a Tokio oneshot by hand; rayon and `async-task`;
 //! - `tokio::spawn`, which offloads nothing: it stays on the runtime that is to
 //!   be kept free. It shows what a task costs, and is a peer in the batches
 //!   only;
-//! - the floor: one thread that parks, a place for one job, a oneshot back. It
-//!   is no pool and can have one job at a time, but wakes as little as can be;
-//! - twolane with `Builder::enable_driver_wakeups` ("by the driver"): what that
-//!   buys, hot and cold;
-//! - twolane without its OS weights, which the peers do not have ("no
-//!   nice"), at its High priority, and a peer with the weight of Normal ("nice
-//!   16"): what it costs, cold and busy, that the I/O lane comes first. The
-//!   peer is not counted among the peers;
+//! - twolane at its High priority, cold and busy;
 //! - goroutines, in a process of their own: a goroutine for each job, its
 //!   result through a channel. They have ratios of their own.
 //!
@@ -43,8 +35,7 @@
 //!   runtime that shares its cores with those threads. (`spawn_blocking` keeps
 //!   no such bound by default, so its pool is limited to as many threads as the
 //!   others'. A goroutine has no queue to wait in: it runs where it is made.)
-//! - **batch**: 100 or 50,000 jobs submitted and then awaited, from one task,
-//!   and from two at once: nanoseconds a job.
+//! - **batch**: 50,000 jobs submitted and then awaited, from one task: nanoseconds a job.
 //! - **allocations and bytes** a job, in the batch of 50,000 (without the `Vec`
 //!   of its tasks).
 //! - Beside each latency **the CPU time** of the whole process, a job: threads
@@ -69,30 +60,27 @@ use std::time::Duration;
 
 use twolane_benches::{Bench, Column, Contest, Form, Ratio, Report};
 
-use crate::contenders::{DRIVER, EVEN, FLOOR, GOROUTINES, HIGH, TOKIO_SPAWN};
+use crate::contenders::{GOROUTINES, HIGH, TOKIO_SPAWN};
 
 #[global_allocator]
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
 
 /// In the order of the ratios' suffixes.
-const OURS: [(&str, &str); 7] = [
+const OURS: [(&str, &str); 5] = [
     ("twolane spawn_cpu, Rayon", ""),
     ("twolane spawn, Rayon", "_future"),
     ("twolane spawn_cpu, Runtime", "_runtime"),
     ("twolane spawn, Runtime", "_runtime_future"),
     (HIGH, "_high"),
-    (EVEN, "_no_nice"),
-    (DRIVER, "_by_driver"),
 ];
 /// Those that keep their jobs off the runtime that submits; and, a peer in the
 /// batches, the one that does not.
-const PEERS: [&str; 7] = [
+const PEERS: [&str; 6] = [
     "tokio_rayon",
     "rayon + oneshot",
     "rayon + async-task",
     "spawn_blocking",
     "second runtime",
-    "JoinSet::spawn_on",
     TOKIO_SPAWN,
 ];
 
@@ -137,18 +125,14 @@ fn main() {
         "batch, ns a job; allocations and bytes a job",
         "",
         &[
-            Column::median("100", "batch_100"),
             Column::spread("50,000", "batch"),
             Column::median("cpu", "batch_cpu"),
-            Column::median("from two", "batch_from_two"),
             Column::median("allocations", "allocations_batch"),
             Column::median("bytes", "bytes_batch"),
         ],
     );
-    let offloading = &PEERS[..6];
-    let wanted: [(&str, &str, &[&str]); 12] = [
-        ("roundtrip_over_floor_hot", "hot", &[FLOOR]),
-        ("roundtrip_over_floor_cold", "cold", &[FLOOR]),
+    let offloading = &PEERS[..5];
+    let wanted: [(&str, &str, &[&str]); 8] = [
         ("roundtrip_over_best_peer_hot", "hot", offloading),
         ("roundtrip_over_best_peer_cold", "cold", offloading),
         ("roundtrip_cpu_over_best_peer_hot", "hot_cpu", offloading),
@@ -160,8 +144,6 @@ fn main() {
             offloading,
         ),
         ("batch_over_best_peer", "batch", &PEERS),
-        ("batch_of_100_over_best_peer", "batch_100", &PEERS),
-        ("batch_from_two_over_best_peer", "batch_from_two", &PEERS),
         ("batch_over_go", "batch", &[GOROUTINES]),
     ];
     for (name, metric, peers) in wanted {

@@ -12,7 +12,7 @@ use futures::stream::FuturesUnordered;
 use tokio::runtime::Runtime;
 use twolane_benches::{Contender, Sample, cores, cpu_time, quantile};
 
-use crate::contenders::{BASELINE, DRIVER, EVEN, FLOOR, HIGH, Offload, WEIGHED};
+use crate::contenders::{BASELINE, HIGH, Offload};
 
 const GAP: Duration = Duration::from_millis(1);
 
@@ -21,7 +21,6 @@ type Load = (Duration, usize);
 
 const LOAD: Load = (Duration::from_micros(50), 4);
 const SHORT_LOAD: Load = (Duration::from_micros(5), 16);
-const SMALL_BATCH: u64 = 100;
 const LARGE_BATCH: u64 = 50_000;
 
 /// Where contenders are measured from.
@@ -33,16 +32,13 @@ pub struct Measured {
 
 impl Measured {
     pub fn contender<O: Offload>(&self, name: &'static str, way: O) -> Contender<'static> {
-        const BATCHES: [&str; 4] = ["batch_100", "batch", "batch_from_two", "allocations"];
-        let weights = ["cold", "busy", "busy_short"];
+        const BATCHES: [&str; 2] = ["batch", "allocations"];
+        let gaps = ["cold", "busy", "busy_short"];
         let cases = match name {
-            // Of weights is all that they tell.
-            HIGH | EVEN | WEIGHED => weights.to_vec(),
-            // One job at a time.
-            DRIVER | FLOOR => vec!["hot", "cold"],
+            HIGH => gaps.to_vec(),
             // A load would be computed by the task that feeds it.
             BASELINE => [&["hot", "cold"], &BATCHES[..]].concat(),
-            _ => [&["hot"], &BATCHES[..], &weights].concat(),
+            _ => [&["hot"], &BATCHES[..], &gaps].concat(),
         };
         let (io, less) = (self.io.clone(), self.less);
         Contender::new(name, move || {
@@ -66,20 +62,7 @@ async fn measure<O: Offload>(way: O, case: &'static str, less: u64) -> Figures {
     let n = |n: u64| (n / less).max(1);
     match case {
         "hot" => each(case, n(5_000), |n| hot(way, n)).await,
-        "batch_100" => {
-            let jobs = n(200 * SMALL_BATCH);
-            each(case, jobs, |n| in_batches(way, SMALL_BATCH, n, None)).await
-        }
-        "batch" => each(case, n(LARGE_BATCH), |n| in_batches(way, n, n, None)).await,
-        "batch_from_two" => {
-            each(case, n(LARGE_BATCH), async |n| {
-                let half = in_batches(way.clone(), n, n / 2, None);
-                let other = tokio::spawn(half);
-                in_batches(way, n, n - n / 2, None).await;
-                other.await.unwrap();
-            })
-            .await
-        }
+        "batch" => each(case, n(LARGE_BATCH), |n| in_batch(way, n, None)).await,
         "allocations" => allocations(way, n(LARGE_BATCH)).await,
         "cold" => {
             let cpu = cpu_time::of_process();
@@ -123,19 +106,14 @@ async fn hot<O: Offload>(way: O, trips: u64) {
 }
 
 /// Counts the allocations as well, without that of the `Vec` of tasks.
-async fn in_batches<O: Offload>(way: O, batch: u64, jobs: u64, count: Option<&Operation>) {
-    let mut tasks = Vec::with_capacity(batch.min(jobs) as usize);
+async fn in_batch<O: Offload>(way: O, jobs: u64, count: Option<&Operation>) {
+    let mut tasks = Vec::with_capacity(jobs as usize);
     let _span = count.map(|operation| operation.measure_process().iterations(jobs));
-    let mut left = jobs;
-    while left > 0 {
-        let batch = batch.min(left);
-        left -= batch;
-        // Two words, so that no contender gets away without room for captures.
-        let submit = |i| way.offload(false, move || black_box(i) + black_box(batch));
-        tasks.extend((0..batch).map(submit));
-        for (i, task) in (0..).zip(tasks.drain(..)) {
-            assert_eq!(task.await, i + batch);
-        }
+    // Two words, so that no contender gets away without room for captures.
+    let submit = |i| way.offload(false, move || black_box(i) + black_box(jobs));
+    tasks.extend((0..jobs).map(submit));
+    for (i, task) in (0..).zip(tasks.drain(..)) {
+        assert_eq!(task.await, i + jobs);
     }
 }
 
@@ -198,7 +176,7 @@ async fn load<O: Offload>(
 async fn allocations<O: Offload>(way: O, jobs: u64) -> Figures {
     let session = Session::new().no_stdout().no_file();
     let batch = session.operation("batch");
-    in_batches(way, jobs, jobs, Some(&batch)).await;
+    in_batch(way, jobs, Some(&batch)).await;
     let report = session.to_report();
     let (_, found) = report.operations().next().expect("it was measured above");
     let each = |figure: Option<f64>| figure.expect("it has iterations");

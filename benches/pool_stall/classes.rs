@@ -55,17 +55,6 @@ pub fn print(rounds: &[Round]) {
         &held,
     );
     println!();
-    for (contender, busy) in each() {
-        let requests = requests(rounds, contender, busy);
-        if !requests.is_empty() {
-            println!(
-                "- {}, {}: {}.",
-                contender.title(),
-                busy.key(),
-                rule(&requests)
-            );
-        }
-    }
     let count = |odd: fn(&Request) -> bool| {
         let requests = rounds.iter().flat_map(|round| &round.requests);
         requests.filter(|request| odd(request)).count()
@@ -97,70 +86,6 @@ fn by_holders(requests: &[&Request]) -> BTreeMap<Holders, (usize, usize)> {
         *(if request.stalled() { stalled } else { others }) += 1;
     }
     counts
-}
-
-/// A way in which a connection can be the cpu side's.
-type Tie = (&'static str, fn(&Request) -> bool);
-
-const TIES: [Tie; 3] = [
-    ("was opened by the cpu side", |r| r.opened_by == Lane::Cpu),
-    ("sits in the cpu side's reactor", |r| {
-        r.reactor_of == Lane::Cpu
-    }),
-    ("is driven by the cpu side", |r| r.driven_by == Lane::Cpu),
-];
-
-/// The rule that these requests followed, in words. From their counts alone.
-fn rule(requests: &[&Request]) -> String {
-    let all = requests.len();
-    let stalled = requests.iter().filter(|r| r.stalled()).count();
-    // For each tie: the requests that went over such a connection, and the stalled ones of them.
-    let counts = TIES.map(|(tie, holds)| {
-        let tied = requests.iter().filter(|r| holds(r));
-        let tied_stalled = tied.clone().filter(|r| r.stalled());
-        (tie, tied.count(), tied_stalled.count())
-    });
-    if stalled == 0 {
-        let seen = counts.iter().filter(|(_, tied, _)| *tied > 0);
-        let seen: Vec<_> = seen
-            .map(|(tie, n, _)| format!("{n} on one that {tie}"))
-            .collect();
-        return match &seen[..] {
-            [] => format!("none of {all} stalled; none went over a connection of the cpu side"),
-            seen => format!(
-                "none of {all} stalled, though there were {}",
-                seen.join(", ")
-            ),
-        };
-    }
-    // The ties that all stalled requests share, and of those the ones that fewest others do.
-    let shared = counts
-        .iter()
-        .filter(|(.., tied_stalled)| *tied_stalled == stalled);
-    let Some(fewest) = shared.clone().map(|(_, tied, _)| *tied).min() else {
-        let untied = |r: &&&Request| r.stalled() && !TIES.iter().any(|(_, holds)| holds(r));
-        let untied = requests.iter().filter(untied).count();
-        return format!(
-            "{stalled} of {all} stalled; {untied} of them over a connection that was the io side's \
-             in every way"
-        );
-    };
-    let shared = shared.filter(|(_, tied, _)| *tied == fewest);
-    let ties: Vec<_> = shared.map(|(tie, ..)| *tie).collect();
-    let tie = ties.join(" and ");
-    if fewest == stalled {
-        let others = all - stalled;
-        format!(
-            "a request stalled exactly when its connection {tie}: all {stalled} such, none of the \
-             {others} others"
-        )
-    } else {
-        let others = all - fewest;
-        format!(
-            "a request stalled only when its connection {tie}: {stalled} of the {fewest} such, \
-             none of the {others} others"
-        )
-    }
 }
 
 /// Mean milliseconds in each segment.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use reqwest::{Client, RequestBuilder, Response};
 use tokio::runtime::Handle;
+use twolane::RequestBuilderExt;
 
 use crate::connector::{BoxError, ConnectOn, Connections, Probe};
-use crate::cpu_side;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Contender {
@@ -17,14 +17,6 @@ pub enum Contender {
     Connector,
     Twolane,
     SafetyNet,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    Http1,
-    /// With prior knowledge, and windows that are small enough to be used up: 2 MiB a stream, 4 MiB
-    /// a connection, for every contender alike.
-    Http2,
 }
 
 impl Contender {
@@ -66,7 +58,6 @@ impl Contender {
     /// The client of the io side and that of the cpu side.
     pub fn clients(
         self,
-        protocol: Protocol,
         connections: &Arc<Connections>,
         io: &Handle,
     ) -> Result<(Client, Client), BoxError> {
@@ -79,12 +70,6 @@ impl Contender {
             if self == Self::Connector {
                 // Around the probe, so that the probe sees the thread that does the work.
                 builder = builder.connector_layer(ConnectOn(io.clone()));
-            }
-            if protocol == Protocol::Http2 {
-                builder = builder
-                    .http2_prior_knowledge()
-                    .http2_initial_stream_window_size(2 << 20)
-                    .http2_initial_connection_window_size(4 << 20);
             }
             Ok(builder.build()?)
         };
@@ -99,7 +84,7 @@ impl Contender {
     /// How a CPU job of this contender sends its request.
     pub async fn send_from_cpu(self, request: RequestBuilder) -> Result<Response, BoxError> {
         match self {
-            Self::Twolane => cpu_side::send_io(request).await,
+            Self::Twolane => Ok(request.send_io().await?),
             _ => Ok(request.send().await?),
         }
     }

@@ -4,9 +4,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, Response};
 use tokio::runtime::{Handle as Tokio, Runtime};
-use twolane::{Backend, CpuRuntime, Handle, RequestBuilderExt, Task};
+use twolane::{Backend, CpuRuntime, Handle, Task};
 
 use crate::connector::BoxError;
 use crate::world::THREADS;
@@ -72,9 +71,4 @@ impl Spawner {
             Self::Twolane(handle, tasks) => tasks.lock().unwrap().push(handle.spawn(job)),
         }
     }
-}
-
-/// The request as a task of the I/O lane, its body back through the bounded bridge.
-pub async fn send_io(request: RequestBuilder) -> Result<Response, BoxError> {
-    Ok(request.send_io().await?)
 }

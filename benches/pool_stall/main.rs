@@ -22,10 +22,7 @@
 //!
 //! For each request of the io side it says how long it took, where the time went, which lane opened
 //! its connection, whose reactor the socket is registered with and which lane drove it: observed
-//! each time, never assumed (`connector.rs`, `reactor.rs` and `wakes.rs` say how). And three cases
-//! in which that context is not enough, one try a round each (`extra.rs`): a half-done HTTP/2
-//! connect and unread HTTP/2 bodies of a busy job, which another's request waits for, and a job's
-//! own timeout that fires though the server answered in time.
+//! each time, never assumed (`connector.rs`, `reactor.rs` and `wakes.rs` say how).
 //!
 //! It draws a timeline in `target/twolane/pool_stall.svg`, and fails if a request of (f) stalled
 //! that noise doesn't explain.
@@ -43,7 +40,6 @@ mod classes;
 mod connector;
 mod contender;
 mod cpu_side;
-mod extra;
 mod gate;
 mod lane;
 mod reactor;
@@ -62,7 +58,6 @@ use twolane_benches::findings::empty_histogram;
 use twolane_benches::{Bench, Column, Contender, Contest, Findings, Ratio, Report, Sample, folder};
 
 use crate::contender::Contender as Side;
-use crate::extra::Case;
 use crate::gate::Busy;
 use crate::round::Round;
 use crate::server::Server;
@@ -93,17 +88,6 @@ fn main() -> ExitCode {
                 Column::pooled("p99", "latency", 0.99),
                 Column::pooled("max", "latency", 1.0),
                 Column::median("others", "others"),
-            ],
-        );
-    }
-    for case in Case::ALL {
-        report.table(
-            &format!("{}; ms", case.title()),
-            &format!("{}/", case.key()),
-            &[
-                Column::sum(case.counts(), "bad"),
-                Column::sum("of", "tries"),
-                Column::spread("took", "took"),
             ],
         );
     }
@@ -146,21 +130,6 @@ fn contenders<'a>(server: &'a Server, rounds: &'a RefCell<Vec<Round>>) -> Vec<Co
             contenders.push(Contender::new(name(busy.key(), side), turn));
         }
     }
-    for case in Case::ALL {
-        for side in extra::CONTENDERS {
-            let mut nth = 0;
-            let turn = move || {
-                let tried = case.run(side, nth, server);
-                let tried = tried.map_err(|error| error.to_string())?;
-                nth += 1;
-                let mut sample = Sample::of("bad", "tries", f64::from(u8::from(tried.bad)));
-                sample.put("tries", "tries", 1.0);
-                sample.put("took", "ms", tried.took_ms);
-                Ok(sample)
-            };
-            contenders.push(Contender::new(name(case.key(), side), turn));
-        }
-    }
     contenders
 }
 
@@ -185,11 +154,6 @@ fn ratios(found: &Findings, report: &mut Report<'_>) {
             let ratio = Ratio::once(p99(busy, peer) / ours);
             report.put(format!("{}_p99_over_twolane_p99_{key}", peer.key()), ratio);
         }
-    }
-    for case in Case::ALL {
-        let [plain, ours] = [Side::Shared, Side::Twolane].map(|side| name(case.key(), side));
-        let ratio = format!("{}_shared_over_twolane", case.key());
-        report.ratio(ratio, "took", &plain, &ours);
     }
 }
 

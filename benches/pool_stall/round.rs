@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Client, Response};
 
 use crate::connector::BoxError;
-use crate::contender::{Contender, Protocol};
+use crate::contender::Contender;
 use crate::cpu_side::Spawner;
 use crate::gate::{Busy, Span};
 use crate::lane::Lane;
@@ -113,7 +113,7 @@ pub fn run(
     whole: bool,
     server: &Server,
 ) -> Result<Round, BoxError> {
-    let world = World::new(contender, Protocol::Http1, busy)?;
+    let world = World::new(contender, busy)?;
     let cpu = world.cpu();
     let barrier = Barrier::new(2 + usize::from(cpu.is_some()));
     let (sender, results) = mpsc::channel();

@@ -1,6 +1,6 @@
-//! The server: HTTP/1.1 and h2c on loopback, on a runtime and threads of its own.
+//! The server: HTTP/1.1 on loopback, on a runtime and threads of its own.
 //!
-//! `GET /?id=N` is answered after 50 ms, `GET /bytes?id=N&len=L` at once with `L` bytes. Both note
+//! `GET /?id=N` is answered after 50 ms. It notes
 //! when the request was seen and when it was answered: the server lives in the same process as its
 //! clients, so their clocks are one. Each response says which peer port it is sent to.
 
@@ -54,7 +54,6 @@ impl Server {
         let log = Log::default();
         let app = Router::new()
             .route("/", get(think))
-            .route("/bytes", get(bytes))
             .with_state(Arc::clone(&log))
             .into_make_service_with_connect_info::<SocketAddr>();
         runtime.spawn(async move {
@@ -79,10 +78,6 @@ impl Server {
         format!("http://{}/?id={id}", self.addr)
     }
 
-    pub fn url_bytes(&self, id: u64, len: usize) -> String {
-        format!("http://{}/bytes?id={id}&len={len}", self.addr)
-    }
-
     /// What the server noted about request `id`; asked once, after the request has ended.
     pub fn served(&self, id: u64) -> Option<Served> {
         self.log.lock().unwrap().remove(&id)
@@ -102,20 +97,9 @@ async fn think(State(log): State<Log>, peer: ConnectInfo<SocketAddr>, uri: Uri) 
     let seen = note_seen(&log, id);
     tokio::time::sleep(THINKS).await;
     note_answered(&log, id, seen);
-    respond(peer, Body::from("hello"))
-}
-
-async fn bytes(State(log): State<Log>, peer: ConnectInfo<SocketAddr>, uri: Uri) -> Response<Body> {
-    let id = number(&uri, "id");
-    let seen = note_seen(&log, id);
-    let len = usize::try_from(number(&uri, "len")).unwrap_or(0);
-    note_answered(&log, id, seen);
-    respond(peer, Body::from(vec![b'x'; len]))
-}
-
-fn respond(ConnectInfo(peer): ConnectInfo<SocketAddr>, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    response.headers_mut().insert(PEER_PORT, peer.port().into());
+    let mut response = Response::new(Body::from("hello"));
+    let port = peer.0.port().into();
+    response.headers_mut().insert(PEER_PORT, port);
     response
 }
 

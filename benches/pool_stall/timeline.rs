@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use plotters::style::RGBColor;
 
-use twolane_benches::picture::timeline::{GAP, HEADING, ROW, TOP, Timeline};
-use twolane_benches::picture::words::Drawn;
+use twolane_benches::picture::{Drawn, GAP, HEADING, ROW, TOP, Timeline};
 
 use crate::contender::Contender;
 use crate::gate::Busy;

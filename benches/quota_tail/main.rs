@@ -9,8 +9,7 @@
 //!   cores, what a program sized for the machine does,
 //! - `second_runtime_available`: with as many as `available_parallelism` says, which
 //!   honours the quota,
-//! - `twolane_cores_unpaced`, `twolane_unpaced`: twolane without its throttle, with as
-//!   many threads as the machine has cores, and with its own choice,
+//! - `twolane_unpaced`: twolane without its throttle,
 //! - `twolane`: with its defaults.
 //!
 //! The I/O runtime has as many workers as the machine has cores, for all alike. Each
@@ -54,11 +53,10 @@ use process::Process;
 const QUOTA: Duration = Duration::from_millis(100);
 const PERIOD: Duration = Duration::from_millis(100);
 
-const CONTENDERS: [&str; 6] = [
+const CONTENDERS: [&str; 5] = [
     "io_alone",
     "second_runtime_cores",
     "second_runtime_available",
-    "twolane_cores_unpaced",
     "twolane_unpaced",
     "twolane",
 ];
@@ -70,9 +68,6 @@ fn open(name: &str, io: &Handle, cores: usize, jobs: usize) -> Option<Lane> {
     Some(match name {
         "second_runtime_cores" => Lane::second_runtime(cores, jobs, 0),
         "second_runtime_available" => Lane::second_runtime(available(), jobs, 0),
-        "twolane_cores_unpaced" => Lane::twolane(io, jobs, |lane| {
-            lane.worker_threads(cores).throttle_to_quota(false)
-        }),
         "twolane_unpaced" => Lane::twolane(io, jobs, |lane| lane.throttle_to_quota(false)),
         "twolane" => Lane::twolane(io, jobs, |lane| lane),
         _ => return None,
@@ -128,7 +123,6 @@ fn main() {
     }
     for (other, under) in [
         ("unpaced", "twolane_unpaced"),
-        ("cores_unpaced", "twolane_cores_unpaced"),
         ("second_runtime_available", "second_runtime_available"),
         ("second_runtime_cores", "second_runtime_cores"),
     ] {

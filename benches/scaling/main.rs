@@ -3,7 +3,6 @@
 //! Empty jobs, so that nothing but the lane counts:
 //!
 //! - `burst`: one thread submits closures and waits for all,
-//! - `inside`: as many jobs as there are workers submit the closures,
 //! - `woken`: futures that wake themselves ten times; each turn counts as a job.
 //!
 //! On a machine with as many cores as workers this shows how the lane scales. On fewer it shows
@@ -26,7 +25,7 @@ use twolane::Handle;
 use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, io_runtime, lane};
 
 const WORKERS: [usize; 4] = [1, 2, 16, 64];
-const KINDS: [&str; 3] = ["burst", "inside", "woken"];
+const KINDS: [&str; 2] = ["burst", "woken"];
 const TURNS: usize = 10;
 
 fn main() {
@@ -40,8 +39,8 @@ fn main() {
             let io = io_runtime(1);
             let cpu = lane(io.handle(), |lane| lane.worker_threads(workers));
             // The first starts the threads of the pool's queues.
-            run(kind, workers, &io, &cpu.handle(), jobs / 10);
-            let took = run(kind, workers, &io, &cpu.handle(), jobs);
+            run(kind, &io, &cpu.handle(), jobs / 10);
+            let took = run(kind, &io, &cpu.handle(), jobs);
             let each = took.as_secs_f64() * 1e9 / jobs as f64;
             Ok(Sample::of("ns_a_job", "ns", each))
         })
@@ -84,25 +83,22 @@ impl Ends {
     }
 }
 
-fn run(kind: &str, workers: usize, io: &Runtime, cpu: &Handle, jobs: usize) -> Duration {
+fn run(kind: &str, io: &Runtime, cpu: &Handle, jobs: usize) -> Duration {
     let (told, all_ended) = oneshot::channel();
-    let each = jobs / workers;
     let futures = jobs / TURNS;
     let ends = Arc::new(Ends {
         left: AtomicUsize::new(match kind {
             "burst" => jobs,
-            "inside" => each * workers,
             _ => futures,
         }),
         told: std::sync::Mutex::new(Some(told)),
     });
     let began = Instant::now();
     match kind {
-        "burst" => submit(cpu, &ends, jobs),
-        "inside" => {
-            for _ in 0..workers {
-                let (inside, ends) = (cpu.clone(), ends.clone());
-                cpu.spawn_cpu(move || submit(&inside, &ends, each)).detach();
+        "burst" => {
+            for _ in 0..jobs {
+                let ends = ends.clone();
+                cpu.spawn_cpu(move || ends.one()).detach();
             }
         }
         _ => {
@@ -120,11 +116,4 @@ fn run(kind: &str, workers: usize, io: &Runtime, cpu: &Handle, jobs: usize) -> D
     }
     io.block_on(all_ended).unwrap();
     began.elapsed()
-}
-
-fn submit(cpu: &Handle, ends: &Arc<Ends>, jobs: usize) {
-    for _ in 0..jobs {
-        let ends = ends.clone();
-        cpu.spawn_cpu(move || ends.one()).detach();
-    }
 }

@@ -1,14 +1,10 @@
 //! How small may a piece of work be and still be worth moving off the I/O task?
 //!
-//! A task of an I/O runtime handles a stream of pieces, each of the same fixed
-//! work: 1 µs to 10 ms on an idle core. It has six ways to:
+//! A task of a `current_thread` runtime handles a stream of pieces, each of the same fixed
+//! work: 1 µs to 10 ms on an idle core. It has three ways to:
 //!
 //! - `inline`: it computes them itself,
-//! - `inline, yields`: the same, with a `yield_now` after each piece,
 //! - `one by one`: `handle.spawn_cpu(piece).await`, then the next,
-//! - `run_cpu`: `handle.run_cpu(piece).await`, which computes in place or on the CPU lane,
-//! - `several at once`: the same with up to two for each thread of the CPU lane
-//!   in flight, in a `FuturesUnordered`,
 //! - `batches`: `spawn_cpu(pieces).await` with as many pieces as make 1 ms, and
 //!   then the next batch. Of pieces of 1 ms or more it is `one by one`.
 //!
@@ -16,15 +12,11 @@
 //! budget for it, as Tokio's channels and sockets do: `inline`, a single poll
 //! computes up to 128 pieces.
 //!
-//! Meanwhile another task of the same I/O runtime is woken about every 2 ms by
-//! a channel's sender on a plain thread, at times fixed before and without
-//! waiting for an answer. Its latency is from the stamp that the message bears
-//! to the task having it (the JSON also has it from when the message was due,
-//! which includes the sender's own lateness on a busy machine): with `inline`
-//! and `inline, yields` that is the price, with the others it is throughput and
-//! CPU time.
+//! Meanwhile another task of that runtime is woken every 2 ms or so by a channel's sender on a
+//! plain thread, without waiting for an answer. Its latency is from the stamp that the message
+//! bears to the task having it: with `inline` that is the price, with the others it is throughput
+//! and CPU time.
 //!
-//! Once on a Tokio runtime of two workers, once on one of the current thread.
 //! The CPU lane has twolane's defaults. With the ways alternates a loop on a plain
 //! thread without any runtime: what one core does of the same pieces, the 1 of the
 //! throughputs.
@@ -33,94 +25,85 @@
 //!
 //! Peers of twolane (see `offload`). A CPU lane that is busy with others' jobs, an
 //! I/O lane with more than one task that computes. Pieces that touch memory:
-//! moving those to another core costs their cache as well. More cores than there
-//! are: `several at once` can't be faster than the lane's threads. A latency longer than a slice: where `inline` keeps the other task
-//! waiting for all of it, the slice's end is the figure's.
+//! moving those to another core costs their cache as well.
 //!
 //! ```text
-//! cargo bench --bench small_work              # a minute
+//! cargo bench --bench small_work              # half a minute
 //! cargo bench --bench small_work -- '100 µs'  # one size
 //! ```
 
-mod lanes;
-mod pieces;
-mod wakeups;
-mod ways;
-
 use std::cell::LazyCell;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
+use tokio::runtime::Builder;
+use tokio::sync::mpsc;
+use tokio::task::coop::consume_budget;
+use twolane::CpuRuntime;
+use twolane_benches::findings::empty_histogram;
 use twolane_benches::report::{digits, print_table};
-use twolane_benches::{Bench, Contender, Contest, Findings, Ratio, Report};
-
-use lanes::{IO_RUNTIMES, Span};
-use pieces::{Pieces, Unit};
-use ways::{ALONE, Way};
+use twolane_benches::tail::client::EVERY;
+use twolane_benches::tail::sleep_until;
+use twolane_benches::tail::work::Work;
+use twolane_benches::{Bench, Contender, Contest, Findings, Report, Sample, cpu_time, lane};
 
 /// The piece, in µs, whose ratio of latencies the report has.
 const COMPARED: u64 = 100;
-/// How much of inline's throughput an offload has to reach.
-const ENOUGH: f64 = 0.9;
-/// Milliseconds that another task may wait.
-const TOO_LATE: f64 = 1.0;
+/// How much work the pieces of one batch make, in µs.
+const BATCH: u64 = 1_000;
+/// What is compared with: it has no runtime.
+const ALONE: &str = "alone on a core";
+const WAYS: [&str; 3] = ["inline", "one by one", "batches of 1 ms"];
 
 fn main() {
     let bench = Bench::new("small_work");
-    let few = vec![1, 10, COMPARED, 1_000];
-    let all = vec![1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
-    let sizes: Vec<u64> = bench.pick([few[..1].to_vec(), few, all.clone(), all]);
-    let [warm_up, measured] = bench.pick([[5, 20], [30, 150], [30, 200], [50, 500]]);
-    let span = |milliseconds| Span {
-        warm_up: Duration::from_millis(warm_up),
-        measured: Duration::from_millis(milliseconds),
-    };
-    let unit = LazyCell::new(Unit::calibrated);
+    let all = &[1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000];
+    let sizes: &[u64] = bench.pick([&[1], &[1, 10, COMPARED, 1_000], all, all]);
+    let [warm_up, measured] = bench
+        .pick([[5, 20], [30, 150], [30, 200], [50, 500]])
+        .map(Duration::from_millis);
+    // Of which all sizes are multiples: calibrated one by one, they would not compare.
+    let unit = LazyCell::new(|| Work::calibrated(Duration::from_micros(BATCH)));
     let unit = &unit;
     let mut contenders = Vec::new();
-    for io in IO_RUNTIMES {
-        contenders.push(Contender::new(format!("{io}/idle"), move || {
-            Ok(lanes::idle(io, span(measured)))
-        }));
-        for &us in &sizes {
-            for (way_name, way) in Way::ALL {
-                let turn = move || {
-                    let pieces = Pieces::new(**unit, us);
-                    Ok(match way {
-                        // There are no latencies to count.
-                        Way::Alone => lanes::alone(pieces, span(measured / 3)),
-                        _ => lanes::run(io, way, pieces, span(measured)),
-                    })
+    for &us in sizes {
+        for way in [ALONE].into_iter().chain(WAYS) {
+            let turn = move || {
+                let pieces = Pieces {
+                    work: Work {
+                        steps: unit.steps * us / BATCH,
+                    },
+                    per_batch: if way == WAYS[2] {
+                        (BATCH / us).max(1)
+                    } else {
+                        1
+                    },
                 };
-                contenders.push(Contender::new(name(io, us, way_name), turn));
-            }
+                Ok(match way {
+                    ALONE => alone(pieces, warm_up, measured / 3),
+                    way => beside_another(way, pieces, warm_up, measured),
+                })
+            };
+            contenders.push(Contender::new(name(us, way), turn));
         }
     }
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 1, 2, 5]),
-        Duration::from_secs(60),
-    )
-    .ending_threads();
+    let rounds = bench.rounds([1, 1, 3, 5]);
+    let contest = Contest::new(contenders, rounds, Duration::from_secs(60)).ending_threads();
     let Some(found) = bench.run(contest) else {
         return;
     };
 
     let mut report = Report::new(bench.name, &found);
-    for (io, suffix) in IO_RUNTIMES.into_iter().zip(["", "_current_thread"]) {
-        tables(&found, io, &sizes);
-        println!();
-        break_even(&found, io, suffix, &sizes, &mut report);
-        let ours = name(io, COMPARED, "one by one");
-        for (way, inline) in [("inline", "inline"), ("inline_yields", "inline, yields")] {
-            let ratio = format!("{way}_p99_over_offloaded_{COMPARED}us{suffix}");
-            report.ratio(ratio, "other_task_p99", &name(io, COMPARED, inline), &ours);
-        }
-    }
+    tables(&found, sizes);
+    let [inline, ours] = ["inline", "one by one"].map(|way| name(COMPARED, way));
+    let ratio = format!("inline_p99_over_offloaded_{COMPARED}us_current_thread");
+    report.ratio(ratio, "other_task_p99", &inline, &ours);
     report.finish();
 }
 
-fn name(io: &str, us: u64, way: &str) -> String {
-    format!("{io}/{}/{way}", size(us))
+fn name(us: u64, way: &str) -> String {
+    format!("current thread/{}/{way}", size(us))
 }
 
 fn size(us: u64) -> String {
@@ -130,91 +113,135 @@ fn size(us: u64) -> String {
     }
 }
 
-fn tables(found: &Findings, io: &str, sizes: &[u64]) {
+fn tables(found: &Findings, sizes: &[u64]) {
     let table = |title: &str, cell: &dyn Fn(u64, &str) -> String| {
-        let ways: Vec<&str> = Way::ALL.iter().skip(1).map(|(name, _)| *name).collect();
-        let head = [&["a piece"][..], &ways].concat();
         let row = |us: &u64| {
-            let cells = ways.iter().map(|way| cell(*us, way));
+            let cells = WAYS.iter().map(|way| cell(*us, way));
             [size(*us)].into_iter().chain(cells).collect()
         };
         let rows: Vec<Vec<String>> = sizes.iter().map(row).collect();
-        print_table(&format!("{title}; I/O runtime: {io}"), &head, &rows);
+        print_table(title, &[&["a piece"][..], &WAYS].concat(), &rows);
     };
     let over_alone = |metric, us, way: &str| {
-        let ratio = found.ratio(metric, &name(io, us, way), &name(io, us, ALONE));
+        let ratio = found.ratio(metric, &name(us, way), &name(us, ALONE));
         digits(ratio.median)
-    };
-    let latency = |name: &str| {
-        let [p50, p99] =
-            ["other_task_p50", "other_task_p99"].map(|q| digits(found.median(name, q)));
-        format!("{p50} / {p99}")
     };
     table("Throughput, one core's being 1", &|us, way| {
         over_alone("pieces_per_s", us, way)
     });
-    let idle = latency(&format!("{io}/idle"));
-    table(
-        &format!("Another task's latency, ms, p50 / p99 ({idle} without any work)"),
-        &|us, way| latency(&name(io, us, way)),
-    );
+    table("Another task's latency, ms, p50 / p99", &|us, way| {
+        let metrics = ["other_task_p50", "other_task_p99"];
+        metrics
+            .map(|q| digits(found.median(&name(us, way), q)))
+            .join(" / ")
+    });
     table(
         "CPU time for a piece, alone on a core being 1",
         &|us, way| over_alone("cpu_per_piece", us, way),
     );
 }
 
-/// From which size on something holds for all that were measured: nothing between them
-/// is guessed.
-fn break_even(found: &Findings, io: &str, suffix: &str, sizes: &[u64], report: &mut Report<'_>) {
-    let reaches = |way: &'static str| {
-        move |us| {
-            let [ours, inline] = [way, "inline"].map(|way| name(io, us, way));
-            found.ratio("pieces_per_s", &ours, &inline).median >= ENOUGH
-        }
-    };
-    let is_late =
-        |way: &'static str| move |us| found.median(&name(io, us, way), "other_task_p99") > TOO_LATE;
-    type Line<'a> = (&'a str, &'a str, &'a dyn Fn(u64) -> bool);
-    let lines: [Line<'_>; 6] = [
-        (
-            "offload_break_even",
-            "one by one: 90 % of inline's",
-            &reaches("one by one"),
-        ),
-        (
-            "several_break_even",
-            "several at once: the same",
-            &reaches("several at once"),
-        ),
-        (
-            "batch_break_even",
-            "batches of 1 ms: the same",
-            &reaches("batches of 1 ms"),
-        ),
-        (
-            "inline_late_from",
-            "inline: another's p99 over 1 ms",
-            &is_late("inline"),
-        ),
-        (
-            "inline_yields_late_from",
-            "inline, yields: the same",
-            &is_late("inline, yields"),
-        ),
-        (
-            "offload_late_from",
-            "one by one: the same",
-            &is_late("one by one"),
-        ),
-    ];
-    for (ratio, sentence, holds) in lines {
-        let holding = sizes.iter().rev().take_while(|us| holds(**us)).last();
-        match holding {
-            Some(us) => println!("- {sentence} from {} on", size(*us)),
-            None => println!("- {sentence} for none of these sizes"),
-        }
-        let from = holding.map_or(f64::NAN, |us| *us as f64);
-        report.put(format!("{ratio}_us{suffix}"), Ratio::once(from));
+#[derive(Clone, Copy)]
+struct Pieces {
+    work: Work,
+    per_batch: u64,
+}
+
+impl Pieces {
+    /// Returns what tells these from the others, so that none can be lost or done twice
+    /// unnoticed.
+    fn compute(self, pieces: std::ops::Range<u64>) -> u64 {
+        pieces.inspect(|_| self.work.run()).sum()
     }
+
+    /// Handles them in this way until then. Returns how many they were.
+    async fn handle(self, way: &str, cpu: &CpuRuntime, until: Instant) -> u64 {
+        let (mut next, mut sum) = (0, 0);
+        while Instant::now() < until {
+            let batch = next..next + self.per_batch;
+            for _ in batch.clone() {
+                consume_budget().await;
+            }
+            next = batch.end;
+            sum += match way {
+                "inline" => self.compute(batch),
+                _ => cpu.spawn_cpu(move || self.compute(batch)).await.unwrap(),
+            };
+        }
+        assert_eq!(
+            sum,
+            (0..next).sum::<u64>(),
+            "a piece was lost, or done twice"
+        );
+        next
+    }
+}
+
+/// The CPU time is of the whole process: the other task and its sender are in it, and
+/// are the same for all.
+fn sample(pieces: u64, took: Duration, cpu: Duration) -> Sample {
+    let rate = pieces as f64 / took.as_secs_f64();
+    let mut sample = Sample::of("pieces_per_s", "1/s", rate);
+    let cpu = cpu.as_secs_f64() * 1e6 / pieces as f64;
+    sample.put("cpu_per_piece", "us", cpu);
+    sample
+}
+
+/// What one core does of these pieces: on this thread, and nothing else.
+fn alone(pieces: Pieces, warm_up: Duration, measured: Duration) -> Sample {
+    let handle = |until| {
+        let mut handled = 0;
+        while Instant::now() < until {
+            pieces.compute(handled..handled + 1);
+            handled += 1;
+        }
+        handled
+    };
+    handle(Instant::now() + warm_up);
+    let (start, cpu) = (Instant::now(), cpu_time::of_process());
+    let handled = handle(start + measured);
+    sample(handled, start.elapsed(), cpu_time::of_process() - cpu)
+}
+
+/// A stream of pieces is handled this way by one task, and another one is woken meanwhile.
+fn beside_another(way: &str, pieces: Pieces, warm_up: Duration, measured: Duration) -> Sample {
+    let io = Builder::new_current_thread().enable_all().build().unwrap();
+    let cpu = lane(io.handle(), |lane| lane);
+    let warm = Instant::now() + warm_up;
+    let end = warm + measured;
+    // Unbounded: a sender that waits for a late task would not send what is due meanwhile.
+    let (send, messages) = mpsc::unbounded_channel();
+    let sender = thread::spawn(move || {
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut due = Instant::now();
+        while due < end {
+            sleep_until(due);
+            assert!(send.send(Instant::now()).is_ok());
+            // Half as far apart to half as far again, so that they don't keep step with the
+            // pieces; the same ones in each slice.
+            due += EVERY.mul_f64(0.5 + random.f64());
+        }
+    });
+    let sample = io.block_on(async {
+        let other = tokio::spawn(receive(messages, warm));
+        pieces.handle(way, &cpu, warm).await;
+        let (start, before) = (Instant::now(), cpu_time::of_process());
+        let handled = pieces.handle(way, &cpu, end).await;
+        let mut sample = sample(handled, start.elapsed(), cpu_time::of_process() - before);
+        sample.put_latencies("other_task", other.await.unwrap());
+        sample
+    });
+    sender.join().unwrap();
+    cpu.shutdown().wait();
+    sample
+}
+
+async fn receive(mut messages: mpsc::UnboundedReceiver<Instant>, warm: Instant) -> Histogram<u64> {
+    let mut latencies = empty_histogram();
+    while let Some(sent) = messages.recv().await {
+        if sent >= warm {
+            latencies.saturating_record(sent.elapsed().as_nanos() as u64);
+        }
+    }
+    latencies
 }

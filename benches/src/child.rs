@@ -41,17 +41,9 @@ impl Drop for Killed {
 /// instead.
 ///
 /// # Panics
-/// As [`ask_by`].
-pub fn ask<R: Serialize, A: DeserializeOwned>(role: &R) -> Result<A, String> {
-    ask_by(command(role))
-}
-
-/// The same of a command that was made by [`command`], and changed.
-///
-/// # Panics
 /// If the answer is something else.
-pub fn ask_by<A: DeserializeOwned>(mut command: Command) -> Result<A, String> {
-    let run = command.stderr(Stdio::inherit()).output();
+pub fn ask<R: Serialize, A: DeserializeOwned>(role: &R) -> Result<A, String> {
+    let run = command(role).stderr(Stdio::inherit()).output();
     let run = run.map_err(|error| error.to_string())?;
     if !run.status.success() {
         return Err(format!("its process ended with {}", run.status));
@@ -64,12 +56,4 @@ pub fn ask_by<A: DeserializeOwned>(mut command: Command) -> Result<A, String> {
 pub fn answer<A: Serialize>(answer: &A) -> ! {
     println!("{}", serde_json::to_string(answer).unwrap());
     std::process::exit(0)
-}
-
-/// Has this process end with the bench, which closes its stdin.
-pub fn end_with_parent() {
-    std::thread::spawn(|| {
-        for _ in std::io::stdin().lines() {}
-        std::process::exit(0)
-    });
 }

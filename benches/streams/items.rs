@@ -131,14 +131,6 @@ impl Items {
         item
     }
 
-    /// One of three parts.
-    #[inline(never)]
-    pub fn compute_third(self, item: u64) -> u64 {
-        let steps = self.steps(item) / 3;
-        Work { steps }.run();
-        item
-    }
-
     fn steps(self, item: u64) -> u64 {
         if is_long(item) { self.long } else { self.short }
     }

@@ -7,10 +7,8 @@
 //! # The contenders
 //!
 //! - a plain loop: the 1 of all throughputs;
-//! - twolane: `on_cpu(..).map(..)` with `buffered` and `buffer_unordered`, with an
-//!   `Iterator` as the source, and with three stages of a third of the work each (and with
-//!   one stage of the same three thirds: of short ones a core computes more at a time than
-//!   of long ones);
+//! - twolane: `on_cpu(..).map(..)` with `buffered` and `buffer_unordered`, and with an
+//!   `Iterator` as the source;
 //! - `buffered` of `futures`, over `tokio::task::spawn_blocking` and over twolane's
 //!   `spawn_cpu`: a job an item;
 //! - Tokio's channels and a task for each core, on a second runtime (unordered);
@@ -32,12 +30,6 @@
 //!
 //! - **first output**: from the start of a stream of 10 µs items to where the consumer has
 //!   the first output, all threads asleep before;
-//! - **memory**: by how much the resident set of a process grows at most while 64 KiB
-//!   items, of which a stage makes others, go to a consumer ten times slower than the
-//!   source, with a window of 16 MiB; and how much is in items at most. The peers
-//!   have room for as many items. glibc's allocator keeps an arena for each thread, and in
-//!   each of them what it does not give back, so the resident set is once that with one
-//!   arena (the ratio) and once as it comes;
 //! - **beside**: the latency of a TCP echo on the I/O runtime, asked every 2 ms (see
 //!   `io_tail`), while streams of 10 µs items run. There `spawn_blocking` has its default
 //!   of 512 threads.
@@ -60,7 +52,6 @@
 
 mod items;
 mod lanes;
-mod memory;
 mod ratios;
 mod ways;
 
@@ -72,13 +63,10 @@ use serde::Deserialize;
 use twolane_benches::go::Go;
 use twolane_benches::tail::client;
 use twolane_benches::tail::echo::EchoLane;
-use twolane_benches::{
-    Bench, Column, Contender, Contest, Report, Sample, bounded_runtime, child, median,
-};
+use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, bounded_runtime, median};
 
 use crate::items::{Clock, Items, Kind};
 use crate::lanes::{Lanes, rate};
-use crate::memory::Holder;
 use crate::ways::Run;
 
 const LOOP: &str = "plain loop";
@@ -103,9 +91,6 @@ const GAP: Duration = Duration::from_millis(1);
 const IO_WORKERS: usize = 2;
 
 fn main() {
-    if let Some(role) = child::role() {
-        memory::answer(&role);
-    }
     let bench = Bench::new("streams");
     let clock = LazyCell::new(Clock::calibrated);
     let lanes = LazyCell::new(|| {
@@ -127,12 +112,6 @@ fn main() {
         throughputs(&bed, kind, &mut contenders);
     }
     first_outputs(&bed, &mut contenders);
-    let blocks = bench.pick([20, 600, 1_000, 3_000]);
-    for (name, _, holder) in Holder::ALL {
-        contenders.push(Contender::new(name, move || {
-            memory::measure(holder, blocks)
-        }));
-    }
     let measured = Duration::from_millis(bench.pick([20, 500, 2_000, 3_000]));
     let is_beside = |name| [ways::ORDERED, ways::BLOCKING, ways::WORKERS].contains(&name);
     let beside_ways = ways::all().filter(|(name, _)| is_beside(*name));
@@ -154,13 +133,6 @@ fn main() {
     let first = "Until the first output of a stream of 10 µs items, µs";
     let column = [Column::spread("first output", "first_output")];
     report.table(first, "first output/", &column);
-    let memory = "Peak memory over a window of 16 MiB, a consumer ten times slower than the source";
-    let columns = [
-        Column::spread("resident", "resident_over_window"),
-        Column::spread("as malloc comes", "resident_by_default_over_window"),
-        Column::spread("items", "live_over_window"),
-    ];
-    report.table(memory, "memory/", &columns);
     let title = "An echo on the I/O runtime beside streams of 10 µs items, ms";
     report.table(title, "beside/", &client::COLUMNS);
     ratios::put(&found, &mut report);

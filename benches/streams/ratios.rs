@@ -5,7 +5,6 @@ use twolane_benches::{Findings, Ratio, Report};
 
 use crate::items::Kind;
 use crate::lanes::RATE;
-use crate::memory::Holder;
 use crate::ways::{self, PEERS};
 use crate::{GO, LOOP, PAR_ITER, row};
 
@@ -85,22 +84,6 @@ pub fn put(found: &Findings, report: &mut Report<'_>) {
         io_p99_beside_workers: from_send_p99 of beside/mpsc + workers / beside/nothing
         ",
     );
-    for (contender, suffix, _) in Holder::ALL {
-        for (name, metric) in [
-            ("peak_memory_over_window", "resident_over_window"),
-            (
-                "peak_memory_by_default_over_window",
-                "resident_by_default_over_window",
-            ),
-            ("peak_items_over_window", "live_over_window"),
-        ] {
-            report.put(format!("{name}{suffix}"), found.value(metric, contender));
-        }
-    }
-    let stages = |kind| over(kind, ways::THREE_STAGES, ways::THREE_THIRDS);
-    report.put("three_stages_over_one", worst(Kind::ALL.map(stages)));
-    report.put("three_stages_over_one_at_100ns", stages(Kind::Ns100));
-
     let first = |name| format!("first output/{name}");
     let ordered: Vec<String> = ordered.iter().map(|(name, _)| first(*name)).collect();
     let ordered: Vec<&str> = ordered.iter().map(String::as_str).collect();

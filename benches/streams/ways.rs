@@ -18,14 +18,11 @@ pub type Run = fn(&Lanes, Kind, Items) -> Taken;
 pub const ORDERED: &str = "twolane, ordered";
 pub const UNORDERED: &str = "twolane, unordered";
 pub const OF_ITERATOR: &str = "twolane, of an Iterator";
-pub const THREE_STAGES: &str = "twolane, three stages";
-/// One stage of three parts, for comparison.
-pub const THREE_THIRDS: &str = "twolane, three thirds";
 pub const BLOCKING: &str = "spawn_blocking, buffered";
 pub const WORKERS: &str = "mpsc + workers";
 
 /// twolane's own.
-pub const OURS: [(&str, Run); 6] = [
+pub const OURS: [(&str, Run); 3] = [
     (ORDERED, |lanes, kind, items| {
         let cpu = lanes.cpu.handle();
         lanes.consume(Order::Source, items, move || {
@@ -47,34 +44,6 @@ pub const OURS: [(&str, Run); 6] = [
         lanes.consume(Order::Source, items, move || {
             let all = (0..items.count).on_cpu(&cpu);
             let all = all.map(move |item| items.compute(item));
-            all.buffered(kind.window()).map(Result::unwrap)
-        })
-    }),
-    // With a window in bytes as well.
-    ("twolane, max_bytes", |lanes, kind, items| {
-        let cpu = lanes.cpu.handle();
-        lanes.consume(Order::Source, items, move || {
-            let all = stream::iter(0..items.count).on_cpu(&cpu);
-            let all = all.map(move |item| items.compute(item));
-            let all = all.max_bytes(usize::MAX, |_| 8, |_| 8);
-            all.buffered(kind.window()).map(Result::unwrap)
-        })
-    }),
-    (THREE_STAGES, |lanes, kind, items| {
-        let cpu = lanes.cpu.handle();
-        lanes.consume(Order::Source, items, move || {
-            let third = move |item| items.compute_third(item);
-            let all = stream::iter(0..items.count).on_cpu(&cpu);
-            let all = all.map(third).map(third).map(third);
-            all.buffered(kind.window()).map(Result::unwrap)
-        })
-    }),
-    (THREE_THIRDS, |lanes, kind, items| {
-        let cpu = lanes.cpu.handle();
-        lanes.consume(Order::Source, items, move || {
-            let third = move |item| items.compute_third(item);
-            let all = stream::iter(0..items.count).on_cpu(&cpu);
-            let all = all.map(move |item| third(third(third(item))));
             all.buffered(kind.window()).map(Result::unwrap)
         })
     }),

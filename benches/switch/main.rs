@@ -20,12 +20,8 @@
 //!   channel.
 //! - *wake*, without any yield of a library: a future that calls
 //!   `cx.waker().wake_by_ref()` and returns `Poll::Pending`, over and over, alone in
-//!   its lane; two futures that hand a turn to each other, each by waking the other's
-//!   waker (an `AtomicWaker`) and then waiting for its own, per turn; and 10,000
-//!   futures that wake themselves 3 times each, started and then awaited, per future.
-//!   They are what a lane does not know for a yield: what a channel, a `select!` or a
-//!   `FuturesUnordered` does to a job. On several threads the two may each have a
-//!   thread, and a turn is then a wake-up from another thread.
+//!   its lane. It is what a lane does not know for a yield: what a channel, a `select!` or a
+//!   `FuturesUnordered` does to a job.
 //! - `yield_if_due().await` that is not due, called as users do: in the loop of an
 //!   `async` block in a job, less the same loop without the call, with its counter as
 //!   opaque to the compiler. What an `.await` in a loop costs by itself (the counter
@@ -33,18 +29,11 @@
 //!
 //! # The contenders
 //!
-//! twolane on both backends; Tokio with one worker, without drivers as well as with
-//! both of them (`enable_all`, which is what `#[tokio::main]` has); Tokio's
-//! `current_thread`; goroutines, in a process of their own. All
-//! on one thread (`GOMAXPROCS(1)`), and then, but for `current_thread`, on as many as
-//! the machine has cores (`GOMAXPROCS` as it comes).
+//! twolane on both backends; Tokio's workers without drivers: the cheapest Tokio there is;
+//! goroutines, in a process of their own. All on one thread (`GOMAXPROCS(1)`), and then on as
+//! many as the machine has cores (`GOMAXPROCS` as it comes).
 //!
-//! Tokio keeps those that yielded aside until its worker has nothing else, and asks
-//! its drivers before it takes them up again: the fewer they are, the larger is each
-//! one's part in that.
-//!
-//! Each is its process's only load and is opened afresh for each measurement. The
-//! ratios are over Tokio *without* drivers: the cheapest Tokio there is.
+//! Each is its process's only load and is opened afresh for each measurement.
 //!
 //! # What it does not measure
 //!
@@ -72,17 +61,12 @@ use crate::sides::Side;
 /// One thread, and one for each core.
 const WIDTHS: [&str; 2] = ["one thread", "all cores"];
 
-/// How many that wake themselves are started before the first is joined.
-const WAKE_BATCH: u64 = 10_000;
-
 /// Name, and how many in a turn.
-const CASES: [(&str, u64); 6] = [
+const CASES: [(&str, u64); 4] = [
     ("switch_alone", 200_000),
     ("switch_100", 200_000),
     ("start", 20_000),
     ("self_wake", 200_000),
-    ("ping_pong", 40_000),
-    ("wake_batch", 4 * WAKE_BATCH),
 ];
 /// Of a job of twolane on one thread.
 const YIELD: (&str, u64) = ("yield_if_due", 5_000_000);
@@ -93,9 +77,6 @@ fn main() {
     let mut contenders = Vec::new();
     for (width, threads) in WIDTHS.into_iter().zip([1, cores()]) {
         for side in Side::ALL {
-            if threads > 1 && side == Side::CurrentThread {
-                continue;
-            }
             let yields = Some(YIELD).filter(|_| side.is_ours() && threads == 1);
             let go = Go::new("switch");
             contenders.push(Contender::new(format!("{width}/{side}"), move || {
@@ -133,8 +114,6 @@ fn main() {
         report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
         let columns = [
             Column::spread("one wakes itself", "self_wake"),
-            Column::spread("two, by turns", "ping_pong"),
-            Column::spread("10,000, 3 times each", "wake_batch"),
             Column::spread("yield_if_due, not due", YIELD.0),
             Column::median("others", "others"),
         ];
@@ -168,12 +147,10 @@ fn main() {
             );
         }
     }
-    for case in ["self_wake", "ping_pong", "wake_batch"] {
-        for (backend, over) in [("rayon", Side::Rayon), ("runtime", Side::Runtime)] {
-            for (suffix, width) in [("", 0), ("_cores", 1)] {
-                let name = format!("{case}_{backend}{suffix}");
-                ratio(name, case, width, over, Side::Tokio);
-            }
+    for (backend, over) in [("rayon", Side::Rayon), ("runtime", Side::Runtime)] {
+        for (suffix, width) in [("", 0), ("_cores", 1)] {
+            let name = format!("self_wake_{backend}{suffix}");
+            ratio(name, "self_wake", width, over, Side::Tokio);
         }
     }
     for (backend, side) in [("", Side::Rayon), ("_runtime", Side::Runtime)] {

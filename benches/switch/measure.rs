@@ -5,16 +5,9 @@ use std::fmt::Debug;
 use std::future::{Future, poll_fn};
 use std::hint::black_box;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::{Duration, Instant};
-
-use futures::task::AtomicWaker;
-
-use crate::WAKE_BATCH;
-
-/// How often each of a batch wakes itself.
-const WAKES: u64 = 3;
 
 /// How a contender starts a future, and how one gives way there.
 pub trait Spawn: Send + Sync + 'static {
@@ -37,8 +30,6 @@ pub async fn time<S: Spawn>(spawn: &S, case: &str, n: u64) -> Duration {
         "switch_100" => switch(spawn, 100, n).await,
         "start" => start(spawn, n).await,
         "self_wake" => self_wake(spawn, n).await,
-        "ping_pong" => ping_pong(spawn, n).await,
-        "wake_batch" => wake_batch(spawn, n).await,
         _ => unreachable!("no such case: {case}"),
     }
 }
@@ -99,62 +90,4 @@ async fn self_wake<S: Spawn>(spawn: &S, wakes: u64) -> Duration {
         begun.elapsed()
     });
     alone.await.unwrap()
-}
-
-/// Two futures, one of which has its turn.
-#[derive(Default)]
-struct Table {
-    turn: AtomicU64,
-    players: [AtomicWaker; 2],
-}
-
-impl Table {
-    /// Hands over when it has its turn, wakes the other one and waits to be woken:
-    /// a poll for each turn, also where the other one answers at once.
-    async fn play(&self, me: usize, turns: u64) {
-        poll_fn(|cx| {
-            self.players[me].register(cx.waker());
-            let turn = self.turn.load(SeqCst);
-            if turn < turns && turn as usize % 2 == me {
-                self.turn.store(turn + 1, SeqCst);
-                self.players[1 - me].wake();
-                return Poll::Pending;
-            }
-            // The player of the last turn is woken once more, by the other.
-            if turn >= turns {
-                self.players[1 - me].wake();
-                return Poll::Ready(());
-            }
-            Poll::Pending
-        })
-        .await;
-    }
-}
-
-async fn ping_pong<S: Spawn>(spawn: &S, turns: u64) -> Duration {
-    let table = Arc::new(Table::default());
-    let begun = Instant::now();
-    let players = [0, 1].map(|me| {
-        let table = table.clone();
-        spawn.spawn(async move { table.play(me, turns).await })
-    });
-    for player in players {
-        player.await.unwrap();
-    }
-    begun.elapsed()
-}
-
-async fn wake_batch<S: Spawn>(spawn: &S, n: u64) -> Duration {
-    let mut started = Vec::with_capacity(WAKE_BATCH as usize);
-    let begun = Instant::now();
-    let mut left = n;
-    while left > 0 {
-        let batch = WAKE_BATCH.min(left);
-        left -= batch;
-        started.extend((0..batch).map(|_| spawn.spawn(wake_self(WAKES))));
-        for one in started.drain(..) {
-            one.await.unwrap();
-        }
-    }
-    begun.elapsed()
 }

@@ -18,21 +18,11 @@ pub enum Side {
     Runtime,
     /// Workers, and neither timers nor an I/O driver.
     Tokio,
-    /// The same with both.
-    EnableAll,
-    CurrentThread,
     Goroutines,
 }
 
 impl Side {
-    pub const ALL: [Self; 6] = [
-        Self::Rayon,
-        Self::Runtime,
-        Self::Tokio,
-        Self::EnableAll,
-        Self::CurrentThread,
-        Self::Goroutines,
-    ];
+    pub const ALL: [Self; 4] = [Self::Rayon, Self::Runtime, Self::Tokio, Self::Goroutines];
 
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Rayon | Self::Runtime)
@@ -45,8 +35,6 @@ impl fmt::Display for Side {
             Self::Rayon => "twolane, Rayon",
             Self::Runtime => "twolane, Runtime",
             Self::Tokio => "tokio, no drivers",
-            Self::EnableAll => "tokio, enable_all",
-            Self::CurrentThread => "tokio, current_thread",
             Self::Goroutines => "goroutines",
         })
     }
@@ -57,7 +45,7 @@ pub fn time(side: Side, threads: usize, case: &'static str, n: u64) -> Duration 
     match side {
         Side::Rayon => in_twolane(Backend::Rayon, threads, case, n),
         Side::Runtime => in_twolane(Backend::Runtime, threads, case, n),
-        side => in_tokio(side, threads, case, n),
+        _ => in_tokio(threads, case, n),
     }
 }
 
@@ -85,16 +73,9 @@ impl Spawn for Tokio {
     }
 }
 
-fn in_tokio(side: Side, threads: usize, case: &'static str, n: u64) -> Duration {
-    let mut builder = match side {
-        Side::CurrentThread => Builder::new_current_thread(),
-        _ => Builder::new_multi_thread(),
-    };
-    builder.worker_threads(threads);
-    if side == Side::EnableAll {
-        builder.enable_all();
-    }
-    let runtime = builder.build().unwrap();
+fn in_tokio(threads: usize, case: &'static str, n: u64) -> Duration {
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.worker_threads(threads).build().unwrap();
     // In a task: what `block_on` is given itself is not on a worker.
     let task = runtime.spawn(async move {
         measure::time(&Tokio, case, warm_up(n)).await;

@@ -9,8 +9,7 @@
 //! The contenders differ in where the jobs run: nowhere (`idle`), in a second Tokio runtime, in
 //! twolane that never interrupts its cores (`twolane_plain`), and in twolane with its defaults. In
 //! `twolane_slices` and `twolane_both`, which are the same two, the threads that sleep and wake have
-//! called `take_short_slices`. In `twolane_library` the jobs are Tokio tasks, spawned as a library
-//! spawns them that has the handle of `Handle::tokio_handle`.
+//! called `take_short_slices`.
 //!
 //! On a kernel that preempts lazily (Linux 7 by default), `remote` waits for a tick. `.ci/kernels`
 //! runs this bench on several kernels. At the end it prints what twolane has found out.
@@ -28,7 +27,7 @@ mod pair;
 use std::cell::LazyCell;
 use std::time::{Duration, Instant};
 
-use twolane::{Backend, Builder, Preemption};
+use twolane::{Builder, Preemption};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;
@@ -37,14 +36,13 @@ use twolane_benches::{
     Bench, Column, Contender, Contest, Ratio, Report, Sample, cores, io_runtime, lane,
 };
 
-const CONTENDERS: [&str; 7] = [
+const CONTENDERS: [&str; 6] = [
     "idle",
     "second_runtime",
     "twolane_plain",
     "twolane_slices",
     "twolane",
     "twolane_both",
-    "twolane_library",
 ];
 const PATIENCE: Duration = Duration::from_secs(4);
 const KINDS: [(&str, &str); 3] = [
@@ -94,12 +92,7 @@ fn main() {
             ",
         );
     }
-    report.ratio(
-        "remote_p99_twolane_over_idle",
-        "remote_p99",
-        "twolane",
-        "idle",
-    );
+    report.ratios("remote_p99_twolane_over_idle: remote_p99 of twolane / idle");
     report.put("kernel_is_lazy", Ratio::once(f64::from(u8::from(is_lazy))));
     report.finish();
     println!("preemption: {:?}", preemption());
@@ -117,7 +110,6 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     let in_flight = 4 * cores();
     let set: Option<fn(Builder) -> Builder> = match name {
         "twolane" | "twolane_both" => Some(|lane| lane),
-        "twolane_library" => Some(|lane| lane.backend(Backend::Runtime)),
         "twolane_plain" | "twolane_slices" => {
             Some(|lane| lane.interrupt_cores_every(Duration::ZERO))
         }
@@ -131,10 +123,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
             Some(Lane {
                 in_flight,
                 threads: cores(),
-                submit: match cpu.tokio_handle() {
-                    None => Box::new(move |job| cpu.spawn_cpu(|| job.run()).detach()),
-                    Some(tokio) => Box::new(move |job| drop(tokio.spawn(async { job.run() }))),
-                },
+                submit: Box::new(move |job| cpu.spawn_cpu(|| job.run()).detach()),
             })
         }
         None if name == "idle" => None,
@@ -142,7 +131,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     };
     let load = jobs.map(|lane| Load::start(lane, work));
     std::thread::sleep(WARM_UP);
-    if let (Some(cpu), "twolane" | "twolane_both" | "twolane_library") = (&handle, name) {
+    if let (Some(cpu), "twolane" | "twolane_both") = (&handle, name) {
         // The first one finds out meanwhile. On a single core it does not.
         let began = Instant::now();
         while cpu.preemption() == Preemption::Unknown && began.elapsed() < PATIENCE {

@@ -5,14 +5,8 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{self, Handle, Runtime};
 use twolane::watch::Watch;
-use twolane::{Builder, CpuRuntime, Task};
-use twolane_benches::tail::client::slice_of;
-use twolane_benches::tail::lanes::Lane;
-use twolane_benches::tail::work::Work;
-use twolane_benches::{Sample, cores, cpu_time, io_runtime, lane};
-
-/// Jobs in flight for each core, as in `io_tail`.
-const IN_FLIGHT: usize = 4;
+use twolane::{Builder, CpuRuntime};
+use twolane_benches::{Sample, cpu_time, io_runtime, lane};
 
 /// As in `offload`.
 const BATCH: u64 = 50_000;
@@ -82,16 +76,6 @@ async fn use_of_cores(measured: Duration) -> f64 {
     cpu.as_secs_f64() / took.as_secs_f64() * 1e6
 }
 
-/// A slice as `io_tail` has it.
-pub fn echo(watched: Watched, work: Work, measured: Duration) -> Sample {
-    let jobs = IN_FLIGHT * cores();
-    slice_of(
-        |io| Some(Lane::twolane(io, jobs, |lane| watched.set(lane))),
-        work,
-        measured,
-    )
-}
-
 pub fn offload(watched: Watched, less: u64) -> Sample {
     let io = io_runtime(2);
     let lane = watched.lane(io.handle());
@@ -104,7 +88,6 @@ pub fn offload(watched: Watched, less: u64) -> Sample {
         put(&mut sample, "closure", closures(&handle, jobs).await, jobs);
         let cpu = cpu_time::of_process() - cpu;
         put(&mut sample, "closure_cpu", cpu, jobs);
-        put(&mut sample, "future", futures(&handle, jobs).await, jobs);
         sample
     });
     io.block_on(task).unwrap()
@@ -115,17 +98,9 @@ fn put(sample: &mut Sample, metric: &'static str, took: Duration, each: u64) {
 }
 
 async fn closures(lane: &twolane::Handle, jobs: u64) -> Duration {
-    batch(jobs, |i| lane.spawn_cpu(move || black_box(i) + 1)).await
-}
-
-async fn futures(lane: &twolane::Handle, jobs: u64) -> Duration {
-    batch(jobs, |i| lane.spawn(async move { black_box(i) + 1 })).await
-}
-
-async fn batch(jobs: u64, submit: impl Fn(u64) -> Task<u64>) -> Duration {
     let mut tasks = Vec::with_capacity(jobs as usize);
     let start = Instant::now();
-    tasks.extend((0..jobs).map(submit));
+    tasks.extend((0..jobs).map(|i| lane.spawn_cpu(move || black_box(i) + 1)));
     for (i, task) in (0..).zip(tasks) {
         assert_eq!(task.await.unwrap(), i + 1);
     }

@@ -125,13 +125,6 @@ fn spans(watched: Watched, _subscriber: DefaultGuard, less: u64) -> Sample {
         for _ in 0..spans {
             black_box(&span).in_scope(|| black_box(()));
         }
-        let mut sample = sample("span", start, spans);
-        let start = Instant::now();
-        for _ in 0..spans {
-            tracing::info_span!("new").in_scope(|| black_box(()));
-        }
-        let nanos = start.elapsed().as_nanos() as f64;
-        sample.put("new_span", "ns", nanos / spans as f64);
-        sample
+        sample("span", start, spans)
     })
 }

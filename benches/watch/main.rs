@@ -5,17 +5,14 @@
 //! - **idle**: the CPU time of a process in which nothing happens, with and without
 //!   `Builder::watch_io`: an I/O runtime of two workers (and once of one thread), and an
 //!   idle CPU lane. The same is measured "in use": a watched task wakes up every 10 ms.
-//! - **echo**: the latency of a TCP echo on the I/O lane, asked every 2 ms, while the CPU
-//!   lane is saturated (see `io_tail`, whose client, echo and jobs these are).
 //! - **poll**: ns a poll of a future that is ready at once, in a loop on a runtime of the
 //!   current thread: the bare future; the same in `watch`, while no lane of the process is
 //!   watched ("off") and while one is ("on").
 //! - **request**: the same for a `tower` service, from the call to the response, with
 //!   `WatchLayer` around it.
-//! - **span**: ns an enter and exit of one and the same span, and ns for a new one that is
-//!   entered once, with `SpanWatch` as a layer of `tracing-subscriber`'s registry and
+//! - **span**: ns an enter and exit of one and the same span, with `SpanWatch` as a layer of `tracing-subscriber`'s registry and
 //!   without it.
-//! - **offload**: ns a job, in a batch of 50,000 closures or futures that are submitted and
+//! - **offload**: ns a job, in a batch of 50,000 closures that are submitted and
 //!   then awaited (see `offload`).
 //!
 //! The records of the threads are the process's, and one watched lane switches them on for
@@ -36,11 +33,9 @@ mod lanes;
 mod loops;
 mod tables;
 
-use std::cell::LazyCell;
 use std::time::Duration;
 
-use twolane_benches::tail::work::Work;
-use twolane_benches::tail::{JOB, REST};
+use twolane_benches::tail::REST;
 use twolane_benches::{Bench, Contender, Contest, Report};
 
 use crate::lanes::Watched;
@@ -49,18 +44,13 @@ fn main() {
     let bench = Bench::new("watch");
     let ms = Duration::from_millis;
     let idle = bench.pick([ms(100), ms(1_000), ms(2_000), ms(5_000)]);
-    let measured = bench.pick([ms(100), ms(1_500), ms(3_000), ms(10_000)]);
     let less = bench.pick([1_000, 4, 1, 1]);
-    let work = LazyCell::new(|| Work::calibrated(JOB));
-    let work = &work;
     let mut contenders = Vec::new();
     for (name, watched) in Watched::ALL {
         for (io, open) in lanes::IO {
             let turn = move || Ok(lanes::idle(open, watched, idle));
             contenders.push(Contender::new(format!("idle, {io}/{name}"), turn));
         }
-        let turn = move || Ok(lanes::echo(watched, **work, measured));
-        contenders.push(Contender::new(format!("echo/{name}"), turn));
         let turn = move || Ok(lanes::offload(watched, less));
         contenders.push(Contender::new(format!("offload/{name}"), turn));
     }
@@ -69,7 +59,7 @@ fn main() {
         contenders.push(Contender::new(name, turn));
     }
     let contest =
-        Contest::new(contenders, bench.rounds([1, 2, 5, 11]), measured + REST).ending_threads();
+        Contest::new(contenders, bench.rounds([1, 2, 5, 11]), idle + REST).ending_threads();
     let Some(found) = bench.run(contest) else {
         return;
     };

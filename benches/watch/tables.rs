@@ -1,6 +1,5 @@
 //! The tables and the ratios.
 
-use twolane_benches::tail::client::{COLUMNS, ratios};
 use twolane_benches::{Column, Findings, Ratio, Report};
 
 pub fn print(found: &Findings, report: &mut Report<'_>) {
@@ -14,18 +13,12 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
         ],
     );
     report.table(
-        "echo on the I/O lane beside a saturated CPU lane, ms",
-        "echo/",
-        &COLUMNS,
-    );
-    report.table(
         "ns each, on a runtime of the current thread",
         "",
         &[
             Column::spread("poll", "poll"),
             Column::spread("request", "request"),
             Column::spread("span, entered", "span"),
-            Column::spread("span, new", "new_span"),
         ],
     );
     report.table(
@@ -34,7 +27,6 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
         &[
             Column::spread("closure", "closure"),
             Column::spread("CPU time", "closure_cpu"),
-            Column::spread("future", "future"),
             Column::median("others", "others"),
         ],
     );
@@ -46,29 +38,14 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
             report.put(name, added(found, metric, &on, &off));
         }
     }
-    for p in ["p99", "p999"] {
-        ratios(
-            report,
-            &format!("echo_{p}_on_over_off"),
-            p,
-            "echo/on",
-            "echo/off",
-        );
-    }
-    report.ratio("echo_jobs_on_over_off", "jobs_per_s", "echo/on", "echo/off");
-    for (tier, metric) in [
-        ("poll", "poll"),
-        ("request", "request"),
-        ("span", "span"),
-        ("span", "new_span"),
-    ] {
+    for tier in ["poll", "request", "span"] {
         let without = format!("{tier}/without");
         for watched in ["off", "on"] {
-            let added = added(found, metric, &format!("{tier}/{watched}"), &without);
-            report.put(format!("{metric}_{watched}_added_ns"), added);
+            let added = added(found, tier, &format!("{tier}/{watched}"), &without);
+            report.put(format!("{tier}_{watched}_added_ns"), added);
         }
     }
-    for metric in ["closure", "closure_cpu", "future"] {
+    for metric in ["closure", "closure_cpu"] {
         let name = format!("offload_{metric}_on_over_off");
         report.ratio(name, metric, "offload/on", "offload/off");
     }

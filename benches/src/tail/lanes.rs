@@ -32,14 +32,6 @@ impl Lane {
         })
     }
 
-    /// The same, by the book: a yield after each of `pieces`.
-    pub fn same_runtime_yielding(io: &Handle, in_flight: usize, pieces: u64) -> Self {
-        let (io, threads) = (io.clone(), io.metrics().num_workers());
-        Self::new(in_flight, threads, move |job| {
-            io.spawn(job.run_in_pieces(pieces));
-        })
-    }
-
     /// The I/O runtime's blocking pool, which starts a thread for each job in
     /// flight (up to 512).
     pub fn spawn_blocking(io: &Handle, in_flight: usize) -> Self {

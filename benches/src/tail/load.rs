@@ -32,21 +32,6 @@ enum End {
 impl Job {
     pub fn run(mut self) {
         self.work.run();
-        self.complete();
-    }
-
-    /// The same work in pieces, with a yield to the runtime between them.
-    pub async fn run_in_pieces(mut self, pieces: u64) {
-        for piece in 0..pieces {
-            if piece > 0 {
-                tokio::task::yield_now().await;
-            }
-            self.work.piece(pieces).run();
-        }
-        self.complete();
-    }
-
-    fn complete(&mut self) {
         self.completed.fetch_add(1, Relaxed);
         self.done = true;
     }

@@ -6,7 +6,10 @@ use std::path::Path;
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
-use super::words::{self, Area, Drawn, FAINT, GRID, INK};
+pub use words::Drawn;
+use words::{Area, FAINT, GRID, INK};
+
+mod words;
 
 const WIDTH: i32 = 960;
 const LEFT: i32 = 84;
