@@ -78,7 +78,7 @@ impl InPlace {
 
     /// Each of these stalls takes some looks. `unnamed.rs` has the same call told where it
     /// keeps a worker.
-    fn is_not_told_beside(self, watched: &Watched, names: &[&str]) {
+    fn assert_not_told_beside(self, watched: &Watched, names: &[&str]) {
         for name in names {
             watched.stall_as(name);
         }
@@ -108,7 +108,7 @@ fn a_thread_that_was_a_worker_may_block() {
         // Another thread is the worker now, and has run a probe.
         wait.recv().unwrap();
     });
-    in_place.is_not_told_beside(&watched, &["one", "two"]);
+    in_place.assert_not_told_beside(&watched, &["one", "two"]);
 }
 
 /// The same, on a runtime where probes are rare on most workers.
@@ -117,7 +117,7 @@ fn a_thread_that_was_a_worker_may_block() {
 fn block_in_place_in_code_that_is_not_watched_is_not_told() {
     let _limit = time_limit();
     let watched = watched(Some(4));
-    InPlace::begin(&watched, |_| ()).is_not_told_beside(&watched, &["one", "two"]);
+    InPlace::begin(&watched, |_| ()).assert_not_told_beside(&watched, &["one", "two"]);
 }
 
 /// A worker that does stand still meanwhile is in a poll that has a name.
@@ -136,7 +136,7 @@ fn block_in_place_beside_a_stall_is_not_told() {
     has_begun.recv().unwrap();
     watched.stall_of("beside");
     let in_place = InPlace::begin(&watched, |_| ());
-    in_place.is_not_told_beside(&watched, &["one", "two", "three"]);
+    in_place.assert_not_told_beside(&watched, &["one", "two", "three"]);
     drop(let_go);
     watched.io.block_on(stall).unwrap();
 }

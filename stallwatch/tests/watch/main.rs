@@ -1,5 +1,10 @@
 //! Does the watch name what keeps a thread of the runtime, and nothing else?
 
+#![allow(
+    clippy::incompatible_msrv,
+    reason = "the oldest Rust compiles no tests"
+)]
+
 #[path = "../../../tests/support/child.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
 mod child;
