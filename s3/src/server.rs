@@ -69,12 +69,19 @@ pub struct Server {
     _folder: TempDir,
 }
 
+/// For object_store's own client, and every other of reqwest: it looks for cryptography also where
+/// all servers speak plain HTTP. A [`Server`] calls this.
+#[cfg(feature = "own_client")]
+pub fn install_cryptography() {
+    // An error says that it is there.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
 impl Server {
     /// Each request waits for `latency` before it is looked at: the network.
     pub fn start(latency: Duration) -> std::io::Result<Self> {
-        // reqwest looks for it also where all servers speak plain HTTP. An error: it is there.
         #[cfg(feature = "own_client")]
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_cryptography();
         let prefix = format!("{PREFIX}{}-", std::process::id());
         let mut folder = tempfile::Builder::new();
         let folder = match in_memory() {
