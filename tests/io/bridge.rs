@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, BOTH, Lanes, lanes};
+use crate::support::{self, Lanes, lanes, on_both};
 use axum::http::HeaderMap;
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
@@ -30,9 +30,7 @@ fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {
 
 #[test]
 fn nothing_one_and_many_arrive_whole_and_in_order() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io }| {
         let handle = cpu.handle();
         for n in [0, 1, 1_000_u32] {
             for limit in [0, 7, usize::MAX] {
@@ -40,28 +38,26 @@ fn nothing_one_and_many_arrive_whole_and_in_order() {
                 let source = || stream::iter(0..n);
                 let there = handle.stream_from_io(source(), limit, |_| 4);
                 let read = cpu.spawn(there.try_collect::<Vec<_>>()).wait().unwrap();
-                assert_eq!(read.unwrap(), sent, "{backend:?}, limit {limit}");
+                assert_eq!(read.unwrap(), sent, "limit {limit}");
                 let back = handle.stream_from_cpu(source(), limit, |_| 4);
                 let read = io.block_on(back.try_collect::<Vec<_>>());
-                assert_eq!(read.unwrap(), sent, "{backend:?}, limit {limit}");
+                assert_eq!(read.unwrap(), sent, "limit {limit}");
             }
         }
-    }
+    });
 }
 
 /// Each item is a wake-up across threads, in both directions at once: a lost
 /// one is a hang.
 #[test]
 fn ten_thousand_small_items_cross_both_bridges() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let handle = cpu.handle();
         let numbers = handle.stream_from_io(stream::iter(0..10_000_u32), 16, |_| 1);
         let doubled = handle.stream_from_cpu(numbers.map_ok(|n| 2 * n), 16, |_| 1);
         let read = io.block_on(doubled.map(|item| item.unwrap()).try_collect::<Vec<_>>());
         assert!(read.unwrap().into_iter().eq((0..20_000).step_by(2)));
-    }
+    });
 }
 
 /// Frames of 5 bytes, and then `rest`.
@@ -76,9 +72,7 @@ where
 /// `object_store`'s `SpawnService` ends a body there: 5 of 10 bytes, and `Ok`.
 #[test]
 fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let handle = cpu.handle();
         let mut body = handle.body_from_io(hello_and(stream::pending()), 1024);
         let first = wait(body.frame()).unwrap().unwrap().into_data().unwrap();
@@ -87,7 +81,7 @@ fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
         assert!(!body.is_end_stream());
         let lost = match wait(body.frame()) {
             Some(Err(BodyError::Lost(lost))) => lost,
-            other => panic!("{backend:?}: {other:?}"),
+            other => panic!("{other:?}"),
         };
         assert!(!lost.is_panic());
         assert_eq!(lost.sent(), 5);
@@ -96,7 +90,7 @@ fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
         assert!(text.contains("the I/O lane stopped"), "{text}");
         // After the error, not instead of it.
         assert!(wait(body.frame()).is_none());
-    }
+    });
 }
 
 /// What was buffered before the lane stopped is still the reader's, and the
@@ -142,9 +136,7 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
 /// The first clone that asks gets it; the others stay errors.
 #[test]
 fn the_payload_of_a_panic_comes_over_the_bridge() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let panics = stream::poll_fn(|_| -> Poll<Option<u8>> { panic_any(7_u64) });
         let mut bridged = cpu.handle().stream_from_cpu(panics, 1024, |_| 1);
         let lost = wait(bridged.next()).unwrap().unwrap_err();
@@ -156,7 +148,7 @@ fn the_payload_of_a_panic_comes_over_the_bridge() {
         let text = lost.to_string();
         let error = io::Error::from(lost).into_inner().unwrap();
         assert_eq!(error.downcast::<BridgeError>().unwrap().to_string(), text);
-    }
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use twolane::HandleExt;
 
 use crate::dice::Dice;
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, BOTH, Dropped, Lanes, lanes, thread_name};
+use crate::support::{self, BOTH, Dropped, Lanes, lanes, on_both, thread_name, with_both};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tokio::sync::oneshot;
 
@@ -25,9 +25,7 @@ fn guarded<S: Stream>(
 /// A download without a reader must stop, wherever it is.
 #[test]
 fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let handle = cpu.handle();
         let (dropped, dropped_on) = mpsc::channel();
 
@@ -36,23 +34,23 @@ fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
         let mut there = handle.stream_from_io(quiet(), 100, |_| 1);
         assert_eq!(wait(there.next()).unwrap().unwrap(), 1);
         drop(there);
-        assert_eq!(dropped_on.recv().unwrap(), "io", "{backend:?}");
+        assert_eq!(dropped_on.recv().unwrap(), "io");
         let mut back = handle.stream_from_cpu(quiet(), 100, |_| 1);
         assert_eq!(wait(back.next()).unwrap().unwrap(), 1);
         drop(back);
-        assert_eq!(dropped_on.recv().unwrap(), "cpu-0", "{backend:?}");
+        assert_eq!(dropped_on.recv().unwrap(), "cpu-0");
 
         // It has always more, and waits for room most of the time.
         let endless = || guarded(&dropped, stream::repeat(1));
         let mut there = handle.stream_from_io(endless(), 2, |_| 1);
         assert_eq!(wait(there.next()).unwrap().unwrap(), 1);
         drop(there);
-        assert_eq!(dropped_on.recv().unwrap(), "io", "{backend:?}");
+        assert_eq!(dropped_on.recv().unwrap(), "io");
         let mut back = handle.stream_from_cpu(endless(), 2, |_| 1);
         assert_eq!(wait(back.next()).unwrap().unwrap(), 1);
         drop(back);
-        assert_eq!(dropped_on.recv().unwrap(), "cpu-0", "{backend:?}");
-    }
+        assert_eq!(dropped_on.recv().unwrap(), "cpu-0");
+    });
 }
 
 /// The same with nothing left to chance: the pump sleeps for sure, once for
@@ -91,9 +89,7 @@ fn the_buffer_goes_with_its_reader() {
 /// The other direction: a request body that is encoded by a job.
 #[test]
 fn a_stream_from_the_cpu_lane_is_polled_there_and_tells_of_its_shutdown() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let encoded = stream::repeat_with(thread_name)
             .take(3)
             .chain(stream::pending());
@@ -118,29 +114,25 @@ fn a_stream_from_the_cpu_lane_is_polled_there_and_tells_of_its_shutdown() {
         assert!(!error.is_panic());
         assert_eq!(error.sent(), 3);
         assert!(end.is_none());
-    }
+    });
 }
 
 /// A bridge that can't even begin names the lane that is gone, not its own.
 #[test]
 fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         cpu.shutdown().wait();
         let mut there = cpu.handle().stream_from_io(stream::iter([1]), 1, |_| 1);
         let error = wait(there.next()).unwrap().unwrap_err();
-        assert!(
-            error.to_string().contains("CPU lane"),
-            "{backend:?}: {error}"
-        );
+        assert!(error.to_string().contains("CPU lane"), "{error}");
 
         let Lanes { cpu, io } = lanes(backend, 1);
         drop(io);
         let mut back = cpu.handle().stream_from_cpu(stream::iter([1]), 1, |_| 1);
         let error = wait(back.next()).unwrap().unwrap_err();
-        assert!(error.to_string().contains("I/O"), "{backend:?}: {error}");
-    }
+        assert!(error.to_string().contains("I/O"), "{error}");
+    });
 }
 
 /// What is seen when the I/O lane ends while another worker polls the body:
@@ -148,7 +140,6 @@ fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
 /// "closed before message completed" then or, in versions without its #4069,
 /// that the body is at its end (hyper#3995). Neither is the peer's doing, and
 /// the second looks whole.
-#[cfg(feature = "http-body")]
 #[test]
 fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
     use http_body::Frame;
@@ -180,6 +171,50 @@ fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
         let body = cpu.handle().body_from_io(StreamBody::new(fed), 1024);
         asked.recv().unwrap();
         io.shutdown_background();
+        match wait(body.collect()) {
+            Err(twolane::io::BodyError::Lost(lost)) => assert_eq!(lost.sent(), 5),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// On a runtime of one thread. The feeder of a body goes with its runtime, before the task that reads the
+/// body or after it.
+#[test]
+fn a_body_is_lost_with_a_runtime_of_one_thread() {
+    use http_body::Frame;
+    use http_body_util::{BodyExt, StreamBody};
+    let _limit = support::time_limit();
+    for feeder_is_older in [true, false] {
+        let io = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let cpu = support::cpu_lane(twolane::Backend::Rayon, 1, io.handle());
+        let (feeds, fed) = tokio::sync::mpsc::unbounded_channel::<Result<_, std::io::Error>>();
+        feeds
+            .send(Ok(Frame::data(bytes::Bytes::from("hello"))))
+            .unwrap();
+        let feeder = async move {
+            let _feeds = feeds;
+            pending::<()>().await;
+        };
+        let fed = stream::unfold(fed, async |mut fed| Some((fed.recv().await?, fed)));
+        let read = || cpu.handle().body_from_io(StreamBody::new(fed), 1024);
+        let body = if feeder_is_older {
+            drop(io.spawn(feeder));
+            read()
+        } else {
+            let body = read();
+            drop(io.spawn(feeder));
+            body
+        };
+        // Until both wait.
+        io.block_on(async {
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+        });
+        drop(io);
         match wait(body.collect()) {
             Err(twolane::io::BodyError::Lost(lost)) => assert_eq!(lost.sent(), 5),
             other => panic!("{other:?}"),
@@ -264,15 +299,13 @@ fn a_stream_that_is_killed_anywhere_is_whole_or_an_error() {
 /// An unread rest, and a reader that comes late: the bridge keeps both.
 #[test]
 fn a_reader_may_come_after_everything_has_ended() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let (dropped, dropped_on) = mpsc::channel();
         let source = guarded(&dropped, stream::iter(0..5));
         let bridged = cpu.handle().stream_from_io(source, 100, |_| 1);
         dropped_on.recv().unwrap();
         drop((cpu, io));
         let read = wait(bridged.try_collect::<Vec<_>>());
-        assert_eq!(read.unwrap(), [0, 1, 2, 3, 4], "{backend:?}");
-    }
+        assert_eq!(read.unwrap(), [0, 1, 2, 3, 4]);
+    });
 }

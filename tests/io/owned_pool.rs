@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::dice::Dice;
 use crate::stepped::wait;
-use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, thread_name};
+use crate::support::{Lanes, cpu_lane, lanes, thread_name, with_both};
 use futures::StreamExt;
 use futures::stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -144,9 +144,8 @@ fn round(dice: &mut Dice, cpu: &CpuRuntime, pool: &IoShared<Pool>, jobs: usize) 
 /// task of the CPU lane: behind all that computed there, or never, after a shutdown.
 #[test]
 fn a_pool_of_5_is_back_at_5_after_1000_jobs_that_ended_at_random() {
-    let _limit = support::time_limit();
     let mut dice = Dice::from_environment();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend, 1);
         let plain = Pool::new();
         let pool = cpu.handle().io_owned(plain.clone()).shared();
@@ -159,9 +158,9 @@ fn a_pool_of_5_is_back_at_5_after_1000_jobs_that_ended_at_random() {
             let _all = wait(all).unwrap();
             let mut free = plain.free.lock().unwrap().clone();
             free.sort_unstable();
-            assert_eq!(free, [0, 1, 2, 3, 4], "{backend:?}: round {n}");
+            assert_eq!(free, [0, 1, 2, 3, 4], "round {n}");
         }
         let elsewhere = plain.elsewhere.lock().unwrap();
-        assert!(elsewhere.is_empty(), "{backend:?}: {elsewhere:?}");
-    }
+        assert!(elsewhere.is_empty(), "{elsewhere:?}");
+    });
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use crate::server::poll_once;
 use crate::stepped::wait;
-use crate::support::{self, BOTH, Dropped, Lanes, Stuck, lanes};
+use crate::support::{self, Dropped, Lanes, Stuck, lanes, on_both};
 use crate::watched::{Threads, Watched};
 use http::{Request, Response};
 use http_body_util::Empty;
@@ -85,9 +85,7 @@ fn later() -> (Later, watch::Sender<Option<bool>>, mpsc::Receiver<()>) {
 /// taken.
 #[test]
 fn readiness_is_awaited_on_the_io_lane() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let threads = Threads::default();
         let (service, tell, calls) = later();
         let service = Watched::new(service, &threads);
@@ -108,15 +106,13 @@ fn readiness_is_awaited_on_the_io_lane() {
         cpu.spawn(response).wait().unwrap().unwrap();
         let steps = ["poll_ready", "call", "response"];
         let all_on_io = steps.map(|step| (step, "io".to_owned()));
-        assert_eq!(threads.seen(), all_on_io.into(), "{backend:?}");
-    }
+        assert_eq!(threads.seen(), all_on_io.into());
+    });
 }
 
 #[test]
 fn a_service_that_says_no_is_not_called_and_its_error_arrives() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let (service, tell, calls) = later();
         tell.send(Some(false)).unwrap();
         let service = IoLayer::new(&cpu.handle()).layer(service);
@@ -125,13 +121,12 @@ fn a_service_that_says_no_is_not_called_and_its_error_arrives() {
         let own = error.downcast_ref::<io::Error>().unwrap();
         assert_eq!(own.to_string(), "never again");
         assert!(calls.try_recv().is_err());
-    }
+    });
 }
 
 /// A waiter that gives up leaves the queue.
 #[test]
 fn dropping_the_future_ends_the_wait_for_readiness() {
-    let _limit = support::time_limit();
     struct Never {
         asked: mpsc::Sender<()>,
         dropped: mpsc::Sender<String>,
@@ -159,8 +154,7 @@ fn dropping_the_future_ends_the_wait_for_readiness() {
             unreachable!()
         }
     }
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let (asked, asks) = mpsc::channel();
         let (dropped, dropped_on) = mpsc::channel();
         let guard = None;
@@ -173,15 +167,14 @@ fn dropping_the_future_ends_the_wait_for_readiness() {
         let response = service.call(Request::new(()));
         asks.recv().unwrap();
         drop(response);
-        assert_eq!(dropped_on.recv().unwrap(), "io", "{backend:?}");
-    }
+        assert_eq!(dropped_on.recv().unwrap(), "io");
+    });
 }
 
 /// tonic's channel and tower's buffer have a worker, and say "closed" once that
 /// is gone. If the whole lane goes, that is the truth to tell.
 #[test]
 fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
-    let _limit = support::time_limit();
     #[derive(Clone)]
     struct Closed(Arc<Mutex<mpsc::Receiver<String>>>, mpsc::Sender<()>);
     impl Service<Request<()>> for Closed {
@@ -198,8 +191,7 @@ fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
             unreachable!()
         }
     }
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let (dropped, worker_gone) = mpsc::channel();
         let guard = Dropped(dropped);
         let (works, working) = mpsc::channel();
@@ -218,9 +210,9 @@ fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
         io.shutdown_background();
         let error = wait(response).unwrap_err();
         let lost = error.downcast_ref::<twolane::JoinError>();
-        let lost = lost.unwrap_or_else(|| panic!("{backend:?}: {error:?}"));
+        let lost = lost.unwrap_or_else(|| panic!("{error:?}"));
         assert!(lost.is_io_runtime_gone());
-    }
+    });
 }
 
 /// Whose answers are given by hand.
@@ -244,9 +236,7 @@ fn by_hand() -> (
 /// requests are accepted at once, since they wait on the I/O lane.
 #[test]
 fn a_limit_inside_shows_in_the_delay_and_not_in_poll_ready() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let (service, calls) = by_hand();
         let mut service = ServiceBuilder::new()
             .layer(IoLayer::new(&cpu.handle()))
@@ -270,7 +260,7 @@ fn a_limit_inside_shows_in_the_delay_and_not_in_poll_ready() {
         for response in responses {
             cpu.spawn(response).wait().unwrap().unwrap();
         }
-    }
+    });
 }
 
 #[test]
