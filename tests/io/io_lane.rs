@@ -1,16 +1,11 @@
 //! What if the I/O lane is not there (yet, or any more)? And which lanes does
 //! a free function mean?
 
-use crate::server;
 use std::future::pending;
 use std::sync::mpsc;
 
-use crate::server::Server;
 use crate::support::{Lanes, cpu_lane, lanes, on_both, thread_name, with_both};
-use axum::Router;
-use axum::routing::get;
-use twolane::io::SendIoError;
-use twolane::{Backend, CpuRuntime, Handle, RequestBuilderExt};
+use twolane::{Backend, CpuRuntime, Handle};
 
 fn current_thread() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()
@@ -68,12 +63,6 @@ fn without_its_io_runtime_every_call_names_the_remedy() {
 /// The I/O runtime ends while jobs wait for it: their awaits must end too.
 #[test]
 fn what_waits_for_the_io_lane_is_told_when_it_ends() {
-    let (asked, requests) = mpsc::channel();
-    let never = move || {
-        asked.send(()).unwrap();
-        pending::<()>()
-    };
-    let server = Server::start(Router::new().route("/never", get(never)));
     on_both(2, |Lanes { cpu, io }| {
         let (started, running) = mpsc::channel();
         let started_too = started.clone();
@@ -88,19 +77,12 @@ fn what_waits_for_the_io_lane_is_told_when_it_ends() {
             })
             .await
         });
-        let request = server::client().get(server.url("/never"));
-        let request = cpu.spawn(async { request.send_io().await });
         running.recv().unwrap();
         running.recv().unwrap();
-        requests.recv().unwrap();
 
         drop(io);
         tells_the_remedy(&outside.wait().unwrap_err());
         tells_the_remedy(&inside.wait().unwrap().unwrap_err());
-        match request.wait().unwrap().unwrap_err() {
-            SendIoError::Join(error) => tells_the_remedy(&error),
-            other => panic!("{other:?}"),
-        }
     });
 }
 

@@ -3,13 +3,12 @@
 
 use std::future::pending;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::mpsc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::server::Server;
 use crate::support::{self, Dropped, Lanes, lanes, on_both, thread_name, with_both};
+use crate::watched::{Threads, Watched};
 use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::routing::get;
@@ -82,52 +81,13 @@ fn dropping_the_task_aborts_its_future_on_the_io_lane() {
     });
 }
 
-/// Notes the threads that resolve and connect.
-#[derive(Clone)]
-struct Noting<S> {
-    inner: S,
-    seen: mpsc::Sender<(&'static str, String)>,
-}
+struct Resolver(SocketAddr, mpsc::Sender<String>);
 
-impl<S: Clone> tower::Layer<S> for Noting<()> {
-    type Service = Noting<S>;
-    fn layer(&self, inner: S) -> Noting<S> {
-        let seen = self.seen.clone();
-        Noting { inner, seen }
-    }
-}
-
-impl<S, R> tower::Service<R> for Noting<S>
-where
-    S: tower::Service<R>,
-    S::Future: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
-        let connecting = self.inner.call(request);
-        let seen = self.seen.clone();
-        Box::pin(async move {
-            let connected = connecting.await;
-            seen.send(("connect", thread_name())).unwrap();
-            connected
-        })
-    }
-}
-
-struct NotingResolver(SocketAddr, mpsc::Sender<(&'static str, String)>);
-
-impl reqwest::dns::Resolve for NotingResolver {
+impl reqwest::dns::Resolve for Resolver {
     fn resolve(&self, _name: reqwest::dns::Name) -> reqwest::dns::Resolving {
         let (address, seen) = (self.0, self.1.clone());
         Box::pin(async move {
-            seen.send(("resolve", thread_name())).unwrap();
+            seen.send(thread_name()).unwrap();
             Ok(Box::new(std::iter::once(address)) as reqwest::dns::Addrs)
         })
     }
@@ -140,21 +100,25 @@ fn the_connection_of_a_job_s_request_belongs_to_the_io_lane() {
     let port = |ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.port().to_string() };
     let server = Server::start(Router::new().route("/port", get(port)));
     on_both(1, |Lanes { cpu, io }| {
-        let (seen, threads) = mpsc::channel();
+        let (resolves, resolved_on) = mpsc::channel();
+        let threads = Threads::default();
+        let watched = threads.clone();
         let client = reqwest::Client::builder()
             .no_proxy()
             .http2_prior_knowledge()
-            .dns_resolver(NotingResolver(server.address, seen.clone()))
-            .connector_layer(Noting { inner: (), seen })
+            .dns_resolver(Resolver(server.address, resolves))
+            .connector_layer(tower::layer::layer_fn(move |inner| {
+                Watched::new(inner, &watched)
+            }))
             .build()
             .unwrap();
         let url = format!("http://somewhere.test:{}/port", server.address.port());
         let request = client.get(&url);
         let job = cpu.spawn(async { request.send_io().await.unwrap().text().await.unwrap() });
         let port = job.wait().unwrap();
-        let note = |what| (what, "io".to_owned());
-        let noted: Vec<_> = threads.try_iter().collect();
-        assert_eq!(noted, [note("resolve"), note("connect")]);
+        assert_eq!(resolved_on.try_iter().collect::<Vec<_>>(), ["io"]);
+        let steps = ["poll_ready", "call", "response"].map(|step| (step, "io".to_owned()));
+        assert_eq!(threads.seen(), steps.into());
 
         // Its driver is a task of the I/O lane: it works on without the other.
         cpu.shutdown().wait();

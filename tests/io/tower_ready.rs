@@ -1,9 +1,8 @@
 //! `IoLayer` and readiness: whatever is inside of it is waited for on the I/O
 //! lane, whatever is outside sees a service that is always ready.
 
-use std::future::{Future, poll_fn};
+use std::future::{Future, pending, poll_fn};
 use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll};
 
@@ -11,6 +10,7 @@ use crate::server::poll_once;
 use crate::stepped::wait;
 use crate::support::{self, Dropped, Lanes, Stuck, lanes, on_both};
 use crate::watched::{Threads, Watched};
+use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::Empty;
 use tokio::sync::{oneshot, watch};
@@ -20,11 +20,11 @@ use twolane::io::IoLayer;
 
 type Answer = Response<Empty<bytes::Bytes>>;
 
-/// Ready once it is told so, and the instance that was asked alone: a clone has
+/// Ready once the future of `asks` says so, and the instance that was asked alone: a clone has
 /// to ask again, as with tower's own limits.
 struct Later {
-    told: watch::Receiver<Option<bool>>,
-    asks: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
+    asks: Arc<dyn Fn() -> BoxFuture<'static, io::Result<()>> + Send + Sync>,
+    asked: Option<BoxFuture<'static, io::Result<()>>>,
     ready: bool,
     called: mpsc::Sender<()>,
 }
@@ -32,8 +32,8 @@ struct Later {
 impl Clone for Later {
     fn clone(&self) -> Self {
         Self {
-            told: self.told.clone(),
-            asks: None,
+            asks: self.asks.clone(),
+            asked: None,
             ready: false,
             called: self.called.clone(),
         }
@@ -46,17 +46,9 @@ impl Service<Request<()>> for Later {
     type Future = std::future::Ready<io::Result<Answer>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut told = self.told.clone();
-        let asks = self.asks.get_or_insert_with(|| {
-            Box::pin(async move {
-                match told.wait_for(Option::is_some).await.as_deref() {
-                    Ok(Some(true)) => Ok(()),
-                    _ => Err(io::Error::other("never again")),
-                }
-            })
-        });
-        let ready = std::task::ready!(asks.as_mut().poll(cx));
-        self.asks = None;
+        let asked = self.asked.get_or_insert_with(|| (self.asks)());
+        let ready = std::task::ready!(asked.as_mut().poll(cx));
+        self.asked = None;
         self.ready = ready.is_ok();
         Poll::Ready(ready)
     }
@@ -69,16 +61,19 @@ impl Service<Request<()>> for Later {
     }
 }
 
-fn later() -> (Later, watch::Sender<Option<bool>>, mpsc::Receiver<()>) {
-    let (tell, told) = watch::channel(None);
+/// And its calls.
+fn later<F>(asks: impl Fn() -> F + Send + Sync + 'static) -> (Later, mpsc::Receiver<()>)
+where
+    F: Future<Output = io::Result<()>> + Send + 'static,
+{
     let (called, calls) = mpsc::channel();
     let service = Later {
-        told,
-        asks: None,
+        asks: Arc::new(move || Box::pin(asks())),
+        asked: None,
         ready: false,
         called,
     };
-    (service, tell, calls)
+    (service, calls)
 }
 
 /// The service becomes ready, and is called, while the lane's only thread is
@@ -87,7 +82,16 @@ fn later() -> (Later, watch::Sender<Option<bool>>, mpsc::Receiver<()>) {
 fn readiness_is_awaited_on_the_io_lane() {
     on_both(1, |Lanes { cpu, io: _io }| {
         let threads = Threads::default();
-        let (service, tell, calls) = later();
+        let (tell, told) = watch::channel(false);
+        let (service, calls) = later(move || {
+            let mut told = told.clone();
+            async move {
+                told.wait_for(|told| *told)
+                    .await
+                    .map(drop)
+                    .map_err(io::Error::other)
+            }
+        });
         let service = Watched::new(service, &threads);
         let mut service = IoLayer::new(&cpu.handle()).layer(service);
         let started = cpu.spawn(async move {
@@ -98,11 +102,10 @@ fn readiness_is_awaited_on_the_io_lane() {
             [response]
         });
         let [response] = started.wait().unwrap();
-        let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
-        tell.send(Some(true)).unwrap();
+        let stuck = Stuck::start(&cpu.handle());
+        tell.send(true).unwrap();
         calls.recv().unwrap();
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         cpu.spawn(response).wait().unwrap().unwrap();
         let steps = ["poll_ready", "call", "response"];
         let all_on_io = steps.map(|step| (step, "io".to_owned()));
@@ -113,8 +116,7 @@ fn readiness_is_awaited_on_the_io_lane() {
 #[test]
 fn a_service_that_says_no_is_not_called_and_its_error_arrives() {
     on_both(1, |Lanes { cpu, io: _io }| {
-        let (service, tell, calls) = later();
-        tell.send(Some(false)).unwrap();
+        let (service, calls) = later(async || Err(io::Error::other("never again")));
         let service = IoLayer::new(&cpu.handle()).layer(service);
         let job = cpu.spawn(service.oneshot(Request::new(())));
         let error = job.wait().unwrap().unwrap_err();
@@ -127,42 +129,17 @@ fn a_service_that_says_no_is_not_called_and_its_error_arrives() {
 /// A waiter that gives up leaves the queue.
 #[test]
 fn dropping_the_future_ends_the_wait_for_readiness() {
-    struct Never {
-        asked: mpsc::Sender<()>,
-        dropped: mpsc::Sender<String>,
-        guard: Option<Dropped>,
-    }
-    impl Clone for Never {
-        fn clone(&self) -> Self {
-            Self {
-                asked: self.asked.clone(),
-                dropped: self.dropped.clone(),
-                guard: Some(Dropped(self.dropped.clone())),
-            }
-        }
-    }
-    impl Service<Request<()>> for Never {
-        type Response = Answer;
-        type Error = io::Error;
-        type Future = std::future::Pending<io::Result<Answer>>;
-        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            assert!(self.guard.is_some(), "a clone of its own");
-            self.asked.send(()).unwrap();
-            Poll::Pending
-        }
-        fn call(&mut self, _: Request<()>) -> Self::Future {
-            unreachable!()
-        }
-    }
     on_both(1, |Lanes { cpu, io: _io }| {
         let (asked, asks) = mpsc::channel();
         let (dropped, dropped_on) = mpsc::channel();
-        let guard = None;
-        let never = Never {
-            asked,
-            dropped,
-            guard,
-        };
+        let (never, _) = later(move || {
+            let guard = Dropped(dropped.clone());
+            asked.send(()).unwrap();
+            async move {
+                let _guard = guard;
+                pending().await
+            }
+        });
         let mut service = IoLayer::new(&cpu.handle()).layer(never);
         let response = service.call(Request::new(()));
         asks.recv().unwrap();
@@ -175,22 +152,6 @@ fn dropping_the_future_ends_the_wait_for_readiness() {
 /// is gone. If the whole lane goes, that is the truth to tell.
 #[test]
 fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
-    #[derive(Clone)]
-    struct Closed(Arc<Mutex<mpsc::Receiver<String>>>, mpsc::Sender<()>);
-    impl Service<Request<()>> for Closed {
-        type Response = Answer;
-        type Error = io::Error;
-        type Future = std::future::Pending<io::Result<Answer>>;
-        fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-            self.1.send(()).unwrap();
-            // On the other thread of the lane, which ends the runtime.
-            self.0.lock().unwrap().recv().unwrap();
-            Poll::Ready(Err(io::Error::other("closed")))
-        }
-        fn call(&mut self, _: Request<()>) -> Self::Future {
-            unreachable!()
-        }
-    }
     on_both(1, |Lanes { cpu, io }| {
         let (dropped, worker_gone) = mpsc::channel();
         let guard = Dropped(dropped);
@@ -198,14 +159,19 @@ fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
         io.spawn(async move {
             let _guard = guard;
             works.send(()).unwrap();
-            std::future::pending::<()>().await
+            pending::<()>().await
         });
         working.recv().unwrap();
         let (asked, asks) = mpsc::channel();
-        let closed = Closed(Arc::new(Mutex::new(worker_gone)), asked);
-        let response = IoLayer::new(&cpu.handle())
-            .layer(closed)
-            .call(Request::new(()));
+        let worker_gone = Mutex::new(worker_gone);
+        let (closed, _) = later(move || {
+            asked.send(()).unwrap();
+            // On the other thread of the lane, which ends the runtime.
+            worker_gone.lock().unwrap().recv().unwrap();
+            std::future::ready(Err(io::Error::other("closed")))
+        });
+        let mut service = IoLayer::new(&cpu.handle()).layer(closed);
+        let response = service.call(Request::new(()));
         asks.recv().unwrap();
         io.shutdown_background();
         let error = wait(response).unwrap_err();
