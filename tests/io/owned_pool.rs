@@ -48,26 +48,19 @@ impl Drop for Pooled {
     }
 }
 
-/// What one job does, drawn beforehand.
-#[derive(Clone, Copy, Debug)]
-struct Plan {
-    calls: u64,
-    yields: u64,
-    end: u64,
-}
-
-async fn job(pool: IoShared<Pool>, plan: Plan) -> Result<(), JoinError> {
+async fn job(pool: IoShared<Pool>, mut dice: Dice) -> Result<(), JoinError> {
     let acquire = async |pool: Pool| IoOwned::new(pool.acquire().await);
     let mut connection = pool.with(acquire).await?;
-    for _ in 0..plan.calls {
+    for _ in 0..dice.below(4) {
+        let yields = dice.below(4);
         let query = async move |_: &mut Pooled| {
-            for _ in 0..plan.yields {
+            for _ in 0..yields {
                 yield_now().await;
             }
         };
         connection.with(query).await?;
     }
-    match plan.end {
+    match dice.below(12) {
         0 => panic!("of a job"),
         1 => connection.with(async |_| panic!("of a call")).await?,
         2 => connection.take(async |_| panic!("of a commit")).await?,
@@ -95,12 +88,7 @@ fn round(dice: &mut Dice, cpu: &CpuRuntime, pool: &IoShared<Pool>, jobs: usize) 
     };
     let mut tasks: Vec<Task<_>> = Vec::new();
     for _ in 0..jobs {
-        let plan = Plan {
-            calls: dice.below(4),
-            yields: dice.below(4),
-            end: dice.below(12),
-        };
-        tasks.push(cpu.spawn(job(pool.clone(), plan)));
+        tasks.push(cpu.spawn(job(pool.clone(), dice.fork())));
         if dice.below(3) == 0 {
             pause(dice);
             drop(tasks.swap_remove(dice.below(tasks.len() as u64) as usize));

@@ -14,6 +14,7 @@ use futures::future::BoxFuture;
 use http::{Request, Response};
 use http_body_util::Empty;
 use tokio::sync::{oneshot, watch};
+use tower::util::BoxCloneService;
 use tower::{Layer, Service, ServiceBuilder, ServiceExt};
 use twolane::Backend;
 use twolane::io::IoLayer;
@@ -183,10 +184,7 @@ fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
 
 /// Whose answers are given by hand.
 fn by_hand() -> (
-    impl Service<Request<()>, Response = Answer, Error = oneshot::error::RecvError, Future: Send>
-    + Clone
-    + Send
-    + 'static,
+    BoxCloneService<Request<()>, Answer, oneshot::error::RecvError>,
     mpsc::Receiver<oneshot::Sender<Answer>>,
 ) {
     let (called, calls) = mpsc::channel();
@@ -195,7 +193,7 @@ fn by_hand() -> (
         called.send(answer).unwrap();
         answered
     });
-    (service, calls)
+    (BoxCloneService::new(service), calls)
 }
 
 /// tower's limit panics when it is called without being ready; and all three
