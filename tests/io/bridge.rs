@@ -3,16 +3,15 @@
 
 use std::io;
 use std::panic::panic_any;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
 use crate::support::{self, Lanes, lanes, on_both};
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
-use http_body::{Body, Frame, SizeHint};
+use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use twolane::io::BodyError;
 use twolane::{Backend, BridgeError, HandleExt};
@@ -165,45 +164,6 @@ fn a_body_s_own_error_comes_as_it_is() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(wait(body.frame()).is_none());
-    assert!(body.is_end_stream());
-}
-
-/// Chunks of 4 bytes that know how many bytes are left, and then trailers.
-struct Known(u64);
-
-impl Body for Known {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let Some(left) = self.0.checked_sub(4) else {
-            return Poll::Ready(None);
-        };
-        self.0 = left;
-        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"four")))))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0)
-    }
-}
-
-/// Clients size their buffers, and servers their `content-length`, by it.
-#[test]
-fn the_size_hint_crosses_and_shrinks() {
-    let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
-    let mut body = cpu.handle().body_from_io(Known(12), 1024);
-    for left in [12, 8, 4] {
-        assert_eq!(body.size_hint().exact(), Some(left));
-        assert!(!body.is_end_stream());
-        wait(body.frame()).unwrap().unwrap();
-    }
-    assert_eq!(body.size_hint().exact(), Some(0));
     assert!(wait(body.frame()).is_none());
     assert!(body.is_end_stream());
 }

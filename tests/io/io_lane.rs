@@ -4,15 +4,9 @@
 use std::future::pending;
 use std::sync::mpsc;
 
-use crate::support::{Lanes, cpu_lane, lanes, on_both, thread_name, with_both};
-use twolane::{Backend, CpuRuntime, Handle};
-
-fn current_thread() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-}
+use crate::support::turns::current_thread;
+use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, thread_name, with_both};
+use twolane::{CpuRuntime, Handle};
 
 /// A `current_thread` runtime outside its `block_on` does nothing: what is
 /// given to it must wait rather than be lost.
@@ -110,23 +104,14 @@ fn one_thread_on_each_side_is_enough() {
     });
 }
 
-fn named(backend: Backend, name: &str, io: &tokio::runtime::Handle) -> CpuRuntime {
-    let builder = CpuRuntime::builder().backend(backend).thread_name(name);
-    builder
-        .worker_threads(1)
-        .io_handle(io.clone())
-        .build()
-        .unwrap()
-}
-
 /// Two runtimes in one process: a job's nested work stays with the job's own,
 /// on the way over the I/O lane too.
 #[test]
 fn nested_work_stays_on_its_own_lane() {
     with_both(|backend| {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let left = named(backend, "left", io.handle());
-        let right = named(backend, "right", io.handle());
+        let named = |name: &str| lanes_with(backend, 1, |builder| builder.thread_name(name));
+        let (left, right) = (named("left"), named("right"));
+        let (Lanes { cpu: left, .. }, Lanes { cpu: right, .. }) = (&left, &right);
         let nested = || async {
             let here = thread_name();
             let cpu = twolane::spawn_cpu(thread_name).await.unwrap();

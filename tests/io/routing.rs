@@ -13,7 +13,7 @@ use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use twolane::{Backend, RequestBuilderExt};
 
 /// The threads of its first poll, and of one after a wait.
@@ -163,33 +163,25 @@ fn a_rayon_worker_is_inside_the_io_runtime_s_context() {
     assert_eq!([left.1, right.1], [io.handle().id(); 2]);
 }
 
-/// Sends back what it is sent.
-fn echo() -> Server {
-    Server::raw(|mut stream| async move {
-        let (mut read, mut write) = stream.split();
-        let _ = tokio::io::copy(&mut read, &mut write).await;
-    })
-}
-
-async fn ping(mut stream: TcpStream) -> (TcpStream, [u8; 4]) {
-    let mut answer = [0; 4];
-    stream.write_all(b"ping").await.unwrap();
-    stream.read_exact(&mut answer).await.unwrap();
-    (stream, answer)
-}
-
 /// A socket that a job opens without any thought must not be registered with
 /// a runtime that no thread drives, or that ends with the CPU lane.
 #[test]
 fn a_socket_of_a_job_belongs_to_the_io_lane() {
-    let server = echo();
-    let address = server.address;
     on_both(1, |Lanes { cpu, io }| {
-        let job = cpu.spawn(async move { ping(TcpStream::connect(address).await.unwrap()).await });
-        let (stream, answer) = job.wait().unwrap();
-        assert_eq!(&answer, b"ping");
+        let job = cpu.spawn(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let connects = TcpStream::connect(listener.local_addr().unwrap());
+            let (near, far) = tokio::join!(connects, listener.accept());
+            (near.unwrap(), far.unwrap().0)
+        });
+        let (mut near, mut far) = job.wait().unwrap();
         cpu.shutdown().wait();
-        assert_eq!(&io.block_on(ping(stream)).1, b"ping");
+        io.block_on(async {
+            let mut read = [0; 4];
+            let (written, got) = tokio::join!(far.write_all(b"ping"), near.read_exact(&mut read));
+            written.and(got.map(drop)).unwrap();
+            assert_eq!(&read, b"ping");
+        });
     });
 }
 
