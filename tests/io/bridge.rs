@@ -60,12 +60,20 @@ fn ten_thousand_small_items_cross_both_bridges() {
 }
 
 /// Frames of 5 bytes, and then `rest`.
-fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
+pub(super) fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
 where
     S: Stream<Item = Result<Frame<Bytes>, &'static str>> + Send + 'static,
 {
     let hello = stream::iter([Ok(Frame::data(Bytes::from("hello")))]);
     StreamBody::new(Box::pin(hello.chain(rest)))
+}
+
+pub(super) fn lost<B>(end: Result<B, BodyError<&'static str>>) -> BridgeError {
+    match end {
+        Err(BodyError::Lost(lost)) => lost,
+        Err(error) => panic!("{error:?}"),
+        Ok(_) => panic!("it looks whole"),
+    }
 }
 
 /// `object_store`'s `SpawnService` ends a body there: 5 of 10 bytes, and `Ok`.
@@ -78,10 +86,7 @@ fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
         assert_eq!(first, "hello");
         drop(io);
         assert!(!body.is_end_stream());
-        let lost = match wait(body.frame()) {
-            Some(Err(BodyError::Lost(lost))) => lost,
-            other => panic!("{other:?}"),
-        };
+        let lost = lost(wait(body.frame()).unwrap());
         assert!(!lost.is_panic());
         assert_eq!(lost.sent(), 5);
         let text = lost.to_string();
@@ -119,10 +124,7 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
     let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
     let panics = stream::poll_fn(|_| panic!("no such codec"));
     let body = cpu.handle().body_from_io(hello_and(panics), 1024);
-    let lost = match wait(body.collect()) {
-        Err(BodyError::Lost(lost)) => lost,
-        other => panic!("{other:?}"),
-    };
+    let lost = lost(wait(body.collect()));
     assert!(lost.is_panic());
     let text = lost.to_string();
     assert!(

@@ -4,10 +4,12 @@ use std::future::pending;
 use std::sync::mpsc;
 use twolane::HandleExt;
 
+use crate::bridge::{hello_and, lost};
 use crate::dice::Dice;
 use crate::stepped::{Stepped, wait};
 use crate::support::{self, BOTH, Dropped, Lanes, lanes, on_both, thread_name, with_both};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use http_body_util::BodyExt;
 
 /// A stream that tells of its end, by way of what it has captured.
 fn guarded<S: Stream>(
@@ -134,8 +136,6 @@ fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
 /// the second looks whole.
 #[test]
 fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
-    use http_body::Frame;
-    use http_body_util::{BodyExt, StreamBody};
     let _limit = support::time_limit();
     for last in [None, Some("closed before message completed")] {
         let Lanes { cpu, io } = lanes(twolane::Backend::Rayon, 1);
@@ -150,67 +150,45 @@ fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
         feeding.recv().unwrap();
 
         let (asks, asked) = mpsc::channel();
-        let mut hello = Some(Ok(Frame::data(bytes::Bytes::from("hello"))));
         let fed = stream::poll_fn(move |_| {
-            let next = hello.take().or_else(|| {
-                asks.send(()).unwrap();
-                // On the other worker, which ends the runtime.
-                feeder_gone.recv().unwrap();
-                last.map(Err)
-            });
-            std::task::Poll::Ready(next)
+            asks.send(()).unwrap();
+            // On the other worker, which ends the runtime.
+            feeder_gone.recv().unwrap();
+            std::task::Poll::Ready(last.map(Err))
         });
-        let body = cpu.handle().body_from_io(StreamBody::new(fed), 1024);
+        let body = cpu.handle().body_from_io(hello_and(fed), 1024);
         asked.recv().unwrap();
         io.shutdown_background();
-        match wait(body.collect()) {
-            Err(twolane::io::BodyError::Lost(lost)) => assert_eq!(lost.sent(), 5),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(lost(wait(body.collect())).sent(), 5);
     }
 }
 
-/// On a runtime of one thread. The feeder of a body goes with its runtime, before the task that reads the
-/// body or after it.
+/// On a runtime of one thread, the feeder goes before the task that reads the body or after it.
 #[test]
 fn a_body_is_lost_with_a_runtime_of_one_thread() {
-    use http_body::Frame;
-    use http_body_util::{BodyExt, StreamBody};
     let _limit = support::time_limit();
     for feeder_is_older in [true, false] {
-        let io = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .unwrap();
-        let cpu = support::cpu_lane(twolane::Backend::Rayon, 1, io.handle());
-        let (feeds, fed) = tokio::sync::mpsc::unbounded_channel::<Result<_, std::io::Error>>();
-        feeds
-            .send(Ok(Frame::data(bytes::Bytes::from("hello"))))
-            .unwrap();
-        let feeder = async move {
-            let _feeds = feeds;
-            pending::<()>().await;
+        let lanes = Stepped::new();
+        let (feeds, fed) = tokio::sync::oneshot::channel::<()>();
+        let feed = || {
+            lanes.io.spawn(async move {
+                let _feeds = feeds;
+                pending::<()>().await;
+            })
         };
-        let fed = stream::unfold(fed, async |mut fed| Some((fed.recv().await?, fed)));
-        let read = || cpu.handle().body_from_io(StreamBody::new(fed), 1024);
+        let rest = stream::once(fed).filter_map(async |_| None);
+        let read = || lanes.cpu.handle().body_from_io(hello_and(rest), 1024);
         let body = if feeder_is_older {
-            drop(io.spawn(feeder));
+            feed();
             read()
         } else {
             let body = read();
-            drop(io.spawn(feeder));
+            feed();
             body
         };
-        // Until both wait.
-        io.block_on(async {
-            for _ in 0..10 {
-                tokio::task::yield_now().await;
-            }
-        });
-        drop(io);
-        match wait(body.collect()) {
-            Err(twolane::io::BodyError::Lost(lost)) => assert_eq!(lost.sent(), 5),
-            other => panic!("{other:?}"),
-        }
+        lanes.until_idle();
+        drop(lanes.io);
+        assert_eq!(lost(wait(body.collect())).sent(), 5);
     }
 }
 

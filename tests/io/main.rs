@@ -14,7 +14,6 @@ mod owned_pool;
 mod routing;
 mod send_io;
 mod tower;
-mod tower_ready;
 
 #[path = "../support/dice.rs"]
 mod dice;

@@ -124,7 +124,6 @@ fn a_pool_of_5_is_back_at_5_after_1000_jobs_that_ended_at_random() {
             round(&mut dice, &lane, &pool, JOBS / ROUNDS);
             // A lost connection would be waited for until the time limit.
             drop(wait(plain.connections.acquire_many(CONNECTIONS as u32)).unwrap());
-            assert_eq!(plain.connections.available_permits(), CONNECTIONS);
         }
         assert_eq!(*plain.seen.lock().unwrap(), ["io".to_owned()].into());
     });
