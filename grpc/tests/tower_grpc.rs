@@ -17,7 +17,7 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use server::Server;
 use stepped::wait;
-use support::{BOTH, Lanes, Stuck, lanes};
+use support::{Lanes, Stuck, on_both};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use tower::Layer;
@@ -83,28 +83,24 @@ async fn read(
 
 #[test]
 fn calls_and_streams_come_whole() {
-    let _limit = support::time_limit();
     let server = service();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let service = layered(&cpu, &server);
         // Larger than a frame, smaller than tonic's own limit.
         let long = Bytes::from((0..3 << 20_u32).map(|n| n as u8).collect::<Vec<_>>());
         let echoed = cpu.spawn(grpc::call(service.clone(), "/test/echo", long.clone()));
-        assert!(echoed.wait().unwrap().unwrap() == long, "{backend:?}");
+        assert!(echoed.wait().unwrap().unwrap() == long);
         let (items, end) = cpu.spawn(read(service, "/test/count", 200)).wait().unwrap();
         assert_eq!(items, (0..200).collect::<Vec<u8>>());
         end.unwrap();
-    }
+    });
 }
 
 /// Of a call it is in the head, of a stream in the trailers.
 #[test]
 fn the_server_s_status_arrives_as_that_status() {
-    let _limit = support::time_limit();
     let server = service();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let service = layered(&cpu, &server);
         let call = cpu.spawn(grpc::call(service.clone(), "/test/missing", Bytes::new()));
         let status = call.wait().unwrap().unwrap_err();
@@ -116,18 +112,16 @@ fn the_server_s_status_arrives_as_that_status() {
         let status = end.unwrap_err();
         assert_eq!(status.code(), Code::DataLoss);
         assert_eq!(status.message(), "a page is torn");
-    }
+    });
 }
 
 /// tonic finds out by looking for its own error among the sources.
 #[test]
 fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
-    let _limit = support::time_limit();
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", gone.local_addr().unwrap());
     drop(gone);
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let bare = async {
             let channel = Endpoint::from_shared(url.clone()).unwrap().connect_lazy();
             grpc::call(channel, "/test/echo", Bytes::new()).await
@@ -139,14 +133,13 @@ fn a_server_that_is_not_there_is_unavailable_as_without_the_layer() {
         let status = call.wait().unwrap().unwrap_err();
         assert_eq!(status.code(), bare.code());
         assert_eq!(status.message(), bare.message());
-    }
+    });
 }
 
 /// The answers are on this side before the job asks for the first: the server
 /// has nothing left to send while the lane's only thread is taken.
 #[test]
 fn a_stream_is_read_ahead_while_the_lane_is_busy() {
-    let _limit = support::time_limit();
     const CHUNK: usize = 64 * 1024;
     const CHUNKS: usize = (24 << 20) / CHUNK;
     let (sent, all_sent) = mpsc::channel();
@@ -161,8 +154,7 @@ fn a_stream_is_read_ahead_while_the_lane_is_busy() {
         quiet.chain(chunks).chain(end).boxed()
     });
     let server = Server::start(Router::new().route("/test/dump", dump));
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         go.send_replace(false);
         let handle = cpu.handle();
         let layer = IoLayer::new(&handle).body_limit(32 << 20);
@@ -181,16 +173,14 @@ fn a_stream_is_read_ahead_while_the_lane_is_busy() {
             }
             bytes
         });
-        assert_eq!(count.wait().unwrap(), CHUNK * CHUNKS, "{backend:?}");
-    }
+        assert_eq!(count.wait().unwrap(), CHUNK * CHUNKS);
+    });
 }
 
 #[test]
 fn a_stream_whose_io_lane_ends_gives_a_status_that_names_it() {
-    let _limit = support::time_limit();
     let server = service();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let service = layered(&cpu, &server);
         let (two_are_read, ready) = mpsc::channel();
         let reader = cpu.spawn(async move {
@@ -212,20 +202,18 @@ fn a_stream_whose_io_lane_ends_gives_a_status_that_names_it() {
         );
         let cause = status.source().unwrap();
         assert!(cause.is::<BridgeError>(), "{cause:?}");
-    }
+    });
 }
 
 #[test]
 fn a_call_whose_io_lane_ends_gives_a_status_that_names_it() {
-    let _limit = support::time_limit();
     let (asked, requests) = mpsc::channel();
     let silent = grpc::unary(move |_| {
         asked.send(()).unwrap();
         std::future::pending()
     });
     let server = Server::start(Router::new().route("/test/silent", silent));
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let service = layered(&cpu, &server);
         let call = cpu.spawn(grpc::call(service.clone(), "/test/silent", Bytes::new()));
         requests.recv().unwrap();
@@ -240,5 +228,5 @@ fn a_call_whose_io_lane_ends_gives_a_status_that_names_it() {
             let cause = status.source().unwrap().downcast_ref::<JoinError>();
             assert!(cause.unwrap().is_io_runtime_gone());
         }
-    }
+    });
 }

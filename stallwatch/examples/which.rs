@@ -40,6 +40,12 @@ async fn heartbeat() {
     }
 }
 
+fn culprits_are_in(named: &BTreeSet<String>) -> bool {
+    ["parse", "poll_a_device"]
+        .iter()
+        .all(|culprit| named.contains(*culprit))
+}
+
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().init();
@@ -58,13 +64,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let all = tokio::task::spawn_blocking(move || {
         let mut all = BTreeSet::new();
-        while all.len() < 2 {
+        // A machine with other things to do may have the watch name a third, or a pause without
+        // a name.
+        while !culprits_are_in(&all) {
             all.extend(named.recv().ok()?);
         }
-        Some(all)
+        Some(())
     });
-    let all = all.await?.expect("the watch goes on");
-    assert_eq!(Vec::from_iter(&all), ["parse", "poll_a_device"]);
+    all.await?.expect("the watch goes on");
     for (name, stalls) in watcher.stalls_by_culprit() {
         let name = name.map_or("without a name".to_owned(), |name| name.to_string());
         println!("{name}: {stalls}");

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::task::Poll;
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, BOTH, Lanes, lanes};
-use axum::http::HeaderMap;
+use crate::support::{self, Lanes, lanes, on_both};
 use bytes::Bytes;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
-use http_body::{Body, Frame, SizeHint};
+use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use twolane::io::BodyError;
 use twolane::{Backend, BridgeError, HandleExt};
@@ -30,9 +29,7 @@ fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {
 
 #[test]
 fn nothing_one_and_many_arrive_whole_and_in_order() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io }| {
         let handle = cpu.handle();
         for n in [0, 1, 1_000_u32] {
             for limit in [0, 7, usize::MAX] {
@@ -40,32 +37,30 @@ fn nothing_one_and_many_arrive_whole_and_in_order() {
                 let source = || stream::iter(0..n);
                 let there = handle.stream_from_io(source(), limit, |_| 4);
                 let read = cpu.spawn(there.try_collect::<Vec<_>>()).wait().unwrap();
-                assert_eq!(read.unwrap(), sent, "{backend:?}, limit {limit}");
+                assert_eq!(read.unwrap(), sent, "limit {limit}");
                 let back = handle.stream_from_cpu(source(), limit, |_| 4);
                 let read = io.block_on(back.try_collect::<Vec<_>>());
-                assert_eq!(read.unwrap(), sent, "{backend:?}, limit {limit}");
+                assert_eq!(read.unwrap(), sent, "limit {limit}");
             }
         }
-    }
+    });
 }
 
 /// Each item is a wake-up across threads, in both directions at once: a lost
 /// one is a hang.
 #[test]
 fn ten_thousand_small_items_cross_both_bridges() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let handle = cpu.handle();
         let numbers = handle.stream_from_io(stream::iter(0..10_000_u32), 16, |_| 1);
         let doubled = handle.stream_from_cpu(numbers.map_ok(|n| 2 * n), 16, |_| 1);
         let read = io.block_on(doubled.map(|item| item.unwrap()).try_collect::<Vec<_>>());
         assert!(read.unwrap().into_iter().eq((0..20_000).step_by(2)));
-    }
+    });
 }
 
 /// Frames of 5 bytes, and then `rest`.
-fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
+pub(super) fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
 where
     S: Stream<Item = Result<Frame<Bytes>, &'static str>> + Send + 'static,
 {
@@ -73,30 +68,34 @@ where
     StreamBody::new(Box::pin(hello.chain(rest)))
 }
 
+pub(super) fn lost<B>(end: Result<B, BodyError<&'static str>>) -> BridgeError {
+    match end {
+        Err(BodyError::Lost(lost)) => lost,
+        Err(error) => panic!("{error:?}"),
+        Ok(_) => panic!("it looks whole"),
+    }
+}
+
 /// `object_store`'s `SpawnService` ends a body there: 5 of 10 bytes, and `Ok`.
 #[test]
 fn an_io_lane_that_stops_in_mid_body_is_an_error_not_an_end() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let handle = cpu.handle();
         let mut body = handle.body_from_io(hello_and(stream::pending()), 1024);
         let first = wait(body.frame()).unwrap().unwrap().into_data().unwrap();
         assert_eq!(first, "hello");
         drop(io);
         assert!(!body.is_end_stream());
-        let lost = match wait(body.frame()) {
-            Some(Err(BodyError::Lost(lost))) => lost,
-            other => panic!("{backend:?}: {other:?}"),
-        };
+        let lost = lost(wait(body.frame()).unwrap());
         assert!(!lost.is_panic());
         assert_eq!(lost.sent(), 5);
         let text = lost.to_string();
         assert!(text.contains("cut short after 5 bytes: "), "{text}");
         assert!(text.contains("the I/O lane stopped"), "{text}");
+        assert!(!lost.try_into_panic().unwrap_err().is_panic());
         // After the error, not instead of it.
         assert!(wait(body.frame()).is_none());
-    }
+    });
 }
 
 /// What was buffered before the lane stopped is still the reader's, and the
@@ -125,10 +124,7 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
     let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
     let panics = stream::poll_fn(|_| panic!("no such codec"));
     let body = cpu.handle().body_from_io(hello_and(panics), 1024);
-    let lost = match wait(body.collect()) {
-        Err(BodyError::Lost(lost)) => lost,
-        other => panic!("{other:?}"),
-    };
+    let lost = lost(wait(body.collect()));
     assert!(lost.is_panic());
     let text = lost.to_string();
     assert!(
@@ -142,9 +138,7 @@ fn a_body_that_panics_is_an_error_with_the_panic_s_text() {
 /// The first clone that asks gets it; the others stay errors.
 #[test]
 fn the_payload_of_a_panic_comes_over_the_bridge() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let panics = stream::poll_fn(|_| -> Poll<Option<u8>> { panic_any(7_u64) });
         let mut bridged = cpu.handle().stream_from_cpu(panics, 1024, |_| 1);
         let lost = wait(bridged.next()).unwrap().unwrap_err();
@@ -156,19 +150,7 @@ fn the_payload_of_a_panic_comes_over_the_bridge() {
         let text = lost.to_string();
         let error = io::Error::from(lost).into_inner().unwrap();
         assert_eq!(error.downcast::<BridgeError>().unwrap().to_string(), text);
-    }
-}
-
-#[test]
-fn a_lane_that_stopped_has_no_payload() {
-    let _limit = support::time_limit();
-    let Lanes { cpu, io } = lanes(Backend::Rayon, 1);
-    let mut bridged = cpu
-        .handle()
-        .stream_from_io(stream::pending::<u8>(), 1024, |_| 1);
-    drop(io);
-    let lost = wait(bridged.next()).unwrap().unwrap_err();
-    assert!(!lost.try_into_panic().unwrap_err().is_panic());
+    });
 }
 
 #[test]
@@ -186,58 +168,6 @@ fn a_body_s_own_error_comes_as_it_is() {
     }
     assert!(wait(body.frame()).is_none());
     assert!(body.is_end_stream());
-}
-
-/// Chunks of 4 bytes that know how many bytes are left, and then trailers.
-struct Known(u64);
-
-impl Body for Known {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: std::pin::Pin<&mut Self>,
-        _cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let Some(left) = self.0.checked_sub(4) else {
-            return std::task::Poll::Ready(None);
-        };
-        self.0 = left;
-        std::task::Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"four")))))
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0)
-    }
-}
-
-/// Clients size their buffers, and servers their `content-length`, by it.
-#[test]
-fn the_size_hint_crosses_and_shrinks() {
-    let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
-    let mut body = cpu.handle().body_from_io(Known(12), 1024);
-    for left in [12, 8, 4] {
-        assert_eq!(body.size_hint().exact(), Some(left));
-        assert!(!body.is_end_stream());
-        wait(body.frame()).unwrap().unwrap();
-    }
-    assert_eq!(body.size_hint().exact(), Some(0));
-    assert!(wait(body.frame()).is_none());
-    assert!(body.is_end_stream());
-}
-
-#[test]
-fn trailers_cross() {
-    let _limit = support::time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
-    let mut trailers = HeaderMap::new();
-    trailers.insert("x-checksum", "5d41".parse().unwrap());
-    let end = stream::iter([Ok(Frame::trailers(trailers.clone()))]);
-    let body = cpu.handle().body_from_io(hello_and(end), 1024);
-    let read = wait(body.collect()).unwrap();
-    assert_eq!(read.trailers(), Some(&trailers));
-    assert_eq!(read.to_bytes(), "hello");
 }
 
 /// An empty body says so at once, and needs no reader: not even an
@@ -260,32 +190,25 @@ fn an_empty_body_is_at_its_end_from_the_start() {
 fn a_reader_that_does_nothing_holds_no_more_than_the_limit() {
     let _limit = support::time_limit();
     const LIMIT: usize = 256 * 1024;
-    for (chunk, fit) in [(64 * 1024, 4), (60_000, 5), (LIMIT - 1, 2), (2 * LIMIT, 1)] {
+    for (limit, chunk, fit) in [
+        (LIMIT, 64 * 1024, 4),
+        (LIMIT, 60_000, 5),
+        (LIMIT, LIMIT - 1, 2),
+        (LIMIT, 2 * LIMIT, 1),
+        (0, 4, 1),
+    ] {
         let lanes = Stepped::new();
         let (asked, source) = counted(Bytes::from(vec![7; chunk]));
-        let mut bridged = lanes.cpu.handle().stream_from_io(source, LIMIT, Bytes::len);
+        let mut bridged = lanes.cpu.handle().stream_from_io(source, limit, Bytes::len);
         for read in 0..100 {
             lanes.until_idle();
             // The pump reads on as soon as it may, and no further.
             assert_eq!(asked.load(SeqCst), fit + read, "chunks of {chunk}");
             let buffered = bridged.read_ahead();
             assert_eq!(buffered, fit * chunk);
-            assert!(buffered < LIMIT + chunk);
+            assert!(buffered < limit.max(1) + chunk);
             assert_eq!(wait(bridged.next()).unwrap().unwrap().len(), chunk);
         }
-    }
-}
-
-#[test]
-fn with_a_limit_of_0_one_item_at_a_time_crosses() {
-    let _limit = support::time_limit();
-    let lanes = Stepped::new();
-    let (asked, source) = counted(7_u32);
-    let mut bridged = lanes.cpu.handle().stream_from_io(source, 0, |_| 4);
-    for read in 0..10 {
-        lanes.until_idle();
-        assert_eq!(asked.load(SeqCst), read + 1);
-        assert_eq!(wait(bridged.next()).unwrap().unwrap(), 7);
     }
 }
 

@@ -1,41 +1,61 @@
 //! What a job drops may spawn: a pooled connection returns to its pool in a task. That
-//! task does I/O, so it must be the I/O lane's, in whatever way the job ends.
+//! task does I/O, so it must be the I/O lane's, in whatever way the job ends. And a value that
+//! lives on the I/O lane is dropped there.
 
+use std::cell::OnceCell;
 use std::future::pending;
 use std::sync::mpsc;
 
-use crate::support::{BOTH, Lanes, Stuck, lanes, thread_name, time_limit};
-use twolane::{Handle, Task, in_cpu_context};
+use crate::support::{Lanes, Stuck, lanes, thread_name, with_both};
+use twolane::{Backend, Handle, HandleExt, Task, in_cpu_context};
 
-/// Its drop spawns a task. Sends the threads of the drop and of the task.
-struct SpawnsOnDrop(mpsc::Sender<[String; 2]>);
+/// Where a value was dropped, and where the task ran that its destructor spawned.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) dropped_on: String,
+    pub(super) in_a_task: bool,
+    pub(super) spawned_on: String,
+}
 
-impl Drop for SpawnsOnDrop {
+/// Spawns in its destructor.
+pub(super) struct Probe(mpsc::Sender<End>);
+
+impl Drop for Probe {
     fn drop(&mut self) {
-        let (threads, dropped_on) = (self.0.clone(), thread_name());
+        let ends = self.0.clone();
+        let dropped_on = thread_name();
+        let in_a_task = tokio::task::try_id().is_some();
         tokio::spawn(async move {
-            let _ = threads.send([dropped_on, thread_name()]);
+            let end = End {
+                dropped_on,
+                in_a_task,
+                spawned_on: thread_name(),
+            };
+            ends.send(end).unwrap();
         });
     }
 }
 
-/// `drops` has a job of a lane of one thread drop the value. What it returns lives until
-/// the task has run.
-#[track_caller]
-fn spawns_on_io<R>(drops: impl Fn(&Lanes, SpawnsOnDrop) -> R) {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
-        let (threads, seen) = mpsc::channel();
-        let _alive = drops(&lanes, SpawnsOnDrop(threads));
-        let [dropped_on, spawned_on] = seen.recv().expect("its drop spawns a task");
-        assert!(dropped_on.starts_with("cpu-"), "{backend:?}: {dropped_on}");
-        assert_eq!(spawned_on, "io", "{backend:?}");
-    }
+/// `end` has a lane of one thread drop the probe, once. It can wait for that by the last of its
+/// arguments.
+pub(super) fn end_of(backend: Backend, end: impl FnOnce(&Lanes, Probe, &dyn Fn())) -> End {
+    let lanes = lanes(backend, 1);
+    let (ends, ended) = mpsc::channel();
+    let first = OnceCell::new();
+    let is_dropped = || {
+        first.get_or_init(|| ended.recv().expect("its drop spawns a task"));
+    };
+    end(&lanes, Probe(ends), &is_dropped);
+    is_dropped();
+    assert!(ended.recv().is_err(), "dropped twice");
+    first.into_inner().unwrap()
 }
 
+/// A probe, or a probe that lives on the I/O lane.
+type Value = Box<dyn Send>;
+
 /// Suspends for ever, with the value.
-fn suspended(cpu: &Handle, value: SpawnsOnDrop) -> Task<()> {
+fn suspended(cpu: &Handle, value: Value) -> Task<()> {
     let (polled, is_polled) = mpsc::channel();
     let task = cpu.spawn(async move {
         let _value = value;
@@ -49,7 +69,7 @@ fn suspended(cpu: &Handle, value: SpawnsOnDrop) -> Task<()> {
 }
 
 /// Computes, with the value, until it is let go, and then suspends for ever.
-fn running(cpu: &Handle, value: SpawnsOnDrop) -> (Task<()>, mpsc::Sender<()>) {
+fn running(cpu: &Handle, value: Value) -> (Task<()>, mpsc::Sender<()>) {
     let (polled, is_polled) = mpsc::channel();
     let (let_go, wait) = mpsc::channel::<()>();
     let task = cpu.spawn(async move {
@@ -62,160 +82,161 @@ fn running(cpu: &Handle, value: SpawnsOnDrop) -> (Task<()>, mpsc::Sender<()>) {
     (task, let_go)
 }
 
-#[test]
-fn a_closure_that_ran() {
-    spawns_on_io(|lanes, value| lanes.cpu.spawn_cpu(move || drop(value)).wait());
+/// `submit` finds the lane's only thread taken, and what it returns is dropped before that ends.
+fn while_queued<T>(lanes: &Lanes, submit: impl FnOnce(&Handle) -> T) {
+    let stuck = Stuck::start(&lanes.cpu.handle());
+    drop(submit(&lanes.cpu.handle()));
+    stuck.end();
 }
 
-#[test]
-fn a_future_that_ran() {
-    spawns_on_io(|lanes, value| {
+type Way = (&'static str, fn(&Lanes, Value, &dyn Fn()));
+
+/// Each ends the owner of a value in its own way.
+const WAYS: [Way; 17] = [
+    ("a closure that ran", |lanes, value, _| {
+        lanes.cpu.spawn_cpu(move || drop(value)).wait().unwrap();
+    }),
+    ("a future that ran", |lanes, value, _| {
         let future = async move {
             let _value = value;
             twolane::spawn_io(async {}).await.unwrap();
         };
-        lanes.cpu.spawn(future).wait()
-    });
-}
-
-#[test]
-fn a_closure_that_panicked() {
-    spawns_on_io(|lanes, value| {
+        lanes.cpu.spawn(future).wait().unwrap();
+    }),
+    ("a closure that panicked", |lanes, value, _| {
         let panics = move || {
             let _value = value;
             panic!("planned");
         };
-        lanes.cpu.spawn_cpu(panics).wait()
-    });
-}
-
-#[test]
-fn a_future_that_panicked() {
-    spawns_on_io(|lanes, value| {
+        let end = lanes.cpu.spawn_cpu(panics).wait();
+        assert!(end.unwrap_err().is_panic());
+    }),
+    ("a future that panicked", |lanes, value, _| {
         let panics = async move {
             let _value = value;
             twolane::spawn_io(async {}).await.unwrap();
             panic!("planned");
         };
-        lanes.cpu.spawn(panics).wait()
-    });
-}
-
-#[test]
-fn a_closure_that_was_cancelled_in_the_queue() {
-    spawns_on_io(|lanes, value| {
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-        drop(lanes.cpu.spawn_cpu(move || drop(value)));
+        let end = lanes.cpu.spawn(panics).wait();
+        assert!(end.unwrap_err().is_panic());
+    }),
+    ("a closure, cancelled in the queue", |lanes, value, _| {
+        while_queued(lanes, |cpu| cpu.spawn_cpu(move || drop(value)));
+    }),
+    ("a future, cancelled in the queue", |lanes, value, _| {
+        while_queued(lanes, |cpu| cpu.spawn(async move { drop(value) }));
+    }),
+    ("cancelled while suspended", |lanes, value, _| {
+        drop(suspended(&lanes.cpu.handle(), value));
+    }),
+    ("a closure, cancelled while it ran", |lanes, value, _| {
+        let (begun, begins) = mpsc::channel();
+        let (let_go, wait) = mpsc::channel::<()>();
+        let job = lanes.cpu.spawn_cpu(move || {
+            let _value = value;
+            begun.send(()).unwrap();
+            wait.recv().unwrap();
+        });
+        begins.recv().unwrap();
+        drop(job);
         let_go.send(()).unwrap();
-        stuck
-    });
-}
-
-#[test]
-fn a_future_that_was_cancelled_in_the_queue() {
-    spawns_on_io(|lanes, value| {
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-        drop(lanes.cpu.spawn(async move { drop(value) }));
-        let_go.send(()).unwrap();
-        stuck
-    });
-}
-
-#[test]
-fn a_future_that_was_cancelled_while_it_was_suspended() {
-    spawns_on_io(|lanes, value| drop(suspended(&lanes.cpu.handle(), value)));
-}
-
-#[test]
-fn a_future_that_was_cancelled_while_it_ran() {
-    spawns_on_io(|lanes, value| {
+    }),
+    ("a future, cancelled while it ran", |lanes, value, _| {
         let (task, let_go) = running(&lanes.cpu.handle(), value);
         drop(task);
         let_go.send(()).unwrap();
+    }),
+    ("queued at a shutdown", |lanes, value, is_dropped| {
+        let _stuck = Stuck::<()>::start(&lanes.cpu.handle());
+        lanes.cpu.spawn_cpu(move || drop(value)).detach();
+        lanes.cpu.shutdown_background();
+        is_dropped();
+    }),
+    ("suspended at a shutdown", |lanes, value, is_dropped| {
+        suspended(&lanes.cpu.handle(), value).detach();
+        let _stuck = Stuck::<()>::start(&lanes.cpu.handle());
+        lanes.cpu.shutdown_background();
+        is_dropped();
+    }),
+    ("running at a shutdown", |lanes, value, is_dropped| {
+        let (_task, let_go) = running(&lanes.cpu.handle(), value);
+        lanes.cpu.shutdown_background();
+        let_go.send(()).unwrap();
+        is_dropped();
+    }),
+    ("ended by a shutdown that is awaited", |lanes, value, _| {
+        let job = suspended(&lanes.cpu.handle(), value);
+        assert!(lanes.cpu.shutdown().wait().is_empty());
+        assert!(job.wait().unwrap_err().is_shutdown());
+    }),
+    // Detached while it is queued: an output that is there already is dropped by the thread
+    // that detaches.
+    ("the output of a detached closure", |lanes, value, _| {
+        while_queued(lanes, |cpu| cpu.spawn_cpu(move || value).detach());
+    }),
+    ("the output of a detached future", |lanes, value, _| {
+        while_queued(lanes, |cpu| cpu.spawn(async move { value }).detach());
+    }),
+    (
+        "the output of a closure whose task is gone",
+        |lanes, value, _| {
+            let (task, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+            drop(task);
+            let_go.send(value).unwrap();
+        },
+    ),
+    (
+        "the payload of a panic without an awaiter",
+        |lanes, value, _| {
+            let panics = move || -> () { std::panic::resume_unwind(Box::new(value)) };
+            while_queued(lanes, |cpu| cpu.spawn_cpu(panics).detach());
+        },
+    ),
+];
+
+/// A job's thread drops what the job has captured. What its destructor spawns would be the CPU
+/// lane's on `Backend::Runtime`, and would wait there for the end of all that computes.
+#[test]
+fn what_a_job_drops_spawns_on_the_io_lane() {
+    with_both(|backend| {
+        for (way, end) in WAYS {
+            println!("{way}");
+            let end = end_of(backend, |lanes, probe, is_dropped| {
+                end(lanes, Box::new(probe), is_dropped);
+            });
+            assert!(end.dropped_on.starts_with("cpu-"), "{end:?}");
+            assert_eq!(end.spawned_on, "io");
+        }
+    });
+}
+
+#[test]
+fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
+    with_both(|backend| {
+        for (way, end) in WAYS {
+            println!("{way}");
+            let end = end_of(backend, |lanes, probe, is_dropped| {
+                let value = lanes.cpu.handle().io_owned(probe);
+                end(lanes, Box::new(value), is_dropped);
+            });
+            assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
+            assert!(end.in_a_task);
+        }
     });
 }
 
 /// The wrapper is for its polls, not for its end.
 #[test]
 fn what_was_in_the_cpu_context() {
-    let _limit = time_limit();
-    let lanes = lanes(twolane::Backend::Runtime, 1);
-    let (threads, seen) = mpsc::channel();
-    let value = SpawnsOnDrop(threads);
-    let (polled, is_polled) = mpsc::channel();
-    let task = lanes.cpu.spawn(in_cpu_context(async move {
-        let _value = value;
-        polled.send(()).unwrap();
-        pending::<()>().await;
-    }));
-    is_polled.recv().unwrap();
-    drop(task);
-    assert_eq!(seen.recv().unwrap()[1], "io");
-}
-
-#[test]
-fn a_closure_that_was_queued_at_a_shutdown() {
-    spawns_on_io(|lanes, value| {
-        let stuck = Stuck::<()>::start(&lanes.cpu.handle());
-        lanes.cpu.spawn_cpu(move || drop(value)).detach();
-        lanes.cpu.shutdown_background();
-        stuck
-    });
-}
-
-#[test]
-fn a_future_that_was_suspended_at_a_shutdown() {
-    spawns_on_io(|lanes, value| {
-        suspended(&lanes.cpu.handle(), value).detach();
-        let stuck = Stuck::<()>::start(&lanes.cpu.handle());
-        lanes.cpu.shutdown_background();
-        stuck
-    });
-}
-
-#[test]
-fn a_future_that_ran_at_a_shutdown() {
-    spawns_on_io(|lanes, value| {
-        let (task, let_go) = running(&lanes.cpu.handle(), value);
-        lanes.cpu.shutdown_background();
-        let_go.send(()).unwrap();
-        task
-    });
-}
-
-/// Detached while it is queued: an output that is there already is dropped by the thread
-/// that detaches.
-fn detached<T: Send + 'static>(lanes: &Lanes, submit: impl FnOnce(&Handle) -> Task<T>) {
-    let cpu = lanes.cpu.handle();
-    let (stuck, let_go) = Stuck::start(&cpu).split();
-    submit(&cpu).detach();
-    let_go.send(()).unwrap();
-    stuck.wait().unwrap();
-}
-
-#[test]
-fn the_output_of_a_detached_closure() {
-    spawns_on_io(|lanes, value| detached(lanes, |cpu| cpu.spawn_cpu(move || value)));
-}
-
-#[test]
-fn the_output_of_a_detached_future() {
-    spawns_on_io(|lanes, value| detached(lanes, |cpu| cpu.spawn(async move { value })));
-}
-
-#[test]
-fn the_output_of_a_closure_whose_task_was_dropped_while_it_ran() {
-    spawns_on_io(|lanes, value| {
-        let (task, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+    let end = end_of(Backend::Runtime, |lanes, probe, _| {
+        let (polled, is_polled) = mpsc::channel();
+        let task = lanes.cpu.spawn(in_cpu_context(async move {
+            let _probe = probe;
+            polled.send(()).unwrap();
+            pending::<()>().await;
+        }));
+        is_polled.recv().unwrap();
         drop(task);
-        let_go.send(value).unwrap();
     });
-}
-
-#[test]
-fn the_payload_of_a_panic_without_an_awaiter() {
-    spawns_on_io(|lanes, value| {
-        let panics = move || std::panic::resume_unwind(Box::new(value));
-        detached::<()>(lanes, |cpu| cpu.spawn_cpu(panics));
-    });
+    assert_eq!(end.spawned_on, "io");
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, lanes_with, time_limit};
+use crate::support::{lanes_with, with_both};
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http_body_util::{BodyExt, Full};
@@ -13,8 +13,7 @@ use twolane::{Builder, HandleExt, Priority};
 
 #[test]
 fn what_is_buffered_counts_until_it_is_read_or_dropped() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         let bytes = || cpu.metrics().bridge_bytes;
@@ -46,14 +45,13 @@ fn what_is_buffered_counts_until_it_is_read_or_dropped() {
         wait_until(|| bytes() == 5);
         let read = lanes.io.block_on(there.collect()).unwrap();
         assert_eq!((&*read.to_bytes(), bytes()), (&b"hello"[..], 0));
-    }
+    });
 }
 
 /// Its item goes into a buffer that no reader will empty.
 #[test]
 fn an_item_that_comes_after_its_reader_has_gone_is_taken_out_of_the_sum() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         let (polled, is_polled) = mpsc::channel();
@@ -70,5 +68,5 @@ fn an_item_that_comes_after_its_reader_has_gone_is_taken_out_of_the_sum() {
         // The pump drops the source, and then the last of the bridge.
         is_polled.recv().unwrap_err();
         wait_until(|| cpu.metrics().bridge_bytes == 0);
-    }
+    });
 }

@@ -3,7 +3,7 @@
 
 use std::panic::catch_unwind;
 
-use crate::support::{self, BOTH, Lanes, lanes, thread_name};
+use crate::support::{self, Lanes, lanes, thread_name, with_both};
 use futures::executor::block_on;
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -93,14 +93,13 @@ fn assert_remedy(text: &str) {
 /// the I/O lane.
 #[test]
 fn where_there_is_no_such_runtime_it_panics_with_the_remedy() {
-    let _limit = support::time_limit();
     fn refused<T>(joined: Result<T, JoinError>) {
         let error = joined.map(|_| ()).unwrap_err();
         assert!(error.is_panic(), "{error}");
         assert_remedy(&error.to_string());
     }
     let ready = || in_cpu_context(async {});
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io: _io } = lanes(backend, 1);
         refused(cpu.handle().spawn_io(ready()).wait());
         if backend == Backend::Rayon {
@@ -110,7 +109,7 @@ fn where_there_is_no_such_runtime_it_panics_with_the_remedy() {
             // A closure that polls it is such a job.
             cpu.spawn_cpu(move || block_on(ready())).wait().unwrap();
         }
-    }
+    });
     let mut items = in_cpu_context(stream::iter([1]));
     for panic in [
         catch_unwind(|| block_on(ready())).unwrap_err(),

@@ -1,30 +1,18 @@
 //! What if the I/O lane is not there (yet, or any more)? And which lanes does
 //! a free function mean?
 
-use crate::server;
 use std::future::pending;
 use std::sync::mpsc;
 
-use crate::server::Server;
-use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, thread_name};
-use axum::Router;
-use axum::routing::get;
-use twolane::io::SendIoError;
-use twolane::{Backend, CpuRuntime, Handle, RequestBuilderExt};
-
-fn current_thread() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap()
-}
+use crate::support::turns::current_thread;
+use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, thread_name, with_both};
+use twolane::{CpuRuntime, Handle};
 
 /// A `current_thread` runtime outside its `block_on` does nothing: what is
 /// given to it must wait rather than be lost.
 #[test]
 fn a_runtime_that_is_not_driven_loses_nothing() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let task = cpu.handle().spawn_io(async { thread_name() });
@@ -32,8 +20,8 @@ fn a_runtime_that_is_not_driven_loses_nothing() {
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
         assert!(!task.is_finished());
 
-        assert_eq!(io.block_on(task).unwrap(), thread_name(), "{backend:?}");
-    }
+        assert_eq!(io.block_on(task).unwrap(), thread_name());
+    });
 }
 
 fn tells_the_remedy(error: &twolane::JoinError) {
@@ -48,8 +36,7 @@ fn tells_the_remedy(error: &twolane::JoinError) {
 /// hang, or run half of a job.
 #[test]
 fn without_its_io_runtime_every_call_names_the_remedy() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend, 1);
         let gone = io.handle().clone();
         drop(io);
@@ -64,21 +51,13 @@ fn without_its_io_runtime_every_call_names_the_remedy() {
         let error = built.unwrap_err().to_string();
         assert!(error.contains("has been shut down"), "{error}");
         assert!(cpu.shutdown().wait().is_empty());
-    }
+    });
 }
 
 /// The I/O runtime ends while jobs wait for it: their awaits must end too.
 #[test]
 fn what_waits_for_the_io_lane_is_told_when_it_ends() {
-    let _limit = support::time_limit();
-    let (asked, requests) = mpsc::channel();
-    let never = move || {
-        asked.send(()).unwrap();
-        pending::<()>()
-    };
-    let server = Server::start(Router::new().route("/never", get(never)));
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io }| {
         let (started, running) = mpsc::channel();
         let started_too = started.clone();
         let outside = cpu.handle().spawn_io(async move {
@@ -92,28 +71,20 @@ fn what_waits_for_the_io_lane_is_told_when_it_ends() {
             })
             .await
         });
-        let request = server::client().get(server.url("/never"));
-        let request = cpu.spawn(async { request.send_io().await });
         running.recv().unwrap();
         running.recv().unwrap();
-        requests.recv().unwrap();
 
         drop(io);
         tells_the_remedy(&outside.wait().unwrap_err());
         tells_the_remedy(&inside.wait().unwrap().unwrap_err());
-        match request.wait().unwrap().unwrap_err() {
-            SendIoError::Join(error) => tells_the_remedy(&error),
-            other => panic!("{backend:?}: {other:?}"),
-        }
-    }
+    });
 }
 
 /// The smallest machine: one CPU thread, and an I/O lane that is the thread which
 /// calls `block_on`. Any wait of one lane for the other shows as a hang.
 #[test]
 fn one_thread_on_each_side_is_enough() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         io.block_on(async {
             let cpu = cpu_lane(backend, 1, &tokio::runtime::Handle::current());
@@ -125,32 +96,22 @@ fn one_thread_on_each_side_is_enough() {
             });
             let (cpu_0, main) = ("cpu-0".to_owned(), thread_name());
             let threads = nested.await.unwrap();
-            assert_eq!(threads, [cpu_0.clone(), cpu_0, main], "{backend:?}");
+            assert_eq!(threads, [cpu_0.clone(), cpu_0, main]);
             let waiting = cpu.spawn_cpu(|| twolane::spawn_io(async { 7 }).wait().unwrap());
             assert_eq!(waiting.await.unwrap(), 7);
             assert!(cpu.shutdown().await.is_empty());
         });
-    }
-}
-
-fn named(backend: Backend, name: &str, io: &tokio::runtime::Handle) -> CpuRuntime {
-    let builder = CpuRuntime::builder().backend(backend).thread_name(name);
-    builder
-        .worker_threads(1)
-        .io_handle(io.clone())
-        .build()
-        .unwrap()
+    });
 }
 
 /// Two runtimes in one process: a job's nested work stays with the job's own,
 /// on the way over the I/O lane too.
 #[test]
 fn nested_work_stays_on_its_own_lane() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let left = named(backend, "left", io.handle());
-        let right = named(backend, "right", io.handle());
+    with_both(|backend| {
+        let named = |name: &str| lanes_with(backend, 1, |builder| builder.thread_name(name));
+        let (left, right) = (named("left"), named("right"));
+        let (Lanes { cpu: left, .. }, Lanes { cpu: right, .. }) = (&left, &right);
         let nested = || async {
             let here = thread_name();
             let cpu = twolane::spawn_cpu(thread_name).await.unwrap();
@@ -162,7 +123,7 @@ fn nested_work_stays_on_its_own_lane() {
             left.spawn(async move { [nested().await, other.spawn(nested()).await.unwrap()] });
         let from_right = right.spawn(nested());
         let expected = [["left-0"; 3], ["right-0"; 3]];
-        assert_eq!(from_left.wait().unwrap(), expected, "{backend:?}");
-        assert_eq!(from_right.wait().unwrap(), ["right-0"; 3], "{backend:?}");
-    }
+        assert_eq!(from_left.wait().unwrap(), expected);
+        assert_eq!(from_right.wait().unwrap(), ["right-0"; 3]);
+    });
 }

@@ -2,6 +2,8 @@
 
 mod bridge;
 mod bridge_ends;
+mod clients;
+mod crossing;
 mod drops;
 mod held;
 mod in_cpu_context;
@@ -9,12 +11,9 @@ mod io_lane;
 mod owned;
 mod owned_ends;
 mod owned_pool;
-mod probes;
-mod requests;
 mod routing;
 mod send_io;
 mod tower;
-mod tower_ready;
 
 #[path = "../support/dice.rs"]
 mod dice;

@@ -3,11 +3,10 @@
 use std::cell::Cell;
 use std::future::{Future, Ready, pending};
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, BOTH, Dropped, Lanes, cpu_lane, lanes, thread_name};
+use crate::support::{self, Dropped, Lanes, cpu_lane, lanes, on_both, thread_name, with_both};
 use futures::future::{join_all, select};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::{Barrier, oneshot};
@@ -22,9 +21,7 @@ async fn abort_when_begun<F: Future>(call: F, begun: oneshot::Receiver<()>) {
 /// All of it is written as a user writes it: without a type, a box or a pin.
 #[test]
 fn a_job_uses_a_value_on_the_io_lane() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let job = cpu.spawn(async {
             let make = async { IoOwned::new(vec![thread_name()]) };
             let mut names = twolane::spawn_io(make).await?;
@@ -46,9 +43,9 @@ fn a_job_uses_a_value_on_the_io_lane() {
         });
         let io = || "io".to_owned();
         let (first, rest) = job.wait().unwrap().unwrap();
-        assert_eq!(first, (io(), io()), "{backend:?}");
-        assert_eq!(rest, ["captured".to_owned(), io()], "{backend:?}");
-    }
+        assert_eq!(first, (io(), io()));
+        assert_eq!(rest, ["captured".to_owned(), io()]);
+    });
 }
 
 async fn twice<T, R, F>(value: &mut IoOwned<T>, f: F) -> Result<[R; 2], JoinError>
@@ -93,9 +90,7 @@ fn the_call_after_an_aborted_one_begins_after_its_drop() {
             self.0.push("dropped");
         }
     }
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let mut notes = cpu.handle().io_owned(Vec::new());
         let job = cpu.spawn(async move {
             for _ in 0..100 {
@@ -113,8 +108,8 @@ fn the_call_after_an_aborted_one_begins_after_its_drop() {
         });
         let notes = job.wait().unwrap().unwrap();
         let expected = ["begun", "dropped", "next"].repeat(100);
-        assert_eq!(notes, expected, "{backend:?}");
-    }
+        assert_eq!(notes, expected);
+    });
 }
 
 /// Not even one that the I/O lane had no time to begin may run after a later call: it
@@ -156,8 +151,7 @@ fn panics_at_once(_notes: &mut Vec<&'static str>) -> Ready<()> {
 /// one that drops the value.
 #[test]
 fn the_order_of_the_polls_does_not_matter() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .build()
@@ -168,16 +162,14 @@ fn the_order_of_the_polls_does_not_matter() {
             numbers.into_stream(|numbers| stream::iter(numbers.drain(..)).boxed(), 8, |_| 1)
         });
         let numbers = read.wait().unwrap().try_collect::<Vec<_>>();
-        assert_eq!(wait(numbers).unwrap(), [1, 2], "{backend:?}");
-    }
+        assert_eq!(wait(numbers).unwrap(), [1, 2]);
+    });
 }
 
 /// As with Tokio's mutex: what a panic left half-done is the owner's to judge.
 #[test]
 fn a_panic_reaches_the_caller_and_leaves_the_value() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let mut notes = cpu.handle().io_owned(Vec::new());
         let job = cpu.spawn(async move {
             let error = notes.with(async |notes| {
@@ -192,15 +184,13 @@ fn a_panic_reaches_the_caller_and_leaves_the_value() {
             assert!(error.unwrap_err().is_panic());
             notes.with(async |notes| notes.clone()).await.unwrap()
         });
-        assert_eq!(job.wait().unwrap(), ["before"], "{backend:?}");
-    }
+        assert_eq!(job.wait().unwrap(), ["before"]);
+    });
 }
 
 #[test]
 fn a_value_needs_the_io_lane_alone() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let mut value = cpu.handle().io_owned(1);
         let shared = cpu.handle().io_owned(2).shared();
         assert!(cpu.shutdown().wait().is_empty());
@@ -209,15 +199,13 @@ fn a_value_needs_the_io_lane_alone() {
         let numbers = value.stream(|value| stream::iter([*value, 3]).boxed(), 1, |_| 1);
         assert_eq!(wait(numbers.try_collect::<Vec<_>>()).unwrap(), [1, 3]);
         assert_eq!(wait(value.take(async |value| value)).unwrap(), 1);
-    }
+    });
 }
 
 /// Rows under a transaction: the table is the job's again after them.
 #[test]
 fn a_stream_borrows_the_value_and_gives_it_back() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let mut table = cpu.handle().io_owned((0..100).collect::<Vec<_>>());
         let job = cpu.spawn(async move {
             let evens = table.stream(
@@ -250,42 +238,26 @@ fn a_stream_borrows_the_value_and_gives_it_back() {
             table.with(async |table| table.push(7)).await.unwrap();
             table.take(async |table| table).await.unwrap()
         });
-        assert_eq!(job.wait().unwrap(), [7], "{backend:?}");
-    }
+        assert_eq!(job.wait().unwrap(), [7]);
+    });
 }
 
-/// Counts its clones and the threads that make them. `Cell`: it is not `Sync`.
-struct Client {
-    clones: Arc<AtomicUsize>,
-    last: Arc<Dropped>,
-    _not_sync: Cell<()>,
-}
+/// Not `Sync`.
+struct Client(Arc<Dropped>, Cell<()>);
 
 impl Clone for Client {
     fn clone(&self) -> Self {
         assert_eq!(thread_name(), "io");
-        self.clones.fetch_add(1, SeqCst);
-        Self {
-            clones: self.clones.clone(),
-            last: self.last.clone(),
-            _not_sync: Cell::new(()),
-        }
+        Self(self.0.clone(), Cell::new(()))
     }
 }
 
-/// Ten jobs with one client. The barrier opens once all ten are inside.
+/// Ten jobs with one client. The barrier opens once all ten are inside, each with its clone.
 #[test]
 fn the_users_of_a_shared_value_run_at_the_same_time() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io: _io }| {
         let (dropped, drops) = mpsc::channel();
-        let clones = Arc::new(AtomicUsize::new(0));
-        let client = Client {
-            clones: clones.clone(),
-            last: Arc::new(Dropped(dropped)),
-            _not_sync: Cell::new(()),
-        };
+        let client = Client(Arc::new(Dropped(dropped)), Cell::new(()));
         let client: IoShared<_> = cpu.handle().io_owned(client).shared();
         let all_inside = Arc::new(Barrier::new(10));
         let jobs = (0..10).map(|n| {
@@ -293,30 +265,25 @@ fn the_users_of_a_shared_value_run_at_the_same_time() {
             cpu.spawn(async move {
                 let call = client.with(async move |client| {
                     all_inside.wait().await;
-                    drop(client);
-                    n
+                    let clones = Arc::strong_count(&client.0) - 1;
+                    all_inside.wait().await;
+                    (n, clones)
                 });
                 call.await.unwrap()
             })
         });
         let jobs: Vec<_> = jobs.collect();
         drop(client);
-        let read: Vec<_> = wait(join_all(jobs))
-            .into_iter()
-            .map(Result::unwrap)
-            .collect();
-        assert_eq!(read, (0..10).collect::<Vec<_>>(), "{backend:?}");
-        assert_eq!(drops.recv().unwrap(), "io", "{backend:?}");
-        assert_eq!(clones.load(SeqCst), 10, "{backend:?}");
-    }
+        let read = wait(join_all(jobs)).into_iter().map(Result::unwrap);
+        assert!(read.eq((0..10).map(|n| (n, 10))));
+        assert_eq!(drops.recv().unwrap(), "io");
+    });
 }
 
 /// A call of a shared value that is given up, or that panics, is nothing to the others.
 #[test]
 fn the_users_of_a_shared_value_end_each_on_its_own() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let (dropped, drops) = mpsc::channel();
         let client = cpu.handle().io_owned(Arc::new(Dropped(dropped))).shared();
         let job = cpu.spawn(async move {
@@ -332,9 +299,9 @@ fn the_users_of_a_shared_value_end_each_on_its_own() {
                 .with(async |client| Arc::strong_count(&client) >= 2)
                 .await
         });
-        assert!(job.wait().unwrap().unwrap(), "{backend:?}");
-        assert_eq!(drops.recv().unwrap(), "io", "{backend:?}");
-    }
+        assert!(job.wait().unwrap().unwrap());
+        assert_eq!(drops.recv().unwrap(), "io");
+    });
 }
 
 #[test]

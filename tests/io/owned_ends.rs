@@ -4,159 +4,51 @@ use std::future::pending;
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
+use crate::drops::{Probe, end_of};
 use crate::stepped::{Stepped, wait};
 use crate::support::wait::wait_until;
-use crate::support::{self, BOTH, Lanes, Stuck, lanes, thread_name};
+use crate::support::{self, Lanes, on_both, thread_name, with_both};
 use futures::{StreamExt, stream};
 use twolane::{HandleExt, IoOwned, Task};
 
-/// Where a value was dropped, and where the task ran that its destructor spawned.
-#[derive(Debug, PartialEq)]
-struct End {
-    dropped_on: String,
-    in_a_task: bool,
-    spawned_on: String,
-}
-
-/// Spawns in its destructor, as a pooled connection does that goes back to its pool.
-struct Probe(mpsc::Sender<End>);
-
-impl Drop for Probe {
-    fn drop(&mut self) {
-        let ends = self.0.clone();
-        let dropped_on = thread_name();
-        let in_a_task = tokio::task::try_id().is_some();
-        tokio::spawn(async move {
-            let spawned_on = thread_name();
-            let end = End {
-                dropped_on,
-                in_a_task,
-                spawned_on,
-            };
-            ends.send(end).unwrap();
-        });
-    }
-}
-
 type Value = IoOwned<Probe>;
-
-/// A call that has begun and never ends.
-async fn call(value: &mut Value, begun: mpsc::Sender<()>) {
-    let stay = async move |_: &mut Probe| {
-        begun.send(()).unwrap();
-        pending::<()>().await;
-    };
-    value.with(stay).await.unwrap();
-}
-
-/// A job that has the value and is suspended for ever.
-fn suspended(lanes: &Lanes, value: Value) -> Task<()> {
-    let (begun, begins) = mpsc::channel();
-    let job = lanes.cpu.spawn(async move {
-        let _value = value;
-        begun.send(()).unwrap();
-        pending::<()>().await
-    });
-    begins.recv().unwrap();
-    job
-}
 
 /// A job that is suspended in a call for ever.
 fn in_a_call(lanes: &Lanes, mut value: Value) -> Task<()> {
     let (begun, begins) = mpsc::channel();
-    let job = lanes
-        .cpu
-        .spawn(async move { call(&mut value, begun).await });
+    let job = lanes.cpu.spawn(async move {
+        let stay = async move |_: &mut Probe| {
+            begun.send(()).unwrap();
+            pending::<()>().await;
+        };
+        value.with(stay).await.unwrap();
+    });
     begins.recv().unwrap();
     job
 }
 
 type Way = (&'static str, fn(&Lanes, Value));
 
-/// Each ends the owner of a value in its own way. The lane has one thread.
-const WAYS: [Way; 19] = [
-    ("a job ends", |lanes, mut value| {
+/// The ways of its own that such a value has, beside those of all values. The lane has one thread.
+const WAYS: [Way; 11] = [
+    ("its job ends after a call", |lanes, mut value| {
         let job = async move { value.with(async |_| ()).await.unwrap() };
         lanes.cpu.spawn(job).wait().unwrap();
     }),
-    ("cancelled while queued", |lanes, value| {
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-        drop(lanes.cpu.spawn(async move { drop(value) }));
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
-    }),
-    ("cancelled while suspended", |lanes, value| {
-        let job = suspended(lanes, value);
-        drop(job);
-    }),
-    ("cancelled while a closure runs", |lanes, value| {
-        let (begun, begins) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let job = lanes.cpu.spawn_cpu(move || {
-            let _value = value;
-            begun.send(()).unwrap();
-            wait.recv().unwrap();
-        });
-        begins.recv().unwrap();
-        drop(job);
-        let_go.send(()).unwrap();
-    }),
-    ("cancelled while a future runs", |lanes, value| {
-        let (begun, begins) = mpsc::channel();
-        let (let_go, wait) = mpsc::channel::<()>();
-        let job = lanes.cpu.spawn(async move {
-            let _value = value;
-            begun.send(()).unwrap();
-            wait.recv().unwrap();
-            pending::<()>().await
-        });
-        begins.recv().unwrap();
-        drop(job);
-        let_go.send(()).unwrap();
-    }),
-    ("cancelled during a call", |lanes, value| {
-        let job = in_a_call(lanes, value);
-        drop(job);
-    }),
-    ("expired", |lanes, value| {
+    ("refused, since it is late", |lanes, value| {
         let permit = lanes.cpu.handle().try_reserve().unwrap();
         let late = permit.with_deadline(Instant::now());
         let job = late.spawn(async move { drop(value) });
         assert!(job.wait().unwrap_err().is_expired());
     }),
-    ("a future panics", |lanes, value| {
-        let job = lanes.cpu.spawn(async move {
-            let _value = value;
-            panic!("of a job");
-        });
-        assert!(job.wait().unwrap_err().is_panic());
-    }),
-    ("a closure panics", |lanes, value| {
-        let job = lanes.cpu.spawn_cpu(move || {
-            let _value = value;
-            panic!("of a job");
-        });
-        assert!(job.wait().unwrap_err().is_panic());
+    ("cancelled during a call", |lanes, value| {
+        drop(in_a_call(lanes, value));
     }),
     ("a call panics, and then its job", |lanes, mut value| {
         let job = lanes.cpu.spawn(async move {
             value.with(async |_| panic!("of a call")).await.unwrap();
         });
         assert!(job.wait().unwrap_err().is_panic());
-    }),
-    ("shut down while queued", |lanes, value| {
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-        let job = lanes.cpu.spawn(async move { drop(value) });
-        let over = lanes.cpu.shutdown();
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
-        assert!(over.wait().is_empty());
-        assert!(job.wait().unwrap_err().is_shutdown());
-    }),
-    ("shut down while suspended", |lanes, value| {
-        let job = suspended(lanes, value);
-        assert!(lanes.cpu.shutdown().wait().is_empty());
-        assert!(job.wait().unwrap_err().is_shutdown());
     }),
     ("shut down during a call", |lanes, value| {
         let job = in_a_call(lanes, value);
@@ -204,26 +96,18 @@ const WAYS: [Way; 19] = [
     }),
 ];
 
-/// A job's thread drops what the job has captured. If that is a connection whose
-/// destructor spawns, the spawned task would be the CPU lane's on `Backend::Runtime`, and
-/// would wait there for the end of all that computes.
 #[test]
-fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+fn a_value_is_dropped_on_the_io_lane_however_it_was_used() {
+    with_both(|backend| {
         for (way, end) in WAYS {
-            let lanes = lanes(backend, 1);
-            let (ends, ended) = mpsc::channel();
-            end(&lanes, lanes.cpu.handle().io_owned(Probe(ends)));
-            let expected = End {
-                dropped_on: "io".to_owned(),
-                in_a_task: true,
-                spawned_on: "io".to_owned(),
-            };
-            assert_eq!(ended.recv(), Ok(expected), "{backend:?}: {way}");
-            assert!(ended.recv().is_err(), "{backend:?}: {way}: dropped twice");
+            println!("{way}");
+            let end = end_of(backend, |lanes, probe, _| {
+                end(lanes, lanes.cpu.handle().io_owned(probe));
+            });
+            assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
+            assert!(end.in_a_task);
         }
-    }
+    });
 }
 
 /// Notes the thread and the runtime's context of its drop, and spawns there.
@@ -242,18 +126,25 @@ impl Drop for Last {
 /// spawns must not go to the runtime of the thread that happens to drop the value.
 #[test]
 fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let context = Some(io.handle().id());
         let (dropped, drops) = mpsc::channel();
         let handle = cpu.handle();
-        let mut here = handle.io_owned(Last(dropped.clone()));
-        let mut in_call = handle.io_owned(Last(dropped.clone()));
-        let taken = handle.io_owned(Last(dropped.clone()));
-        let streamed = handle.io_owned(Last(dropped.clone()));
+        let value = || handle.io_owned(Last(dropped.clone()));
+        let (mut in_call, in_job) = (value(), value());
+        let uses: [(_, fn(IoOwned<Last>) -> String); 3] = [
+            (value(), |mut value| {
+                wait(value.with(async |_| ())).unwrap_err().to_string()
+            }),
+            (value(), |value| {
+                wait(value.take(async |_| ())).unwrap_err().to_string()
+            }),
+            (value(), |value| {
+                let mut stream = value.into_stream(|_| stream::iter([1]).boxed(), 1, |_| 1);
+                wait(stream.next()).unwrap().unwrap_err().to_string()
+            }),
+        ];
         let shared = handle.io_owned(Arc::new(Last(dropped.clone()))).shared();
-        let in_job = handle.io_owned(Last(dropped));
 
         let (begun, begins) = mpsc::channel();
         let caller = std::thread::spawn(move || {
@@ -277,21 +168,15 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
 
         // The call ends with the runtime, and its thread then drops the value.
         caller.join().unwrap();
-        assert_eq!(drops.recv().unwrap().1, context, "{backend:?}");
-        let error = wait(here.with(async |_| ())).unwrap_err();
-        assert!(error.is_io_runtime_gone(), "{error}");
-        drop(here);
-        assert_eq!(drops.recv().unwrap(), (thread_name(), context));
-        let error = wait(taken.take(async |_| ())).unwrap_err();
-        assert!(error.is_io_runtime_gone(), "{error}");
-        assert_eq!(drops.recv().unwrap(), (thread_name(), context));
-        let mut stream = streamed.into_stream(|_| stream::iter([1]).boxed(), 1, |_| 1);
-        let error = wait(stream.next()).unwrap().unwrap_err();
-        assert!(
-            error.to_string().contains("the I/O lane stopped"),
-            "{error}"
-        );
-        assert_eq!(drops.recv().unwrap(), (thread_name(), context));
+        assert_eq!(drops.recv().unwrap().1, context);
+        for (value, used) in uses {
+            let error = used(value);
+            assert!(
+                error.contains("I/O runtime") || error.contains("I/O lane stopped"),
+                "{error}"
+            );
+            assert_eq!(drops.recv().unwrap(), (thread_name(), context));
+        }
         let error = wait(shared.with(async |_| ())).unwrap_err();
         assert!(error.is_io_runtime_gone(), "{error}");
         drop(shared);
@@ -299,7 +184,7 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
         let_go.send(()).unwrap();
         job.wait().unwrap();
         assert_eq!(drops.recv().unwrap(), ("cpu-0".to_owned(), context));
-    }
+    });
 }
 
 /// The value was given up in time, but the runtime ends before it comes to the drop.

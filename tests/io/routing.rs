@@ -3,18 +3,17 @@
 
 use std::future::pending;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::mpsc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use crate::server::Server;
-use crate::support::{self, BOTH, Dropped, Lanes, lanes, thread_name};
+use crate::support::{self, Dropped, Lanes, lanes, on_both, thread_name, with_both};
+use crate::watched::{Threads, Watched};
 use axum::Router;
 use axum::extract::ConnectInfo;
 use axum::routing::get;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 use twolane::{Backend, RequestBuilderExt};
 
 /// The threads of its first poll, and of one after a wait.
@@ -28,23 +27,21 @@ async fn polled_on() -> [String; 2] {
 /// that thread computes: `spawn_io` must move it, from any caller.
 #[test]
 fn spawn_io_moves_its_future_from_wherever_it_is_called() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io: _io }| {
         let on_io = ["io", "io"];
 
         let future = cpu.spawn(async { twolane::spawn_io(polled_on()).await.unwrap() });
-        assert_eq!(future.wait().unwrap(), on_io, "{backend:?}: a future");
+        assert_eq!(future.wait().unwrap(), on_io, "a future");
 
         let nested = cpu.spawn(async {
             let nested = || twolane::spawn_io(async { twolane::spawn_io(polled_on()).await });
             twolane::Handle::current().spawn(nested()).await.unwrap()
         });
         let nested = nested.wait().unwrap().unwrap().unwrap();
-        assert_eq!(nested, on_io, "{backend:?}: I/O of I/O of a nested job");
+        assert_eq!(nested, on_io, "I/O of I/O of a nested job");
 
         let closure = cpu.spawn_cpu(|| twolane::spawn_io(polled_on()).wait().unwrap());
-        assert_eq!(closure.wait().unwrap(), on_io, "{backend:?}: a closure");
+        assert_eq!(closure.wait().unwrap(), on_io, "a closure");
 
         let handle = cpu.handle();
         let children = cpu.spawn_cpu(move || {
@@ -52,21 +49,19 @@ fn spawn_io_moves_its_future_from_wherever_it_is_called() {
             rayon::join(child, child)
         });
         let (left, right) = children.wait().unwrap();
-        assert_eq!([left, right], [on_io, on_io], "{backend:?}: rayon children");
+        assert_eq!([left, right], [on_io, on_io], "rayon children");
 
         let handle = cpu.handle();
         let plain = std::thread::spawn(move || handle.spawn_io(polled_on()).wait().unwrap());
-        assert_eq!(plain.join().unwrap(), on_io, "{backend:?}: a plain thread");
-    }
+        assert_eq!(plain.join().unwrap(), on_io, "a plain thread");
+    });
 }
 
 /// What holds a socket must be let go where the socket lives, and soon: not
 /// when a busy lane comes round to it.
 #[test]
 fn dropping_the_task_aborts_its_future_on_the_io_lane() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let (started, running) = mpsc::channel();
         let (dropped, dropped_on) = mpsc::channel();
         let handle = cpu.handle();
@@ -82,56 +77,17 @@ fn dropping_the_task_aborts_its_future_on_the_io_lane() {
             // The job's thread is taken until then.
             dropped_on.recv().unwrap()
         });
-        assert_eq!(job.wait().unwrap(), "io", "{backend:?}");
-    }
+        assert_eq!(job.wait().unwrap(), "io");
+    });
 }
 
-/// Notes the threads that resolve and connect.
-#[derive(Clone)]
-struct Noting<S> {
-    inner: S,
-    seen: mpsc::Sender<(&'static str, String)>,
-}
+struct Resolver(SocketAddr, mpsc::Sender<String>);
 
-impl<S: Clone> tower::Layer<S> for Noting<()> {
-    type Service = Noting<S>;
-    fn layer(&self, inner: S) -> Noting<S> {
-        let seen = self.seen.clone();
-        Noting { inner, seen }
-    }
-}
-
-impl<S, R> tower::Service<R> for Noting<S>
-where
-    S: tower::Service<R>,
-    S::Future: Send + 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: R) -> Self::Future {
-        let connecting = self.inner.call(request);
-        let seen = self.seen.clone();
-        Box::pin(async move {
-            let connected = connecting.await;
-            seen.send(("connect", thread_name())).unwrap();
-            connected
-        })
-    }
-}
-
-struct NotingResolver(SocketAddr, mpsc::Sender<(&'static str, String)>);
-
-impl reqwest::dns::Resolve for NotingResolver {
+impl reqwest::dns::Resolve for Resolver {
     fn resolve(&self, _name: reqwest::dns::Name) -> reqwest::dns::Resolving {
         let (address, seen) = (self.0, self.1.clone());
         Box::pin(async move {
-            seen.send(("resolve", thread_name())).unwrap();
+            seen.send(thread_name()).unwrap();
             Ok(Box::new(std::iter::once(address)) as reqwest::dns::Addrs)
         })
     }
@@ -141,51 +97,51 @@ impl reqwest::dns::Resolve for NotingResolver {
 /// that thread's next idle moment, and dies with the CPU lane.
 #[test]
 fn the_connection_of_a_job_s_request_belongs_to_the_io_lane() {
-    let _limit = support::time_limit();
     let port = |ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.port().to_string() };
     let server = Server::start(Router::new().route("/port", get(port)));
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
-        let (seen, threads) = mpsc::channel();
+    on_both(1, |Lanes { cpu, io }| {
+        let (resolves, resolved_on) = mpsc::channel();
+        let threads = Threads::default();
+        let watched = threads.clone();
         let client = reqwest::Client::builder()
             .no_proxy()
             .http2_prior_knowledge()
-            .dns_resolver(NotingResolver(server.address, seen.clone()))
-            .connector_layer(Noting { inner: (), seen })
+            .dns_resolver(Resolver(server.address, resolves))
+            .connector_layer(tower::layer::layer_fn(move |inner| {
+                Watched::new(inner, &watched)
+            }))
             .build()
             .unwrap();
         let url = format!("http://somewhere.test:{}/port", server.address.port());
         let request = client.get(&url);
         let job = cpu.spawn(async { request.send_io().await.unwrap().text().await.unwrap() });
         let port = job.wait().unwrap();
-        let note = |what| (what, "io".to_owned());
-        let noted: Vec<_> = threads.try_iter().collect();
-        assert_eq!(noted, [note("resolve"), note("connect")], "{backend:?}");
+        assert_eq!(resolved_on.try_iter().collect::<Vec<_>>(), ["io"]);
+        let steps = ["poll_ready", "call", "response"].map(|step| (step, "io".to_owned()));
+        assert_eq!(threads.seen(), steps.into());
 
         // Its driver is a task of the I/O lane: it works on without the other.
         cpu.shutdown().wait();
         let again = io.block_on(async { client.get(&url).send().await.unwrap().text().await });
-        assert_eq!(again.unwrap(), port, "{backend:?}: the same connection");
-    }
+        assert_eq!(again.unwrap(), port, "the same connection");
+    });
 }
 
 /// The safety net: whatever looks for "the" Tokio runtime inside a job finds the I/O
-/// lane.
+/// lane, as `tokio::spawn` does. That has a price: what computes there delays I/O.
 #[test]
 fn a_job_is_inside_the_io_runtime_s_context() {
-    let _limit = support::time_limit();
     let here = || tokio::runtime::Handle::current().id();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let there = io.handle().id();
-        assert_eq!(cpu.spawn_cpu(here).wait().unwrap(), there, "{backend:?}");
+        assert_eq!(cpu.spawn_cpu(here).wait().unwrap(), there);
         let future = cpu.spawn(async move {
             let first = here();
             tokio::task::yield_now().await;
             [first, here()]
         });
-        assert_eq!(future.wait().unwrap(), [there; 2], "{backend:?}");
-    }
+        assert_eq!(future.wait().unwrap(), [there; 2]);
+    });
 }
 
 /// Rayon's children are inside it, too, on whatever worker.
@@ -207,87 +163,55 @@ fn a_rayon_worker_is_inside_the_io_runtime_s_context() {
     assert_eq!([left.1, right.1], [io.handle().id(); 2]);
 }
 
-/// Sends back what it is sent.
-fn echo() -> Server {
-    Server::raw(|mut stream| async move {
-        let (mut read, mut write) = stream.split();
-        let _ = tokio::io::copy(&mut read, &mut write).await;
-    })
-}
-
-async fn ping(mut stream: TcpStream) -> (TcpStream, [u8; 4]) {
-    let mut answer = [0; 4];
-    stream.write_all(b"ping").await.unwrap();
-    stream.read_exact(&mut answer).await.unwrap();
-    (stream, answer)
-}
-
 /// A socket that a job opens without any thought must not be registered with
 /// a runtime that no thread drives, or that ends with the CPU lane.
 #[test]
 fn a_socket_of_a_job_belongs_to_the_io_lane() {
-    let _limit = support::time_limit();
-    let server = echo();
-    let address = server.address;
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
-        let job = cpu.spawn(async move { ping(TcpStream::connect(address).await.unwrap()).await });
-        let (stream, answer) = job.wait().unwrap();
-        assert_eq!(&answer, b"ping", "{backend:?}");
-        cpu.shutdown().wait();
-        assert_eq!(&io.block_on(ping(stream)).1, b"ping", "{backend:?}");
-    }
-}
-
-/// A `tokio::spawn` in a job belongs to the I/O lane, which has a price: what computes
-/// there delays I/O.
-#[test]
-fn what_a_job_spawns_with_tokio_is_on_the_io_lane() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
+    on_both(1, |Lanes { cpu, io }| {
         let job = cpu.spawn(async {
-            let task = tokio::spawn(async { thread_name() }).await.unwrap();
-            let blocking = tokio::task::spawn_blocking(thread_name).await.unwrap();
-            [task, blocking]
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let connects = TcpStream::connect(listener.local_addr().unwrap());
+            let (near, far) = tokio::join!(connects, listener.accept());
+            (near.unwrap(), far.unwrap().0)
         });
-        assert_eq!(job.wait().unwrap(), ["io", "io"], "{backend:?}: a future");
-        let job = cpu.spawn_cpu(|| tokio::spawn(async { thread_name() }));
-        let task = futures::executor::block_on(job.wait().unwrap());
-        assert_eq!(task.unwrap(), "io", "{backend:?}: a closure");
-    }
+        let (mut near, mut far) = job.wait().unwrap();
+        cpu.shutdown().wait();
+        io.block_on(async {
+            let mut read = [0; 4];
+            let (written, got) = tokio::join!(far.write_all(b"ping"), near.read_exact(&mut read));
+            written.and(got.map(drop)).unwrap();
+            assert_eq!(&read, b"ping");
+        });
+    });
 }
 
 /// Timers are common in code that does no I/O (a retry's back-off): they work
 /// on both. Where they did not, a single 503 of an object store panicked.
 #[test]
 fn timers_work_in_jobs() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let job = cpu.spawn(async {
             tokio::time::sleep(Duration::from_millis(1)).await;
             let nothing = tokio::time::timeout(Duration::from_millis(1), pending::<()>()).await;
             (nothing.is_err(), thread_name())
         });
         let (timed_out, thread) = job.wait().unwrap();
-        assert!(timed_out && thread.starts_with("cpu-"), "{backend:?}");
-    }
+        assert!(timed_out && thread.starts_with("cpu-"));
+    });
 }
 
 /// An I/O lane without timers has none for jobs either.
 #[test]
 fn a_timer_of_a_job_is_the_io_lane_s() {
-    let _limit = support::time_limit();
     let io = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let sleep = || async { tokio::time::sleep(Duration::from_millis(1)).await };
-    for backend in BOTH {
+    with_both(|backend| {
         let cpu = support::cpu_lane(backend, 1, io.handle());
         let error = cpu.spawn(sleep()).wait().unwrap_err();
-        assert!(error.is_panic(), "{backend:?}: {error}");
+        assert!(error.is_panic(), "{error}");
         assert!(error.to_string().contains("enable_time"), "{error}");
         if backend == Backend::Runtime {
             cpu.spawn(twolane::in_cpu_context(sleep())).wait().unwrap();
         }
-    }
+    });
 }

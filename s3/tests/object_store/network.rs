@@ -39,9 +39,11 @@ fn a_server_that_dies_in_mid_body_is_an_error_after_the_retries() {
     }
 }
 
-/// The clock of the timeout is the I/O lane's.
+/// The clock of the timeout is the I/O lane's. A busy machine may spend one or the other try; it
+/// has 30.
 #[test]
 fn a_server_that_stalls_in_mid_body_times_out_and_is_asked_again() {
+    const PATIENCE: Duration = Duration::from_secs(2);
     let _limit = support::time_limit();
     let site = Site::new(SIZE);
     for backend in BOTH {
@@ -53,13 +55,13 @@ fn a_server_that_stalls_in_mid_body_times_out_and_is_asked_again() {
                 io_connector(&cpu.handle()),
                 &site.access(),
                 retries(max_retries),
-                ClientOptions::new().with_timeout(Duration::from_millis(500)),
+                ClientOptions::new().with_timeout(PATIENCE),
             );
             let got = cpu.spawn(async move { get(&store).await }).wait().unwrap();
             site.proxy.wait_for_fault();
             got
         };
-        assert!(stalling(10).unwrap() == site.content, "{backend:?}");
+        assert!(stalling(30).unwrap() == site.content, "{backend:?}");
 
         let error = stalling(0).unwrap_err();
         let kind = find::<HttpError>(&error).unwrap().kind();
