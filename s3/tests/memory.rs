@@ -15,6 +15,7 @@ use support::wait::wait_until;
 use support::{BOTH, Lanes, lanes_with};
 use twolane::io::{DEFAULT_BODY_LIMIT, IoConnector};
 use twolane::{Backend, Builder};
+use twolane_s3::server::install_cryptography;
 use twolane_s3::torrent::{Event, Torrent};
 
 const MIB: usize = 1 << 20;
@@ -42,6 +43,7 @@ struct Busy {
 
 /// Reads the one object on a lane of this kind. Its length is the second of what it returns.
 fn download(torrent: Torrent, backend: Backend, limit: Option<usize>) -> (Busy, usize) {
+    install_cryptography();
     let Lanes { cpu, io: _io } = lanes_with(backend, 1, Builder::enable_histograms);
     let handle = cpu.handle();
     let mut connector = IoConnector::new(ReqwestConnector::default(), &handle);
