@@ -20,7 +20,7 @@ pub(super) type Answer = Result<Response<UnsyncBoxBody<Bytes, BoxError>>, BoxErr
 #[derive(Clone, Debug)]
 pub(super) enum Client {
     SendIo(reqwest::Client),
-    IoLayer(HyperClient),
+    IoLayer(Box<HyperClient>),
 }
 
 /// On a lane of one thread of each backend: each client, by HTTP/1.1 and by HTTP/2.
@@ -35,7 +35,7 @@ pub(super) fn with_each(mut test: impl FnMut(Lanes, Client)) {
                 true => server::h2_client(),
                 false => server::client(),
             };
-            for client in [Client::SendIo(reqwest), Client::IoLayer(hyper)] {
+            for client in [Client::SendIo(reqwest), Client::IoLayer(Box::new(hyper))] {
                 println!("{client:?}");
                 test(lanes(backend, 1), client);
             }
@@ -70,7 +70,7 @@ impl Client {
                 })
             }
             Self::IoLayer(client) => {
-                let client = IoLayer::new(cpu).body_limit(limit).layer(client);
+                let client = IoLayer::new(cpu).body_limit(limit).layer(*client);
                 let sent = client.oneshot(request.map(Full::new));
                 Box::pin(async { Ok(sent.await?.map(BodyExt::boxed_unsync)) })
             }

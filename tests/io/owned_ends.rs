@@ -132,7 +132,8 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
         let handle = cpu.handle();
         let value = || handle.io_owned(Last(dropped.clone()));
         let (mut in_call, in_job) = (value(), value());
-        let uses: [(_, fn(IoOwned<Last>) -> String); 3] = [
+        type Use = fn(IoOwned<Last>) -> String;
+        let uses: [(_, Use); 3] = [
             (value(), |mut value| {
                 wait(value.with(async |_| ())).unwrap_err().to_string()
             }),

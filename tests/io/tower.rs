@@ -1,5 +1,5 @@
-//! `IoLayer` and the service in it: all of a request runs on the I/O lane, and what goes wrong is
-//! told as it is. Whatever is inside of it is waited for on the I/O lane; whatever is outside sees a
+//! `IoLayer` and the service in it: all of a request runs on the I/O lane, and errors arrive as they
+//! are. The layer waits on the I/O lane for whatever is inside of it; whatever is outside sees a
 //! service that is always ready.
 
 use std::convert::Infallible;
