@@ -217,26 +217,3 @@ fn names_by_mistake_do_not_fill_the_memory() {
     assert_eq!(jobs["other"], NAMES - (jobs.len() as u64 - 1));
     child::found("it holds");
 }
-
-#[test]
-fn a_table_has_a_line_for_each_site() {
-    let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
-    let cpu = lanes.cpu.handle();
-    for name in ["a", "a longer name than the others have"] {
-        cpu.with_name(name).spawn_cpu(|| ()).wait().unwrap();
-    }
-    let sites = cpu.call_sites();
-    let table = sites.to_string();
-    let lines: Vec<_> = table.lines().collect();
-    assert_eq!(lines.len(), 3, "{table}");
-    let column = |line: &str, text: &str| {
-        let (before, _) = line.split_once(text).unwrap_or_else(|| panic!("{table}"));
-        before.chars().count()
-    };
-    for (line, site) in lines[1..].iter().zip(&sites) {
-        assert!(line.starts_with(&site.site), "{table}");
-        assert_eq!(column(line, "Normal"), column(lines[0], "priority"));
-        assert_eq!(line.chars().count(), lines[0].chars().count(), "{table}");
-    }
-}

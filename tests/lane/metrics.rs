@@ -1,36 +1,9 @@
-//! What do the figures say beside the counters, and how long did it all take? (The counters, call by
+//! How long did it all take? (The counters, call by
 //! call: `model`. Under fire: `storm`. That each wait and step is counted: `export`.)
 
 use crate::support::wait::wait_until;
 use crate::support::{Stuck, lanes_with, on_both, with_both};
 use twolane::Builder;
-use twolane::Priority;
-
-#[test]
-fn a_snapshot_tells_threads_and_permits() {
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 2, |b| b.queue_limit(Priority::Normal, 3));
-        let cpu = lanes.cpu.handle();
-        let permits = || {
-            let metrics = cpu.metrics();
-            (metrics.queue_limit, metrics.permits_in_use)
-        };
-        assert_eq!((permits(), cpu.metrics().threads), ((Some(3), 0), 2));
-        let running = Stuck::start(&cpu);
-        let permit = cpu.try_reserve().unwrap();
-        assert_eq!(permits(), (Some(3), 2));
-        drop(permit);
-        assert_eq!(permits(), (Some(3), 1));
-        running.end();
-
-        let low = cpu.with_priority(Priority::Low);
-        let low = low.metrics();
-        assert_eq!(
-            (low.threads, low.queue_limit, low.permits_in_use),
-            (2, None, 0)
-        );
-    });
-}
 
 #[test]
 fn nothing_is_timed_unless_the_lane_is_told_to() {

@@ -59,17 +59,6 @@ fn order(lanes: &Stepped, witness: Witness, queue: impl FnOnce() -> Vec<Task<()>
     witness.ran.try_iter().collect()
 }
 
-#[test]
-fn jobs_run_in_the_order_of_the_queue() {
-    with_both(|backend| {
-        let lanes = Stepped::on(backend, 2);
-        let (jobs, witness) = jobs(6);
-        let spawn = |job| lanes.cpu.spawn_cpu(job);
-        let order = order(&lanes, witness, || jobs.into_iter().map(spawn).collect());
-        assert_eq!(order, [1, 2, 3, 4, 5]);
-    });
-}
-
 /// Woken by a thread that belongs to neither lane.
 #[test]
 fn futures_that_return_from_a_channel_run_before_later_jobs() {
