@@ -22,15 +22,18 @@
 //! And what it takes with the I/O lane watched, and in a span of a subscriber.
 //!
 //! ```text
-//! cargo bench -p twolane-benches --bench instructions             # three minutes
-//! cargo bench -p twolane-benches --bench instructions -- --check  # against figures.json
-//! cargo bench -p twolane-benches --bench instructions -- --write  # makes those
+//! cargo bench -p twolane-instructions             # three minutes
+//! cargo bench -p twolane-instructions -- --check  # against figures.json
+//! cargo bench -p twolane-instructions -- --write  # makes those
 //! ```
 //!
 //! `--check` fails if a figure that does not depend on chance is more than 3 % above the one in
 //! `figures.json`, or so far below it that it would let the gain be lost again: then write it
 //! anew. The file is of one compiler: with another one the check says so, and passes.
 
+#[path = "../src/child.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the other benches use the rest")]
+mod child;
 mod work;
 
 use std::collections::BTreeMap;
@@ -40,9 +43,6 @@ use std::{env, fs};
 
 use clap::Parser;
 use serde::{Deserialize, Serialize};
-use twolane_benches::child;
-
-use work::{Row, Side};
 
 #[derive(Parser)]
 struct Args {
@@ -55,43 +55,30 @@ struct Args {
     /// A smoke test: one row.
     #[arg(long)]
     test: bool,
-    /// What `cargo bench` passes, and the other benches know.
+    /// What `cargo bench` passes.
     #[arg(long, hide = true)]
     bench: bool,
-    #[arg(long, hide = true)]
-    quick: bool,
-    #[arg(long, hide = true)]
-    full: bool,
-    /// Other benches' cases: if there are any, this one does not run.
-    #[arg(hide = true)]
-    filters: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Role {
-    row: Row,
-    side: Side,
+    row: String,
+    side: String,
     turns: u64,
 }
 
-/// By row, and whether it is the same in each run.
-const ROWS: [(&str, Row, bool); 7] = [
-    ("closures", Row::Closures, true),
-    ("futures", Row::Futures, true),
-    ("one by one", Row::OneByOne, false),
-    ("wakes itself", Row::WakesItself, true),
-    ("channels", Row::Channels, true),
-    ("yields", Row::Yields, true),
-    ("spawn_io", Row::SpawnIo, false),
+/// With whether it is the same in each run.
+const ROWS: [(&str, bool); 7] = [
+    ("closures", true),
+    ("futures", true),
+    ("one by one", false),
+    ("wakes itself", true),
+    ("channels", true),
+    ("yields", true),
+    ("spawn_io", false),
 ];
 
-const SIDES: [(&str, Side); 5] = [
-    ("rayon", Side::Rayon),
-    ("runtime", Side::Runtime),
-    ("watched", Side::Watched),
-    ("traced", Side::Traced),
-    ("peer", Side::Peer),
-];
+const SIDES: [&str; 5] = ["rayon", "runtime", "watched", "traced", "peer"];
 
 /// Allowed above and below the figure in the tree.
 const MORE: f64 = 1.03;
@@ -106,15 +93,12 @@ struct Figures {
 fn main() -> ExitCode {
     if let Some(Role { row, side, turns }) = child::role() {
         // Without a contender there is nothing to count.
-        return match side.run(row, turns) {
+        return match work::run(&side, &row, turns) {
             Some(()) => ExitCode::SUCCESS,
             None => ExitCode::FAILURE,
         };
     }
     let args = Args::parse();
-    if !args.filters.is_empty() {
-        return ExitCode::SUCCESS;
-    }
     let Some(valgrind) = valgrind() else {
         println!("NOT RUN: valgrind is not installed (`.ci/valgrind --fetch` gets Debian's)");
         return ExitCode::SUCCESS;
@@ -122,22 +106,22 @@ fn main() -> ExitCode {
     let mut instructions = BTreeMap::new();
     println!("instructions a turn (watched, traced: the rayon backend)\n");
     print!("{:14}", "");
-    SIDES.iter().for_each(|(side, _)| print!("{side:>10}"));
+    SIDES.iter().for_each(|side| print!("{side:>10}"));
     println!();
-    for (name, row, is_exact) in ROWS {
-        if args.test && row != Row::WakesItself {
+    for (row, is_exact) in ROWS {
+        if args.test && row != "wakes itself" {
             continue;
         }
-        print!("{name:14}");
-        for (of, side) in SIDES {
+        print!("{row:14}");
+        for side in SIDES {
             let found = median(&valgrind, row, side, is_exact || args.test);
             match found {
                 Some(found) => print!("{found:>10}"),
                 None => print!("{:>10}", "-"),
             }
-            let is_own = matches!(side, Side::Rayon | Side::Runtime);
+            let is_own = matches!(side, "rayon" | "runtime");
             if let Some(found) = found.filter(|_| is_exact && is_own) {
-                instructions.insert(format!("{name}, {of}"), found);
+                instructions.insert(format!("{row}, {side}"), found);
             }
         }
         println!();
@@ -146,7 +130,7 @@ fn main() -> ExitCode {
         rustc: rustc(),
         instructions,
     };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions/figures.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("figures.json");
     if args.write {
         let text = serde_json::to_string_pretty(&figures).unwrap();
         fs::write(path, text + "\n").unwrap();
@@ -183,9 +167,14 @@ fn check(found: &Figures, known: &Figures) -> ExitCode {
 }
 
 /// Of three, where chance is in it. `None`: there is no such contender.
-fn median(valgrind: &Path, row: Row, side: Side, is_exact: bool) -> Option<u64> {
+fn median(valgrind: &Path, row: &str, side: &str, is_exact: bool) -> Option<u64> {
     const TURNS: u64 = 10_000;
-    let count = |turns| counted(valgrind, &Role { row, side, turns });
+    let role = |turns| Role {
+        row: row.to_owned(),
+        side: side.to_owned(),
+        turns,
+    };
+    let count = |turns| counted(valgrind, &role(turns));
     let once = || Some(count(3 * TURNS)?.saturating_sub(count(TURNS)?) / (2 * TURNS));
     let mut found = vec![once()?];
     if !is_exact {
@@ -218,7 +207,7 @@ fn counted(valgrind: &Path, role: &Role) -> Option<u64> {
 
 /// What `.ci/valgrind --fetch` has made.
 fn fetched() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/valgrind/usr")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/valgrind/usr")
 }
 
 fn fetched_library() -> Option<PathBuf> {

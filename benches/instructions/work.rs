@@ -6,34 +6,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures::executor::block_on;
-use serde::{Deserialize, Serialize};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
 use twolane::watch::Watch;
 use twolane::{Backend, CpuRuntime};
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Row {
-    Closures,
-    Futures,
-    OneByOne,
-    WakesItself,
-    Channels,
-    Yields,
-    SpawnIo,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Side {
-    Rayon,
-    Runtime,
-    /// The rayon backend, while its I/O lane is watched.
-    Watched,
-    /// The same with a subscriber, in a span.
-    Traced,
-    Peer,
-}
 
 /// How many jobs are submitted before the first one is run.
 const BATCH: u64 = 1_000;
@@ -95,40 +72,34 @@ fn players(turns: u64) -> [impl Future<Output = ()> + Send + 'static; 2] {
     ]
 }
 
-impl Side {
-    /// `None`: there is no such contender.
-    pub fn run(self, row: Row, turns: u64) -> Option<()> {
-        match self {
-            Self::Peer => peer(row, turns),
-            Self::Rayon | Self::Runtime => {
-                on_lane(self, row, turns);
-                Some(())
-            }
-            Self::Watched | Self::Traced if matches!(row, Row::WakesItself | Row::Closures) => {
-                on_lane(self, row, turns);
-                Some(())
-            }
-            Self::Watched | Self::Traced => None,
-        }
+/// `None`: there is no such contender.
+pub fn run(side: &str, row: &str, turns: u64) -> Option<()> {
+    match (side, row) {
+        ("peer", row) => return peer(row, turns),
+        // The rayon backend, while its I/O lane is watched; with a subscriber, in a span.
+        ("watched" | "traced", "wakes itself" | "closures") | ("rayon" | "runtime", _) => {}
+        _ => return None,
     }
+    on_lane(side, row, turns);
+    Some(())
 }
 
-fn on_lane(side: Side, row: Row, turns: u64) {
+fn on_lane(side: &str, row: &str, turns: u64) {
     let io = Builder::new_current_thread().enable_all().build().unwrap();
     let backend = match side {
-        Side::Runtime => Backend::Runtime,
+        "runtime" => Backend::Runtime,
         _ => Backend::Rayon,
     };
-    if side == Side::Traced {
+    if side == "traced" {
         tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap();
     }
-    let _span = (side == Side::Traced).then(|| tracing::info_span!("request").entered());
+    let _span = (side == "traced").then(|| tracing::info_span!("request").entered());
     // The threads that look at the kernel would be counted.
     let mut lane = CpuRuntime::builder()
         .backend(backend)
         .worker_threads(1)
         .interrupt_cores_every(Duration::ZERO);
-    if side == Side::Watched {
+    if side == "watched" {
         lane = lane.watch_io(Watch::new());
     }
     let lane = lane.io_handle(io.handle().clone()).without_nice();
@@ -139,21 +110,21 @@ fn on_lane(side: Side, row: Row, turns: u64) {
         open
     };
     match row {
-        Row::Closures => {
+        "closures" => {
             let submit = |n| cpu.spawn_cpu(move || n);
             batches(turns, close, submit, |task| _ = task.wait().unwrap());
         }
-        Row::Futures => {
+        "futures" => {
             let submit = |n| cpu.spawn(async move { n });
             batches(turns, close, submit, |task| _ = task.wait().unwrap());
         }
-        Row::OneByOne => (0..turns).for_each(|n| _ = cpu.spawn_cpu(move || n).wait().unwrap()),
-        Row::WakesItself => cpu.spawn(wakes_itself(turns)).wait().unwrap(),
-        Row::Channels => {
+        "one by one" => (0..turns).for_each(|n| _ = cpu.spawn_cpu(move || n).wait().unwrap()),
+        "wakes itself" => cpu.spawn(wakes_itself(turns)).wait().unwrap(),
+        "channels" => {
             let tasks = players(turns).map(|player| cpu.spawn(player));
             tasks.into_iter().for_each(|task| task.wait().unwrap());
         }
-        Row::Yields => {
+        "yields" => {
             let job = async move {
                 for _ in 0..turns {
                     twolane::yield_now().await;
@@ -161,7 +132,7 @@ fn on_lane(side: Side, row: Row, turns: u64) {
             };
             cpu.spawn(job).wait().unwrap();
         }
-        Row::SpawnIo => {
+        _ => {
             let handle = cpu.handle();
             let job = async move {
                 for _ in 0..turns {
@@ -178,7 +149,7 @@ fn tokio(workers: usize) -> Runtime {
     builder.worker_threads(workers).build().unwrap()
 }
 
-fn peer(row: Row, turns: u64) -> Option<()> {
+fn peer(row: &str, turns: u64) -> Option<()> {
     let rayon = || {
         rayon::ThreadPoolBuilder::new()
             .num_threads(1)
@@ -186,7 +157,7 @@ fn peer(row: Row, turns: u64) -> Option<()> {
             .unwrap()
     };
     match row {
-        Row::Closures => {
+        "closures" => {
             let pool = rayon();
             let close = || {
                 let (open, gate) = gate();
@@ -196,13 +167,13 @@ fn peer(row: Row, turns: u64) -> Option<()> {
             let submit = |n| pool.spawn_fifo_async(move || n);
             batches(turns, close, submit, |task| _ = block_on(task));
         }
-        Row::OneByOne => {
+        "one by one" => {
             let pool = rayon();
             for n in 0..turns {
                 block_on(pool.spawn_fifo_async(move || n));
             }
         }
-        Row::Futures => {
+        "futures" => {
             let io = tokio(1);
             let close = || {
                 let (open, gate) = gate();
@@ -212,17 +183,17 @@ fn peer(row: Row, turns: u64) -> Option<()> {
             let submit = |n| io.spawn(async move { n });
             batches(turns, close, submit, |task| _ = block_on(task).unwrap());
         }
-        Row::WakesItself => {
+        "wakes itself" => {
             let io = tokio(1);
             let task = io.spawn(tokio::task::coop::unconstrained(wakes_itself(turns)));
             block_on(task).unwrap();
         }
-        Row::Channels => {
+        "channels" => {
             let io = tokio(1);
             let tasks = players(turns).map(|player| io.spawn(player));
             tasks.into_iter().for_each(|task| block_on(task).unwrap());
         }
-        Row::Yields => {
+        "yields" => {
             let task = async move {
                 for _ in 0..turns {
                     tokio::task::yield_now().await;
@@ -231,7 +202,7 @@ fn peer(row: Row, turns: u64) -> Option<()> {
             block_on(tokio(1).spawn(task)).unwrap();
         }
         // From a job, by hand: the same two threads.
-        Row::SpawnIo => {
+        _ => {
             let io = Builder::new_current_thread().build().unwrap();
             let lane = CpuRuntime::builder()
                 .worker_threads(1)

@@ -38,24 +38,19 @@
 //! cargo bench --bench io_tail                # 90 seconds; --full: a quarter of an hour
 //! cargo bench --bench io_tail -- 'idle|twolane' --rounds 6 --nice 10
 //! ```
-//!
-//! It writes `target/twolane/io_tail.svg` too.
 
-mod picture;
-mod slice;
 mod spinners;
-#[path = "../../examples/support/words.rs"]
-mod words;
 
 use std::cell::LazyCell;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use twolane::{Backend, Builder, CpuRuntime, Priority};
+use twolane::{Backend, Builder, Priority};
+use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, child, cores, folder};
+use twolane_benches::{Bench, Contender, Contest, Report, child, cores};
 
 /// Jobs in flight for each core: enough that no thread waits for the feeder, and the
 /// many that a service under load has in its blocking pool.
@@ -65,66 +60,53 @@ const MANY: usize = 32;
 /// A piece between two yields takes a millisecond.
 const PIECES: u64 = 5;
 
-/// A contender: its name, and where its jobs run, if it has any.
-type Open = fn(&Handle, Option<u8>) -> Option<Lane>;
-const CONTENDERS: [(&str, Open); 14] = [
-    ("idle", |_, _| None),
-    ("awake", |_, _| None),
-    ("same_runtime", |io, _| Some(Lane::same_runtime(io, few()))),
-    ("same_runtime_yield", |io, _| {
-        Some(Lane::same_runtime_yielding(io, few(), PIECES))
-    }),
-    ("spawn_blocking_4", |io, _| {
-        Some(Lane::spawn_blocking(io, few()))
-    }),
-    ("spawn_blocking_32", |io, _| {
-        Some(Lane::spawn_blocking(io, MANY * cores()))
-    }),
-    ("second_runtime", |_, _| {
-        Some(Lane::second_runtime(cores(), few(), 0))
-    }),
-    ("second_runtime_nice_16", |_, _| {
-        Some(Lane::second_runtime(cores(), few(), 16))
-    }),
-    ("rayon", |_, _| Some(Lane::rayon(cores(), few()))),
-    ("second_runtime_minus_one", |_, _| {
-        Some(Lane::second_runtime(
-            cores().saturating_sub(1).max(1),
-            few(),
-            0,
-        ))
-    }),
-    ("twolane_unweighted", |io, _| {
-        Some(Lane::twolane(
-            io,
-            CpuRuntime::builder().without_nice(),
-            few(),
-        ))
-    }),
-    ("twolane_plain", |io, nice| {
-        let plain = weighted(Backend::Rayon, nice).interrupt_cores_every(Duration::ZERO);
-        Some(Lane::twolane(io, plain, few()))
-    }),
-    ("twolane_rayon", |io, nice| {
-        Some(Lane::twolane(io, weighted(Backend::Rayon, nice), few()))
-    }),
-    ("twolane_runtime", |io, nice| {
-        Some(Lane::twolane(io, weighted(Backend::Runtime, nice), few()))
-    }),
+const CONTENDERS: [&str; 14] = [
+    "idle",
+    "awake",
+    "same_runtime",
+    "same_runtime_yield",
+    "spawn_blocking_4",
+    "spawn_blocking_32",
+    "second_runtime",
+    "second_runtime_nice_16",
+    "rayon",
+    "second_runtime_minus_one",
+    "twolane_unweighted",
+    "twolane_plain",
+    "twolane_rayon",
+    "twolane_runtime",
 ];
 
-fn few() -> usize {
-    FEW * cores()
-}
-
-/// The defaults, but for a weight that was asked for.
-fn weighted(backend: Backend, nice: Option<u8>) -> Builder {
-    let builder = CpuRuntime::builder().backend(backend);
-    match nice {
+/// Where the jobs of a contender run, if it has any.
+fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
+    let few = FEW * cores();
+    // The defaults, but for a weight that was asked for.
+    let weighted = |backend, lane: Builder| match nice {
         // High may not be weaker; nothing runs there.
-        Some(nice) => builder.nice(Priority::High, 0).nice(Priority::Normal, nice),
-        None => builder,
-    }
+        Some(nice) => lane
+            .backend(backend)
+            .nice(Priority::High, 0)
+            .nice(Priority::Normal, nice),
+        None => lane.backend(backend),
+    };
+    let twolane = |set: &dyn Fn(Builder) -> Builder| Lane::twolane(io, few, set);
+    Some(match name {
+        "same_runtime" => Lane::same_runtime(io, few),
+        "same_runtime_yield" => Lane::same_runtime_yielding(io, few, PIECES),
+        "spawn_blocking_4" => Lane::spawn_blocking(io, few),
+        "spawn_blocking_32" => Lane::spawn_blocking(io, MANY * cores()),
+        "second_runtime" => Lane::second_runtime(cores(), few, 0),
+        "second_runtime_nice_16" => Lane::second_runtime(cores(), few, 16),
+        "second_runtime_minus_one" => Lane::second_runtime((cores() - 1).max(1), few, 0),
+        "rayon" => Lane::rayon(cores(), few),
+        "twolane_unweighted" => twolane(&Builder::without_nice),
+        "twolane_plain" => {
+            twolane(&|lane| weighted(Backend::Rayon, lane).interrupt_cores_every(Duration::ZERO))
+        }
+        "twolane_rayon" => twolane(&|lane| weighted(Backend::Rayon, lane)),
+        "twolane_runtime" => twolane(&|lane| weighted(Backend::Runtime, lane)),
+        _ => return None,
+    })
 }
 
 fn main() {
@@ -135,72 +117,40 @@ fn main() {
     let measured = Duration::from_millis(bench.pick([100, 1_000, 3_000, 10_000]));
     let work = LazyCell::new(|| Work::calibrated(JOB));
     let (nice, work) = (bench.args.nice, &work);
-    let contenders = CONTENDERS.map(|(name, open)| {
+    let contenders = CONTENDERS.map(|name| {
         Contender::new(name, move || {
-            slice::run(name, |io| open(io, nice), **work, measured)
+            let _spinners = match name {
+                "awake" => Some(spinners::start()?),
+                _ => None,
+            };
+            Ok(slice_of(|io| open(name, io, nice), **work, measured))
         })
     });
-    let found = bench.run(Contest {
-        contenders: contenders.into(),
-        rounds: bench.rounds([1, 2, 2, 6]),
-        warm_up: false,
-        ends_threads: true,
-        bound: measured + REST,
-    });
-    let Some(found) = found else { return };
+    let contest =
+        Contest::new(contenders, bench.rounds([1, 2, 2, 6]), measured + REST).ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
-    report.table(
-        &format!("latency, ms; slices of {measured:?}, jobs of {JOB:?}"),
-        "",
-        &[
-            Column::sum("requests", "requests"),
-            Column::sum("missed", "missed"),
-            Column::pooled("p50", "from_send", 0.5),
-            Column::pooled("p99", "from_send", 0.99),
-            Column::pooled("p99.9", "from_send", 0.999),
-            Column::spread("p99.9 of a slice", "from_send_p999"),
-            Column::pooled("max", "from_send", 1.0),
-            Column::pooled("p99.9, intended", "from_intended", 0.999),
-            Column::median("jobs/s", "jobs_per_s"),
-            Column::median("others", "others"),
-        ],
-    );
+    let title = format!("latency, ms; slices of {measured:?}, jobs of {JOB:?}");
+    report.table(&title, "", &COLUMNS);
     for (twolane, suffix) in [("twolane_rayon", ""), ("twolane_runtime", "_runtime")] {
-        for (name, q, over, under) in [
-            ("p999_twolane_over_idle", 0.999, twolane, "idle"),
-            ("p999_twolane_over_awake", 0.999, twolane, "awake"),
-            ("p99_twolane_over_idle", 0.99, twolane, "idle"),
+        for (name, p, over, under) in [
+            ("p999_twolane_over_idle", "p999", twolane, "idle"),
+            ("p999_twolane_over_awake", "p999", twolane, "awake"),
+            ("p99_twolane_over_idle", "p99", twolane, "idle"),
             (
                 "p999_second_runtime_over_twolane",
-                0.999,
+                "p999",
                 "second_runtime",
                 twolane,
             ),
         ] {
-            let name = format!("{name}{suffix}");
-            let p = if q == 0.99 { "p99" } else { "p999" };
-            report.ratio(&name, &format!("from_send_{p}"), over, under);
-            let [pooled_over, pooled_under] =
-                [over, under].map(|name| found.pooled_ms(name, "from_send", q));
-            report.put(
-                format!("{name}_pooled"),
-                Ratio::once(pooled_over / pooled_under),
-            );
-            report.ratio(
-                format!("{name}_intended"),
-                &format!("from_intended_{p}"),
-                over,
-                under,
-            );
+            ratios(&mut report, &format!("{name}{suffix}"), p, over, under);
         }
         let name = format!("cpu_throughput_twolane_over_second_runtime{suffix}");
         report.ratio(name, "jobs_per_s", twolane, "second_runtime");
     }
     report.finish();
-    let file = folder().join("io_tail.svg");
-    match picture::draw(&found, &file) {
-        Ok(()) => println!("drawn in {}", file.display()),
-        Err(error) => println!("not drawn: {error}"),
-    }
 }

@@ -5,59 +5,39 @@
 //! lane could do for its I/O lane.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread;
 
 use serde::{Deserialize, Serialize};
-use twolane_benches::{child, cores};
+use twolane_benches::child::{self, Killed};
+use twolane_benches::cores;
 
 #[derive(Serialize, Deserialize)]
 pub enum Role {
     Spin,
 }
 
-/// Killed when dropped. Should this process die before it can, they end by
-/// themselves: their stdin closes.
-pub struct Spinners(Vec<Child>);
-
-impl Spinners {
-    /// Returns when all of them spin; an error if `nice` can't be had.
-    pub fn start() -> Result<Self, String> {
-        let mut spinners = Self(Vec::new());
-        let this = child::command(&Role::Spin);
-        for _ in 0..cores() {
-            // A command, since a process can't set its nice value by safe code.
-            let mut child = Command::new("nice")
-                .args(["-n", "19"])
-                .arg(this.get_program())
-                .envs(
-                    this.get_envs()
-                        .filter_map(|(name, value)| Some((name, value?))),
-                )
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()
-                .map_err(|e| format!("no `nice` command: {e}"))?;
-            let said = child.stdout.take();
-            spinners.0.push(child);
-            let mut line = String::new();
-            let spins = said.map(|said| BufReader::new(said).read_line(&mut line));
-            if !matches!(spins, Some(Ok(n)) if n > 0) {
-                return Err("`nice` did not start a process".to_owned());
-            }
+/// Returns when all of them spin; an error if `nice` can't be had. Should this process die before
+/// it can kill them, they end by themselves: their stdin closes.
+pub fn start() -> Result<Vec<Killed>, String> {
+    let this = child::command(&Role::Spin);
+    let one = || {
+        // A command, since a process can't set its nice value by safe code.
+        let mut nice = Command::new("nice");
+        nice.args(["-n", "19"]).arg(this.get_program());
+        let given = |(name, value)| Some((name, value?));
+        nice.envs(this.get_envs().filter_map(given));
+        let child = nice.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = Killed(child.map_err(|e| format!("no `nice` command: {e}"))?);
+        let said = child.0.stdout.take();
+        let mut line = String::new();
+        let spins = said.map(|said| BufReader::new(said).read_line(&mut line));
+        match spins {
+            Some(Ok(n)) if n > 0 => Ok(child),
+            _ => Err("`nice` did not start a process".to_owned()),
         }
-        Ok(spinners)
-    }
-}
-
-impl Drop for Spinners {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            // An error means that it has ended already.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
+    };
+    (0..cores()).map(|_| one()).collect()
 }
 
 /// What such a process does, until its stdin closes.

@@ -3,19 +3,18 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use tokio::runtime::Handle as Tokio;
 use tokio::sync::oneshot;
 
-use twolane::{Backend, CpuRuntime, Priority};
-use twolane_benches::cores;
+use twolane::{Backend, Builder, CpuRuntime, Priority};
+use twolane_benches::{cores, io_runtime, lane};
 
 use crate::arrivals::Arrivals;
 use crate::fib::{SMALL, compute, compute_in_pieces, compute_piece};
-use crate::run::{Outcome, io_runtime};
+use crate::run::Outcome;
 use crate::{Plan, STARTED};
 
 /// Ready when the awaiter of a job has its result: the time at which the job ended.
@@ -58,38 +57,20 @@ pub fn spawn_blocking(io: &Tokio) -> Contestant {
 
 /// A rayon pool, and a oneshot for the result.
 pub fn rayon_pool(_: &Tokio) -> Contestant {
-    let threads = Arc::new(Mutex::new(Vec::new()));
-    let started = threads.clone();
-    // Rayon doesn't wait for its threads when a pool is dropped; so that the next
-    // contender has the machine to itself, we do.
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(cores())
-        .spawn_handler(move |worker| {
-            let worker = thread::Builder::new().spawn(|| worker.run())?;
-            started.lock().unwrap().push(worker);
-            Ok(())
-        })
-        .build()
-        .unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
+    let pool = Arc::new(pool.build().unwrap());
     let submit = |pool: &Arc<rayon::ThreadPool>, n| -> Ending {
         let (done, ended) = oneshot::channel();
         pool.spawn(move || done.send(compute(n)).unwrap());
         Box::pin(async move { ended.await.unwrap() })
     };
-    let pool = Arc::new(pool);
-    Contestant::new([pool.clone(), pool], submit, move || {
-        for worker in threads.lock().unwrap().drain(..) {
-            worker.join().unwrap();
-        }
-    })
+    // The harness waits until its threads are gone.
+    Contestant::new([pool.clone(), pool], submit, || ())
 }
 
 /// Tasks of a second runtime, one worker for each core.
 pub fn second_runtime(_: &Tokio) -> Contestant {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(cores())
-        .build()
-        .unwrap();
+    let runtime = twolane_benches::second_runtime();
     let submit = |runtime: &Tokio, n| -> Ending {
         let job = runtime.spawn(async move { compute(n) });
         Box::pin(async move { job.await.unwrap() })
@@ -98,76 +79,65 @@ pub fn second_runtime(_: &Tokio) -> Contestant {
     Contestant::new([handle.clone(), handle], submit, move || drop(runtime))
 }
 
-fn open(io: &Tokio, backend: Backend) -> CpuRuntime {
-    CpuRuntime::builder()
-        .backend(backend)
-        .io_handle(io.clone())
-        .build()
-        .unwrap()
-}
-
 /// Closures, all at the priority that one gets without asking.
 pub fn normal(io: &Tokio) -> Contestant {
-    closures(io, Priority::Normal)
+    on_lane(lane(io, |lane| lane), Priority::Normal, closure)
 }
 
 /// Closures, the small ones at [`Priority::High`].
 pub fn high(io: &Tokio) -> Contestant {
-    closures(io, Priority::High)
+    on_lane(lane(io, |lane| lane), Priority::High, closure)
 }
 
 /// Closures without a priority, on a lane with a scout. Small and long ones come from two lines.
 pub fn scout(io: &Tokio) -> Contestant {
-    with_scout(io, |handle, n| {
-        let job = match n {
-            SMALL => handle.spawn_cpu(|| compute(SMALL)),
-            n => handle.spawn_cpu(move || compute(n)),
-        };
-        Box::pin(async move { job.await.unwrap() })
-    })
+    on_lane(
+        lane(io, Builder::enable_scout),
+        Priority::Normal,
+        |handle, n| {
+            let job = match n {
+                SMALL => handle.spawn_cpu(|| compute(SMALL)),
+                n => handle.spawn_cpu(move || compute(n)),
+            };
+            Box::pin(async move { job.await.unwrap() })
+        },
+    )
 }
 
 /// The same, from one line: the lane cannot tell them apart.
 pub fn scout_of_one_line(io: &Tokio) -> Contestant {
-    with_scout(io, |handle, n| {
-        let job = handle.spawn_cpu(move || compute(n));
-        Box::pin(async move { job.await.unwrap() })
-    })
+    on_lane(lane(io, Builder::enable_scout), Priority::Normal, closure)
 }
 
-fn with_scout(io: &Tokio, submit: fn(&twolane::Handle, u32) -> Ending) -> Contestant {
-    let builder = CpuRuntime::builder().io_handle(io.clone());
-    let cpu = builder.enable_scout().build().unwrap();
-    Contestant::new([cpu.handle(), cpu.handle()], submit, move || {
-        cpu.shutdown().wait();
-    })
+/// Futures of one priority.
+pub fn futures(io: &Tokio, backend: Backend) -> Contestant {
+    on_lane(
+        lane(io, |lane| lane.backend(backend)),
+        Priority::Normal,
+        |handle, n| {
+            let job = match n {
+                SMALL => return small_future(handle),
+                n => handle.spawn(compute_in_pieces(n)),
+            };
+            Box::pin(async move { job.await.unwrap() })
+        },
+    )
 }
 
-fn closures(io: &Tokio, small: Priority) -> Contestant {
-    let cpu = open(io, Backend::Rayon);
-    let submit = |handle: &twolane::Handle, n| -> Ending {
-        let job = handle.spawn_cpu(move || compute(n));
-        Box::pin(async move { job.await.unwrap() })
-    };
+fn on_lane(
+    cpu: CpuRuntime,
+    small: Priority,
+    submit: fn(&twolane::Handle, u32) -> Ending,
+) -> Contestant {
     let handles = [cpu.handle(), cpu.handle().with_priority(small)];
     Contestant::new(handles, submit, move || {
         cpu.shutdown().wait();
     })
 }
 
-/// Futures of one priority.
-pub fn futures(io: &Tokio, backend: Backend) -> Contestant {
-    let cpu = open(io, backend);
-    let submit = |handle: &twolane::Handle, n| -> Ending {
-        let job = match n {
-            SMALL => return small_future(handle),
-            n => handle.spawn(compute_in_pieces(n)),
-        };
-        Box::pin(async move { job.await.unwrap() })
-    };
-    Contestant::new([cpu.handle(), cpu.handle()], submit, move || {
-        cpu.shutdown().wait();
-    })
+fn closure(handle: &twolane::Handle, n: u32) -> Ending {
+    let job = handle.spawn_cpu(move || compute(n));
+    Box::pin(async move { job.await.unwrap() })
 }
 
 fn small_future(handle: &twolane::Handle) -> Ending {
@@ -178,8 +148,8 @@ fn small_future(handle: &twolane::Handle) -> Ending {
 /// Long futures that have all been polled, and small ones that come late: the
 /// acceptance test of `yield_if_due`. They have no end of their own, and so no total.
 pub fn started_futures(plan: &Plan, backend: Backend) -> Outcome {
-    let io = io_runtime();
-    let cpu = open(io.handle(), backend);
+    let io = io_runtime(2);
+    let cpu = lane(io.handle(), |lane| lane.backend(backend));
     let for_late = cpu.handle();
     let late = Box::new(move || small_future(&for_late));
     let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);

@@ -59,14 +59,19 @@
 //! is there, and idle). How Go and Rust compute: their `fib`s are not equally fast,
 //! so totals compare only within Rust.
 //!
+//! Afterwards it runs `mixed_load` (`mixed/mod.rs`): jobs of all lengths, by how much slower than
+//! alone they are.
+//!
 //! ```text
-//! cargo bench --bench late_job                # three minutes on two cores; --full: fifteen
-//! cargo bench --bench late_job -- 'rayon|High' --rounds 3
+//! cargo bench --bench late_job                # 160 seconds on two cores; --full: twenty minutes
+//! cargo bench --bench late_job -- 'late_job/.*(rayon|High)' --rounds 3
+//! cargo bench --bench late_job -- mixed_load  # that alone
 //! ```
 
 mod arrivals;
 mod contenders;
 mod fib;
+mod mixed;
 mod run;
 
 use std::time::Duration;
@@ -88,76 +93,57 @@ pub struct Plan {
     jobs: usize,
     late: usize,
     every: Duration,
-    /// For those whose small jobs come one at a time.
-    sparse: usize,
-    sparse_every: Duration,
 }
 
 /// Long futures of the part in which all have started.
 const STARTED: usize = 200;
 
 fn main() {
-    let bench = Bench::new("late_job");
+    late(&Bench::new("late_job"));
+    mixed::run(&Bench::new("mixed_load"));
+}
+
+fn late(bench: &Bench) {
     // Chosen, not calibrated: with these, a run of one machine is comparable to its
     // next, whatever its clock does meanwhile. fib(35) takes 35 to 75 ms on the
     // machine that this was written on.
     let (k, jobs_per_core) = bench.pick([(25, 100), (30, 150), (33, 280), (35, 300)]);
-    let every = Duration::from_millis(bench.pick([2, 5, 5, 10]));
     let plan = Plan {
         k,
         jobs: jobs_per_core * cores(),
         late: bench.pick([10, 40, 200, 200]),
-        every,
-        sparse: bench.pick([5, 10, 80, 200]),
-        sparse_every: Duration::from_millis(25),
-    };
-    let go = Go::new("late_job");
-    let queue = |name, open: fn(&Handle) -> Contestant| {
-        Contender::new(name, move || Ok(sample(&queued(&plan, open))))
-    };
-    let started = |name, backend| {
-        let turn = move || Ok(sample(&contenders::started_futures(&plan, backend)));
-        Contender::new(name, turn)
+        every: Duration::from_millis(bench.pick([2, 5, 5, 10])),
     };
     let sparse = Plan {
-        late: plan.sparse,
-        every: plan.sparse_every,
+        late: bench.pick([5, 10, 80, 200]),
+        every: Duration::from_millis(25),
         ..plan
     };
+    let go = Go::new("late_job");
     let goroutines = |name, plan| {
         let go = &go;
         Contender::new(name, move || Ok(sample(&in_go(go, plan)?)))
     };
-    let high_sparse = move || Ok(sample(&queued(&sparse, contenders::high)));
-    let found = bench.run(Contest {
-        contenders: vec![
-            goroutines("goroutines", plan),
-            queue("spawn_blocking", contenders::spawn_blocking),
-            queue("rayon", contenders::rayon_pool),
-            queue("second runtime", contenders::second_runtime),
-            queue("twolane, all Normal", contenders::normal),
-            queue(HIGH, contenders::high),
-            queue(SCOUT, contenders::scout),
-            queue(SCOUT_ONE_LINE, contenders::scout_of_one_line),
-            queue(FUTURES, |io| contenders::futures(io, Backend::Rayon)),
-            queue(FUTURES_RUNTIME, |io| {
-                contenders::futures(io, Backend::Runtime)
-            }),
-            started(STARTED_RAYON, Backend::Rayon),
-            started(STARTED_RUNTIME, Backend::Runtime),
-            goroutines("goroutines, sparse", sparse),
-            Contender::new(HIGH_SPARSE, high_sparse),
-        ],
-        rounds: bench.rounds([1, 1, 2, 5]),
-        warm_up: false,
-        ends_threads: true,
-        bound: BOUND,
-    });
-    let Some(found) = found else { return };
+    let mut contenders = vec![goroutines("goroutines", plan)];
+    for (name, open) in QUEUED {
+        let plan = if name == HIGH_SPARSE { sparse } else { plan };
+        contenders.push(Contender::new(name, move || {
+            Ok(sample(&queued(&plan, open)))
+        }));
+    }
+    for (name, backend) in STARTED_ON {
+        let turn = move || Ok(sample(&contenders::started_futures(&plan, backend)));
+        contenders.push(Contender::new(name, turn));
+    }
+    contenders.push(goroutines("goroutines, sparse", sparse));
+    let contest = Contest::new(contenders, bench.rounds([1, 1, 1, 5]), BOUND).ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     println!(
-        "{} long jobs of fib({k}), {} small ones of fib({SMALL}), one each {every:?}; sparse: {} each {:?}",
-        plan.jobs, plan.late, plan.sparse, plan.sparse_every,
+        "{} long jobs of fib({k}), {} small ones of fib({SMALL}), one each {:?}; sparse: {} each {:?}",
+        plan.jobs, plan.late, plan.every, sparse.late, sparse.every,
     );
     let mut report = Report::new(bench.name, &found);
     report.table(
@@ -184,68 +170,59 @@ fn main() {
             Column::median("of no use", "too_late"),
         ],
     );
-    report.ratio("total_twolane_over_rayon", "total", HIGH, "rayon");
-    report.ratio(
-        "total_twolane_futures_over_rayon",
-        "total",
-        FUTURES,
-        "rayon",
+    report.ratios(
+        "
+        total_twolane_over_rayon: total of twolane, small ones High / rayon
+        total_twolane_futures_over_rayon: total of twolane futures, Rayon / rayon
+        total_twolane_futures_runtime_over_rayon: total of twolane futures, Runtime / rayon
+        total_scout_over_rayon: total of twolane, a scout / rayon
+        late_p50_rayon_over_twolane_high: late_p50 of rayon / twolane, small ones High
+        late_p99_twolane_high_over_go: late_p99 of twolane, small ones High / goroutines
+        late_p99_twolane_high_over_go_from_submission: late_from_submission_p99 of twolane, small ones High / goroutines
+        late_p99_twolane_high_over_go_sparse: late_p99 of twolane, small ones High, sparse / goroutines, sparse
+        late_p99_twolane_high_over_go_from_submission_sparse: late_from_submission_p99 of twolane, small ones High, sparse / goroutines, sparse
+        ",
     );
-    report.ratio(
-        "total_twolane_futures_runtime_over_rayon",
-        "total",
-        FUTURES_RUNTIME,
-        "rayon",
-    );
-    for (suffix, high, go) in [
-        ("", HIGH, "goroutines"),
-        ("_sparse", HIGH_SPARSE, "goroutines, sparse"),
-    ] {
-        report.ratio(
-            format!("late_p99_twolane_high_over_go{suffix}"),
+    for (name, metric, contender) in [
+        ("late_p50_ms_scout", "late_p50", SCOUT),
+        ("late_p50_ms_scout_of_one_line", "late_p50", ONE_LINE),
+        ("late_p99_ms_yielding_futures", "late_p99", STARTED_ON[0].0),
+        (
+            "late_p99_ms_yielding_futures_runtime",
             "late_p99",
-            high,
-            go,
-        );
-        report.ratio(
-            format!("late_p99_twolane_high_over_go_from_submission{suffix}"),
-            "late_from_submission_p99",
-            high,
-            go,
-        );
+            STARTED_ON[1].0,
+        ),
+    ] {
+        report.put(name, found.value(metric, contender));
     }
-    report.ratio(
-        "late_p50_rayon_over_twolane_high",
-        "late_p50",
-        "rayon",
-        HIGH,
-    );
-    report.ratio("total_scout_over_rayon", "total", SCOUT, "rayon");
-    for (name, contender) in [("", SCOUT), ("_of_one_line", SCOUT_ONE_LINE)] {
-        report.put(
-            format!("late_p50_ms_scout{name}"),
-            found.value("late_p50", contender),
-        );
-    }
-    report.put(
-        "late_p99_ms_yielding_futures",
-        found.value("late_p99", STARTED_RAYON),
-    );
-    report.put(
-        "late_p99_ms_yielding_futures_runtime",
-        found.value("late_p99", STARTED_RUNTIME),
-    );
     report.finish();
 }
 
-const HIGH: &str = "twolane, small ones High";
+type Open = fn(&Handle) -> Contestant;
+
+const QUEUED: [(&str, Open); 10] = [
+    ("spawn_blocking", contenders::spawn_blocking),
+    ("rayon", contenders::rayon_pool),
+    ("second runtime", contenders::second_runtime),
+    ("twolane, all Normal", contenders::normal),
+    ("twolane, small ones High", contenders::high),
+    (SCOUT, contenders::scout),
+    (ONE_LINE, contenders::scout_of_one_line),
+    ("twolane futures, Rayon", |io| {
+        contenders::futures(io, Backend::Rayon)
+    }),
+    ("twolane futures, Runtime", |io| {
+        contenders::futures(io, Backend::Runtime)
+    }),
+    (HIGH_SPARSE, contenders::high),
+];
 const SCOUT: &str = "twolane, a scout";
-const SCOUT_ONE_LINE: &str = "twolane, a scout, one line";
+const ONE_LINE: &str = "twolane, a scout, one line";
 const HIGH_SPARSE: &str = "twolane, small ones High, sparse";
-const FUTURES: &str = "twolane futures, Rayon";
-const FUTURES_RUNTIME: &str = "twolane futures, Runtime";
-const STARTED_RAYON: &str = "200 started futures, Rayon";
-const STARTED_RUNTIME: &str = "200 started futures, Runtime";
+const STARTED_ON: [(&str, Backend); 2] = [
+    ("200 started futures, Rayon", Backend::Rayon),
+    ("200 started futures, Runtime", Backend::Runtime),
+];
 
 /// A busy machine may be slow, and a contender may answer the small jobs last.
 const BOUND: Duration = Duration::from_secs(240);

@@ -4,10 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Handle;
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::go::Go;
-use twolane_benches::{Sample, cores};
+use twolane_benches::{Sample, cores, io_runtime};
 
 use crate::arrivals::Arrivals;
 use crate::contenders::Contestant;
@@ -51,19 +51,10 @@ fn expected(plan: &Plan) -> Duration {
     took.mul_f64(plan.jobs as f64 / (cores * cores))
 }
 
-/// A fresh one for each run, so that no thread of one contender is there during the
-/// next.
-pub fn io_runtime() -> Runtime {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap()
-}
-
 pub fn queued(plan: &Plan, open: fn(&Handle) -> Contestant) -> Outcome {
     let expected = expected(plan);
-    let io = io_runtime();
+    // A fresh one for each run, so that no thread of one contender is there during the next.
+    let io = io_runtime(2);
     let Contestant { long, late, close } = open(io.handle());
     io.block_on(long(SMALL));
     let arrivals = Arrivals::arm(io.handle(), late, plan.late, plan.every);
@@ -115,18 +106,14 @@ pub fn sample(outcome: &Outcome) -> Sample {
         }
         sample.put_latencies(name, latencies);
     };
-    put("late", |l| l.intended_ns, |l| Some(l.ended_ns));
-    put(
-        "late_from_submission",
-        |l| l.submitted_ns,
-        |l| Some(l.ended_ns),
+    let (intended, submitted) = (
+        |late: &Late| late.intended_ns,
+        |late: &Late| late.submitted_ns,
     );
-    put("late_awaited", |l| l.intended_ns, |l| l.awaited_ns);
-    put(
-        "late_awaited_from_submission",
-        |l| l.submitted_ns,
-        |l| l.awaited_ns,
-    );
-    put("source_late", |l| l.intended_ns, |l| Some(l.submitted_ns));
+    let ended = |late: &Late| Some(late.ended_ns);
+    put("late", intended, ended);
+    put("late_from_submission", submitted, ended);
+    put("late_awaited", intended, |late| late.awaited_ns);
+    put("source_late", intended, |late| Some(late.submitted_ns));
     sample
 }

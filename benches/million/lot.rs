@@ -20,10 +20,10 @@ pub struct Lot {
 }
 
 impl Lot {
-    /// For `count` that come, of which so many are futures.
-    pub fn new(count: usize, futures: usize) -> &'static Self {
+    /// For `count` futures.
+    pub fn new(count: usize) -> &'static Self {
         Box::leak(Box::new(Self {
-            places: (0..futures).map(|_| AtomicWaker::new()).collect(),
+            places: (0..count).map(|_| AtomicWaker::new()).collect(),
             to_come: AtomicUsize::new(count),
             submitter: thread::current(),
             is_open: AtomicBool::new(false),
@@ -48,15 +48,6 @@ impl Lot {
     fn arrive(&self) {
         if self.to_come.fetch_sub(1, SeqCst) == 1 {
             self.submitter.unpark();
-        }
-    }
-
-    /// Parks this thread. It is to be unparked once [`open`](Self::open) was
-    /// called.
-    pub fn park_thread(&self) {
-        self.arrive();
-        while !self.is_open.load(SeqCst) {
-            thread::park();
         }
     }
 

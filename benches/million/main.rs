@@ -15,11 +15,7 @@
 //! - *Parked*: a million futures, each polled once and then waiting for its waker,
 //!   which it leaves in a place of its own. When the last one has come, memory is
 //!   read, all are woken, and all are awaited. twolane's `spawn` on both backends;
-//!   `tokio::spawn`; goroutines that wait on one channel, which is closed; threads
-//!   of the operating system that are parked.
-//! - *Sleeping*: as in the published figures for threads and goroutines, each sleeps
-//!   for a second, by `tokio::time::sleep` or `time.Sleep`. This is mostly about
-//!   timers: on twolane's Rayon backend they are the I/O runtime's.
+//!   `tokio::spawn`; goroutines that wait on one channel, which is closed.
 //!
 //! Every contender runs in a process of its own, so that its memory is its alone.
 //! All have as many threads as there are cores, up before the first reading; the
@@ -33,26 +29,19 @@
 //! capacity; in Go a `u64` each, for the result. So is what a parked one leaves where
 //! it waits: an `AtomicWaker` here, a `sudog` in Go. And so is what the allocator
 //! kept of the way there: the queue of futures that were submitted faster than they
-//! were polled. Of those that sleep the peak is given (`VmHWM`), and no bytes each:
-//! where the submission takes longer than a second, the first have ended before the
-//! last begin, and so a million are never there at once.
+//! were polled.
 //!
 //! *Allocs*, *B asked*: calls of the allocator for each and bytes asked of it, up to
-//! the same moment (for sleepers: to the end), by counting. A queue that grows by
+//! the same moment, by counting. A queue that grows by
 //! doubling counts with each of its sizes. Go's allocator is not counted.
 //!
 //! *Wall* includes the two readings; *CPU* is of all threads. twolane's are nice, so
 //! that I/O comes first; beside a compiler they get what it leaves, and their wall
 //! time says little. With more than a trifle in *others*, compare CPU.
 //!
-//! No machine we know bears a million threads. They are measured at two numbers, and
-//! the slope between the two is *extrapolated* to a million: optimistic, since the
-//! kernel would not keep its pace.
-//!
 //! # What it does not measure
 //!
-//! The kernel's memory: a thread's kernel stack and page tables are in no process's
-//! resident memory, which favours threads. Allocators other than the system's. Jobs
+//! Threads of the operating system: no machine we know bears a million. Allocators other than the system's. Jobs
 //! that hold more than 16 bytes; deep futures, deep stacks. Work: the jobs do none,
 //! so the times are of handling alone. What a job costs when there are few
 //! (`offload`). More than one submitter.
@@ -64,11 +53,11 @@
 //!
 //! It needs Linux's `/proc`.
 
-mod cases;
-mod lane;
 mod lot;
 mod meter;
 
+use std::future::Future;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -76,11 +65,12 @@ use tokio::runtime::Runtime;
 use twolane::Backend;
 use twolane_benches::go::Go;
 use twolane_benches::watchdog::Watchdog;
-use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, child};
+use twolane_benches::{
+    Bench, Column, Contender, Contest, Ratio, Report, bounded_runtime, child, cores, lane,
+};
 
-use crate::cases::{SLEEP, parked, queued, sleeping, threads};
-use crate::lane::{AsyncTask, SpawnBlocking, Tokio, Twolane, io_runtime};
-use crate::meter::Measured;
+use crate::lot::Lot;
+use crate::meter::{Measured, Meter};
 
 #[global_allocator]
 static ALLOCATOR: alloc_tracker::Allocator<std::alloc::System> = alloc_tracker::Allocator::system();
@@ -92,46 +82,18 @@ struct Role {
     count: usize,
 }
 
-type Run = fn(&Runtime, usize) -> Result<Measured, String>;
-
-const RUST: [(&str, Run); 12] = [
-    ("queued/twolane spawn_cpu, Rayon", |io, n| {
-        Ok(queued(io, &Twolane::open(io, Backend::Rayon), n))
-    }),
-    ("queued/twolane spawn_cpu, Runtime", |io, n| {
-        Ok(queued(io, &Twolane::open(io, Backend::Runtime), n))
-    }),
-    ("queued/tokio spawn_blocking", |io, n| {
-        Ok(queued(io, &SpawnBlocking(io.handle().clone()), n))
-    }),
-    ("queued/rayon and async-task", |io, n| {
-        Ok(queued(io, &AsyncTask::open(), n))
-    }),
-    ("queued/tokio tasks", |io, n| {
-        Ok(queued(io, &Tokio(io.handle().clone()), n))
-    }),
-    ("parked/twolane spawn, Rayon", |io, n| {
-        Ok(parked(io, &Twolane::open(io, Backend::Rayon), n))
-    }),
-    ("parked/twolane spawn, Runtime", |io, n| {
-        Ok(parked(io, &Twolane::open(io, Backend::Runtime), n))
-    }),
-    ("parked/tokio tasks", |io, n| {
-        Ok(parked(io, &Tokio(io.handle().clone()), n))
-    }),
-    (THREADS, |_, n| threads(n)),
-    ("sleeping/twolane spawn, Rayon", |io, n| {
-        Ok(sleeping(io, &Twolane::open(io, Backend::Rayon), n))
-    }),
-    ("sleeping/twolane spawn, Runtime", |io, n| {
-        Ok(sleeping(io, &Twolane::open(io, Backend::Runtime), n))
-    }),
-    ("sleeping/tokio tasks", |io, n| {
-        Ok(sleeping(io, &Tokio(io.handle().clone()), n))
-    }),
+const CONTENDERS: [&str; 9] = [
+    "queued/twolane spawn_cpu, Rayon",
+    "queued/twolane spawn_cpu, Runtime",
+    "queued/tokio spawn_blocking",
+    "queued/rayon and async-task",
+    "queued/tokio tasks",
+    "parked/twolane spawn, Rayon",
+    "parked/twolane spawn, Runtime",
+    "parked/tokio tasks",
+    GO,
 ];
-const THREADS: &str = "parked/OS threads (extrapolated)";
-const GO: [&str; 2] = ["parked/goroutines", "sleeping/goroutines"];
+const GO: &str = "parked/goroutines";
 
 /// After which a process of `count` is taken to hang, and ends itself. Generous: a
 /// busy machine may be slow.
@@ -148,62 +110,35 @@ fn main() {
         // Until the end: without an owner it rests.
         let watchdog = Watchdog::start();
         watchdog.allow(contender.clone(), bound(count));
-        let (_, run) = RUST.iter().find(|(name, _)| *name == contender).unwrap();
-        child::answer(&run(&io_runtime(), count));
+        child::answer(&run(&contender, count));
     }
     let bench = Bench::new("million");
     let count = bench.pick([2_000, 50_000, 1_000_000, 1_000_000]);
-    let most_threads = bench.pick([200, 4_000, 10_000, 10_000]);
-    let in_rust = |name: &str, count| -> Result<Measured, String> {
-        let contender = name.to_owned();
-        // A thread that gets no memory for its signal stack aborts: that is a machine
-        // that doesn't bear as many. Any other process that ends has a bug.
-        match child::ask(&Role { contender, count }) {
-            Err(how) if name != THREADS => panic!("{name}: {how}"),
-            answer => answer?,
-        }
-    };
     let go = Go::new("million");
-    let mut contenders: Vec<Contender<'_>> = Vec::new();
-    for (name, _) in RUST {
-        contenders.push(Contender::new(name, move || {
-            let measured = if name == THREADS {
-                let [fewer, more] = [most_threads / 2, most_threads].map(|n| in_rust(name, n));
-                Measured::extrapolated(fewer?, more?, count as f64)
-            } else {
-                in_rust(name, count)?
+    let go = &go;
+    let contenders = CONTENDERS.map(|name| {
+        Contender::new(name, move || {
+            let contender = name.to_owned();
+            let found: Measured = match name {
+                GO => go.run(&[
+                    "-case=parked".to_owned(),
+                    format!("-count={count}"),
+                    format!("-bound={}ms", bound(count).as_millis()),
+                ])?,
+                _ => child::ask(&Role { contender, count })?,
             };
-            Ok(measured.sample())
-        }));
-    }
-    for name in GO {
-        let go = &go;
-        contenders.push(Contender::new(name, move || {
-            let found: Measured = go.run(&[
-                format!("-case={}", name.split('/').next().unwrap()),
-                format!("-count={count}"),
-                format!("-sleep={}ms", SLEEP.as_millis()),
-                format!("-bound={}ms", bound(count).as_millis()),
-            ])?;
             Ok(found.sample())
-        }));
-    }
-    contenders
-        .sort_by_key(|one| ["queued/", "parked/", "sleeping/"].map(|c| !one.name.starts_with(c)));
-    let found = bench.run(Contest {
-        contenders,
-        rounds: bench.rounds([1, 1, 1, 5]),
-        warm_up: false,
-        ends_threads: false,
-        bound: 2 * bound(count),
+        })
     });
-    let Some(found) = found else { return };
+    let contest = Contest::new(contenders, bench.rounds([1, 1, 1, 5]), 2 * bound(count));
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     for (prefix, title) in [
         ("queued/", "closures that are queued"),
         ("parked/", "futures that are parked"),
-        ("sleeping/", "futures that sleep (memory: the peak)"),
     ] {
         report.table(
             &format!("{count} {title}"),
@@ -220,66 +155,182 @@ fn main() {
             ],
         );
     }
-    let [queued, queued_runtime] = [RUST[0].0, RUST[1].0];
-    let [parked, parked_runtime] = [RUST[5].0, RUST[6].0];
     for (name, contender) in [
-        ("bytes_per_job", queued),
-        ("bytes_per_job_runtime", queued_runtime),
-        ("bytes_per_parked_future", parked),
-        ("bytes_per_parked_future_runtime", parked_runtime),
+        ("bytes_per_job", 0),
+        ("bytes_per_job_runtime", 1),
+        ("bytes_per_parked_future", 5),
+        ("bytes_per_parked_future_runtime", 6),
     ] {
-        report.put(name, Ratio::once(found.median(contender, "resident_each")));
+        let bytes = found.median(CONTENDERS[contender], "resident_each");
+        report.put(name, Ratio::once(bytes));
     }
     report.ratio(
         "bytes_over_goroutine_runtime",
         "resident",
-        parked_runtime,
-        GO[0],
+        CONTENDERS[6],
+        GO,
     );
-    for (name, under) in [
-        ("over_goroutine", GO[0]),
-        ("parked_over_tokio_task", "parked/tokio tasks"),
-        ("parked_over_thread_extrapolated", THREADS),
-    ] {
-        report.ratio(format!("bytes_{name}"), "resident", parked, under);
-    }
-    for metric in ["bytes", "wall", "cpu"] {
-        let figure = if metric == "bytes" {
-            "resident"
-        } else {
-            metric
-        };
-        for (name, under) in [
-            ("spawn_blocking", "queued/tokio spawn_blocking"),
-            ("async_task", "queued/rayon and async-task"),
+    for (name, metric) in [("bytes", "resident"), ("wall", "wall"), ("cpu", "cpu")] {
+        for (under, peer, ours) in [
+            ("queued_over_spawn_blocking", 2, 0),
+            ("queued_over_async_task", 3, 0),
+            ("parked_over_tokio_task", 7, 5),
+            ("parked_over_go", 8, 5),
         ] {
-            report.ratio(
-                format!("{metric}_queued_over_{name}"),
-                figure,
-                queued,
-                under,
-            );
+            let name = match format!("{name}_{under}").as_str() {
+                "bytes_parked_over_go" => "bytes_over_goroutine".to_owned(),
+                name => name.to_owned(),
+            };
+            report.ratio(name, metric, CONTENDERS[ours], CONTENDERS[peer]);
         }
-    }
-    for metric in ["wall", "cpu"] {
-        for (name, under) in [("go", GO[0]), ("tokio_task", "parked/tokio tasks")] {
-            report.ratio(
-                format!("{metric}_parked_over_{name}"),
-                metric,
-                parked,
-                under,
-            );
-        }
-    }
-    report.ratio(
-        "wall_parked_over_thread_extrapolated",
-        "wall",
-        parked,
-        THREADS,
-    );
-    for (name, under) in [("go", GO[1]), ("tokio_task", "sleeping/tokio tasks")] {
-        let name = format!("wall_sleeping_over_{name}");
-        report.ratio(name, "wall", "sleeping/twolane spawn, Rayon", under);
     }
     report.finish();
+}
+
+/// A job of 16 bytes.
+type Job = (u64, u64);
+/// What holds a thread of a lane.
+type Hold = Box<dyn FnOnce() + Send>;
+
+fn jobs(count: usize) -> impl ExactSizeIterator<Item = Job> {
+    (0..count).map(|n| (n as u64, 2 * n as u64))
+}
+
+fn compute((a, b): Job) -> u64 {
+    a + b
+}
+
+fn run(contender: &str, count: usize) -> Measured {
+    // The runtime that awaits. As the blocking pool's threads are held, there are as many of
+    // them as of every contender's.
+    let io = &bounded_runtime(cores());
+    let tasks = |hold: Hold| drop(io.spawn(async { hold() }));
+    let open = |backend| {
+        lane(io.handle(), |lane| {
+            lane.backend(backend).worker_threads(cores())
+        })
+    };
+    match contender {
+        "queued/tokio spawn_blocking" => {
+            let blocking = |hold: Hold| drop(io.spawn_blocking(hold));
+            let submit = |job| io.spawn_blocking(move || compute(job));
+            queued(io, count, &blocking, submit, Result::unwrap)
+        }
+        "queued/rayon and async-task" => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(cores()).build();
+            // So that a job holds a pointer to it, and no count.
+            let pool: &'static _ = Box::leak(Box::new(pool.unwrap()));
+            let schedule = |job: async_task::Runnable| pool.spawn(|| _ = job.run());
+            let submit = |job| {
+                let (job, task) = async_task::spawn(async move { compute(job) }, schedule);
+                job.schedule();
+                task
+            };
+            queued(io, count, &|hold| pool.spawn(hold), submit, |sum| sum)
+        }
+        "queued/tokio tasks" => {
+            let submit = |job| io.spawn(async move { compute(job) });
+            queued(io, count, &tasks, submit, Result::unwrap)
+        }
+        "parked/tokio tasks" => {
+            let submit = |lot: &'static Lot, place, job| {
+                io.spawn(async move {
+                    lot.park(place).await;
+                    compute(job)
+                })
+            };
+            parked(io, count, &tasks, submit, Result::unwrap)
+        }
+        ours => {
+            let backend = match ours.ends_with("Rayon") {
+                true => Backend::Rayon,
+                false => Backend::Runtime,
+            };
+            let cpu = open(backend);
+            let hold = |hold: Hold| cpu.spawn_cpu(hold).detach();
+            if ours.starts_with("queued/") {
+                let submit = |job| cpu.spawn_cpu(move || compute(job));
+                return queued(io, count, &hold, submit, Result::unwrap);
+            }
+            let submit = |lot: &'static Lot, place, job| {
+                cpu.spawn(async move {
+                    lot.park(place).await;
+                    compute(job)
+                })
+            };
+            parked(io, count, &hold, submit, Result::unwrap)
+        }
+    }
+}
+
+/// Each thread of a lane is in a job that waits. They go on when that is called.
+fn close(hold: &dyn Fn(Hold)) -> impl FnOnce() + use<> {
+    let gate = Arc::new(Barrier::new(cores() + 1));
+    for _ in 0..cores() {
+        let gate = gate.clone();
+        hold(Box::new(move || {
+            // Here, and on again.
+            gate.wait();
+            gate.wait();
+        }));
+    }
+    gate.wait();
+    move || _ = gate.wait()
+}
+
+/// Closures behind jobs that hold all threads.
+fn queued<T: Future>(
+    io: &Runtime,
+    count: usize,
+    hold: &dyn Fn(Hold),
+    submit: impl Fn(Job) -> T,
+    output: fn(T::Output) -> u64,
+) -> Measured {
+    let open = close(hold);
+    let mut meter = Meter::start(count);
+    let mut handles = Vec::with_capacity(count);
+    handles.extend(jobs(count).map(submit));
+    meter.all_submitted();
+    meter.all_wait();
+    open();
+    await_all(io, handles, output);
+    meter.end()
+}
+
+/// Futures that have been polled and wait to be woken.
+fn parked<T: Future>(
+    io: &Runtime,
+    count: usize,
+    hold: &dyn Fn(Hold),
+    submit: impl Fn(&'static Lot, usize, Job) -> T,
+    output: fn(T::Output) -> u64,
+) -> Measured {
+    // So that all threads are there.
+    close(hold)();
+    let mut meter = Meter::start(count);
+    let lot = Lot::new(count);
+    let mut handles = Vec::with_capacity(count);
+    handles.extend(
+        jobs(count)
+            .enumerate()
+            .map(|(place, job)| submit(lot, place, job)),
+    );
+    meter.all_submitted();
+    lot.wait_until_full();
+    meter.all_wait();
+    lot.open();
+    await_all(io, handles, output);
+    meter.end()
+}
+
+fn await_all<T: Future>(io: &Runtime, handles: Vec<T>, output: fn(T::Output) -> u64) {
+    let count = handles.len();
+    let sum = io.block_on(async {
+        let mut sum = 0;
+        for handle in handles {
+            sum += output(handle.await);
+        }
+        sum
+    });
+    assert_eq!(sum, jobs(count).map(compute).sum::<u64>());
 }

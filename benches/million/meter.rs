@@ -18,48 +18,18 @@ pub struct Measured {
     cpu_s: f64,
     /// Bytes, with all of them queued or parked.
     resident_bytes: f64,
-    /// It is the peak instead: they sleep.
-    #[serde(default)]
-    is_peak: bool,
     /// Calls of the allocator and bytes asked of it until then. Go doesn't say.
     allocations: Option<f64>,
     allocated_bytes: Option<f64>,
 }
 
 impl Measured {
-    /// What `count` would take, if each took what those take by which `more` exceeds
-    /// `fewer`: the costs that don't depend on the number drop out. NaN where the
-    /// noise is larger than the difference.
-    pub fn extrapolated(fewer: Self, more: Self, count: f64) -> Self {
-        let scale = count / (more.count - fewer.count);
-        let slope = |figure: fn(&Self) -> f64| {
-            let slope = scale * (figure(&more) - figure(&fewer));
-            if slope > 0.0 { slope } else { f64::NAN }
-        };
-        let optional =
-            |figure: fn(&Self) -> Option<f64>| Some(scale * (figure(&more)? - figure(&fewer)?));
-        Self {
-            count,
-            submit_s: slope(|m| m.submit_s),
-            wall_s: slope(|m| m.wall_s),
-            cpu_s: slope(|m| m.cpu_s),
-            resident_bytes: slope(|m| m.resident_bytes),
-            is_peak: false,
-            allocations: optional(|m| m.allocations),
-            allocated_bytes: optional(|m| m.allocated_bytes),
-        }
-    }
-
     pub fn sample(self) -> Sample {
-        let mut sample = Sample::default();
-        sample.put("submit", "s", self.submit_s);
+        let mut sample = Sample::of("submit", "s", self.submit_s);
         sample.put("wall", "s", self.wall_s);
         sample.put("cpu", "s", self.cpu_s);
         sample.put("resident", "MB", self.resident_bytes / 1e6);
-        // Of a peak there is no telling how many were there.
-        if !self.is_peak {
-            sample.put("resident_each", "B", self.resident_bytes / self.count);
-        }
+        sample.put("resident_each", "B", self.resident_bytes / self.count);
         if let (Some(allocations), Some(bytes)) = (self.allocations, self.allocated_bytes) {
             sample.put("allocations_each", "", allocations / self.count);
             sample.put("allocated_each", "B", bytes / self.count);
@@ -76,8 +46,8 @@ pub struct Meter {
     allocations: Option<ProcessSpan>,
     cpu: Duration,
     start: Instant,
-    submit: Option<Duration>,
-    with_all_waiting: Option<u64>,
+    submit: Duration,
+    with_all_waiting: u64,
 }
 
 impl Meter {
@@ -89,55 +59,47 @@ impl Meter {
         let span = operation.measure_process().iterations(count as u64);
         Self {
             count,
-            resident: resident("VmRSS"),
+            resident: resident(),
             allocations: Some(span),
             session,
             cpu: cpu_time::of_process(),
             start: Instant::now(),
-            submit: None,
-            with_all_waiting: None,
+            submit: Duration::ZERO,
+            with_all_waiting: 0,
         }
     }
 
     pub fn all_submitted(&mut self) {
-        self.submit = Some(self.start.elapsed());
+        self.submit = self.start.elapsed();
     }
 
-    /// All are queued or parked. Those that sleep are never known to be asleep
-    /// all at once; without this call the peak counts.
+    /// All are queued or parked.
     pub fn all_wait(&mut self) {
-        self.with_all_waiting = Some(resident("VmRSS"));
+        self.with_all_waiting = resident();
         self.allocations = None;
     }
 
-    pub fn end(mut self) -> Measured {
+    pub fn end(self) -> Measured {
         let wall = self.start.elapsed();
         let cpu = cpu_time::of_process() - self.cpu;
-        self.allocations = None;
-        let resident = self.with_all_waiting.unwrap_or_else(|| resident("VmHWM"));
         let report = self.session.to_report();
         let (_, allocations) = report.operations().next().expect("one was measured");
         Measured {
             count: self.count as f64,
-            submit_s: self.submit.expect("all were submitted").as_secs_f64(),
+            submit_s: self.submit.as_secs_f64(),
             wall_s: wall.as_secs_f64(),
             cpu_s: cpu.as_secs_f64(),
-            resident_bytes: resident as f64 - self.resident as f64,
-            is_peak: self.with_all_waiting.is_none(),
+            resident_bytes: self.with_all_waiting as f64 - self.resident as f64,
             allocations: Some(allocations.total_allocations_count() as f64),
             allocated_bytes: Some(allocations.total_bytes_allocated() as f64),
         }
     }
 }
 
-/// A field of `/proc/self/status` that is in kB, in bytes. `statm` has the same
-/// counter, in pages, and no peak.
-fn resident(field: &str) -> u64 {
+/// Bytes.
+fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix(field));
-    let kilobytes = line.and_then(|line| {
-        let line = line.strip_prefix(':')?.strip_suffix("kB")?;
-        line.trim().parse::<u64>().ok()
-    });
-    kilobytes.unwrap_or_else(|| panic!("no {field} in /proc/self/status")) << 10
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().strip_suffix(" kB"));
+    kib.expect("Linux says so").trim().parse::<u64>().unwrap() << 10
 }

@@ -1,7 +1,6 @@
 //! The ways to have a closure run on other threads and to await what it
 //! returns.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, Thread};
@@ -10,27 +9,22 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use twolane::{Backend, Builder, CpuRuntime, Priority};
 
-use twolane_benches::cores;
-use twolane_benches::go::{Figures, Go};
-use twolane_benches::means::Timed;
+use twolane_benches::go::Go;
+use twolane_benches::{Contender, bounded_runtime, cores, io_runtime};
 
 use crate::measure::Measured;
 
 /// One of the ways. The job is submitted by the call, not by the first poll.
 pub trait Offload: Clone + Send + Sync + 'static {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<Self, F, T>
+    /// `is_urgent`: it is to pass the others, where there is a way.
+    fn offload<F, T>(
+        &self,
+        is_urgent: bool,
+        job: F,
+    ) -> impl Future<Output = T> + Send + use<Self, F, T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static;
-
-    /// The same for a job that is to pass the others, where there is a way.
-    fn offload_urgent<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<Self, F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.offload(job)
-    }
 }
 
 pub const BASELINE: &str = "nothing, the gap alone";
@@ -43,21 +37,20 @@ pub const TOKIO_SPAWN: &str = "tokio::spawn";
 pub const GOROUTINES: &str = "goroutine + channel";
 
 /// All of them; `less` divides how often a turn measures each case.
-pub fn all(less: u64) -> Vec<Timed<'static>> {
-    let io = Arc::new(runtime(2));
+pub fn all(less: u64) -> Vec<Contender<'static>> {
+    let io = Arc::new(bounded_runtime(2));
     let lane = |backend, change: fn(Builder) -> Builder| {
         let builder = CpuRuntime::builder().backend(backend);
         let builder = change(builder).io_handle(io.handle().clone());
         // For the process's whole life, as the peers' pools.
-        let lane = Box::leak(Box::new(builder.build().unwrap()));
-        lane.handle()
+        Box::leak(Box::new(builder.build().unwrap())).handle()
     };
     let rayon = lane(Backend::Rayon, |builder| builder);
     let tokio = lane(Backend::Runtime, |builder| builder);
     let even = lane(Backend::Rayon, Builder::without_nice);
     let by_driver = lane(Backend::Rayon, Builder::enable_driver_wakeups);
     let high = rayon.clone();
-    let second = Arc::new(runtime(cores()));
+    let second = Arc::new(io_runtime(cores()));
     let rayon_pool = |start: fn(usize)| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
         Arc::new(pool.start_handler(start).build().unwrap())
@@ -91,52 +84,31 @@ pub fn all(less: u64) -> Vec<Timed<'static>> {
     ]
 }
 
-fn goroutines(less: u64) -> Timed<'static> {
-    let mut figures = Figures {
-        go: Go::new("offload"),
-        args: vec![
-            format!("-hot={}", 5_000 / less),
-            format!("-cold={}", 100 / less),
-            format!("-busy={}", 100 / less),
-            format!("-batch={}", 50_000 / less),
-            format!("-small-batches={}", 200 / less),
-        ],
-        last: BTreeMap::new(),
-    };
-    Timed {
-        name: GOROUTINES.to_owned(),
-        cases: Vec::new(),
-        time: Box::new(|_, _| unreachable!("goroutines have a process of their own")),
-        others: vec![
-            "hot",
-            "hot_cpu",
-            "cold",
-            "cold_cpu",
-            "busy",
-            "batch_100",
-            "batch",
-        ],
-        other: Box::new(move |case, sample| {
-            sample.put(case, "ns", figures.next(case)?);
-            Ok(())
-        }),
-    }
+fn goroutines(less: u64) -> Contender<'static> {
+    let go = Go::new("offload");
+    let args = [
+        ("hot", 5_000),
+        ("cold", 100),
+        ("busy", 100),
+        ("batch", 50_000),
+        ("small-batches", 200),
+    ];
+    let args = args.map(|(name, n)| format!("-{name}={}", (n / less).max(2)));
+    Contender::new(GOROUTINES, move || go.figures(&args, "ns"))
 }
 
-fn runtime(workers: usize) -> Runtime {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(workers)
-        .max_blocking_threads(cores())
-        .enable_all()
-        .build()
-        .unwrap()
-}
-
-/// A way that knows no priorities, as all but one.
+/// Most know no priorities.
 macro_rules! offload {
     ($way:ty, |$this:ident, $job:ident| $body:block) => {
+        offload!($way, |$this, _is_urgent, $job| $body);
+    };
+    ($way:ty, |$this:ident, $is_urgent:ident, $job:ident| $body:block) => {
         impl Offload for $way {
-            fn offload<F, T>(&self, $job: F) -> impl Future<Output = T> + Send + use<F, T>
+            fn offload<F, T>(
+                &self,
+                $is_urgent: bool,
+                $job: F,
+            ) -> impl Future<Output = T> + Send + use<F, T>
             where
                 F: FnOnce() -> T + Send + 'static,
                 T: Send + 'static,
@@ -168,23 +140,13 @@ offload!(Future_, |way, job| {
 #[derive(Clone)]
 struct High(twolane::Handle);
 
-impl Offload for High {
-    fn offload<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        Closure(self.0.clone()).offload(job)
-    }
-
-    fn offload_urgent<F, T>(&self, job: F) -> impl Future<Output = T> + Send + use<F, T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        Closure(self.0.with_priority(Priority::High)).offload(job)
-    }
-}
+offload!(High, |way, is_urgent, job| {
+    let task = match is_urgent {
+        true => way.0.with_priority(Priority::High).spawn_cpu(job),
+        false => way.0.spawn_cpu(job),
+    };
+    async move { task.await.unwrap() }
+});
 
 #[derive(Clone)]
 struct TokioRayon(Arc<rayon::ThreadPool>);

@@ -2,9 +2,7 @@
 //!
 //! Decides how small a piece of work is worth moving (`small_work` says from
 //! what size on it is). All jobs here do nothing to speak of, so that what is
-//! left is the way there and back. The means (hot, 1 MiB, batches) are criterion's;
-//! the ratios, and all that is no mean, come from rounds in alternation (see
-//! `twolane_benches::means`).
+//! left is the way there and back.
 //!
 //! # The contenders
 //!
@@ -48,9 +46,7 @@
 //! - **batch**: 100 or 50,000 jobs submitted and then awaited, from one task,
 //!   and from two at once: nanoseconds a job.
 //! - **allocations and bytes** a job, in the batch of 50,000 (without the `Vec`
-//!   of its tasks) and in hot round trips.
-//! - **1 MiB**: hot, with a `Vec` of 1 MiB moved in and out: no contender should
-//!   copy it.
+//!   of its tasks).
 //! - Beside each latency **the CPU time** of the whole process, a job: threads
 //!   that spin for the next job are quick to take it, at a price.
 //!
@@ -62,14 +58,16 @@
 //! futures that are woken and polled again (`switch`).
 //!
 //! ```text
-//! cargo bench --bench offload                    # three minutes
-//! cargo bench -- 'offload/(hot|cold)/(twolane|tokio_rayon)'
+//! cargo bench --bench offload                    # 80 seconds
+//! cargo bench --bench offload -- 'twolane|tokio_rayon'
 //! ```
 
 mod contenders;
 mod measure;
 
-use twolane_benches::{Bench, Column, Ratio, Report};
+use std::time::Duration;
+
+use twolane_benches::{Bench, Column, Contest, Form, Ratio, Report};
 
 use crate::contenders::{DRIVER, EVEN, FLOOR, GOROUTINES, HIGH, TOKIO_SPAWN};
 
@@ -100,8 +98,13 @@ const PEERS: [&str; 7] = [
 
 fn main() {
     let bench = Bench::new("offload");
-    let contenders = contenders::all(bench.pick([50, 10, 1, 1]));
-    let Some(found) = bench.means(contenders, bench.rounds([1, 1, 4, 11]), false) else {
+    let contest = Contest::new(
+        contenders::all(bench.pick([1_000, 10, 1, 1])),
+        bench.rounds([1, 1, 4, 11]),
+        Duration::from_secs(120),
+    )
+    .warming_up(bench.form() != Form::Test);
+    let Some(found) = bench.run(contest) else {
         return;
     };
 
@@ -115,7 +118,6 @@ fn main() {
             Column::spread("cold, p50", "cold"),
             Column::median("p99", "cold_p99"),
             Column::median("cpu", "cold_cpu"),
-            Column::median("1 MiB", "mib"),
             Column::median("others", "others"),
         ],
     );
@@ -141,8 +143,6 @@ fn main() {
             Column::median("from two", "batch_from_two"),
             Column::median("allocations", "allocations_batch"),
             Column::median("bytes", "bytes_batch"),
-            Column::median("allocations, hot", "allocations_hot"),
-            Column::median("bytes, hot", "bytes_hot"),
         ],
     );
     let offloading = &PEERS[..6];

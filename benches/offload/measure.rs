@@ -10,32 +10,19 @@ use alloc_tracker::{Operation, Session};
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::runtime::Runtime;
-use twolane_benches::means::{Case, Timed};
-use twolane_benches::{Sample, cores, cpu_time, quantile};
+use twolane_benches::{Contender, Sample, cores, cpu_time, quantile};
 
 use crate::contenders::{BASELINE, DRIVER, EVEN, FLOOR, HIGH, Offload, WEIGHED};
 
 const GAP: Duration = Duration::from_millis(1);
 
-/// What keeps a lane busy.
-#[derive(Clone, Copy)]
-struct Load {
-    job: Duration,
-    /// Jobs in flight, for each thread.
-    in_flight: usize,
-}
+/// What keeps a lane busy: jobs of some length, and how many for each thread are in flight.
+type Load = (Duration, usize);
 
-const LOAD: Load = Load {
-    job: Duration::from_micros(50),
-    in_flight: 4,
-};
-const SHORT_LOAD: Load = Load {
-    job: Duration::from_micros(5),
-    in_flight: 16,
-};
+const LOAD: Load = (Duration::from_micros(50), 4);
+const SHORT_LOAD: Load = (Duration::from_micros(5), 16);
 const SMALL_BATCH: u64 = 100;
 const LARGE_BATCH: u64 = 50_000;
-const MIB: usize = 1 << 20;
 
 /// Where contenders are measured from.
 pub struct Measured {
@@ -45,161 +32,111 @@ pub struct Measured {
 }
 
 impl Measured {
-    pub fn contender<O: Offload>(&self, name: &'static str, way: O) -> Timed<'static> {
-        let case = |name, n: u64| Case::new(name, (n / self.less).max(1));
-        let means = [
-            case("hot", 5_000),
-            case("mib", 5_000),
-            case("batch_100", 200 * SMALL_BATCH),
-            case("batch", LARGE_BATCH),
-            case("batch_from_two", LARGE_BATCH),
-        ];
-        let of_cpu = ["hot_cpu", "batch_cpu", "allocations"];
-        let of_weights = ["cold", "busy", "busy_short"];
-        let (cases, others) = match name {
+    pub fn contender<O: Offload>(&self, name: &'static str, way: O) -> Contender<'static> {
+        const BATCHES: [&str; 4] = ["batch_100", "batch", "batch_from_two", "allocations"];
+        let weights = ["cold", "busy", "busy_short"];
+        let cases = match name {
             // Of weights is all that they tell.
-            HIGH | EVEN | WEIGHED => (&means[..0], of_weights.to_vec()),
+            HIGH | EVEN | WEIGHED => weights.to_vec(),
             // One job at a time.
-            DRIVER | FLOOR => (&means[..1], vec!["hot_cpu", "cold"]),
+            DRIVER | FLOOR => vec!["hot", "cold"],
             // A load would be computed by the task that feeds it.
-            BASELINE => (&means[..], [&of_cpu[..], &of_weights[..1]].concat()),
-            _ => (&means[..], [of_cpu, of_weights].concat()),
+            BASELINE => [&["hot", "cold"], &BATCHES[..]].concat(),
+            _ => [&["hot"], &BATCHES[..], &weights].concat(),
         };
-        let (ours, io) = (way.clone(), self.io.clone());
-        let less = self.less;
-        let on_other_io = self.io.clone();
-        Timed {
-            name: name.to_owned(),
-            cases: cases.to_vec(),
-            time: Box::new(move |case, n| on_io(&io, time(ours.clone(), case.name, n))),
-            others,
-            other: Box::new(move |case, sample| {
-                other(&on_other_io, way.clone(), case, less, sample);
-                Ok(())
-            }),
-        }
+        let (io, less) = (self.io.clone(), self.less);
+        Contender::new(name, move || {
+            let mut sample = Sample::default();
+            for case in &cases {
+                let task = io.spawn(measure(way.clone(), case, less));
+                for (metric, value) in io.block_on(task).unwrap() {
+                    sample.put(metric, "", value);
+                }
+            }
+            Ok(sample)
+        })
     }
 }
 
-/// Runs `task` as a task of the I/O runtime.
-fn on_io<T: Send + 'static>(io: &Runtime, task: impl Future<Output = T> + Send + 'static) -> T {
-    let task = io.spawn(task);
-    io.block_on(task).unwrap()
-}
+type Figures = Vec<(String, f64)>;
 
-/// How long `n` jobs of a case take.
-async fn time<O: Offload>(way: O, case: &'static str, n: u64) -> Duration {
-    match case {
-        "hot" => hot(way, n).await,
-        "mib" => with_mib(way, n).await,
-        "batch_100" => in_batches(way, SMALL_BATCH, n).await,
-        "batch" => in_batches(way, LARGE_BATCH, n).await,
-        "batch_from_two" => {
-            let start = Instant::now();
-            let other = tokio::spawn(in_batches(way.clone(), LARGE_BATCH / 2, n / 2));
-            in_batches(way, LARGE_BATCH / 2, n - n / 2).await;
-            other.await.unwrap();
-            start.elapsed()
-        }
-        _ => unreachable!("no such case: {case}"),
-    }
-}
-
-/// What is no mean of wall time.
-fn other<O: Offload>(io: &Runtime, way: O, case: &'static str, less: u64, sample: &mut Sample) {
+/// Nanoseconds, but for counts and fractions.
+async fn measure<O: Offload>(way: O, case: &'static str, less: u64) -> Figures {
     let trips = (100 / less).max(2);
+    let n = |n: u64| (n / less).max(1);
     match case {
-        "hot_cpu" | "batch_cpu" => {
-            let (of, n) = if case == "hot_cpu" {
-                ("hot", 5_000)
-            } else {
-                ("batch", LARGE_BATCH)
-            };
-            let n = n / less;
-            let cpu = cpu_time::of_process();
-            on_io(io, time(way, of, n));
-            let cpu = cpu_time::of_process() - cpu;
-            sample.put(case, "ns", cpu.as_nanos() as f64 / n as f64);
+        "hot" => each(case, n(5_000), |n| hot(way, n)).await,
+        "batch_100" => {
+            let jobs = n(200 * SMALL_BATCH);
+            each(case, jobs, |n| in_batches(way, SMALL_BATCH, n, None)).await
         }
+        "batch" => each(case, n(LARGE_BATCH), |n| in_batches(way, n, n, None)).await,
+        "batch_from_two" => {
+            each(case, n(LARGE_BATCH), async |n| {
+                let half = in_batches(way.clone(), n, n / 2, None);
+                let other = tokio::spawn(half);
+                in_batches(way, n, n - n / 2, None).await;
+                other.await.unwrap();
+            })
+            .await
+        }
+        "allocations" => allocations(way, n(LARGE_BATCH)).await,
         "cold" => {
-            let (each, cpu) = on_io(io, cold(way, trips));
-            put_trips(sample, ["cold", "cold_p99"], each);
-            sample.put("cold_cpu", "ns", cpu);
+            let cpu = cpu_time::of_process();
+            let each = with_gaps(way, trips).await;
+            let cpu = cpu_time::of_process() - cpu;
+            let cpu = cpu.as_nanos() as f64 / trips as f64;
+            [tail(case, each), vec![("cold_cpu".to_owned(), cpu)]].concat()
         }
-        "busy" => {
-            let (each, used) = on_io(io, busy(way, LOAD, trips));
-            put_trips(sample, ["busy", "busy_p99"], each);
-            sample.put("busy_load", "fraction", used);
+        case => {
+            let load = if case == "busy" { LOAD } else { SHORT_LOAD };
+            let (each, used) = busy(way, load, trips).await;
+            [tail(case, each), vec![(format!("{case}_load"), used)]].concat()
         }
-        "busy_short" => {
-            let (each, used) = on_io(io, busy(way, SHORT_LOAD, trips));
-            put_trips(sample, ["busy_short", "busy_short_p99"], each);
-            sample.put("busy_short_load", "fraction", used);
-        }
-        "allocations" => on_io(io, allocations(way, LARGE_BATCH / less))
-            .into_iter()
-            .for_each(|(metric, unit, each)| sample.put(metric, unit, each)),
-        _ => unreachable!("no such case: {case}"),
     }
 }
 
-fn put_trips(sample: &mut Sample, [p50, p99]: [&'static str; 2], each: Vec<f64>) {
-    sample.put(p50, "ns", quantile(each.iter().copied(), 0.5));
-    sample.put(p99, "ns", quantile(each, 0.99));
+/// The wall time and the CPU time of each of `n`.
+async fn each<F: Future>(case: &str, n: u64, run: impl FnOnce(u64) -> F) -> Figures {
+    let (start, cpu) = (Instant::now(), cpu_time::of_process());
+    run(n).await;
+    let (took, cpu) = (start.elapsed(), cpu_time::of_process() - cpu);
+    let ns = |time: Duration| time.as_nanos() as f64 / n as f64;
+    vec![
+        (case.to_owned(), ns(took)),
+        (format!("{case}_cpu"), ns(cpu)),
+    ]
 }
 
-async fn hot<O: Offload>(way: O, trips: u64) -> Duration {
-    let start = Instant::now();
+fn tail(case: &str, each: Vec<f64>) -> Figures {
+    let at = |q| quantile(each.iter().copied(), q);
+    vec![
+        (case.to_owned(), at(0.5)),
+        (format!("{case}_p99"), at(0.99)),
+    ]
+}
+
+async fn hot<O: Offload>(way: O, trips: u64) {
     for _ in 0..trips {
-        assert_eq!(way.offload(|| black_box(1_u64)).await, 1);
+        assert_eq!(way.offload(false, || black_box(1_u64)).await, 1);
     }
-    start.elapsed()
-}
-
-async fn with_mib<O: Offload>(way: O, trips: u64) -> Duration {
-    let mut bytes = vec![1_u8; MIB];
-    let start = Instant::now();
-    for _ in 0..trips {
-        bytes = way.offload(move || black_box(bytes)).await;
-    }
-    let took = start.elapsed();
-    assert_eq!(bytes.len(), MIB);
-    took
-}
-
-async fn in_batches<O: Offload>(way: O, batch: u64, jobs: u64) -> Duration {
-    count_in_batches(way, batch, jobs, None).await
 }
 
 /// Counts the allocations as well, without that of the `Vec` of tasks.
-async fn count_in_batches<O: Offload>(
-    way: O,
-    batch: u64,
-    jobs: u64,
-    operation: Option<&Operation>,
-) -> Duration {
+async fn in_batches<O: Offload>(way: O, batch: u64, jobs: u64, count: Option<&Operation>) {
     let mut tasks = Vec::with_capacity(batch.min(jobs) as usize);
-    let _span = operation.map(|operation| operation.measure_process().iterations(jobs));
-    let start = Instant::now();
+    let _span = count.map(|operation| operation.measure_process().iterations(jobs));
     let mut left = jobs;
     while left > 0 {
         let batch = batch.min(left);
         left -= batch;
         // Two words, so that no contender gets away without room for captures.
-        let submit = |i| way.offload(move || black_box(i) + black_box(batch));
+        let submit = |i| way.offload(false, move || black_box(i) + black_box(batch));
         tasks.extend((0..batch).map(submit));
         for (i, task) in (0..).zip(tasks.drain(..)) {
             assert_eq!(task.await, i + batch);
         }
     }
-    start.elapsed()
-}
-
-async fn cold<O: Offload>(way: O, trips: u64) -> (Vec<f64>, f64) {
-    let cpu = cpu_time::of_process();
-    let each = with_gaps(way, trips).await;
-    let cpu = cpu_time::of_process() - cpu;
-    (each, cpu.as_nanos() as f64 / trips as f64)
 }
 
 /// In a busy lane the moments in which the load is late would, without a gap, give
@@ -209,7 +146,7 @@ async fn with_gaps<O: Offload>(way: O, trips: u64) -> Vec<f64> {
     for _ in 0..trips {
         tokio::time::sleep(GAP).await;
         let start = Instant::now();
-        assert_eq!(way.offload_urgent(|| black_box(1_u64)).await, 1);
+        assert_eq!(way.offload(true, || black_box(1_u64)).await, 1);
         each.push(start.elapsed().as_nanos() as f64);
     }
     each
@@ -225,7 +162,7 @@ async fn busy<O: Offload>(way: O, with: Load, trips: u64) -> (Vec<f64>, f64) {
     let (begin, before) = (Instant::now(), done.load(Relaxed));
     let each = with_gaps(way, trips).await;
     let jobs = done.load(Relaxed) - before;
-    let used = jobs as f64 * with.job.as_secs_f64() / begin.elapsed().as_secs_f64();
+    let used = jobs as f64 * with.0.as_secs_f64() / begin.elapsed().as_secs_f64();
     over.store(true, Relaxed);
     load.await.unwrap();
     (each, used / cores() as f64)
@@ -233,20 +170,23 @@ async fn busy<O: Offload>(way: O, with: Load, trips: u64) -> (Vec<f64>, f64) {
 
 async fn load<O: Offload>(
     way: O,
-    with: Load,
+    (time, in_flight): Load,
     over: Arc<AtomicBool>,
     done: Arc<AtomicUsize>,
     full: tokio::sync::oneshot::Sender<()>,
 ) {
     let submit = || {
         let done = done.clone();
-        way.offload(move || {
-            spin(with.job);
+        way.offload(false, move || {
+            let start = Instant::now();
+            while start.elapsed() < time {
+                std::hint::spin_loop();
+            }
             done.fetch_add(1, Relaxed);
         })
     };
-    let mut in_flight: FuturesUnordered<_> =
-        (0..with.in_flight * cores()).map(|_| submit()).collect();
+    let all = (0..in_flight * cores()).map(|_| submit());
+    let mut in_flight: FuturesUnordered<_> = all.collect();
     full.send(()).unwrap();
     while in_flight.next().await.is_some() {
         if !over.load(Relaxed) {
@@ -255,35 +195,15 @@ async fn load<O: Offload>(
     }
 }
 
-fn spin(time: Duration) {
-    let start = Instant::now();
-    while start.elapsed() < time {
-        std::hint::spin_loop();
-    }
-}
-
-async fn allocations<O: Offload>(way: O, jobs: u64) -> [(&'static str, &'static str, f64); 4] {
+async fn allocations<O: Offload>(way: O, jobs: u64) -> Figures {
     let session = Session::new().no_stdout().no_file();
     let batch = session.operation("batch");
-    count_in_batches(way.clone(), jobs, jobs, Some(&batch)).await;
-    let operation = session.operation("hot");
-    {
-        let trips = jobs / 10;
-        let _span = operation.measure_process().iterations(trips);
-        hot(way, trips).await;
-    }
+    in_batches(way, jobs, jobs, Some(&batch)).await;
     let report = session.to_report();
-    let of = |name: &str| {
-        let mut found = report.operations().filter(|(found, _)| *found == name);
-        let (_, operation) = found.next().expect("it was measured above");
-        let each = |figure: Option<f64>| figure.expect("it has iterations");
-        (each(operation.allocations()), each(operation.bytes()))
-    };
-    let ((batch, batch_bytes), (hot, hot_bytes)) = (of("batch"), of("hot"));
-    [
-        ("allocations_batch", "count", batch),
-        ("bytes_batch", "bytes", batch_bytes),
-        ("allocations_hot", "count", hot),
-        ("bytes_hot", "bytes", hot_bytes),
+    let (_, found) = report.operations().next().expect("it was measured above");
+    let each = |figure: Option<f64>| figure.expect("it has iterations");
+    vec![
+        ("allocations_batch".to_owned(), each(found.allocations())),
+        ("bytes_batch".to_owned(), each(found.bytes())),
     ]
 }

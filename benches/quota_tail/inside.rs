@@ -11,7 +11,7 @@ use twolane_benches::tail::echo::EchoLane;
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;
 
-use crate::CONTENDERS;
+use crate::open;
 
 /// Jobs in flight for each core of the machine, as in `io_tail`.
 const IN_FLIGHT: usize = 4;
@@ -27,10 +27,6 @@ pub struct Role {
 
 pub fn serve(role: &Role) -> ! {
     let start = Instant::now();
-    let (_, open) = CONTENDERS
-        .iter()
-        .find(|(name, _)| *name == role.contender)
-        .unwrap();
     let mut io = None;
     let mut load = None;
     for order in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -43,7 +39,8 @@ pub fn serve(role: &Role) -> ! {
             }
             "load" => {
                 let io = io.as_ref().expect("`listen` comes before `load`");
-                let lane = open(io.handle(), role.cores, IN_FLIGHT * role.cores);
+                let jobs = IN_FLIGHT * role.cores;
+                let lane = open(&role.contender, io.handle(), role.cores, jobs);
                 answer([lane.as_ref().map_or(0, |lane| lane.threads) as u64, 0]);
                 load = lane.map(|lane| Load::start(lane, Work { steps: role.steps }));
             }

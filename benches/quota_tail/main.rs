@@ -31,24 +31,22 @@
 //! cargo bench --bench quota_tail    # 20 seconds; --full: seven minutes
 //! ```
 
-mod cgroup;
 mod inside;
 mod process;
 
 use std::cell::LazyCell;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::thread::{self, available_parallelism};
-use std::time::{Duration, Instant};
+use std::thread::available_parallelism;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
-use twolane::CpuRuntime;
-use twolane_benches::tail::client::{self, Schedule};
+use twolane_benches::cgroup::Cgroup;
+use twolane_benches::tail::client::{COLUMNS, ratios, slice};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
-use twolane_benches::tail::{JOB, REST, sleep_until};
+use twolane_benches::tail::{JOB, REST};
 use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, child, cores};
 
-use cgroup::Cgroup;
 use inside::Role;
 use process::Process;
 
@@ -56,35 +54,30 @@ use process::Process;
 const QUOTA: Duration = Duration::from_millis(100);
 const PERIOD: Duration = Duration::from_millis(100);
 
+const CONTENDERS: [&str; 6] = [
+    "io_alone",
+    "second_runtime_cores",
+    "second_runtime_available",
+    "twolane_cores_unpaced",
+    "twolane_unpaced",
+    "twolane",
+];
+
 /// Where the jobs of a contender run, if it has any; called inside the quota, with the
 /// machine's cores and the number of jobs in flight.
-type Open = fn(&Handle, usize, usize) -> Option<Lane>;
-const CONTENDERS: [(&str, Open); 6] = [
-    ("io_alone", |_, _, _| None),
-    ("second_runtime_cores", |_, cores, jobs| {
-        Some(Lane::second_runtime(cores, jobs, 0))
-    }),
-    ("second_runtime_available", |_, _, jobs| {
-        let available = available_parallelism().map_or(1, usize::from);
-        Some(Lane::second_runtime(available, jobs, 0))
-    }),
-    ("twolane_cores_unpaced", |io, cores, jobs| {
-        let settings = CpuRuntime::builder()
-            .worker_threads(cores)
-            .throttle_to_quota(false);
-        Some(Lane::twolane(io, settings, jobs))
-    }),
-    ("twolane_unpaced", |io, _, jobs| {
-        Some(Lane::twolane(
-            io,
-            CpuRuntime::builder().throttle_to_quota(false),
-            jobs,
-        ))
-    }),
-    ("twolane", |io, _, jobs| {
-        Some(Lane::twolane(io, CpuRuntime::builder(), jobs))
-    }),
-];
+fn open(name: &str, io: &Handle, cores: usize, jobs: usize) -> Option<Lane> {
+    let available = || available_parallelism().map_or(1, usize::from);
+    Some(match name {
+        "second_runtime_cores" => Lane::second_runtime(cores, jobs, 0),
+        "second_runtime_available" => Lane::second_runtime(available(), jobs, 0),
+        "twolane_cores_unpaced" => Lane::twolane(io, jobs, |lane| {
+            lane.worker_threads(cores).throttle_to_quota(false)
+        }),
+        "twolane_unpaced" => Lane::twolane(io, jobs, |lane| lane.throttle_to_quota(false)),
+        "twolane" => Lane::twolane(io, jobs, |lane| lane),
+        _ => return None,
+    })
+}
 
 fn main() {
     if let Some(role) = child::role::<Role>() {
@@ -98,54 +91,39 @@ fn main() {
         _ => Cgroup::create(QUOTA, PERIOD),
     });
     let (work, cgroup) = (&work, &cgroup);
-    let contenders = CONTENDERS.map(|(name, _)| {
-        let turn = move || {
+    let contenders = CONTENDERS.map(|name| {
+        Contender::new(name, move || {
             let cgroup = cgroup.as_ref().map_err(String::clone)?;
-            slice(name, cgroup, **work, measured)
-        };
-        Contender::new(name, turn)
+            slice_in(cgroup, name, **work, measured)
+        })
     });
-    let found = bench.run(Contest {
-        contenders: contenders.into(),
-        rounds: bench.rounds([1, 2, 2, 6]),
-        warm_up: false,
-        ends_threads: false,
-        bound: measured + REST,
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(contenders, bench.rounds([1, 2, 2, 6]), measured + REST);
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
+    let title = format!("latency, ms; slices of {measured:?}, {QUOTA:?} of CPU time in {PERIOD:?}");
+    report.table(&title, "", &COLUMNS);
     report.table(
-        &format!("latency, ms; slices of {measured:?}, {QUOTA:?} of CPU time in {PERIOD:?}"),
+        "what the kernel counted",
         "",
         &[
             Column::median("threads", "threads"),
-            Column::sum("requests", "requests"),
-            Column::sum("missed", "missed"),
-            Column::pooled("p50", "from_send", 0.5),
-            Column::pooled("p99", "from_send", 0.99),
-            Column::pooled("p99.9", "from_send", 0.999),
-            Column::pooled("p99.9, intended", "from_intended", 0.999),
-            Column::median("jobs/s", "jobs_per_s"),
             Column::sum("throttled", "nr_throttled"),
             Column::sum("of periods", "nr_periods"),
             Column::sum("for ms", "throttled_time"),
-            Column::median("others", "others"),
         ],
     );
-    for (name, q) in [("p99", 0.99), ("p999", 0.999)] {
+    for p in ["p99", "p999"] {
         for (other, under) in [
             ("alone", "io_alone"),
             ("unpaced", "twolane_unpaced"),
             ("second_runtime_available", "second_runtime_available"),
             ("second_runtime_cores", "second_runtime_cores"),
         ] {
-            for (latencies, suffix) in [("from_send", ""), ("from_intended", "_intended")] {
-                let ratio = format!("{name}_twolane_over_{other}{suffix}");
-                let [ours, theirs] = ["twolane", under].map(|c| found.pooled_ms(c, latencies, q));
-                report.ratio(&ratio, &format!("{latencies}_{name}"), "twolane", under);
-                report.put(format!("{ratio}_pooled"), Ratio::once(ours / theirs));
-            }
+            let name = format!("{p}_twolane_over_{other}");
+            ratios(&mut report, &name, p, "twolane", under);
         }
     }
     for (other, under) in [
@@ -160,11 +138,8 @@ fn main() {
         // none at all there is no ratio.
         for metric in ["nr_throttled", "throttled_time"] {
             let [ours, theirs] = ["twolane", under].map(|c| found.sum(c, metric));
-            let ratio = if theirs == 0.0 {
-                Ratio::NONE
-            } else {
-                Ratio::once(ours / theirs)
-            };
+            let ratio = Ratio::once(ours / theirs);
+            let ratio = if theirs == 0.0 { Ratio::NONE } else { ratio };
             report.put(format!("{metric}_twolane_over_{other}"), ratio);
         }
     }
@@ -172,39 +147,26 @@ fn main() {
 }
 
 /// One slice of one contender, seen from outside the cgroup.
-fn slice(
-    contender: &str,
-    cgroup: &Cgroup,
-    work: Work,
-    measured: Duration,
-) -> Result<Sample, String> {
+fn slice_in(cgroup: &Cgroup, name: &str, work: Work, time: Duration) -> Result<Sample, String> {
     let role = Role {
-        contender: contender.to_owned(),
+        contender: name.to_owned(),
         steps: work.steps,
         cores: cores(),
     };
     let mut inside = Process::start(&role, cgroup)?;
     let port = inside.ask("listen")[0] as u16;
-    let stream = client::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).unwrap();
     let [threads, _] = inside.ask("load");
-
-    let schedule = Schedule::starting(Instant::now(), measured);
-    let client = thread::spawn(move || client::ask(stream, schedule));
-    sleep_until(schedule.warm);
-    let throttled_before = cgroup.throttling();
-    let [jobs_before, ns_before] = inside.ask("count");
-    sleep_until(schedule.end);
-    let throttling = cgroup.throttling().since(throttled_before);
-    let [jobs, ns] = inside.ask("count");
-
-    let mut sample = client.join().unwrap().unwrap().sample();
+    let mut throttling = Vec::new();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let mut sample = slice(address, time, || {
+        throttling.push(cgroup.throttling());
+        let [jobs, ns] = inside.ask("count");
+        (jobs, Duration::from_nanos(ns))
+    });
+    let throttled = throttling[1].since(throttling[0]);
     sample.put("threads", "", threads as f64);
-    sample.put("nr_periods", "", throttling.periods as f64);
-    sample.put("nr_throttled", "", throttling.throttled as f64);
-    sample.put("throttled_time", "ms", throttling.time.as_secs_f64() * 1e3);
-    if threads > 0 {
-        let per_s = (jobs - jobs_before) as f64 * 1e9 / (ns - ns_before) as f64;
-        sample.put("jobs_per_s", "1/s", per_s);
-    }
+    sample.put("nr_periods", "", throttled.periods as f64);
+    sample.put("nr_throttled", "", throttled.throttled as f64);
+    sample.put("throttled_time", "ms", throttled.time.as_secs_f64() * 1e3);
     Ok(sample)
 }

@@ -1,14 +1,14 @@
 //! A process inside the cgroup, seen from outside.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use twolane_benches::child;
+use twolane_benches::cgroup::Cgroup;
+use twolane_benches::child::{self, Killed};
 
-use crate::cgroup::Cgroup;
 use crate::inside::Role;
 
 /// Many periods of standing still.
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Killed when dropped. Should the bench die before it can, the process ends by itself.
 pub struct Process {
-    child: Child,
+    _child: Killed,
     orders: ChildStdin,
     answers: Receiver<String>,
 }
@@ -24,13 +24,11 @@ pub struct Process {
 impl Process {
     /// Starts it and moves it into the cgroup; it waits for an order until then.
     pub fn start(role: &Role, cgroup: &Cgroup) -> Result<Self, String> {
-        let mut child = child::command(role)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let orders = child.stdin.take().unwrap();
-        let said = BufReader::new(child.stdout.take().unwrap());
+        let mut command = child::command(role);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = Killed(command.spawn().unwrap());
+        let orders = child.0.stdin.take().unwrap();
+        let said = BufReader::new(child.0.stdout.take().unwrap());
         let (answer, answers) = mpsc::channel();
         // Reads on its own, so that an answer can be waited for with a limit. Ends with
         // the process.
@@ -41,13 +39,12 @@ impl Process {
                 }
             }
         });
-        let process = Self {
-            child,
+        cgroup.admit(child.0.id())?;
+        Ok(Self {
+            _child: child,
             orders,
             answers,
-        };
-        cgroup.admit(process.child.id())?;
-        Ok(process)
+        })
     }
 
     /// # Panics
@@ -57,13 +54,5 @@ impl Process {
         let answer = self.answers.recv_timeout(PATIENCE);
         let answer = answer.unwrap_or_else(|_| panic!("no answer to `{order}`"));
         serde_json::from_str(&answer).unwrap()
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // An error means that it has ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

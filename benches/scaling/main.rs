@@ -13,17 +13,17 @@
 //! the number of workers. It shows nothing of caches.
 //!
 //! ```text
-//! cargo bench -p twolane-benches --bench scaling
+//! cargo bench --bench scaling
 //! ```
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
-use twolane::{CpuRuntime, Handle};
-use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample};
+use twolane::Handle;
+use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, io_runtime, lane};
 
 const WORKERS: [usize; 4] = [1, 2, 16, 64];
 const KINDS: [&str; 3] = ["burst", "inside", "woken"];
@@ -37,28 +37,24 @@ fn main() {
         .flat_map(|kind| WORKERS.map(|workers| (kind, workers)));
     let contenders = cases.clone().map(|(kind, workers)| {
         Contender::new(name(kind, workers), move || {
-            let io = Builder::new_multi_thread()
-                .worker_threads(1)
-                .build()
-                .unwrap();
-            let lane = CpuRuntime::builder().worker_threads(workers);
-            let cpu = lane.io_handle(io.handle().clone()).build().unwrap();
+            let io = io_runtime(1);
+            let cpu = lane(io.handle(), |lane| lane.worker_threads(workers));
             // The first starts the threads of the pool's queues.
             run(kind, workers, &io, &cpu.handle(), jobs / 10);
             let took = run(kind, workers, &io, &cpu.handle(), jobs);
-            let mut sample = Sample::default();
-            sample.put("ns_a_job", "ns", took.as_secs_f64() * 1e9 / jobs as f64);
-            Ok(sample)
+            let each = took.as_secs_f64() * 1e9 / jobs as f64;
+            Ok(Sample::of("ns_a_job", "ns", each))
         })
     });
-    let found = bench.run(Contest {
-        contenders: contenders.collect(),
-        rounds: bench.rounds([1, 2, 4, 8]),
-        warm_up: false,
-        ends_threads: true,
-        bound: Duration::from_secs(60),
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(
+        contenders,
+        bench.rounds([1, 2, 4, 8]),
+        Duration::from_secs(60),
+    )
+    .ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     report.table("time of a job, ns", "", &[Column::spread("ns", "ns_a_job")]);

@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
-use twolane::CpuRuntime;
 use twolane_benches::tail::client::Latencies;
-use twolane_benches::{Sample, cpu_time};
+use twolane_benches::{Sample, cpu_time, io_runtime, lane};
 
 use crate::pieces::{Pieces, Stream};
 use crate::wakeups::{OtherTask, Schedule};
@@ -24,13 +23,10 @@ pub struct Span {
 /// The CPU time is of the whole process: the other task and its sender are in it, and
 /// are the same for all.
 fn sample(pieces: u64, took: Duration, cpu: Duration) -> Sample {
-    let mut sample = Sample::default();
-    sample.put("pieces_per_s", "1/s", pieces as f64 / took.as_secs_f64());
-    sample.put(
-        "cpu_per_piece",
-        "us",
-        cpu.as_secs_f64() * 1e6 / pieces as f64,
-    );
+    let rate = pieces as f64 / took.as_secs_f64();
+    let mut sample = Sample::of("pieces_per_s", "1/s", rate);
+    let cpu = cpu.as_secs_f64() * 1e6 / pieces as f64;
+    sample.put("cpu_per_piece", "us", cpu);
     sample
 }
 
@@ -50,22 +46,15 @@ pub fn alone(pieces: Pieces, span: Span) -> Sample {
 
 fn runtime(io: &str) -> Runtime {
     match io {
-        "two workers" => Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build(),
-        _ => Builder::new_current_thread().enable_all().build(),
+        "two workers" => io_runtime(2),
+        _ => Builder::new_current_thread().enable_all().build().unwrap(),
     }
-    .unwrap()
 }
 
 /// A stream of pieces is handled this way by a task of the I/O runtime.
 pub fn run(io: &str, way: Way, pieces: Pieces, span: Span) -> Sample {
     let io = runtime(io);
-    let cpu = CpuRuntime::builder()
-        .io_handle(io.handle().clone())
-        .build()
-        .unwrap();
+    let cpu = lane(io.handle(), |lane| lane);
     let handle = cpu.handle();
     let sample = io.block_on(async move {
         let schedule = Schedule::from_now(span);

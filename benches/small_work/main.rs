@@ -55,7 +55,7 @@ use twolane_benches::{Bench, Contender, Contest, Findings, Ratio, Report};
 
 use lanes::{IO_RUNTIMES, Span};
 use pieces::{Pieces, Unit};
-use ways::Way;
+use ways::{ALONE, Way};
 
 /// The piece, in µs, whose ratio of latencies the report has.
 const COMPARED: u64 = 100;
@@ -82,7 +82,7 @@ fn main() {
             Ok(lanes::idle(io, span(measured)))
         }));
         for &us in &sizes {
-            for way in Way::ALL {
+            for (way_name, way) in Way::ALL {
                 let turn = move || {
                     let pieces = Pieces::new(**unit, us);
                     Ok(match way {
@@ -91,26 +91,27 @@ fn main() {
                         _ => lanes::run(io, way, pieces, span(measured)),
                     })
                 };
-                contenders.push(Contender::new(name(io, us, way), turn));
+                contenders.push(Contender::new(name(io, us, way_name), turn));
             }
         }
     }
-    let found = bench.run(Contest {
+    let contest = Contest::new(
         contenders,
-        rounds: bench.rounds([1, 1, 2, 5]),
-        warm_up: false,
-        ends_threads: true,
-        bound: Duration::from_secs(60),
-    });
-    let Some(found) = found else { return };
+        bench.rounds([1, 1, 2, 5]),
+        Duration::from_secs(60),
+    )
+    .ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
 
     let mut report = Report::new(bench.name, &found);
     for (io, suffix) in IO_RUNTIMES.into_iter().zip(["", "_current_thread"]) {
         tables(&found, io, &sizes);
         println!();
         break_even(&found, io, suffix, &sizes, &mut report);
-        let ours = name(io, COMPARED, Way::OneByOne);
-        for (way, inline) in [("inline", Way::Inline), ("inline_yields", Way::Yielding)] {
+        let ours = name(io, COMPARED, "one by one");
+        for (way, inline) in [("inline", "inline"), ("inline_yields", "inline, yields")] {
             let ratio = format!("{way}_p99_over_offloaded_{COMPARED}us{suffix}");
             report.ratio(ratio, "other_task_p99", &name(io, COMPARED, inline), &ours);
         }
@@ -118,7 +119,7 @@ fn main() {
     report.finish();
 }
 
-fn name(io: &str, us: u64, way: Way) -> String {
+fn name(io: &str, us: u64, way: &str) -> String {
     format!("{io}/{}/{way}", size(us))
 }
 
@@ -130,21 +131,18 @@ fn size(us: u64) -> String {
 }
 
 fn tables(found: &Findings, io: &str, sizes: &[u64]) {
-    let table = |title: &str, cell: &dyn Fn(u64, Way) -> String| {
-        let ways = Way::OF_A_TASK.map(|way| way.to_string());
-        let head: Vec<&str> = ["a piece"]
-            .into_iter()
-            .chain(ways.iter().map(String::as_str))
-            .collect();
+    let table = |title: &str, cell: &dyn Fn(u64, &str) -> String| {
+        let ways: Vec<&str> = Way::ALL.iter().skip(1).map(|(name, _)| *name).collect();
+        let head = [&["a piece"][..], &ways].concat();
         let row = |us: &u64| {
-            let cells = Way::OF_A_TASK.iter().map(|way| cell(*us, *way));
+            let cells = ways.iter().map(|way| cell(*us, way));
             [size(*us)].into_iter().chain(cells).collect()
         };
         let rows: Vec<Vec<String>> = sizes.iter().map(row).collect();
         print_table(&format!("{title}; I/O runtime: {io}"), &head, &rows);
     };
-    let over_alone = |metric, us, way| {
-        let ratio = found.ratio(metric, &name(io, us, way), &name(io, us, Way::Alone));
+    let over_alone = |metric, us, way: &str| {
+        let ratio = found.ratio(metric, &name(io, us, way), &name(io, us, ALONE));
         digits(ratio.median)
     };
     let latency = |name: &str| {
@@ -169,47 +167,45 @@ fn tables(found: &Findings, io: &str, sizes: &[u64]) {
 /// From which size on something holds for all that were measured: nothing between them
 /// is guessed.
 fn break_even(found: &Findings, io: &str, suffix: &str, sizes: &[u64], report: &mut Report<'_>) {
-    let reaches = |way| {
+    let reaches = |way: &'static str| {
         move |us| {
-            let inline = name(io, us, Way::Inline);
-            found
-                .ratio("pieces_per_s", &name(io, us, way), &inline)
-                .median
-                >= ENOUGH
+            let [ours, inline] = [way, "inline"].map(|way| name(io, us, way));
+            found.ratio("pieces_per_s", &ours, &inline).median >= ENOUGH
         }
     };
-    let is_late = |way| move |us| found.median(&name(io, us, way), "other_task_p99") > TOO_LATE;
-    type Holds<'a> = &'a dyn Fn(u64) -> bool;
-    let lines: [(&str, &str, Holds<'_>); 6] = [
+    let is_late =
+        |way: &'static str| move |us| found.median(&name(io, us, way), "other_task_p99") > TOO_LATE;
+    type Line<'a> = (&'a str, &'a str, &'a dyn Fn(u64) -> bool);
+    let lines: [Line<'_>; 6] = [
         (
-            "offload_break_even_us",
-            "one by one: 90 % of inline's throughput",
-            &reaches(Way::OneByOne),
+            "offload_break_even",
+            "one by one: 90 % of inline's",
+            &reaches("one by one"),
         ),
         (
-            "several_break_even_us",
-            "several at once: 90 % of it",
-            &reaches(Way::SeveralAtOnce),
+            "several_break_even",
+            "several at once: the same",
+            &reaches("several at once"),
         ),
         (
-            "batch_break_even_us",
-            "batches of 1 ms: 90 % of it",
-            &reaches(Way::Batches),
+            "batch_break_even",
+            "batches of 1 ms: the same",
+            &reaches("batches of 1 ms"),
         ),
         (
-            "inline_late_from_us",
-            "inline: another task's p99 above 1 ms",
-            &is_late(Way::Inline),
+            "inline_late_from",
+            "inline: another's p99 over 1 ms",
+            &is_late("inline"),
         ),
         (
-            "inline_yields_late_from_us",
+            "inline_yields_late_from",
             "inline, yields: the same",
-            &is_late(Way::Yielding),
+            &is_late("inline, yields"),
         ),
         (
-            "offload_late_from_us",
+            "offload_late_from",
             "one by one: the same",
-            &is_late(Way::OneByOne),
+            &is_late("one by one"),
         ),
     ];
     for (ratio, sentence, holds) in lines {
@@ -219,6 +215,6 @@ fn break_even(found: &Findings, io: &str, suffix: &str, sizes: &[u64], report: &
             None => println!("- {sentence} for none of these sizes"),
         }
         let from = holding.map_or(f64::NAN, |us| *us as f64);
-        report.put(format!("{ratio}{suffix}"), Ratio::once(from));
+        report.put(format!("{ratio}_us{suffix}"), Ratio::once(from));
     }
 }

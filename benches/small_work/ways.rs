@@ -1,7 +1,5 @@
 //! The ways to handle a stream of pieces, and what each does with it.
 
-use std::fmt;
-
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::task::yield_now;
@@ -21,25 +19,18 @@ pub enum Way {
     Batches,
 }
 
-impl Way {
-    pub const ALL: [Self; 7] = [
-        Self::Alone,
-        Self::Inline,
-        Self::Yielding,
-        Self::OneByOne,
-        Self::RunCpu,
-        Self::SeveralAtOnce,
-        Self::Batches,
-    ];
+/// What is compared with.
+pub const ALONE: &str = "alone on a core";
 
-    /// Those of a task of the I/O runtime.
-    pub const OF_A_TASK: [Self; 6] = [
-        Self::Inline,
-        Self::Yielding,
-        Self::OneByOne,
-        Self::RunCpu,
-        Self::SeveralAtOnce,
-        Self::Batches,
+impl Way {
+    pub const ALL: [(&str, Self); 7] = [
+        (ALONE, Self::Alone),
+        ("inline", Self::Inline),
+        ("inline, yields", Self::Yielding),
+        ("one by one", Self::OneByOne),
+        ("run_cpu", Self::RunCpu),
+        ("several at once", Self::SeveralAtOnce),
+        ("batches of 1 ms", Self::Batches),
     ];
 
     /// Handles them all; returns how many they were.
@@ -84,10 +75,8 @@ async fn yielding(pieces: Pieces, mut stream: Stream) -> u64 {
 async fn one_by_one(handle: &Handle, pieces: Pieces, mut stream: Stream) -> u64 {
     let mut sum = 0;
     while let Some(piece) = stream.next().await {
-        sum += handle
-            .spawn_cpu(move || pieces.compute(piece))
-            .await
-            .unwrap();
+        let job = handle.spawn_cpu(move || pieces.compute(piece));
+        sum += job.await.unwrap();
     }
     stream.checked(sum)
 }
@@ -95,7 +84,8 @@ async fn one_by_one(handle: &Handle, pieces: Pieces, mut stream: Stream) -> u64 
 async fn run_cpu(handle: &Handle, pieces: Pieces, mut stream: Stream) -> u64 {
     let mut sum = 0;
     while let Some(piece) = stream.next().await {
-        sum += handle.run_cpu(move || pieces.compute(piece)).await.unwrap();
+        let job = handle.run_cpu(move || pieces.compute(piece));
+        sum += job.await.unwrap();
     }
     stream.checked(sum)
 }
@@ -136,19 +126,5 @@ async fn batches(handle: &Handle, pieces: Pieces, mut stream: Stream) -> u64 {
             results.sum::<u64>()
         });
         sum += job.await.unwrap();
-    }
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Alone => "alone on a core",
-            Self::Inline => "inline",
-            Self::Yielding => "inline, yields",
-            Self::OneByOne => "one by one",
-            Self::RunCpu => "run_cpu",
-            Self::SeveralAtOnce => "several at once",
-            Self::Batches => "batches of 1 ms",
-        })
     }
 }

@@ -3,7 +3,7 @@
 //! The role is JSON in an environment variable, so that the child's command line
 //! is free, and the answer is JSON on its stdout.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -24,6 +24,17 @@ pub fn command<R: Serialize>(role: &R) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(ROLE, serde_json::to_string(role).unwrap());
     command
+}
+
+/// A child that is killed when this is dropped.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // An error means that it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Runs a child to its end and returns its answer. An error says how it ended

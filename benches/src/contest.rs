@@ -40,24 +40,48 @@ pub struct Contest<'a> {
     pub bound: Duration,
 }
 
+impl<'a> Contest<'a> {
+    /// Without a warm-up, of contenders that keep their threads.
+    pub fn new(
+        contenders: impl IntoIterator<Item = Contender<'a>>,
+        rounds: usize,
+        bound: Duration,
+    ) -> Self {
+        Self {
+            contenders: contenders.into_iter().collect(),
+            rounds,
+            warm_up: false,
+            ends_threads: false,
+            bound,
+        }
+    }
+
+    pub fn warming_up(self, warm_up: bool) -> Self {
+        Self { warm_up, ..self }
+    }
+
+    /// Each turn ends its threads, and the next one waits until they are gone.
+    pub fn ending_threads(self) -> Self {
+        let ends_threads = true;
+        Self {
+            ends_threads,
+            ..self
+        }
+    }
+}
+
 impl Bench {
     /// Runs those that the command line asks for. `None`: there are none.
     pub fn run(&self, mut contest: Contest<'_>) -> Option<Findings> {
         contest
             .contenders
             .retain(|contender| self.wants(&contender.name));
-        if self.args.list {
-            for contender in &contest.contenders {
-                println!("{}/{}: benchmark", self.name, contender.name);
-            }
-            return None;
-        }
         (!contest.contenders.is_empty()).then(|| self.alternate(contest))
     }
 
     /// Each round begins with another contender, so that what the machine does
     /// besides falls on all alike.
-    pub(crate) fn alternate(&self, contest: Contest<'_>) -> Findings {
+    fn alternate(&self, contest: Contest<'_>) -> Findings {
         let Contest {
             mut contenders,
             rounds,

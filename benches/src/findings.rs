@@ -14,6 +14,13 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// One of one figure.
+    pub fn of(metric: impl Into<String>, unit: &'static str, value: f64) -> Self {
+        let mut sample = Self::default();
+        sample.put(metric, unit, value);
+        sample
+    }
+
     pub fn put(&mut self, metric: impl Into<String>, unit: &'static str, value: f64) {
         self.figures.push((metric.into(), unit, value));
     }
@@ -202,6 +209,8 @@ pub struct Ratio {
     pub median: f64,
     least: f64,
     most: f64,
+    /// How many rounds it is of. 0: of all rounds together.
+    rounds: usize,
 }
 
 impl Ratio {
@@ -214,6 +223,7 @@ impl Ratio {
             median: value,
             least: value,
             most: value,
+            rounds: 0,
         }
     }
 
@@ -221,20 +231,24 @@ impl Ratio {
         let ratios = over.iter().zip(under).map(|(over, under)| over / under);
         let [least, most] = [0.0, 1.0].map(|q| quantile(ratios.clone(), q));
         Self {
-            median: median(ratios),
+            median: median(ratios.clone()),
             least,
             most,
+            rounds: ratios.len(),
         }
     }
 }
 
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3}", self.median)?;
-        if self.least < self.most {
-            write!(f, " ({:.3} to {:.3})", self.least, self.most)?;
+        let (least, most) = (self.least, self.most);
+        match self.rounds {
+            0 => write!(f, "{:.3} (all rounds in one)", self.median),
+            1 => write!(f, "{:.3} (one round)", self.median),
+            // Two values have no median.
+            2 => write!(f, "{least:.3} and {most:.3} (two rounds)"),
+            _ => write!(f, "{:.3} ({least:.3} to {most:.3})", self.median),
         }
-        Ok(())
     }
 }
 

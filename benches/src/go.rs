@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 
 use serde::de::DeserializeOwned;
 
+use crate::findings::Sample;
+
 pub struct Go {
     bench: &'static str,
     program: OnceCell<Result<PathBuf, String>>,
@@ -39,23 +41,18 @@ impl Go {
         assert!(run.status.success(), "goroutines: {}", run.status);
         Ok(serde_json::from_slice(&run.stdout).expect("the program in Go prints JSON"))
     }
-}
 
-/// A program that prints a figure for each of several cases at once.
-pub struct Figures {
-    pub go: Go,
-    pub args: Vec<String>,
-    pub last: BTreeMap<String, f64>,
-}
-
-impl Figures {
-    /// The next figure of this case: the last run's, or that of a new run if the
-    /// last one's is taken.
-    pub fn next(&mut self, case: &str) -> Result<f64, String> {
-        if !self.last.contains_key(case) {
-            self.last = self.go.run(&self.args)?;
+    /// The same of a program that prints an object of figures.
+    ///
+    /// # Panics
+    /// As [`run`](Self::run).
+    pub fn figures(&self, args: &[String], unit: &'static str) -> Result<Sample, String> {
+        let figures: BTreeMap<String, f64> = self.run(args)?;
+        let mut sample = Sample::default();
+        for (metric, figure) in figures {
+            sample.put(metric, unit, figure);
         }
-        Ok(self.last.remove(case).expect("a figure for each case"))
+        Ok(sample)
     }
 }
 

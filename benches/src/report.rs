@@ -20,44 +20,32 @@ enum Shows {
 }
 
 impl Column {
-    /// The median of the rounds.
-    pub const fn median(head: &'static str, metric: &'static str) -> Self {
-        let shows = Shows::Median;
+    const fn new(head: &'static str, metric: &'static str, shows: Shows) -> Self {
         Self {
             head,
             metric,
             shows,
         }
+    }
+
+    /// The median of the rounds.
+    pub const fn median(head: &'static str, metric: &'static str) -> Self {
+        Self::new(head, metric, Shows::Median)
     }
 
     /// The median of the rounds, and their range.
     pub const fn spread(head: &'static str, metric: &'static str) -> Self {
-        let shows = Shows::Spread;
-        Self {
-            head,
-            metric,
-            shows,
-        }
+        Self::new(head, metric, Shows::Spread)
     }
 
     /// The sum over all rounds.
     pub const fn sum(head: &'static str, metric: &'static str) -> Self {
-        let shows = Shows::Sum;
-        Self {
-            head,
-            metric,
-            shows,
-        }
+        Self::new(head, metric, Shows::Sum)
     }
 
     /// A quantile of the latencies of all rounds together, in ms.
     pub const fn pooled(head: &'static str, latencies: &'static str, q: f64) -> Self {
-        let shows = Shows::Pooled(q);
-        Self {
-            head,
-            metric: latencies,
-            shows,
-        }
+        Self::new(head, latencies, Shows::Pooled(q))
     }
 
     fn cell(&self, findings: &Findings, contender: &str) -> String {
@@ -66,10 +54,11 @@ impl Column {
         let median = digits(findings.median(contender, self.metric));
         match self.shows {
             Shows::Median => median,
-            Shows::Spread if rounds.len() > 1 => {
-                format!("{median} ({} to {})", at(0.0), at(1.0))
-            }
-            Shows::Spread => median,
+            Shows::Spread => match rounds.len() {
+                0 | 1 => median,
+                2 => format!("{} and {}", at(0.0), at(1.0)),
+                _ => format!("{median} ({} to {})", at(0.0), at(1.0)),
+            },
             Shows::Sum => digits(findings.sum(contender, self.metric)),
             Shows::Pooled(q) => digits(findings.pooled_ms(contender, self.metric, q)),
         }
@@ -108,17 +97,11 @@ pub fn print_table(title: &str, head: &[&str], rows: &[Vec<String>]) {
     };
     println!("\n{title}\n");
     line(&mut head.iter().copied());
-    let rules: Vec<String> = widths.iter().map(|width| "-".repeat(width - 1)).collect();
-    let rules = rules.iter().enumerate();
-    let rules: Vec<String> = rules
-        .map(|(i, rule)| {
-            if i == 0 {
-                format!("{rule}-")
-            } else {
-                format!("{rule}:")
-            }
-        })
-        .collect();
+    let rule = |(i, width): (usize, &usize)| {
+        let end = if i == 0 { '-' } else { ':' };
+        "-".repeat(width - 1) + &end.to_string()
+    };
+    let rules: Vec<String> = widths.iter().enumerate().map(rule).collect();
     line(&mut rules.iter().map(String::as_str));
     for row in rows {
         line(&mut row.iter().map(String::as_str));
@@ -127,7 +110,7 @@ pub fn print_table(title: &str, head: &[&str], rows: &[Vec<String>]) {
 
 pub struct Report<'a> {
     bench: &'static str,
-    findings: &'a Findings,
+    pub(crate) findings: &'a Findings,
     ratios: Vec<(String, Ratio)>,
 }
 
@@ -172,21 +155,33 @@ impl<'a> Report<'a> {
         self.put(name, self.findings.ratio(metric, over, under));
     }
 
+    /// A ratio a line: `NAME: METRIC of CONTENDER / CONTENDER`.
+    ///
+    /// # Panics
+    /// If a line has another form.
+    pub fn ratios(&mut self, lines: &str) {
+        for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let parts = || {
+                let (name, rest) = line.split_once(": ")?;
+                let (metric, rest) = rest.split_once(" of ")?;
+                let (over, under) = rest.split_once(" / ")?;
+                Some([name, metric, over, under].map(str::trim))
+            };
+            let [name, metric, over, under] = parts().unwrap_or_else(|| panic!("{line}"));
+            self.ratio(name, metric, over, under);
+        }
+    }
+
     pub fn put(&mut self, name: impl Into<String>, ratio: Ratio) {
         self.ratios.push((name.into(), ratio));
     }
 
     /// Prints the ratios and writes the file.
     pub fn finish(self) {
-        let measured = self
-            .ratios
-            .iter()
-            .filter(|(_, ratio)| !ratio.median.is_nan());
-        let width = measured
-            .clone()
-            .map(|(name, _)| name.len())
-            .max()
-            .unwrap_or(0);
+        let ratios = self.ratios.iter();
+        let measured = ratios.filter(|(_, ratio)| !ratio.median.is_nan());
+        let widths = measured.clone().map(|(name, _)| name.len());
+        let width = widths.max().unwrap_or(0);
         println!(
             "\n{}: medians of the rounds' own ratios (least to most)\n",
             self.bench
@@ -195,11 +190,8 @@ impl<'a> Report<'a> {
             println!("  {name:width$}  {ratio}");
         }
         // What was not measured is NaN, and so `null`.
-        let ratios: Map<String, Value> = self
-            .ratios
-            .into_iter()
-            .map(|(name, ratio)| (name, json!(ratio)))
-            .collect();
+        let ratios = self.ratios.into_iter();
+        let ratios: Map<String, Value> = ratios.map(|(name, of)| (name, json!(of))).collect();
         let file = folder().join(format!("{}.json", self.bench));
         let found = json!({
             "bench": self.bench,

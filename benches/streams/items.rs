@@ -1,108 +1,77 @@
 //! The items: how long each computes, and how many there are.
 
-use std::fmt;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use twolane_benches::cores;
 use twolane_benches::tail::work::Work;
 
 /// What an item takes in a plain loop on an idle core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Ns100,
-    Us1,
     Us10,
-    Us100,
     Ms1,
     /// 95 % of 10 µs, 5 % of 2 ms.
     Mix,
 }
 
 impl Kind {
-    pub const ALL: [Self; 6] = [
-        Self::Ns100,
-        Self::Us1,
-        Self::Us10,
-        Self::Us100,
-        Self::Ms1,
-        Self::Mix,
-    ];
+    pub const ALL: [Self; 4] = [Self::Ns100, Self::Us10, Self::Ms1, Self::Mix];
 
     /// Of 10 µs or more, and all alike.
-    pub const LARGE: [Self; 3] = [Self::Us10, Self::Us100, Self::Ms1];
+    pub const LARGE: [Self; 2] = [Self::Us10, Self::Ms1];
+
+    pub fn name(self) -> &'static str {
+        self.settings().0
+    }
 
     /// How many items twolane has under way at most.
     pub fn window(self) -> usize {
-        match self {
-            Self::Ns100 | Self::Us1 => 65_536,
-            Self::Us10 | Self::Mix => 4_096,
-            Self::Us100 => 1_024,
-            Self::Ms1 => 256,
-        }
-    }
-
-    /// How many jobs for each core the peers that have one for each item have under way:
-    /// the best of 2, 8, 32, 128, 512 and 2,048.
-    pub fn jobs_a_core(self) -> usize {
-        match self {
-            Self::Ns100 => 32,
-            _ => 512,
-        }
+        self.settings().1
     }
 
     /// How many items of this kind a test, a quick, a usual and a full run have.
     pub fn counts(self) -> [u64; 4] {
+        self.settings().2
+    }
+
+    fn settings(self) -> (&'static str, usize, [u64; 4]) {
         match self {
-            Self::Ns100 => [1_000, 200_000, 1_000_000, 1_000_000],
-            Self::Us1 => [1_000, 20_000, 200_000, 500_000],
-            Self::Us10 => [200, 5_000, 20_000, 50_000],
-            Self::Us100 => [20, 500, 2_000, 5_000],
-            Self::Ms1 => [4, 100, 300, 1_000],
-            Self::Mix => [40, 500, 2_000, 5_000],
+            Self::Ns100 => ("100 ns", 65_536, [1_000, 200_000, 1_000_000, 1_000_000]),
+            Self::Us10 => ("10 µs", 4_096, [200, 5_000, 20_000, 50_000]),
+            Self::Ms1 => ("1 ms", 256, [4, 100, 300, 1_000]),
+            Self::Mix => ("mix", 4_096, [40, 500, 2_000, 5_000]),
         }
     }
 
-    /// Whether what a peer does for each item takes longer than the item.
-    pub fn is_small(self) -> bool {
-        matches!(self, Self::Ns100 | Self::Us1)
+    /// How many jobs the peers that have one for each item have under way: for each core
+    /// the best of 2, 8, 32, 128, 512 and 2,048.
+    pub fn jobs(self) -> usize {
+        cores() * if self == Self::Ns100 { 32 } else { 512 }
     }
 
     /// The short ones and the long ones.
     fn nanos(self) -> [u64; 2] {
         match self {
             Self::Ns100 => [100; 2],
-            Self::Us1 => [1_000; 2],
             Self::Us10 => [10_000; 2],
-            Self::Us100 => [100_000; 2],
             Self::Ms1 => [1_000_000; 2],
             Self::Mix => [10_000, 2_000_000],
         }
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Ns100 => "100 ns",
-            Self::Us1 => "1 µs",
-            Self::Us10 => "10 µs",
-            Self::Us100 => "100 µs",
-            Self::Ms1 => "1 ms",
-            Self::Mix => "mix",
-        })
-    }
-}
-
-/// The steps of an item of 100 ns, 1 µs and 10 µs.
+/// The steps of an item of 100 ns and of 10 µs.
 #[derive(Clone, Copy)]
-pub struct Clock([(u64, u64); 3]);
+pub struct Clock([(u64, u64); 2]);
 
 impl Clock {
     /// From loops over items of that size, and not from one long spin: the start of an
     /// item costs as well, and a core computes the end of one small item and the start of
     /// the next at the same time.
     pub fn calibrated() -> Self {
-        Self([100, 1_000, 10_000].map(|nanos| {
+        Self([100, 10_000].map(|nanos| {
             let mut steps = nanos;
             for _ in 0..5 {
                 let scale = nanos as f64 / nanos_of_item(steps);
@@ -193,5 +162,5 @@ fn is_long(item: u64) -> bool {
     let mut x = item.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ (x >> 31)) % 20 == 0
+    (x ^ (x >> 31)).is_multiple_of(20)
 }

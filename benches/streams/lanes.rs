@@ -6,25 +6,11 @@ use std::time::{Duration, Instant};
 
 use futures::{Stream, StreamExt};
 use rayon::ThreadPool;
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Handle, Runtime};
 use twolane::CpuRuntime;
-use twolane_benches::{Sample, cores};
+use twolane_benches::{Sample, cores, lane, second_runtime};
 
 use crate::items::Items;
-
-/// Of source and consumer.
-pub const IO_WORKERS: usize = 2;
-
-/// An I/O runtime for source and consumer. Its blocking pool has no more threads than
-/// the other pools.
-pub fn io_runtime() -> Runtime {
-    Builder::new_multi_thread()
-        .worker_threads(IO_WORKERS)
-        .max_blocking_threads(cores())
-        .enable_all()
-        .build()
-        .unwrap()
-}
 
 /// As many threads as there are cores for each contender.
 pub struct Lanes {
@@ -36,13 +22,12 @@ pub struct Lanes {
 
 impl Lanes {
     pub fn new(io: Handle) -> Self {
-        let cpu = CpuRuntime::builder().io_handle(io.clone());
-        let second = Builder::new_multi_thread().worker_threads(cores()).build();
+        let cpu = lane(&io, |lane| lane);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
         Self {
             io,
-            cpu: cpu.build().unwrap(),
-            second: second.unwrap(),
+            cpu,
+            second: second_runtime(),
             pool: Arc::new(pool.build().unwrap()),
         }
     }
@@ -96,9 +81,7 @@ pub struct Taken {
 pub const RATE: &str = "items_per_s";
 
 pub fn rate(items: u64, took: Duration) -> Sample {
-    let mut sample = Sample::default();
-    sample.put(RATE, "1/s", items as f64 / took.as_secs_f64());
-    let each = took.as_nanos() as f64 / items as f64;
-    sample.put("each", "ns", each);
+    let mut sample = Sample::of(RATE, "1/s", items as f64 / took.as_secs_f64());
+    sample.put("each", "ns", took.as_nanos() as f64 / items as f64);
     sample
 }

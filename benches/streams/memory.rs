@@ -6,13 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use futures::{Stream, StreamExt, stream};
-use par_stream::{ParParams, ParStreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
-use twolane::{CpuRuntime, CpuStreamExt};
-use twolane_benches::{Sample, child, cores};
-
-use crate::lanes::io_runtime;
+use twolane::CpuStreamExt;
+use twolane_benches::{Sample, bounded_runtime, child, lane};
 
 const ITEM: usize = 64 << 10;
 pub const WINDOW: usize = 16 << 20;
@@ -28,15 +25,22 @@ pub enum Holder {
     Twolane,
     TwolaneUnordered,
     SpawnBlocking,
-    ParStream,
 }
 
 impl Holder {
-    pub const ALL: [(&str, Self); 4] = [
-        ("twolane, ordered", Self::Twolane),
-        ("twolane, unordered", Self::TwolaneUnordered),
-        ("spawn_blocking, buffered", Self::SpawnBlocking),
-        ("par-stream, ordered", Self::ParStream),
+    /// With the suffix of its ratios.
+    pub const ALL: [(&str, &str, Self); 3] = [
+        ("memory/twolane, ordered", "", Self::Twolane),
+        (
+            "memory/twolane, unordered",
+            "_unordered",
+            Self::TwolaneUnordered,
+        ),
+        (
+            "memory/spawn_blocking, buffered",
+            "_spawn_blocking",
+            Self::SpawnBlocking,
+        ),
     ];
 }
 
@@ -61,14 +65,12 @@ pub fn measure(holder: Holder, items: u64) -> Result<Sample, String> {
     one_arena.env("MALLOC_ARENA_MAX", "1");
     let peak: Peak = child::ask_by(one_arena)?;
     let by_default: Peak = child::ask(&role)?;
-    let mut sample = Sample::default();
-    sample.put("resident_peak", "B", peak.resident as f64);
-    sample.put("live_peak", "B", peak.live as f64);
-    let window = WINDOW as f64;
-    sample.put("resident_over_window", "", peak.resident as f64 / window);
-    let by_default = by_default.resident as f64 / window;
+    let over_window = |bytes| bytes as f64 / WINDOW as f64;
+    let resident = over_window(peak.resident);
+    let mut sample = Sample::of("resident_over_window", "", resident);
+    let by_default = over_window(by_default.resident);
     sample.put("resident_by_default_over_window", "", by_default);
-    sample.put("live_over_window", "", peak.live as f64 / window);
+    sample.put("live_over_window", "", over_window(peak.live));
     Ok(sample)
 }
 
@@ -100,9 +102,8 @@ impl Drop for Block {
 
 /// The child's side.
 pub fn answer(role: &Role) -> ! {
-    let io = io_runtime();
-    let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
-    let cpu = cpu.build().unwrap();
+    let io = bounded_runtime(2);
+    let cpu = lane(io.handle(), |lane| lane);
     let (holder, items, handle) = (role.holder, role.items, cpu.handle());
     // The pools' threads have their stacks.
     io.block_on(io.spawn({
@@ -145,16 +146,6 @@ fn open(holder: Holder, cpu: &twolane::Handle, items: u64) -> Blocks {
         Holder::SpawnBlocking => {
             let jobs = source.map(|block| spawn_blocking(move || block.decoded()));
             jobs.buffered(ITEMS).map(Result::unwrap).boxed()
-        }
-        Holder::ParStream => {
-            let params = ParParams {
-                num_workers: cores(),
-                // It has one such buffer before and one after the stage.
-                buf_size: Some(ITEMS / 2),
-            };
-            source
-                .par_map(params, |block| move || block.decoded())
-                .boxed()
         }
     }
 }

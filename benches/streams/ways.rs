@@ -1,10 +1,8 @@
 //! The ways to run the items of a stream on the CPU lane.
 
-use std::fmt;
 use std::sync::Arc;
 
 use futures::{StreamExt, stream};
-use par_stream::{ParParams, ParStreamExt};
 use rayon::iter::{IntoParallelIterator, ParallelBridge, ParallelIterator};
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::spawn_blocking;
@@ -14,175 +12,124 @@ use twolane_benches::cores;
 use crate::items::{Items, Kind};
 use crate::lanes::{Lanes, Order, Taken};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    Ordered,
-    Unordered,
-    Iterator,
-    /// Ordered, with a window in bytes as well.
-    Bytes,
-    ThreeStages,
-    /// One stage of three parts, for comparison.
-    ThreeThirds,
-    Blocking,
-    BlockingUnordered,
-    SpawnCpu,
-    SpawnCpuUnordered,
-    Workers,
-    ParBridge,
-    ParStream,
-    ParStreamUnordered,
-}
+/// Runs all items this way.
+pub type Run = fn(&Lanes, Kind, Items) -> Taken;
 
-impl Way {
-    pub const ALL: [Self; 14] = [
-        Self::Ordered,
-        Self::Unordered,
-        Self::Iterator,
-        Self::Bytes,
-        Self::ThreeStages,
-        Self::ThreeThirds,
-        Self::Blocking,
-        Self::BlockingUnordered,
-        Self::SpawnCpu,
-        Self::SpawnCpuUnordered,
-        Self::Workers,
-        Self::ParBridge,
-        Self::ParStream,
-        Self::ParStreamUnordered,
-    ];
+pub const ORDERED: &str = "twolane, ordered";
+pub const UNORDERED: &str = "twolane, unordered";
+pub const OF_ITERATOR: &str = "twolane, of an Iterator";
+pub const THREE_STAGES: &str = "twolane, three stages";
+/// One stage of three parts, for comparison.
+pub const THREE_THIRDS: &str = "twolane, three thirds";
+pub const BLOCKING: &str = "spawn_blocking, buffered";
+pub const WORKERS: &str = "mpsc + workers";
 
-    /// The others are twolane's own; of these, `spawn_cpu` for each item is what a user
-    /// of it would write without streams.
-    pub const PEERS: [Self; 8] = [
-        Self::Blocking,
-        Self::BlockingUnordered,
-        Self::SpawnCpu,
-        Self::SpawnCpuUnordered,
-        Self::Workers,
-        Self::ParBridge,
-        Self::ParStream,
-        Self::ParStreamUnordered,
-    ];
-
-    /// Whether the outputs come in the order of the source.
-    pub fn is_ordered(self) -> bool {
-        match self {
-            Self::Ordered | Self::Iterator | Self::ThreeStages | Self::ThreeThirds => true,
-            Self::Bytes | Self::Blocking | Self::SpawnCpu | Self::ParStream => true,
-            Self::Unordered | Self::BlockingUnordered | Self::SpawnCpuUnordered => false,
-            Self::Workers | Self::ParBridge | Self::ParStreamUnordered => false,
-        }
-    }
-
-    /// Runs all items this way.
-    pub fn run(self, lanes: &Lanes, kind: Kind, items: Items) -> Taken {
-        let source = 0..items.count;
-        let f = move |item| items.compute(item);
-        let third = move |item| items.compute_third(item);
-        let room = kind.window();
-        let jobs = kind.jobs_a_core() * cores();
+/// twolane's own.
+pub const OURS: [(&str, Run); 6] = [
+    (ORDERED, |lanes, kind, items| {
         let cpu = lanes.cpu.handle();
-        match self {
-            Self::Ordered => lanes.consume(Order::Source, items, move || {
-                let all = stream::iter(source).on_cpu(&cpu).map(f).buffered(room);
-                all.map(Result::unwrap)
-            }),
-            Self::Unordered => lanes.consume(Order::Any, items, move || {
-                let all = stream::iter(source).on_cpu(&cpu).map(f);
-                all.buffer_unordered(room).map(Result::unwrap)
-            }),
-            Self::Iterator => lanes.consume(Order::Source, items, move || {
-                let all = source.on_cpu(&cpu).map(f).buffered(room);
-                all.map(Result::unwrap)
-            }),
-            Self::Bytes => lanes.consume(Order::Source, items, move || {
-                let all = stream::iter(source).on_cpu(&cpu).map(f);
-                let all = all.max_bytes(usize::MAX, |_| 8, |_| 8).buffered(room);
-                all.map(Result::unwrap)
-            }),
-            Self::ThreeStages => lanes.consume(Order::Source, items, move || {
-                let all = stream::iter(source).on_cpu(&cpu);
-                let all = all.map(third).map(third).map(third).buffered(room);
-                all.map(Result::unwrap)
-            }),
-            Self::ThreeThirds => lanes.consume(Order::Source, items, move || {
-                let thirds = move |item| third(third(third(item)));
-                let all = stream::iter(source).on_cpu(&cpu).map(thirds);
-                all.buffered(room).map(Result::unwrap)
-            }),
-            Self::Blocking => lanes.consume(Order::Source, items, move || {
-                let each = stream::iter(source).map(move |item| spawn_blocking(move || f(item)));
-                each.buffered(jobs).map(Result::unwrap)
-            }),
-            Self::BlockingUnordered => lanes.consume(Order::Any, items, move || {
-                let each = stream::iter(source).map(move |item| spawn_blocking(move || f(item)));
-                each.buffer_unordered(jobs).map(Result::unwrap)
-            }),
-            Self::SpawnCpu => lanes.consume(Order::Source, items, move || {
-                let each = stream::iter(source).map(move |item| cpu.spawn_cpu(move || f(item)));
-                each.buffered(jobs).map(Result::unwrap)
-            }),
-            Self::SpawnCpuUnordered => lanes.consume(Order::Any, items, move || {
-                let each = stream::iter(source).map(move |item| cpu.spawn_cpu(move || f(item)));
-                each.buffer_unordered(jobs).map(Result::unwrap)
-            }),
-            Self::Workers => workers(lanes, items),
-            Self::ParBridge => par_bridge(lanes, items),
-            Self::ParStream => lanes.consume(Order::Source, items, move || {
-                stream::iter(source).par_map(par_params(), move |item| move || f(item))
-            }),
-            Self::ParStreamUnordered => lanes.consume(Order::Any, items, move || {
-                stream::iter(source).par_map_unordered(par_params(), move |item| move || f(item))
-            }),
-        }
-    }
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Ordered => "twolane, ordered",
-            Self::Unordered => "twolane, unordered",
-            Self::Iterator => "twolane, of an Iterator",
-            Self::Bytes => "twolane, max_bytes",
-            Self::ThreeStages => "twolane, three stages",
-            Self::ThreeThirds => "twolane, three thirds",
-            Self::Blocking => "spawn_blocking, buffered",
-            Self::BlockingUnordered => "spawn_blocking, unordered",
-            Self::SpawnCpu => "spawn_cpu, buffered",
-            Self::SpawnCpuUnordered => "spawn_cpu, unordered",
-            Self::Workers => "mpsc + workers",
-            Self::ParBridge => "par_bridge",
-            Self::ParStream => "par-stream, ordered",
-            Self::ParStreamUnordered => "par-stream, unordered",
+        lanes.consume(Order::Source, items, move || {
+            let all = stream::iter(0..items.count).on_cpu(&cpu);
+            let all = all.map(move |item| items.compute(item));
+            all.buffered(kind.window()).map(Result::unwrap)
         })
-    }
+    }),
+    (UNORDERED, |lanes, kind, items| {
+        let cpu = lanes.cpu.handle();
+        lanes.consume(Order::Any, items, move || {
+            let all = stream::iter(0..items.count).on_cpu(&cpu);
+            let all = all.map(move |item| items.compute(item));
+            all.buffer_unordered(kind.window()).map(Result::unwrap)
+        })
+    }),
+    (OF_ITERATOR, |lanes, kind, items| {
+        let cpu = lanes.cpu.handle();
+        lanes.consume(Order::Source, items, move || {
+            let all = (0..items.count).on_cpu(&cpu);
+            let all = all.map(move |item| items.compute(item));
+            all.buffered(kind.window()).map(Result::unwrap)
+        })
+    }),
+    // With a window in bytes as well.
+    ("twolane, max_bytes", |lanes, kind, items| {
+        let cpu = lanes.cpu.handle();
+        lanes.consume(Order::Source, items, move || {
+            let all = stream::iter(0..items.count).on_cpu(&cpu);
+            let all = all.map(move |item| items.compute(item));
+            let all = all.max_bytes(usize::MAX, |_| 8, |_| 8);
+            all.buffered(kind.window()).map(Result::unwrap)
+        })
+    }),
+    (THREE_STAGES, |lanes, kind, items| {
+        let cpu = lanes.cpu.handle();
+        lanes.consume(Order::Source, items, move || {
+            let third = move |item| items.compute_third(item);
+            let all = stream::iter(0..items.count).on_cpu(&cpu);
+            let all = all.map(third).map(third).map(third);
+            all.buffered(kind.window()).map(Result::unwrap)
+        })
+    }),
+    (THREE_THIRDS, |lanes, kind, items| {
+        let cpu = lanes.cpu.handle();
+        lanes.consume(Order::Source, items, move || {
+            let third = move |item| items.compute_third(item);
+            let all = stream::iter(0..items.count).on_cpu(&cpu);
+            let all = all.map(move |item| third(third(third(item))));
+            all.buffered(kind.window()).map(Result::unwrap)
+        })
+    }),
+];
+
+/// The others, the ordered first; of these, `spawn_cpu` for each item is what a user of
+/// twolane would write without streams.
+pub const PEERS: [(&str, Run); 4] = [
+    (BLOCKING, |lanes, kind, items| {
+        lanes.consume(Order::Source, items, move || {
+            let each = stream::iter(0..items.count);
+            let each = each.map(move |item| spawn_blocking(move || items.compute(item)));
+            each.buffered(kind.jobs()).map(Result::unwrap)
+        })
+    }),
+    ("spawn_cpu, buffered", |lanes, kind, items| {
+        let cpu = lanes.cpu.handle();
+        lanes.consume(Order::Source, items, move || {
+            let each = stream::iter(0..items.count);
+            let each = each.map(move |item| cpu.spawn_cpu(move || items.compute(item)));
+            each.buffered(kind.jobs()).map(Result::unwrap)
+        })
+    }),
+    (WORKERS, workers),
+    ("par_bridge", par_bridge),
+];
+/// So many of the peers have their outputs in the order of the source.
+pub const ORDERED_PEERS: usize = 2;
+
+pub fn all() -> impl Iterator<Item = (&'static str, Run)> {
+    OURS.into_iter().chain(PEERS)
 }
 
 /// Of a channel: 1,024 is about as good, 16 and 128 are worse.
 const ROOM: usize = 8_192;
 
-fn par_params() -> ParParams {
-    ParParams {
-        num_workers: cores(),
-        buf_size: Some(ROOM),
-    }
+/// A task that sends all items.
+fn source(items: Items) -> mpsc::Receiver<u64> {
+    let (inputs, source) = mpsc::channel(ROOM);
+    tokio::spawn(async move {
+        for item in 0..items.count {
+            inputs.send(item).await.unwrap();
+        }
+    });
+    source
 }
 
 /// Channels and a task for each core, on a second runtime.
-fn workers(lanes: &Lanes, items: Items) -> Taken {
+fn workers(lanes: &Lanes, _: Kind, items: Items) -> Taken {
     /// What a worker takes out of the channel at once: one by one is worse.
     const MANY: usize = 64;
     let second = lanes.second.handle().clone();
     lanes.consume(Order::Any, items, move || {
-        let (inputs, for_workers) = mpsc::channel(ROOM);
+        let for_workers = source(items);
         let (outputs, mut for_consumer) = mpsc::channel(ROOM);
-        tokio::spawn(async move {
-            for item in 0..items.count {
-                inputs.send(item).await.unwrap();
-            }
-        });
         let for_workers = Arc::new(Mutex::new(for_workers));
         for _ in 0..cores() {
             let (inputs, outputs) = (for_workers.clone(), outputs.clone());
@@ -200,16 +147,11 @@ fn workers(lanes: &Lanes, items: Items) -> Taken {
 }
 
 /// A job of a rayon pool that takes its items out of a channel.
-fn par_bridge(lanes: &Lanes, items: Items) -> Taken {
+fn par_bridge(lanes: &Lanes, _: Kind, items: Items) -> Taken {
     let pool = lanes.pool.clone();
     lanes.consume(Order::Any, items, move || {
-        let (inputs, mut for_pool) = mpsc::channel(ROOM);
+        let mut for_pool = source(items);
         let (outputs, mut for_consumer) = mpsc::channel(ROOM);
-        tokio::spawn(async move {
-            for item in 0..items.count {
-                inputs.send(item).await.unwrap();
-            }
-        });
         pool.spawn(move || {
             let source = std::iter::from_fn(move || for_pool.blocking_recv());
             source.par_bridge().for_each(|item| {

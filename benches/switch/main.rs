@@ -6,21 +6,18 @@
 //!
 //! # What is measured
 //!
-//! Nanoseconds each, a mean: criterion has the figures, and the ratios come from
-//! rounds in alternation (see `twolane_benches::means`).
+//! Nanoseconds each, a mean.
 //!
-//! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone, two
-//!   beside each other, 100. Counted from when all have been polled, so their starts
+//! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone, and 100
+//!   beside each other. Counted from when all have been polled, so their starts
 //!   are not in it: from the first one's begin to the last one's end, over the number
-//!   of all their yields. Of two on one thread, each is a true switch to the other. On
+//!   of all their yields. Of more than one on a thread, each is a true switch to another. On
 //!   several threads they run side by side, and a figure is what a switch costs the
 //!   clock, not what it costs a core. Peers: `tokio::task::yield_now()`, Go's
 //!   `runtime.Gosched()`.
 //! - *start and join*: `spawn(async { 1 })`, from inside a job of the same lane,
-//!   awaited at once, or 1,000 started and then awaited. Peers: `tokio::spawn` in a
-//!   task; in Go a goroutine that sends on a channel, and 1,000 that leave their
-//!   result in a slice, and a `WaitGroup`. And `spawn_cpu(|| 1)` awaited at once, which
-//!   has no counterpart in them.
+//!   awaited at once. Peers: `tokio::spawn` in a task; in Go a goroutine that sends on a
+//!   channel.
 //! - *wake*, without any yield of a library: a future that calls
 //!   `cx.waker().wake_by_ref()` and returns `Poll::Pending`, over and over, alone in
 //!   its lane; two futures that hand a turn to each other, each by waking the other's
@@ -38,7 +35,7 @@
 //!
 //! twolane on both backends; Tokio with one worker, without drivers as well as with
 //! both of them (`enable_all`, which is what `#[tokio::main]` has); Tokio's
-//! `current_thread`; goroutines, in a process of their own (in the rounds alone). All
+//! `current_thread`; goroutines, in a process of their own. All
 //! on one thread (`GOMAXPROCS(1)`), and then, but for `current_thread`, on as many as
 //! the machine has cores (`GOMAXPROCS` as it comes).
 //!
@@ -58,131 +55,71 @@
 //! `others` says how much those had.
 //!
 //! ```text
-//! cargo bench --bench switch                  # two minutes
-//! cargo bench -- switch/self_wake             # one case
+//! cargo bench --bench switch                  # half a minute
+//! cargo bench --bench switch -- 'one thread'  # half of it
 //! ```
 
 mod measure;
 mod sides;
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::time::Duration;
 
-use twolane::Backend;
-use twolane_benches::go::{Figures, Go};
-use twolane_benches::means::{Case, Timed};
-use twolane_benches::{Bench, Column, Ratio, Report, cores};
+use twolane_benches::go::Go;
+use twolane_benches::{Bench, Column, Contender, Contest, Form, Ratio, Report, Sample, cores};
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Twolane(Backend),
-    Tokio(Flavor),
-    Goroutines,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flavor {
-    /// Workers, and neither timers nor an I/O driver.
-    MultiThread,
-    /// The same with both.
-    EnableAll,
-    CurrentThread,
-}
-
-const RAYON: Side = Side::Twolane(Backend::Rayon);
-const RUNTIME: Side = Side::Twolane(Backend::Runtime);
-const TOKIO: Side = Side::Tokio(Flavor::MultiThread);
-const SIDES: [Side; 6] = [
-    RAYON,
-    RUNTIME,
-    TOKIO,
-    Side::Tokio(Flavor::EnableAll),
-    Side::Tokio(Flavor::CurrentThread),
-    Side::Goroutines,
-];
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Twolane(Backend::Rayon) => "twolane, Rayon",
-            Self::Twolane(_) => "twolane, Runtime",
-            Self::Tokio(Flavor::MultiThread) => "tokio, no drivers",
-            Self::Tokio(Flavor::EnableAll) => "tokio, enable_all",
-            Self::Tokio(Flavor::CurrentThread) => "tokio, current_thread",
-            Self::Goroutines => "goroutines",
-        })
-    }
-}
+use crate::sides::Side;
 
 /// One thread, and one for each core.
 const WIDTHS: [&str; 2] = ["one thread", "all cores"];
 
-/// How many are started before the first is joined.
-const BATCH: u64 = 1_000;
-/// The same of those that wake themselves.
+/// How many that wake themselves are started before the first is joined.
 const WAKE_BATCH: u64 = 10_000;
 
-/// Name, and how many in a turn of the rounds; in Go as well or not.
-const CASES: [(&str, u64, bool); 8] = [
-    ("switch_alone", 200_000, true),
-    ("switch_two", 200_000, true),
-    ("switch_100", 200_000, true),
-    ("start", 20_000, true),
-    ("start_1000", 20 * BATCH, true),
-    ("self_wake", 200_000, false),
-    ("ping_pong", 40_000, false),
-    ("wake_batch", 4 * WAKE_BATCH, false),
+/// Name, and how many in a turn.
+const CASES: [(&str, u64); 6] = [
+    ("switch_alone", 200_000),
+    ("switch_100", 200_000),
+    ("start", 20_000),
+    ("self_wake", 200_000),
+    ("ping_pong", 40_000),
+    ("wake_batch", 4 * WAKE_BATCH),
 ];
-const SPAWN_CPU: Case = Case {
-    name: "spawn_cpu",
-    iterations: 20_000,
-    bytes: None,
-};
-const YIELD: Case = Case {
-    name: "yield_if_due",
-    iterations: 5_000_000,
-    bytes: None,
-};
+/// Of a job of twolane on one thread.
+const YIELD: (&str, u64) = ("yield_if_due", 5_000_000);
 
 fn main() {
     let bench = Bench::new("switch");
-    let less = bench.pick([100, 10, 1, 1]);
-    let cases = |only_go: bool| {
-        let all = CASES.iter().filter(move |(.., in_go)| *in_go || !only_go);
-        all.map(move |(name, n, _)| Case::new(name, (n / less).max(1)))
-    };
+    let less = bench.pick([1_000, 10, 1, 1]);
     let mut contenders = Vec::new();
     for (width, threads) in WIDTHS.into_iter().zip([1, cores()]) {
-        for side in SIDES {
-            if threads > 1 && side == Side::Tokio(Flavor::CurrentThread) {
+        for side in Side::ALL {
+            if threads > 1 && side == Side::CurrentThread {
                 continue;
             }
-            let is_ours = matches!(side, Side::Twolane(_));
-            contenders.push(Timed {
-                name: format!("{width}/{side}"),
-                cases: match side {
-                    Side::Goroutines => Vec::new(),
-                    _ if is_ours && threads == 1 => {
-                        cases(false).chain([SPAWN_CPU, YIELD]).collect()
-                    }
-                    _ => cases(false).collect(),
-                },
-                time: Box::new(move |case, n| sides::time(side, threads, case.name, n)),
-                others: match side {
-                    Side::Goroutines => cases(true).map(|case| case.name).collect(),
-                    _ => Vec::new(),
-                },
-                other: {
-                    let mut go = in_go(threads, less);
-                    Box::new(move |case, sample| {
-                        sample.put(case, "ns", go.next(case)?);
-                        Ok(())
-                    })
-                },
-            });
+            let yields = Some(YIELD).filter(|_| side.is_ours() && threads == 1);
+            let go = Go::new("switch");
+            contenders.push(Contender::new(format!("{width}/{side}"), move || {
+                if side == Side::Goroutines {
+                    return go.figures(&in_go(threads, less), "ns");
+                }
+                let mut sample = Sample::default();
+                for (case, n) in CASES.into_iter().chain(yields) {
+                    let n = (n / less).max(1);
+                    let took = sides::time(side, threads, case, n);
+                    sample.put(case, "ns", took.as_nanos() as f64 / n as f64);
+                }
+                Ok(sample)
+            }));
         }
     }
-    let Some(found) = bench.means(contenders, bench.rounds([1, 3, 9, 31]), true) else {
+    let contest = Contest::new(
+        contenders,
+        bench.rounds([1, 3, 9, 31]),
+        Duration::from_secs(120),
+    )
+    .warming_up(bench.form() != Form::Test)
+    .ending_threads();
+    let Some(found) = bench.run(contest) else {
         return;
     };
 
@@ -190,39 +127,30 @@ fn main() {
     for width in WIDTHS {
         let columns = [
             Column::spread("switch, alone", "switch_alone"),
-            Column::spread("two", "switch_two"),
             Column::spread("100", "switch_100"),
             Column::spread("start and join", "start"),
-            Column::spread("1,000, then joined", "start_1000"),
-            Column::median("spawn_cpu", "spawn_cpu"),
         ];
         report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
         let columns = [
             Column::spread("one wakes itself", "self_wake"),
             Column::spread("two, by turns", "ping_pong"),
             Column::spread("10,000, 3 times each", "wake_batch"),
-            Column::spread("yield_if_due, not due", YIELD.name),
+            Column::spread("yield_if_due, not due", YIELD.0),
             Column::median("others", "others"),
         ];
         report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
     }
     let mut ratio = |name: String, case: &str, width: usize, over: Side, under: Side| {
-        let width = WIDTHS[width];
-        report.ratio(
-            name,
-            case,
-            &format!("{width}/{over}"),
-            &format!("{width}/{under}"),
-        );
+        let [over, under] = [over, under].map(|side| format!("{}/{side}", WIDTHS[width]));
+        report.ratio(name, case, &over, &under);
     };
-    let backends = [("", RAYON), ("_runtime", RUNTIME)];
-    // Without a suffix: one alone, as the switches of others are quoted. With more,
-    // Tokio's share their lap through its scheduler; hence the others.
-    for (peer, under) in [("tokio", TOKIO), ("gosched", Side::Goroutines)] {
-        for (backend, over) in backends {
+    let go = Side::Goroutines;
+    for (backend, over) in [("", Side::Rayon), ("_runtime", Side::Runtime)] {
+        // Without a suffix: one alone, as the switches of others are quoted. With more,
+        // Tokio's share their lap through its scheduler; hence the others.
+        for (peer, under) in [("tokio", Side::Tokio), ("gosched", go)] {
             for (suffix, case, width) in [
                 ("", "switch_alone", 0),
-                ("_two", "switch_two", 0),
                 ("_100", "switch_100", 0),
                 ("_100_cores", "switch_100", 1),
             ] {
@@ -230,46 +158,38 @@ fn main() {
                 ratio(name, case, width, over, under);
             }
         }
-    }
-    for (peer, under) in [("tokio", TOKIO), ("go", Side::Goroutines)] {
-        for (backend, over) in backends {
-            for case in ["start", "start_1000"] {
-                ratio(format!("{case}_over_{peer}{backend}"), case, 0, over, under);
-            }
+        for (peer, under) in [("tokio", Side::Tokio), ("go", go)] {
+            ratio(
+                format!("start_over_{peer}{backend}"),
+                "start",
+                0,
+                over,
+                under,
+            );
         }
     }
     for case in ["self_wake", "ping_pong", "wake_batch"] {
-        for (backend, over) in [("rayon", RAYON), ("runtime", RUNTIME)] {
+        for (backend, over) in [("rayon", Side::Rayon), ("runtime", Side::Runtime)] {
             for (suffix, width) in [("", 0), ("_cores", 1)] {
-                ratio(
-                    format!("{case}_{backend}{suffix}"),
-                    case,
-                    width,
-                    over,
-                    TOKIO,
-                );
+                let name = format!("{case}_{backend}{suffix}");
+                ratio(name, case, width, over, Side::Tokio);
             }
         }
     }
-    for (backend, side) in backends {
-        let ns = found.median(&format!("{}/{side}", WIDTHS[0]), YIELD.name);
+    for (backend, side) in [("", Side::Rayon), ("_runtime", Side::Runtime)] {
+        let ns = found.median(&format!("{}/{side}", WIDTHS[0]), YIELD.0);
         report.put(format!("yield_if_due_ns{backend}"), Ratio::once(ns));
     }
     report.finish();
 }
 
-fn in_go(threads: usize, less: u64) -> Figures {
+fn in_go(threads: usize, less: u64) -> [String; 3] {
+    // 0: as it comes.
     let procs = if threads == 1 { 1 } else { 0 };
-    Figures {
-        go: Go::new("switch"),
-        args: vec![
-            // 0: as it comes.
-            format!("-procs={procs}"),
-            format!("-switches={}", 200_000 / less),
-            format!("-starts={}", 20_000 / less),
-            format!("-batches={}", (20 / less).max(1)),
-            format!("-batch={BATCH}"),
-        ],
-        last: BTreeMap::new(),
-    }
+    let args = [
+        ("procs", procs),
+        ("switches", (200_000 / less).max(1_000)),
+        ("starts", (20_000 / less).max(100)),
+    ];
+    args.map(|(name, n)| format!("-{name}={n}"))
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use futures::task::AtomicWaker;
 
-use crate::{BATCH, WAKE_BATCH};
+use crate::WAKE_BATCH;
 
 /// How often each of a batch wakes itself.
 const WAKES: u64 = 3;
@@ -34,10 +34,8 @@ pub trait Spawn: Send + Sync + 'static {
 pub async fn time<S: Spawn>(spawn: &S, case: &str, n: u64) -> Duration {
     match case {
         "switch_alone" => switch(spawn, 1, n).await,
-        "switch_two" => switch(spawn, 2, n).await,
         "switch_100" => switch(spawn, 100, n).await,
-        "start" => start(spawn, 1, n).await,
-        "start_1000" => start(spawn, BATCH, n).await,
+        "start" => start(spawn, n).await,
         "self_wake" => self_wake(spawn, n).await,
         "ping_pong" => ping_pong(spawn, n).await,
         "wake_batch" => wake_batch(spawn, n).await,
@@ -74,18 +72,10 @@ async fn switch<S: Spawn>(spawn: &S, futures: u64, switches: u64) -> Duration {
     (last - first).mul_f64(switches as f64 / (yields * futures) as f64)
 }
 
-/// So many at a time are started and then joined.
-async fn start<S: Spawn>(spawn: &S, batch: u64, n: u64) -> Duration {
-    let mut started = Vec::with_capacity(batch as usize);
+async fn start<S: Spawn>(spawn: &S, n: u64) -> Duration {
     let begun = Instant::now();
-    let mut left = n;
-    while left > 0 {
-        let batch = batch.min(left);
-        left -= batch;
-        started.extend((0..batch).map(|_| spawn.spawn(async { black_box(1) })));
-        for one in started.drain(..) {
-            assert_eq!(one.await.unwrap(), 1);
-        }
+    for _ in 0..n {
+        assert_eq!(spawn.spawn(async { black_box(1) }).await.unwrap(), 1);
     }
     begun.elapsed()
 }

@@ -1,21 +1,63 @@
 //! twolane and Tokio, opened for one measurement.
 
+use std::fmt;
 use std::future::Future;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Builder;
 use tokio::task::{JoinError, JoinHandle};
-use twolane::{Backend, CpuRuntime, Handle, Task};
+use twolane::{Backend, Handle, Task};
+use twolane_benches::{io_runtime, lane};
 
 use crate::measure::{self, Spawn};
-use crate::{Flavor, Side};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    Rayon,
+    Runtime,
+    /// Workers, and neither timers nor an I/O driver.
+    Tokio,
+    /// The same with both.
+    EnableAll,
+    CurrentThread,
+    Goroutines,
+}
+
+impl Side {
+    pub const ALL: [Self; 6] = [
+        Self::Rayon,
+        Self::Runtime,
+        Self::Tokio,
+        Self::EnableAll,
+        Self::CurrentThread,
+        Self::Goroutines,
+    ];
+
+    pub fn is_ours(self) -> bool {
+        matches!(self, Self::Rayon | Self::Runtime)
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rayon => "twolane, Rayon",
+            Self::Runtime => "twolane, Runtime",
+            Self::Tokio => "tokio, no drivers",
+            Self::EnableAll => "tokio, enable_all",
+            Self::CurrentThread => "tokio, current_thread",
+            Self::Goroutines => "goroutines",
+        })
+    }
+}
 
 /// How long `n` of a case take.
 pub fn time(side: Side, threads: usize, case: &'static str, n: u64) -> Duration {
     match side {
-        Side::Twolane(backend) => in_twolane(backend, threads, case, n),
-        Side::Tokio(flavor) => in_tokio(flavor, threads, case, n),
-        Side::Goroutines => unreachable!("goroutines have a process of their own"),
+        Side::Rayon => in_twolane(Backend::Rayon, threads, case, n),
+        Side::Runtime => in_twolane(Backend::Runtime, threads, case, n),
+        side => in_tokio(side, threads, case, n),
     }
 }
 
@@ -43,16 +85,13 @@ impl Spawn for Tokio {
     }
 }
 
-fn in_tokio(flavor: Flavor, threads: usize, case: &'static str, n: u64) -> Duration {
-    use tokio::runtime::Builder;
-    let mut builder = match flavor {
-        Flavor::CurrentThread => Builder::new_current_thread(),
-        Flavor::MultiThread | Flavor::EnableAll => Builder::new_multi_thread(),
+fn in_tokio(side: Side, threads: usize, case: &'static str, n: u64) -> Duration {
+    let mut builder = match side {
+        Side::CurrentThread => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
     };
-    if flavor != Flavor::CurrentThread {
-        builder.worker_threads(threads);
-    }
-    if flavor == Flavor::EnableAll {
+    builder.worker_threads(threads);
+    if side == Side::EnableAll {
         builder.enable_all();
     }
     let runtime = builder.build().unwrap();
@@ -83,23 +122,14 @@ impl Spawn for Handle {
 
 fn in_twolane(backend: Backend, threads: usize, case: &'static str, n: u64) -> Duration {
     // There because a lane has one; nothing here goes to it.
-    let io = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
-    let cpu = CpuRuntime::builder()
-        .backend(backend)
-        .worker_threads(threads)
-        .without_nice()
-        .io_handle(io.handle().clone())
-        .build()
-        .unwrap();
+    let io = io_runtime(1);
+    let cpu = lane(io.handle(), |lane| {
+        lane.backend(backend).worker_threads(threads).without_nice()
+    });
     let handle = cpu.handle();
     let job = cpu.spawn(async move {
         let handle = &handle;
         let time = async |n| match case {
-            "spawn_cpu" => spawn_cpu(handle, n).await,
             "yield_if_due" => yield_if_due(n).await,
             case => measure::time(handle, case, n).await,
         };
@@ -109,14 +139,6 @@ fn in_twolane(backend: Backend, threads: usize, case: &'static str, n: u64) -> D
     let took = job.wait().unwrap();
     cpu.shutdown().wait();
     took
-}
-
-async fn spawn_cpu(handle: &Handle, n: u64) -> Duration {
-    let begun = Instant::now();
-    for _ in 0..n {
-        assert_eq!(handle.spawn_cpu(|| black_box(1)).await.unwrap(), 1);
-    }
-    begun.elapsed()
 }
 
 /// In pieces that are shorter than a slice, which begins with the piece, so that none
@@ -142,6 +164,5 @@ async fn yield_if_due(calls: u64) -> Duration {
         }
         net += raw.as_nanos() as i128 - begun.elapsed().as_nanos() as i128;
     }
-    // criterion can't do with nothing, which a few calls may well take.
     Duration::from_nanos(u64::try_from(net.max(1)).unwrap())
 }

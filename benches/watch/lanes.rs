@@ -1,20 +1,15 @@
 //! What a watched lane costs against one that is not.
 
-use std::fmt;
 use std::hint::black_box;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{self, Handle, Runtime};
-use twolane::CpuRuntime;
 use twolane::watch::Watch;
-use twolane_benches::tail::client::{self, Schedule};
-use twolane_benches::tail::echo::EchoLane;
+use twolane::{Builder, CpuRuntime, Task};
+use twolane_benches::tail::client::slice_of;
 use twolane_benches::tail::lanes::Lane;
-use twolane_benches::tail::load::Load;
-use twolane_benches::tail::sleep_until;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Sample, cores, cpu_time};
+use twolane_benches::{Sample, cores, cpu_time, io_runtime, lane};
 
 /// Jobs in flight for each core, as in `io_tail`.
 const IN_FLIGHT: usize = 4;
@@ -29,63 +24,37 @@ pub enum Watched {
 }
 
 impl Watched {
-    pub const ALL: [Self; 2] = [Self::No, Self::Yes];
+    pub const ALL: [(&str, Self); 2] = [("off", Self::No), ("on", Self::Yes)];
 
-    pub fn settings(self) -> twolane::Builder {
+    fn set(self, lane: Builder) -> Builder {
         match self {
-            Self::No => CpuRuntime::builder(),
-            Self::Yes => CpuRuntime::builder().watch_io(Watch::new()),
+            Self::No => lane,
+            Self::Yes => lane.watch_io(Watch::new()),
         }
     }
 
     pub fn lane(self, io: &Handle) -> CpuRuntime {
-        self.settings().io_handle(io.clone()).build().unwrap()
+        lane(io, |lane| self.set(lane))
     }
 }
 
-impl fmt::Display for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::No => "off",
-            Self::Yes => "on",
-        })
-    }
-}
+type Open = fn() -> Runtime;
 
 /// The runtime that is the I/O lane.
-#[derive(Clone, Copy, Debug)]
-pub enum Io {
-    TwoWorkers,
-    OneThread,
-}
-
-impl Io {
-    pub const ALL: [Self; 2] = [Self::TwoWorkers, Self::OneThread];
-
-    fn runtime(self) -> Runtime {
-        let mut builder = match self {
-            Self::TwoWorkers => runtime::Builder::new_multi_thread(),
-            Self::OneThread => runtime::Builder::new_current_thread(),
-        };
-        builder.worker_threads(2).enable_all().build().unwrap()
-    }
-}
-
-impl fmt::Display for Io {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TwoWorkers => "two workers",
-            Self::OneThread => "one thread",
-        })
-    }
-}
+pub const IO: [(&str, Open); 2] = [
+    ("two workers", || io_runtime(2)),
+    ("one thread", || {
+        let mut builder = runtime::Builder::new_current_thread();
+        builder.enable_all().build().unwrap()
+    }),
+];
 
 /// From one poll to the next, on a lane that is in use but does next to nothing.
 const TICK: Duration = Duration::from_millis(10);
 
 /// The CPU time of the process, while the lane is in use and while it is quiet.
-pub fn idle(io: Io, watched: Watched, measured: Duration) -> Sample {
-    let io = io.runtime();
+pub fn idle(io: Open, watched: Watched, measured: Duration) -> Sample {
+    let io = io();
     let lane = watched.lane(io.handle());
     let mut sample = Sample::default();
     io.block_on(async {
@@ -115,25 +84,16 @@ async fn use_of_cores(measured: Duration) -> f64 {
 
 /// A slice as `io_tail` has it.
 pub fn echo(watched: Watched, work: Work, measured: Duration) -> Sample {
-    let io = EchoLane::start(cores());
-    let stream = client::connect(io.address()).unwrap();
-    let lane = Lane::twolane(io.handle(), watched.settings(), IN_FLIGHT * cores());
-    let load = Load::start(lane, work);
-
-    let schedule = Schedule::starting(Instant::now(), measured);
-    let client = thread::spawn(move || client::ask(stream, schedule));
-    sleep_until(schedule.warm);
-    let (from, before) = (Instant::now(), load.completed());
-    sleep_until(schedule.end);
-    let (jobs, took) = (load.completed() - before, from.elapsed());
-    let mut sample = client.join().unwrap().unwrap().sample();
-    load.stop();
-    sample.put("jobs_per_s", "1/s", jobs as f64 / took.as_secs_f64());
-    sample
+    let jobs = IN_FLIGHT * cores();
+    slice_of(
+        |io| Some(Lane::twolane(io, jobs, |lane| watched.set(lane))),
+        work,
+        measured,
+    )
 }
 
 pub fn offload(watched: Watched, less: u64) -> Sample {
-    let io = Io::TwoWorkers.runtime();
+    let io = io_runtime(2);
     let lane = watched.lane(io.handle());
     let handle = lane.handle();
     let jobs = BATCH / less;
@@ -155,19 +115,17 @@ fn put(sample: &mut Sample, metric: &'static str, took: Duration, each: u64) {
 }
 
 async fn closures(lane: &twolane::Handle, jobs: u64) -> Duration {
-    let mut tasks = Vec::with_capacity(jobs as usize);
-    let start = Instant::now();
-    tasks.extend((0..jobs).map(|i| lane.spawn_cpu(move || black_box(i) + 1)));
-    for (i, task) in (0..).zip(tasks) {
-        assert_eq!(task.await.unwrap(), i + 1);
-    }
-    start.elapsed()
+    batch(jobs, |i| lane.spawn_cpu(move || black_box(i) + 1)).await
 }
 
 async fn futures(lane: &twolane::Handle, jobs: u64) -> Duration {
+    batch(jobs, |i| lane.spawn(async move { black_box(i) + 1 })).await
+}
+
+async fn batch(jobs: u64, submit: impl Fn(u64) -> Task<u64>) -> Duration {
     let mut tasks = Vec::with_capacity(jobs as usize);
     let start = Instant::now();
-    tasks.extend((0..jobs).map(|i| lane.spawn(async move { black_box(i) + 1 })));
+    tasks.extend((0..jobs).map(submit));
     for (i, task) in (0..).zip(tasks) {
         assert_eq!(task.await.unwrap(), i + 1);
     }

@@ -25,34 +25,25 @@ const SPANS: u64 = 200_000;
 
 type Loop = fn(less: u64) -> Sample;
 
+const NO: Watched = Watched::No;
+const YES: Watched = Watched::Yes;
+
 pub const ALL: [(&str, Loop); 9] = [
-    ("poll/without", |less| {
-        polls(Watched::No, ready_always(), less)
-    }),
-    ("poll/off", |less| {
-        polls(Watched::No, watch(ready_always()), less)
-    }),
-    ("poll/on", |less| {
-        polls(Watched::Yes, watch(ready_always()), less)
-    }),
+    ("poll/without", |less| polls(NO, ready_always(), less)),
+    ("poll/off", |less| polls(NO, watch(ready_always()), less)),
+    ("poll/on", |less| polls(YES, watch(ready_always()), less)),
     ("request/without", |less| {
-        requests(Watched::No, service_fn(serve), less)
+        requests(NO, service_fn(serve), less)
     }),
     ("request/off", |less| {
-        requests(Watched::No, layer().layer(service_fn(serve)), less)
+        requests(NO, layer().layer(service_fn(serve)), less)
     }),
     ("request/on", |less| {
-        requests(Watched::Yes, layer().layer(service_fn(serve)), less)
+        requests(YES, layer().layer(service_fn(serve)), less)
     }),
-    ("span/without", |less| {
-        spans(Watched::No, without_span_watch(), less)
-    }),
-    ("span/off", |less| {
-        spans(Watched::No, with_span_watch(), less)
-    }),
-    ("span/on", |less| {
-        spans(Watched::Yes, with_span_watch(), less)
-    }),
+    ("span/without", |less| spans(NO, without_span_watch(), less)),
+    ("span/off", |less| spans(NO, with_span_watch(), less)),
+    ("span/on", |less| spans(YES, with_span_watch(), less)),
 ];
 
 /// Where `measure` runs: inside a runtime, with a lane.
@@ -63,13 +54,11 @@ fn in_lane<T>(watched: Watched, measure: impl Future<Output = T>) -> T {
 }
 
 fn sample(metric: &'static str, since: Instant, each: u64) -> Sample {
-    let mut sample = Sample::default();
-    sample.put(
+    Sample::of(
         metric,
         "ns",
         since.elapsed().as_nanos() as f64 / each as f64,
-    );
-    sample
+    )
 }
 
 /// Ready at each poll, so one future takes as many polls as are measured.

@@ -28,8 +28,8 @@
 //! something else: the column `others` says how much of it others had.
 //!
 //! ```text
-//! cargo bench -p twolane-benches --bench watch               # two minutes
-//! cargo bench -p twolane-benches --bench watch -- 'poll|span' # two tiers
+//! cargo bench --bench watch               # two minutes
+//! cargo bench --bench watch -- 'poll|span' # two tiers
 //! ```
 
 mod lanes;
@@ -43,7 +43,7 @@ use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
 use twolane_benches::{Bench, Contender, Contest, Report};
 
-use crate::lanes::{Io, Watched};
+use crate::lanes::Watched;
 
 fn main() {
     let bench = Bench::new("watch");
@@ -54,28 +54,25 @@ fn main() {
     let work = LazyCell::new(|| Work::calibrated(JOB));
     let work = &work;
     let mut contenders = Vec::new();
-    for watched in Watched::ALL {
-        for io in Io::ALL {
-            let turn = move || Ok(lanes::idle(io, watched, idle));
-            contenders.push(Contender::new(format!("idle, {io}/{watched}"), turn));
+    for (name, watched) in Watched::ALL {
+        for (io, open) in lanes::IO {
+            let turn = move || Ok(lanes::idle(open, watched, idle));
+            contenders.push(Contender::new(format!("idle, {io}/{name}"), turn));
         }
         let turn = move || Ok(lanes::echo(watched, **work, measured));
-        contenders.push(Contender::new(format!("echo/{watched}"), turn));
+        contenders.push(Contender::new(format!("echo/{name}"), turn));
         let turn = move || Ok(lanes::offload(watched, less));
-        contenders.push(Contender::new(format!("offload/{watched}"), turn));
+        contenders.push(Contender::new(format!("offload/{name}"), turn));
     }
     for (name, looped) in loops::ALL {
         let turn = move || Ok(looped(less));
         contenders.push(Contender::new(name, turn));
     }
-    let found = bench.run(Contest {
-        contenders,
-        rounds: bench.rounds([1, 2, 5, 11]),
-        warm_up: false,
-        ends_threads: true,
-        bound: measured + REST,
-    });
-    let Some(found) = found else { return };
+    let contest =
+        Contest::new(contenders, bench.rounds([1, 2, 5, 11]), measured + REST).ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
     let mut report = Report::new(bench.name, &found);
     tables::print(&found, &mut report);
     report.finish();

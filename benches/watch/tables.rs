@@ -1,5 +1,6 @@
 //! The tables and the ratios.
 
+use twolane_benches::tail::client::{COLUMNS, ratios};
 use twolane_benches::{Column, Findings, Ratio, Report};
 
 pub fn print(found: &Findings, report: &mut Report<'_>) {
@@ -15,16 +16,7 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
     report.table(
         "echo on the I/O lane beside a saturated CPU lane, ms",
         "echo/",
-        &[
-            Column::sum("requests", "requests"),
-            Column::sum("missed", "missed"),
-            Column::pooled("p50", "from_send", 0.5),
-            Column::pooled("p99", "from_send", 0.99),
-            Column::pooled("p99.9", "from_send", 0.999),
-            Column::spread("p99.9 of a slice", "from_send_p999"),
-            Column::median("jobs/s", "jobs_per_s"),
-            Column::median("others", "others"),
-        ],
+        &COLUMNS,
     );
     report.table(
         "ns each, on a runtime of the current thread",
@@ -54,13 +46,14 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
             report.put(name, added(found, metric, &on, &off));
         }
     }
-    for (name, metric, q) in [
-        ("echo_p99", "from_send_p99", 0.99),
-        ("echo_p999", "from_send_p999", 0.999),
-    ] {
-        report.ratio(format!("{name}_on_over_off"), metric, "echo/on", "echo/off");
-        let [on, off] = ["echo/on", "echo/off"].map(|name| found.pooled_ms(name, "from_send", q));
-        report.put(format!("{name}_on_over_off_pooled"), Ratio::once(on / off));
+    for p in ["p99", "p999"] {
+        ratios(
+            report,
+            &format!("echo_{p}_on_over_off"),
+            p,
+            "echo/on",
+            "echo/off",
+        );
     }
     report.ratio("echo_jobs_on_over_off", "jobs_per_s", "echo/on", "echo/off");
     for (tier, metric) in [
@@ -71,11 +64,8 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
     ] {
         let without = format!("{tier}/without");
         for watched in ["off", "on"] {
-            let with = format!("{tier}/{watched}");
-            report.put(
-                format!("{metric}_{watched}_added_ns"),
-                added(found, metric, &with, &without),
-            );
+            let added = added(found, metric, &format!("{tier}/{watched}"), &without);
+            report.put(format!("{metric}_{watched}_added_ns"), added);
         }
     }
     for metric in ["closure", "closure_cpu", "future"] {

@@ -1,9 +1,7 @@
-//! What the tests, the example and the bench of object_store share: a real S3
+//! What the tests and the bench of object_store share: a real S3
 //! server, what does harm on the way to it, and an engine that uses it.
 
 pub mod engine;
 pub mod faults;
 pub mod server;
 pub mod torrent;
-#[path = "../../benches/src/watchdog.rs"]
-pub mod watchdog;

@@ -72,6 +72,9 @@ pub struct Server {
 impl Server {
     /// Each request waits for `latency` before it is looked at: the network.
     pub fn start(latency: Duration) -> std::io::Result<Self> {
+        // reqwest looks for it also where all servers speak plain HTTP. An error: it is there.
+        #[cfg(feature = "own_client")]
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let prefix = format!("{PREFIX}{}-", std::process::id());
         let mut folder = tempfile::Builder::new();
         let folder = match in_memory() {

@@ -238,14 +238,8 @@ impl Run {
     }
 
     fn resolve(&self, samples: Samples) -> Receiver<Option<String>> {
-        let (found, stack) = mpsc::channel();
-        let thread = thread::Builder::new().name(format!("{}-stack", self.settings.name));
-        // An error or a panic drops `found`.
-        let _ = thread.spawn(move || {
-            kernel::give_way();
-            let _ = found.send(samples.resolve());
-        });
-        stack
+        let name = format!("{}-stack", self.settings.name);
+        of_low_thread(name, || samples.resolve())
     }
 
     /// Tells of the stalls whose stack is there now, or late.
@@ -273,9 +267,37 @@ impl Run {
     }
 }
 
+/// Has a thread of the lowest nice value compute it.
+fn of_low_thread<T: Send + 'static>(
+    name: String,
+    compute: impl FnOnce() -> T + Send + 'static,
+) -> Receiver<T> {
+    let (found, result) = mpsc::channel();
+    // An error or a panic drops `found`.
+    let _ = thread::Builder::new().name(name).spawn(move || {
+        kernel::give_way();
+        let _ = found.send(compute());
+    });
+    result
+}
+
 /// Calls what is the user's, a hook or the subscriber, which must not end the watch. The process's
 /// panic hook has said what panicked.
 fn call(f: impl FnOnce()) {
     // The payload's destructor may panic, too: leak it.
     let _ = catch_unwind(AssertUnwindSafe(f)).map_err(mem::forget);
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Once, stacks were resolved at the nice value of the workers, beside the runtime in trouble.
+    #[test]
+    fn the_thread_that_resolves_a_stack_has_the_lowest_nice_value() {
+        let own = || rustix::process::getpriority_process(None).unwrap();
+        let before = own();
+        let nice = of_low_thread("low-stack".into(), own).recv().unwrap();
+        assert_eq!((nice, own()), (19, before));
+    }
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc as std_mpsc;
 use std::task::{Context, Poll, Waker};
 
 use crate::support::turns::current_thread;
-use crate::support::{BOTH, Dropped, lanes, time_limit};
+use crate::support::{Dropped, lanes, on_both, time_limit};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::coop::{self, RestoreOnPending};
 use twolane::Backend;
@@ -74,9 +74,7 @@ fn full(items: usize) -> UnboundedReceiver<usize> {
 /// dropped computed on.
 #[test]
 fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (started, running) = std_mpsc::channel();
         let (dropped, end) = std_mpsc::channel();
         let endless = lanes.cpu.spawn(async move {
@@ -94,9 +92,9 @@ fn one_that_only_spends_its_budget_lets_others_run_and_sees_its_end() {
             assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
         }
         drop::<twolane::Task<()>>(endless);
-        assert_eq!(end.recv().unwrap(), "cpu-0", "{backend:?}");
+        assert_eq!(end.recv().unwrap(), "cpu-0");
         assert_eq!(lanes.cpu.spawn(async { 1 }).wait().unwrap(), 1);
-    }
+    });
 }
 
 /// A future may use what enters a runtime where it may be used without a budget, too.

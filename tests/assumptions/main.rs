@@ -10,8 +10,6 @@ mod closing_runtime;
 mod kept_budget;
 mod lifo_slot;
 mod lock_owned;
-#[cfg(target_os = "linux")]
-mod out_of_threads;
 mod paused_clock;
 #[cfg(target_os = "linux")]
 mod slices;

@@ -8,7 +8,7 @@
 
 use std::fs;
 
-use crate::support::{BOTH, Lanes, lanes, lanes_with, time_limit};
+use crate::support::{BOTH, Lanes, lanes, lanes_with, must_run, time_limit};
 use rustix::process::getpriority_process;
 use twolane::{CpuRuntime, Priority};
 
@@ -28,8 +28,8 @@ fn my_slice() -> Option<f64> {
 fn each_priority_has_slices_of_its_own() {
     let _limit = time_limit();
     let Some(kernels) = my_slice().filter(|_| takes_slices()) else {
-        eprintln!("not tested: this kernel has no slices, or does not tell");
-        return;
+        let why = "this kernel has no slices, does not tell, or refuses them";
+        return must_run::not_run("slices", why);
     };
     for backend in BOTH {
         let Lanes { cpu, io } = lanes(backend, 1);
@@ -49,6 +49,10 @@ fn each_priority_has_slices_of_its_own() {
 
 /// Whether the kernel is 6.12 or later, and this process not one that may not ask.
 fn takes_slices() -> bool {
+    let is_allowed = || std::thread::spawn(twolane::take_short_slices).join();
+    if is_allowed().unwrap().is_err() {
+        return false;
+    }
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let numbers: Vec<u32> = release
         .split(['.', '-'])

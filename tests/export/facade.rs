@@ -10,7 +10,7 @@ use twolane::watch::Watch;
 
 use crate::busy;
 use crate::scrape::{Samples, key, samples, text};
-use crate::support::{BOTH, lanes, lanes_with, time_limit};
+use crate::support::{BOTH, lanes, lanes_with, time_limit, with_both};
 
 pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
     let all = snapshotter.snapshot().into_vec().into_iter();
@@ -29,15 +29,14 @@ pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
 
 #[test]
 fn a_recorder_gets_what_a_scrape_gets() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let busy = busy(backend);
         let cpu = busy.lanes.cpu.handle();
         let scraped = samples(&text(PrometheusCollector::new(cpu.clone())));
         let recorder = DebuggingRecorder::new();
         metrics::with_local_recorder(&recorder, || MetricsReporter::new(cpu.clone()).report());
-        assert_eq!(recorded(&recorder.snapshotter()), scraped, "{backend:?}");
-    }
+        assert_eq!(recorded(&recorder.snapshotter()), scraped);
+    });
 }
 
 #[test]

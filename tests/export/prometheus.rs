@@ -6,7 +6,7 @@ use twolane::metrics::{DurationHistogram, PrometheusCollector};
 use twolane::{Builder, Priority};
 
 use crate::scrape::{samples, text};
-use crate::support::{BOTH, lanes, lanes_with, time_limit};
+use crate::support::{BOTH, lanes, lanes_with, time_limit, with_both};
 use crate::{LIMIT, busy};
 
 #[test]
@@ -15,11 +15,8 @@ fn each_family_has_its_name_type_and_unit_once() {
     let (one, two) = (lanes(BOTH[0], 1), lanes(BOTH[1], 1));
     let both = [("ingest", one.cpu.handle()), ("query", two.cpu.handle())];
     let text = text(PrometheusCollector::of_lanes(both));
-    let found: Vec<_> = text.lines().filter(|line| line.starts_with("# ")).collect();
-    let found: Vec<_> = found
-        .into_iter()
-        .filter(|line| !line.starts_with("# HELP "))
-        .collect();
+    let is_told = |line: &&str| line.starts_with("# ") && !line.starts_with("# HELP ");
+    let found: Vec<_> = text.lines().filter(is_told).collect();
     assert_eq!(
         found,
         [
@@ -60,8 +57,7 @@ fn each_family_has_its_name_type_and_unit_once() {
 
 #[test]
 fn a_scrape_tells_what_the_test_has_counted() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let busy = busy(backend);
         let cpu = busy.lanes.cpu.handle();
         let samples = samples(&text(PrometheusCollector::new(cpu)));
@@ -71,7 +67,7 @@ fn a_scrape_tells_what_the_test_has_counted() {
             labels.extend((!label.is_empty()).then(|| label.to_owned()));
             labels.sort();
             let key = format!("{name}{{{}}}", labels.join(","));
-            assert_eq!(samples.get(&key), Some(&expected), "{backend:?}: {key}");
+            assert_eq!(samples.get(&key), Some(&expected), "{key}");
         };
         is("twolane_jobs_submitted_total normal", "", 8.0);
         is("twolane_jobs_submitted_total low", "", 1.0);
@@ -105,7 +101,7 @@ fn a_scrape_tells_what_the_test_has_counted() {
         let ended = of("twolane_jobs_total");
         let submitted = of("twolane_jobs_submitted_total");
         assert_eq!(ended + of("twolane_active_jobs"), submitted);
-    }
+    });
 }
 
 #[rustfmt::skip]
@@ -117,8 +113,7 @@ const BOUNDS: [f64; 19] = [
 /// In the fine buckets of the snapshot an entry is at most a 32nd too long.
 #[test]
 fn histograms_have_the_sums_and_buckets_of_the_snapshot() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle().with_priority(Priority::High);
         for rounds in 0..200_u64 {
@@ -157,5 +152,5 @@ fn histograms_have_the_sums_and_buckets_of_the_snapshot() {
         assert_eq!(metrics.busy_time(), metrics.run_time.sum());
         let busy = samples["twolane_busy_seconds_total{lane=cpu,priority=high}"];
         assert_eq!(busy, metrics.busy_time().as_secs_f64());
-    }
+    });
 }

@@ -4,6 +4,7 @@
 use std::sync::mpsc;
 use std::task::Poll;
 
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, lanes_with, time_limit};
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
@@ -42,9 +43,7 @@ fn what_is_buffered_counts_until_it_is_read_or_dropped() {
         // still on its way.
         let body = Full::new(Bytes::from_static(b"hello"));
         let there = cpu.body_from_io(body, 1024);
-        while bytes() != 5 {
-            std::thread::yield_now();
-        }
+        wait_until(|| bytes() == 5);
         let read = lanes.io.block_on(there.collect()).unwrap();
         assert_eq!((&*read.to_bytes(), bytes()), (&b"hello"[..], 0));
     }
@@ -70,9 +69,6 @@ fn an_item_that_comes_after_its_reader_has_gone_is_taken_out_of_the_sum() {
         let_go.send(700).unwrap();
         // The pump drops the source, and then the last of the bridge.
         is_polled.recv().unwrap_err();
-        while cpu.metrics().bridge_bytes != 0 {
-            std::thread::yield_now();
-        }
-        assert_eq!(cpu.metrics().bridge_bytes, 0);
+        wait_until(|| cpu.metrics().bridge_bytes == 0);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
 use crate::stepped::{Stepped, wait};
+use crate::support::wait::wait_until;
 use crate::support::{self, BOTH, Lanes, Stuck, lanes, thread_name};
 use futures::{StreamExt, stream};
 use twolane::{HandleExt, IoOwned, Task};
@@ -164,9 +165,7 @@ const WAYS: [Way; 19] = [
     }),
     ("an output that no awaiter reads", |lanes, value| {
         let task = lanes.cpu.spawn(async move { value });
-        while !task.is_finished() {
-            std::thread::yield_now();
-        }
+        wait_until(|| task.is_finished());
         drop(task);
     }),
     ("a plain thread unwinds", |_, value| {

@@ -1,14 +1,13 @@
-//! What comes into a queue with a limit, in which order, and when is a place free
-//! again?
+//! What comes into a queue with a limit? (In which order, what of weights, and when is a place free
+//! again: `model`.)
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 
-use crate::support::{self, BOTH, Dropped, Stuck, lanes_with, time_limit};
+use crate::support::{self, Stuck, lanes_with, time_limit, with_both};
 use futures::FutureExt;
 use futures::task::noop_waker;
-use tokio::sync::oneshot;
 use twolane::{Backend, Handle, Permit, Priority, Reserve};
 
 /// One thread, and room for so many jobs at Normal.
@@ -29,11 +28,10 @@ pub(crate) fn is_full(cpu: &Handle) -> bool {
 
 #[test]
 fn a_full_queue_refuses_and_hands_the_closure_back() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 2);
         let cpu = lanes.cpu.handle();
-        let (running, let_go) = Stuck::start(&cpu).split();
+        let running = Stuck::start(&cpu);
         let queued = cpu.try_spawn_cpu(|| 1).unwrap();
         let captured = String::from("as it was");
         let rejected = cpu.try_spawn_cpu(move || captured).unwrap_err();
@@ -51,177 +49,16 @@ fn a_full_queue_refuses_and_hands_the_closure_back() {
         // Each priority has a limit of its own, or none.
         let high = cpu.with_priority(Priority::High);
         assert_eq!(high.try_spawn_cpu(|| 5).unwrap().wait().unwrap(), 5);
-        let_go.send(()).unwrap();
-        running.wait().unwrap();
+        running.end();
         assert_eq!(queued.wait().unwrap(), 1);
         assert_eq!(cpu.try_spawn_cpu(|| 6).unwrap().wait().unwrap(), 6);
         assert_eq!(cpu.metrics().rejected, 4);
-    }
-}
-
-#[test]
-fn places_go_in_the_order_of_coming() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
-        let held = cpu.try_reserve().unwrap();
-        let mut waiting: Vec<_> = (0..4).map(|_| cpu.reserve()).collect();
-        for reserve in &mut waiting {
-            assert!(look(reserve).is_pending());
-        }
-        // A newcomer can't pass them, free place or not.
-        drop(held);
-        assert!(is_full(&cpu));
-        for n in 0..4 {
-            let mut first = waiting.remove(0);
-            assert!(
-                waiting.iter_mut().all(|reserve| look(reserve).is_pending()),
-                "{n}"
-            );
-            let Poll::Ready(Ok(permit)) = look(&mut first) else {
-                panic!("it is the turn of {n}");
-            };
-            assert_eq!(permit.spawn_cpu(move || n).wait().unwrap(), n);
-        }
-        assert!(!is_full(&cpu));
-    }
-}
-
-/// One that leaves before it was let in is passed over; one that leaves after has
-/// its place go to the next.
-#[test]
-fn no_place_is_lost_with_a_waiter_that_leaves() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
-        let held = cpu.try_reserve().unwrap();
-        let [mut first, mut second, mut third] = [(); 3].map(|()| cpu.reserve());
-        for reserve in [&mut first, &mut second, &mut third] {
-            assert!(look(reserve).is_pending());
-        }
-        drop(first);
-        drop(held);
-        // The second has it, and has not looked.
-        drop(second);
-        assert!(look(&mut third).is_ready());
-        drop(third);
-        assert!(!is_full(&cpu));
-        // Two got none.
-        assert_eq!(cpu.metrics().rejected, 2);
-    }
-}
-
-#[test]
-fn a_waiter_is_woken_by_an_end_of_any_kind() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
-        for ending in 0..4 {
-            let (started, running) = mpsc::channel();
-            let (let_go, wait) = oneshot::channel::<()>();
-            let task = cpu.spawn(async move {
-                started.send(()).unwrap();
-                assert!(wait.await.is_ok(), "planned");
-            });
-            running.recv().unwrap();
-            let (waits, is_waiting) = mpsc::channel();
-            let mut next = cpu.reserve();
-            let next = lanes.io.spawn(std::future::poll_fn(move |cx| {
-                let polled = next.poll_unpin(cx);
-                if polled.is_pending() {
-                    let _ = waits.send(());
-                }
-                polled.map_ok(drop)
-            }));
-            is_waiting.recv().unwrap();
-            match ending {
-                0 => let_go.send(()).unwrap(),
-                1 => drop(let_go),
-                2 => task.abort(),
-                _ => task.abort_handle().abort(),
-            }
-            lanes.io.block_on(next).unwrap().unwrap();
-            assert_eq!(task.wait().is_ok(), ending == 0);
-        }
-    }
-}
-
-/// A running closure's place is free when it returns; that of a job which is
-/// cancelled in the queue or while it rests, when the lane has dropped what it had
-/// captured.
-#[test]
-fn a_permit_is_held_until_the_job_is_really_gone() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = limited(backend, 3);
-        let cpu = lanes.cpu.handle();
-        let (dropped, drops) = mpsc::channel();
-        let [in_queue, at_rest] = [(); 2].map(|()| Dropped(dropped.clone()));
-        let (started, is_suspended) = mpsc::channel();
-        let suspended = cpu.spawn(async move {
-            let _captured = at_rest;
-            started.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        is_suspended.recv().unwrap();
-        // It starts after the step of that one.
-        let (running, let_go) = Stuck::start(&cpu).split();
-        let queued = cpu.spawn_cpu(move || drop(in_queue));
-        assert!(is_full(&cpu));
-        queued.abort();
-        assert!(queued.wait().unwrap_err().is_cancelled());
-        drop(suspended);
-        drop(running);
-        assert!(is_full(&cpu));
-        let mut waiting = [(); 3].map(|()| cpu.reserve());
-        for reserve in &mut waiting {
-            assert!(look(reserve).is_pending());
-        }
-        assert!(drops.try_recv().is_err());
-        let_go.send(()).unwrap();
-        // All three, and not before what the two had captured was dropped.
-        let permits = waiting.map(|reserve| lanes.io.block_on(reserve).unwrap());
-        assert_eq!(drops.try_iter().count(), 2);
-        drop(permits);
-        assert!(!is_full(&cpu));
-    }
-}
-
-/// Many waiters give up, and one does not: it keeps its turn.
-#[test]
-fn a_patient_waiter_is_let_in_among_many_that_leave() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
-        let held = cpu.try_reserve().unwrap();
-        let mut patient: Vec<_> = (0..3)
-            .map(|_| {
-                let mut patient = cpu.reserve();
-                assert!(look(&mut patient).is_pending());
-                for _ in 0..1_000 {
-                    assert!(look(&mut cpu.reserve()).is_pending());
-                }
-                patient
-            })
-            .collect();
-        drop(held);
-        for _ in 0..3 {
-            let mut first = patient.remove(0);
-            assert!(patient.iter_mut().all(|reserve| look(reserve).is_pending()));
-            assert!(look(&mut first).is_ready());
-        }
-        assert!(!is_full(&cpu));
-    }
+    });
 }
 
 #[test]
 fn a_shutdown_ends_every_wait() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let held = cpu.try_reserve().unwrap();
@@ -236,7 +73,7 @@ fn a_shutdown_ends_every_wait() {
         assert!(error.is_shutdown(), "{error}");
         assert!(plain.join().unwrap().unwrap_err().is_shutdown());
         assert!(held.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
-    }
+    });
 }
 
 /// Many at once, from many threads, some of which give up: all permits are there in
@@ -244,8 +81,7 @@ fn a_shutdown_ends_every_wait() {
 #[test]
 fn the_limit_holds_under_fire() {
     const LIMIT: usize = 3;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 4, |builder| {
             builder.queue_limit(Priority::Normal, LIMIT)
         });
@@ -283,18 +119,28 @@ fn the_limit_holds_under_fire() {
         assert!(is_full(&cpu));
         assert_eq!(cpu.metrics().panicked, 0);
         drop(all);
-    }
+    });
 }
 
+/// It would wait for ever.
 #[test]
-fn a_limit_of_nothing_is_refused_by_name() {
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let settings = twolane::CpuRuntime::builder().io_handle(io.handle().clone());
-    let error = settings.queue_limit(Priority::Low, 0).build().unwrap_err();
-    let text = error.to_string();
-    let expected = "Builder::queue_limit(Low, 0): a limit is 1 to ";
-    assert!(text.starts_with(expected), "{text}");
-    assert!(text.ends_with(" jobs; leave it out for none"), "{text}");
+fn what_never_fits_is_refused_at_once() {
+    with_both(|backend| {
+        let lanes = limited(backend, 8);
+        let cpu = lanes.cpu.handle();
+        let error = cpu.reserve_many(9).wait().unwrap_err();
+        assert!(error.is_too_large() && !error.is_unavailable(), "{error}");
+        assert!(
+            error.to_string().contains("a weight of 9") && error.to_string().contains("limit of 8")
+        );
+        assert!(cpu.try_reserve_many(u32::MAX).unwrap_err().is_too_large());
+        drop(cpu.reserve_many(8).wait().unwrap());
+        assert_eq!(cpu.metrics().rejected, 2);
+        // Without a limit all fits.
+        let high = cpu.with_priority(twolane::Priority::High);
+        let permit = high.reserve_many(u32::MAX).wait().unwrap();
+        assert_eq!(permit.spawn_cpu(|| 3).wait().unwrap(), 3);
+    });
 }
 
 /// It took a second place, of which nothing told.
@@ -312,8 +158,7 @@ fn a_reserve_is_not_to_be_polled_again() {
 
 #[test]
 fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, |builder| {
             builder.queue_limit(Priority::Normal, 1)
         });
@@ -322,12 +167,8 @@ fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
             let in_io = twolane::spawn_io(async {
                 // The job that waits for this one holds the only permit.
                 let current = Handle::current();
-                current
-                    .try_reserve()
-                    .unwrap()
-                    .spawn_cpu(|| ())
-                    .await
-                    .unwrap();
+                let permit = current.try_reserve().unwrap();
+                permit.spawn_cpu(|| ()).await.unwrap();
                 current
             });
             in_io.await.unwrap()
@@ -339,5 +180,5 @@ fn what_needs_no_permit_passes_that_on_to_no_other_handle() {
         let _entered = without_limit.enter();
         assert!(without_limit.try_reserve().is_ok());
         assert!(cpu.try_reserve().is_err());
-    }
+    });
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::support::{BOTH, Stuck, child, lanes, lanes_with, time_limit};
+use crate::support::{BOTH, Stuck, child, lanes, lanes_with, on_both, time_limit, with_both};
 use futures::{StreamExt, stream};
 use twolane::metrics::CallSite;
 use twolane::{Backend, CpuStreamExt, Handle, Priority};
@@ -26,9 +26,7 @@ fn only(cpu: &Handle) -> CallSite {
 
 #[test]
 fn a_line_is_a_site() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let cpu = lanes.cpu.handle();
         assert!(cpu.call_sites().is_empty());
         let again = || (line!(), cpu.spawn_cpu(|| 1).wait().unwrap());
@@ -38,14 +36,13 @@ fn a_line_is_a_site() {
         let expected = [(line, 2), (other, 1)];
         let expected = expected.map(|(line, jobs)| (format!("{}:{line}", file!()), jobs));
         assert_eq!(jobs(&cpu), BTreeMap::from(expected));
-    }
+    });
 }
 
 /// Each once, from a line of its own in this file.
 #[test]
 fn all_forms_know_their_caller() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 2);
         let cpu = lanes.cpu.handle();
         let reserve = || cpu.reserve().wait().unwrap();
@@ -72,7 +69,7 @@ fn all_forms_know_their_caller() {
         assert_eq!(jobs.len(), forms, "{jobs:?}");
         let is_here = |(site, jobs): (&String, &u64)| site.starts_with(file!()) && *jobs == 1;
         assert!(jobs.iter().all(is_here), "{jobs:?}");
-    }
+    });
 }
 
 #[test]
@@ -131,9 +128,7 @@ fn a_name_replaces_the_line() {
 fn counts_are_exact() {
     const THREADS: u64 = 12;
     const JOBS: u64 = 2_000;
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let cpu = lanes.cpu.handle();
         let (ran, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
         let odd = cpu.with_name("odd");
@@ -166,22 +161,19 @@ fn counts_are_exact() {
             assert!(site.samples >= 32, "{site:?}");
             assert!(site.samples < site.jobs / 2, "{site:?}");
         }
-    }
+    });
 }
 
 #[test]
 fn the_first_runs_are_all_timed() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
-        let (running, end) = Stuck::start(&cpu).split();
+        let running = Stuck::start(&cpu);
         let site = only(&cpu);
         assert_eq!((site.jobs, site.samples), (1, 0));
         assert_eq!((site.run_p50, site.wait_p50), (None, None));
         assert_eq!(site.run_mean, None);
-        end.send(()).unwrap();
-        running.wait().unwrap();
+        running.end();
         let site = only(&cpu);
         assert_eq!(site.samples, 1);
         assert!(site.total_run <= site.run_p99.unwrap());
@@ -199,7 +191,7 @@ fn the_first_runs_are_all_timed() {
         let sites = cpu.call_sites();
         let yields = sites.iter().find(|site| site.site == "yields").unwrap();
         assert_eq!((yields.jobs, yields.samples), (1, 10));
-    }
+    });
 }
 
 /// The table of the process is full for good: so it is another process's.

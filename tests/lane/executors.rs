@@ -7,7 +7,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use std::sync::mpsc;
 
-use crate::support::{BOTH, Stuck, lanes, lanes_with, thread_name, time_limit};
+use crate::support::{Stuck, lanes_with, on_both, thread_name, time_limit};
 use twolane::{Backend, Priority};
 
 /// The thread on which a future runs that this spawns.
@@ -21,21 +21,19 @@ fn thread_of(executor: &impl Spawn) -> String {
 
 #[test]
 fn futures_spawn_on_either_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
-        assert_eq!(thread_of(&cpu), "cpu-0", "{backend:?}");
-        assert_eq!(thread_of(&cpu.io()), "io", "{backend:?}");
+        assert_eq!(thread_of(&cpu), "cpu-0");
+        assert_eq!(thread_of(&cpu.io()), "io");
         drop(lanes.cpu);
         cpu.spawn(async {}).wait().unwrap_err();
         cpu.status().unwrap_err();
         SpawnExt::spawn(&cpu, async {}).unwrap_err();
-        assert_eq!(thread_of(&cpu.io()), "io", "{backend:?}");
+        assert_eq!(thread_of(&cpu.io()), "io");
         drop(lanes.io);
         cpu.io().status().unwrap_err();
         SpawnExt::spawn(&cpu.io(), async {}).unwrap_err();
-    }
+    });
 }
 
 #[test]
@@ -55,9 +53,7 @@ fn a_full_queue_is_an_error() {
 /// A pooled client that a job calls: its connections are tasks of the I/O lane.
 #[test]
 fn hypers_client_has_its_connections_on_the_io_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
         let app = axum::Router::new().route("/", axum::routing::get(|| async { "answer" }));
         let listener = lanes
@@ -77,28 +73,21 @@ fn hypers_client_has_its_connections_on_the_io_lane() {
         });
         assert_eq!(body, "answer");
         stuck.split().1.send(()).unwrap();
-    }
+    });
 }
 
 /// The futures of hyper's interface compute on the CPU lane by its handle.
 #[test]
 fn a_cpu_handle_is_an_executor_of_hyper() {
     use hyper::rt::Executor;
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (tell, told) = mpsc::channel();
         let again = tell.clone();
-        lanes
-            .cpu
-            .handle()
-            .execute(async move { tell.send(thread_name()).unwrap() });
+        let cpu = lanes.cpu.handle();
+        cpu.execute(async move { tell.send(thread_name()).unwrap() });
         assert_eq!(told.recv().unwrap(), "cpu-0");
-        lanes
-            .cpu
-            .handle()
-            .io()
-            .execute(async move { again.send(thread_name()).unwrap() });
+        let io = cpu.io();
+        io.execute(async move { again.send(thread_name()).unwrap() });
         assert_eq!(told.recv().unwrap(), "io");
-    }
+    });
 }

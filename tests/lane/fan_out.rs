@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use futures::{StreamExt, stream};
 use twolane::{Backend, Handle, Priority};
 
-use crate::support::{BOTH, Lanes, lanes_with, time_limit};
+use crate::support::{Lanes, lanes_with, with_both};
 
 const PARTS: usize = 500;
 
@@ -44,8 +44,7 @@ impl Parts {
 
 #[test]
 fn the_limit_does_not() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = with_limit_of_one(backend);
         let (cpu, parts) = (lanes.cpu.handle(), Parts::default());
         let of_job = parts.clone();
@@ -56,15 +55,14 @@ fn the_limit_does_not() {
             }
         });
         job.wait().unwrap();
-        assert_eq!(parts.most(), PARTS, "{backend:?}");
-    }
+        assert_eq!(parts.most(), PARTS);
+    });
 }
 
 #[test]
 fn a_window_does() {
     const WINDOW: usize = 4;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = with_limit_of_one(backend);
         let (cpu, parts) = (lanes.cpu.handle(), Parts::default());
         let of_job = parts.clone();
@@ -76,8 +74,8 @@ fn a_window_does() {
             tasks.buffer_unordered(WINDOW).count().await
         });
         assert_eq!(job.wait().unwrap(), PARTS);
-        assert!(parts.most() <= WINDOW, "{backend:?}: {}", parts.most());
-    }
+        assert!(parts.most() <= WINDOW, "{}", parts.most());
+    });
 }
 
 /// The job has ended, and with it its permit, when the first part gets one.
@@ -91,8 +89,7 @@ fn permits_of_their_own_do() {
         }
         PARTS
     }
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = with_limit_of_one(backend);
         let (cpu, parts) = (lanes.cpu.handle(), Parts::default());
         let of_job = parts.clone();
@@ -100,6 +97,6 @@ fn permits_of_their_own_do() {
         let submits = lanes.cpu.spawn_cpu(job);
         let submits = submits.wait().unwrap();
         assert_eq!(lanes.io.block_on(submits).unwrap(), PARTS);
-        assert_eq!(parts.most(), 1, "{backend:?}");
-    }
+        assert_eq!(parts.most(), 1);
+    });
 }

@@ -6,44 +6,29 @@ use std::sync::mpsc;
 use crate::support::{lanes, time_limit};
 use twolane::Backend;
 
-/// `install` goes to rayon, and not to the lane's queue: the only worker must
-/// leave its place for it, each time.
+/// `install` goes to rayon, and not to the lane's queue: the only worker must leave its place for
+/// it, each time. And it is told to: if it found out when it looks around, 20 ms later each time,
+/// that would be beyond the limit.
 #[test]
 fn install_finds_a_worker_that_parks() {
     let _limit = time_limit();
     for threads in [1, 2] {
         let lanes = lanes(Backend::Rayon, threads);
-        for n in 0..200 {
-            // Now it is awake, or parks, or something between.
-            assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
-            let all = lanes
-                .cpu
-                .handle()
-                .install(rayon::current_num_threads)
-                .unwrap();
-            assert_eq!(all, threads);
-            // All workers, not only those that sleep in rayon.
-            let of_all = lanes
-                .cpu
-                .handle()
-                .install(|| rayon::broadcast(|_| ()))
-                .unwrap();
-            assert_eq!(of_all.len(), threads);
+        let cpu = lanes.cpu.handle();
+        for n in 0..10_000 {
+            assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
+            if n % 2 == 0 {
+                // As long as a trip to the other lane takes: it parks meanwhile. Else it is awake,
+                // or parks, or something between.
+                cpu.spawn_io(async {}).wait().unwrap();
+            }
+            assert_eq!(cpu.install(|| n).unwrap(), n);
+            if n % 50 == 0 {
+                // All workers, not only those that sleep in rayon.
+                let of_all = cpu.install(|| rayon::broadcast(|_| ())).unwrap();
+                assert_eq!(of_all.len(), threads);
+            }
         }
-    }
-}
-
-/// And it is told to, and does not only find out when it looks around, 20 ms
-/// later each time: that would be beyond the limit.
-#[test]
-fn install_wakes_the_worker_that_parks() {
-    let _limit = time_limit();
-    let lanes = lanes(Backend::Rayon, 1);
-    for n in 0..8_000 {
-        assert_eq!(lanes.cpu.spawn_cpu(move || n).wait().unwrap(), n);
-        // As long as a trip to the other lane takes: it parks meanwhile.
-        lanes.cpu.handle().spawn_io(async {}).wait().unwrap();
-        assert_eq!(lanes.cpu.handle().install(|| n).unwrap(), n);
     }
 }
 
@@ -97,7 +82,7 @@ fn what_a_job_leaves_behind_gets_all_workers_in_the_end() {
 fn the_only_worker_looks_after_what_a_short_job_leaves() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 1);
-    for n in 0..5_000 {
+    for n in 0..10_000 {
         let (told, said) = mpsc::channel();
         let job = move || rayon::spawn(move || told.send(n).unwrap());
         lanes.cpu.spawn_cpu(job).wait().unwrap();

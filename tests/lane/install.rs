@@ -3,8 +3,8 @@
 use std::panic;
 use std::sync::mpsc;
 
-use crate::support::{Lanes, lanes, thread_name, time_limit};
-use twolane::{Backend, CpuRuntime, Handle, Priority};
+use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit};
+use twolane::{Backend, Handle, Priority};
 
 /// `install` is for plain threads: it borrows, runs on the lane's threads, and
 /// carries a panic as an error.
@@ -13,11 +13,8 @@ fn it_borrows() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 2);
     let words = ["a".to_owned(), "bc".to_owned()];
-    let (total, name) = lanes
-        .cpu
-        .handle()
-        .install(|| (words.iter().map(String::len).sum::<usize>(), thread_name()))
-        .unwrap();
+    let job = || (words.iter().map(String::len).sum::<usize>(), thread_name());
+    let (total, name) = lanes.cpu.handle().install(job).unwrap();
     assert_eq!(total, 3);
     assert!(name.starts_with("cpu-"), "{name}");
     let error = lanes.cpu.handle().install(|| panic!("inside")).unwrap_err();
@@ -50,7 +47,6 @@ fn it_brings_the_threads_of_its_priority() {
 #[test]
 fn a_start_hook_may_not() {
     let _limit = time_limit();
-    let io = tokio::runtime::Runtime::new().unwrap();
     let (tell, told) = mpsc::channel();
     let hook = move || {
         let install = || Handle::current().install(|| 1);
@@ -58,12 +54,7 @@ fn a_start_hook_may_not() {
         let text = error.downcast_ref::<&str>().copied().unwrap_or_default();
         tell.send(text.contains("`on_thread_start`")).unwrap();
     };
-    let cpu = CpuRuntime::builder()
-        .worker_threads(1)
-        .io_handle(io.handle().clone())
-        .on_thread_start(hook)
-        .build()
-        .unwrap();
+    let Lanes { cpu, io: _io } = lanes_with(Backend::Rayon, 1, |lane| lane.on_thread_start(hook));
     // A thread of each priority.
     assert_eq!([(); 3].map(|()| told.recv().unwrap()), [true; 3]);
     assert_eq!(cpu.handle().install(|| 2).unwrap(), 2);

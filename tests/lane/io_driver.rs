@@ -1,5 +1,5 @@
-//! `enable_driver_wakeups`: how many I/O workers does the end of a job wake, and does every awaiter
-//! wake?
+//! `enable_driver_wakeups`: does every awaiter wake? (How many I/O workers the end of a job wakes is
+//! counted in `tests/alone`.)
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use twolane::{Backend, CpuRuntime, Handle, JoinError};
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Lanes, Stuck, lanes_with, time_limit};
+use crate::support::{Lanes, Stuck, lanes_with, time_limit, with_both};
 
 const TRIPS: u64 = 20;
 
@@ -33,12 +33,6 @@ fn wait_until_all_are_parked(io: &Runtime) {
     let metrics = io.metrics();
     let is_parked = |worker| metrics.worker_park_unpark_count(worker) % 2 == 1;
     wait_until(|| (0..metrics.num_workers()).all(is_parked));
-}
-
-fn unparks(io: &Runtime) -> u64 {
-    let metrics = io.metrics();
-    let of = |worker| metrics.worker_park_unpark_count(worker) / 2;
-    (0..metrics.num_workers()).map(of).sum()
 }
 
 /// A job that runs until it is let go, and a task of `awaiting` that has begun to await it, while
@@ -65,39 +59,9 @@ fn awaited(
 }
 
 #[test]
-fn a_job_that_ends_wakes_one_worker() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend);
-        let (tell, jobs) = mpsc::channel();
-        let handle = cpu.handle();
-        let awaits = io.spawn(async move {
-            for _ in 0..TRIPS {
-                let (task, let_go) = Stuck::start(&handle).split();
-                tell.send(let_go).unwrap();
-                task.await.unwrap();
-            }
-        });
-        for let_go in jobs {
-            wait_until_all_are_parked(&io);
-            let_go.send(()).unwrap();
-        }
-        io.block_on(awaits).unwrap();
-        wait_until_all_are_parked(&io);
-        // A wake-up from a foreign thread unparks two.
-        let woken = unparks(&io);
-        assert!(
-            (TRIPS..TRIPS * 3 / 2).contains(&woken),
-            "{backend:?}: {TRIPS} jobs woke {woken} workers"
-        );
-    }
-}
-
-#[test]
 fn awaiters_elsewhere_are_woken() {
-    let _limit = time_limit();
     let other = io_runtime();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend);
         let cpu = cpu.handle();
         for _ in 0..TRIPS {
@@ -117,15 +81,14 @@ fn awaiters_elsewhere_are_woken() {
                 waits.join().unwrap().unwrap();
             });
         }
-    }
+    });
 }
 
 /// Whatever the relay does when its runtime shuts down.
 #[test]
 fn an_awaiter_on_another_runtime_outlives_the_io_runtime() {
-    let _limit = time_limit();
     let other = io_runtime();
-    for backend in BOTH {
+    with_both(|backend| {
         for turn in 0..TRIPS {
             let Lanes { cpu, io } = lanes(backend);
             let (let_go, awaits) = awaited(&cpu.handle(), &io, &other);
@@ -139,7 +102,7 @@ fn an_awaiter_on_another_runtime_outlives_the_io_runtime() {
             assert!(joined.is_ok() || joined.unwrap_err().is_shutdown());
             ends.join().unwrap();
         }
-    }
+    });
 }
 
 #[test]
@@ -177,8 +140,7 @@ fn one_worker_needs_no_driver() {
 /// come to wake what the relay has left; on the other there is no such net.)
 #[test]
 fn a_worker_that_blocks_holds_no_awaiter_up() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend);
         let cpu = cpu.handle();
         let (let_go, awaits) = awaited(&cpu, &io, &io);
@@ -203,5 +165,5 @@ fn a_worker_that_blocks_holds_no_awaiter_up() {
             awaits.await.unwrap();
             blocks_io.await.unwrap();
         });
-    }
+    });
 }

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use crate::support::{BOTH, Lanes, Stuck, lanes_with, time_limit};
+use crate::support::{Lanes, Stuck, lanes_with, with_both};
 use futures::FutureExt;
 use twolane::{Backend, Handle, Permit, Priority};
 
@@ -34,11 +34,7 @@ fn block(cpu: &Handle) -> Vec<Stuck<()>> {
 }
 
 fn release(blocked: Vec<Stuck<()>>) {
-    for stuck in blocked {
-        let (task, let_go) = stuck.split();
-        let_go.send(()).unwrap();
-        task.wait().unwrap();
-    }
+    blocked.into_iter().for_each(Stuck::end);
 }
 
 /// Jobs that are awaited go through the queue, and so past all that is in it.
@@ -47,9 +43,7 @@ fn run_a_job(cpu: &Handle) {
     permit.spawn_cpu(|| ()).wait().unwrap();
 }
 
-/// `attempt` submits a job that holds the capture, if there is a place, and gives up
-/// at once.
-fn gives_up_again_and_again(backend: Backend, what: &str, attempt: fn(&Handle, Arc<()>)) {
+fn gives_up_again_and_again(backend: Backend, what: &str, attempt: Attempt) {
     let lanes = limited(backend);
     let cpu = lanes.cpu.handle();
     let captured = Arc::new(());
@@ -62,10 +56,10 @@ fn gives_up_again_and_again(backend: Backend, what: &str, attempt: fn(&Handle, A
         attempt(&cpu, captured.clone());
         most = most.max(alive());
     }
-    assert!(most > 0, "{backend:?}, {what}: no attempt came in");
+    assert!(most > 0, "{what}: no attempt came in");
     assert!(
         most <= LIMIT,
-        "{backend:?}, {what}: {most} captures at a limit of {LIMIT}"
+        "{what}: {most} captures at a limit of {LIMIT}"
     );
 
     release(blocked);
@@ -80,54 +74,39 @@ fn gives_up_again_and_again(backend: Backend, what: &str, attempt: fn(&Handle, A
             Err(_) => run_a_job(&cpu),
         }
     };
-    assert!(is_full(&cpu), "{backend:?}, {what}: a place too many");
+    assert!(is_full(&cpu), "{what}: a place too many");
     drop(places);
 }
 
-#[test]
-fn closures_that_are_given_up_stay_within_the_limit() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        gives_up_again_and_again(backend, "try_spawn_cpu", |cpu, captured| {
-            drop(cpu.try_spawn_cpu(move || drop(captured)));
-        });
-    }
-}
+/// Submits a job that holds the capture, if there is a place, and gives up at once.
+type Attempt = fn(&Handle, Arc<()>);
+
+const ATTEMPTED: [(&str, Attempt); 4] = [
+    ("try_spawn_cpu", |cpu, captured| {
+        drop(cpu.try_spawn_cpu(move || drop(captured)));
+    }),
+    ("try_spawn", |cpu, captured| {
+        drop(cpu.try_spawn(async move { drop(captured) }));
+    }),
+    ("reserve, closure", |cpu, captured| {
+        if let Some(permit) = cpu.reserve().now_or_never() {
+            drop(permit.unwrap().spawn_cpu(move || drop(captured)));
+        }
+    }),
+    ("reserve, future", |cpu, captured| {
+        if let Some(permit) = cpu.reserve().now_or_never() {
+            drop(permit.unwrap().spawn(async move { drop(captured) }));
+        }
+    }),
+];
 
 #[test]
-fn futures_that_are_given_up_stay_within_the_limit() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        gives_up_again_and_again(backend, "try_spawn", |cpu, captured| {
-            drop(cpu.try_spawn(async move { drop(captured) }));
-        });
-    }
-}
-
-#[test]
-fn closures_after_a_wait_for_a_place_stay_within_the_limit() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        gives_up_again_and_again(backend, "reserve, closure", |cpu, captured| {
-            let reserved = Box::pin(cpu.reserve()).now_or_never();
-            if let Some(permit) = reserved {
-                drop(permit.unwrap().spawn_cpu(move || drop(captured)));
-            }
-        });
-    }
-}
-
-#[test]
-fn futures_after_a_wait_for_a_place_stay_within_the_limit() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        gives_up_again_and_again(backend, "reserve, future", |cpu, captured| {
-            let reserved = Box::pin(cpu.reserve()).now_or_never();
-            if let Some(permit) = reserved {
-                drop(permit.unwrap().spawn(async move { drop(captured) }));
-            }
-        });
-    }
+fn jobs_that_are_given_up_stay_within_the_limit() {
+    with_both(|backend| {
+        for (what, attempt) in ATTEMPTED {
+            gives_up_again_and_again(backend, what, attempt);
+        }
+    });
 }
 
 /// The awaiter does not wait for the place: it learns of the cancel while no thread
@@ -135,8 +114,7 @@ fn futures_after_a_wait_for_a_place_stay_within_the_limit() {
 /// that the queue is full until that has happened.
 #[test]
 fn an_awaiter_is_told_of_a_cancel_before_the_place_is_free() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend);
         let cpu = lanes.cpu.handle();
         let blocked = block(&cpu);
@@ -151,10 +129,10 @@ fn an_awaiter_is_told_of_a_cancel_before_the_place_is_free() {
             task.abort();
             let told = task.now_or_never().expect("an end that is told at once");
             assert!(told.unwrap_err().is_cancelled());
-            assert!(is_full(&cpu), "{backend:?}: its entry is in the queue");
+            assert!(is_full(&cpu), "its entry is in the queue");
         }
         let mut next = Box::pin(cpu.reserve());
-        assert!((&mut next).now_or_never().is_none(), "{backend:?}");
+        assert!((&mut next).now_or_never().is_none());
         release(blocked);
         // A place comes when a thread takes the entries out.
         drop(lanes.io.block_on(next).unwrap());
@@ -162,5 +140,5 @@ fn an_awaiter_is_told_of_a_cancel_before_the_place_is_free() {
             run_a_job(&cpu);
         }
         assert_eq!(cpu.metrics().cancelled, (LIMIT - THREADS) as u64);
-    }
+    });
 }

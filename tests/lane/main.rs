@@ -1,6 +1,8 @@
 //! The lane: what comes into it, which thread runs it, and what can be seen of that.
 
 mod admission;
+mod bad_settings;
+mod beside_a_join;
 mod call_sites;
 #[cfg(feature = "hyper")]
 mod executors;
@@ -16,20 +18,24 @@ mod nested;
 mod order;
 #[cfg(feature = "test-util")]
 mod paused_clock;
-mod preemption;
 mod priorities;
 mod rayons_own_work;
+// A lane has a scout where it can set nice values.
+#[cfg(target_os = "linux")]
 mod scout;
-mod scout_mix;
+#[cfg(target_os = "linux")]
+mod short_slices;
 mod threads;
 mod tokio_handle;
 mod tokio_tasks;
 #[cfg(feature = "reqwest")]
 mod types;
-mod weights;
 
+#[cfg(target_os = "linux")]
 #[path = "../support/computing.rs"]
 mod computing;
+#[path = "../support/joins.rs"]
+mod joins;
 #[path = "../support/stepped.rs"]
 mod stepped;
 #[path = "../support/mod.rs"]

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use twolane::{Handle, Priority};
 
 use crate::admission::{is_full, limited};
-use crate::support::{BOTH, lanes_with, time_limit};
+use crate::support::{lanes_with, with_both};
 
 fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
     async move {
@@ -29,19 +29,17 @@ fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
 
 #[test]
 fn recursion_deeper_than_the_limit_ends() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         assert_eq!(lanes.cpu.spawn(countdown(50)).wait().unwrap(), 50);
         assert!(!is_full(&lanes.cpu.handle()));
-    }
+    });
 }
 
 /// By way of the other lane, and of another priority.
 #[test]
 fn what_a_job_submits_elsewhere_needs_no_permit() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, |builder| {
             let builder = builder.queue_limit(Priority::Normal, 1);
             builder.queue_limit(Priority::High, 1)
@@ -59,14 +57,13 @@ fn what_a_job_submits_elsewhere_needs_no_permit() {
         });
         assert_eq!(outer.wait().unwrap(), 3);
         assert!(!is_full(&cpu));
-    }
+    });
 }
 
 /// The chain goes by a priority that has no limit, and over the I/O lane.
 #[test]
 fn a_chain_of_jobs_waits_for_no_permit() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
@@ -88,14 +85,13 @@ fn a_chain_of_jobs_waits_for_no_permit() {
             twolane::spawn_io(async move { normal.reserve().await.is_ok() }).await
         });
         assert!(outer.wait().unwrap().unwrap());
-    }
+    });
 }
 
 /// The limit counts the jobs that come from outside.
 #[test]
 fn a_permit_is_free_when_its_job_has_ended() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let (let_go, wait) = oneshot::channel::<()>();
@@ -114,14 +110,13 @@ fn a_permit_is_free_when_its_job_has_ended() {
         child.wait().unwrap().unwrap();
         drop(permit);
         assert!(!is_full(&cpu));
-    }
+    });
 }
 
 /// It may go on for ever, and is no job of the lane.
 #[test]
 fn what_goes_on_in_the_io_lane_keeps_no_permit() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
         let (polled, is_polled) = mpsc::channel();
@@ -133,5 +128,5 @@ fn what_goes_on_in_the_io_lane_keeps_no_permit() {
         parent.wait().unwrap();
         is_polled.recv().unwrap();
         assert!(!is_full(&cpu));
-    }
+    });
 }

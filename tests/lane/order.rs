@@ -9,7 +9,8 @@
 use std::sync::mpsc;
 
 use crate::stepped::Stepped;
-use crate::support::{BOTH, Stuck, time_limit};
+use crate::support::wait::wait_until;
+use crate::support::{Stuck, with_both};
 use futures::future::{BoxFuture, FutureExt};
 use tokio::sync::oneshot;
 use twolane::Task;
@@ -60,14 +61,13 @@ fn order(lanes: &Stepped, witness: Witness, queue: impl FnOnce() -> Vec<Task<()>
 
 #[test]
 fn jobs_run_in_the_order_of_the_queue() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = Stepped::on(backend, 2);
         let (jobs, witness) = jobs(6);
         let spawn = |job| lanes.cpu.spawn_cpu(job);
         let order = order(&lanes, witness, || jobs.into_iter().map(spawn).collect());
-        assert_eq!(order, [1, 2, 3, 4, 5], "{backend:?}");
-    }
+        assert_eq!(order, [1, 2, 3, 4, 5]);
+    });
 }
 
 /// Woken by a thread that belongs to neither lane.
@@ -83,8 +83,7 @@ fn futures_that_return_from_the_io_lane_run_before_later_jobs() {
 }
 
 fn return_before_later_jobs(wait: fn(oneshot::Receiver<()>) -> BoxFuture<'static, ()>) {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = Stepped::on(backend, 2);
         let (mut jobs, witness) = jobs(12);
         let later = jobs.split_off(6);
@@ -98,9 +97,7 @@ fn return_before_later_jobs(wait: fn(oneshot::Receiver<()>) -> BoxFuture<'static
             (go, task)
         };
         let (go, suspended): (Vec<_>, Vec<_>) = jobs.into_iter().map(suspend).unzip();
-        while lanes.cpu.handle().metrics().suspended < 6 {
-            std::thread::yield_now();
-        }
+        wait_until(|| lanes.cpu.handle().metrics().suspended == 6);
         // The I/O lane waits for `go`, too.
         lanes.until_idle();
         let order = order(&lanes, witness, || {
@@ -112,6 +109,6 @@ fn return_before_later_jobs(wait: fn(oneshot::Receiver<()>) -> BoxFuture<'static
             let later = later.into_iter().map(|job| lanes.cpu.spawn_cpu(job));
             suspended.into_iter().chain(later).collect()
         });
-        assert_eq!(order, (1..12).collect::<Vec<_>>(), "{backend:?}");
-    }
+        assert_eq!(order, (1..12).collect::<Vec<_>>());
+    });
 }

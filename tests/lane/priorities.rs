@@ -1,12 +1,12 @@
 //! What does a priority have of its own, and what does it share?
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Barrier, mpsc};
 use std::time::Duration;
 
-use crate::support::{BOTH, Lanes, Stuck, lanes, thread_name, time_limit};
-use twolane::{Backend, CpuRuntime, Handle, Priority};
+use crate::support::{Lanes, Stuck, lanes, on_both, thread_name, time_limit};
+use twolane::{Backend, Handle, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 
@@ -26,47 +26,15 @@ fn names_of_two(handle: &Handle) -> BTreeSet<String> {
 
 #[test]
 fn each_has_threads_of_its_own() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io: _io }| {
         for (priority, prefix) in ALL.into_iter().zip(["cpu-high-", "cpu-", "cpu-low-"]) {
             let handle = cpu.handle().with_priority(priority);
             let expected = [0, 1].map(|index| format!("{prefix}{index}"));
-            assert_eq!(names_of_two(&handle), expected.into(), "{backend:?}");
+            assert_eq!(names_of_two(&handle), expected.into());
             assert_eq!(handle.priority(), priority);
             assert_eq!(handle.worker_threads(), 2);
         }
-    }
-}
-
-/// `build` returns when each has run its start hook.
-#[test]
-fn all_threads_start_with_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let started = Arc::new(Mutex::new(BTreeSet::new()));
-        let stopped = Arc::new(AtomicUsize::new(0));
-        let names = started.clone();
-        let ends = stopped.clone();
-        let cpu = CpuRuntime::builder()
-            .backend(backend)
-            .worker_threads(1)
-            .thread_name("cpu")
-            .io_handle(io.handle().clone())
-            .on_thread_start(move || {
-                names.lock().unwrap().insert(thread_name());
-            })
-            .on_thread_stop(move || {
-                ends.fetch_add(1, SeqCst);
-            })
-            .build()
-            .unwrap();
-        let threads = Vec::from_iter(started.lock().unwrap().iter().cloned());
-        assert_eq!(threads, ["cpu-0", "cpu-high-0", "cpu-low-0"], "{backend:?}");
-        cpu.shutdown().wait();
-        assert_eq!(stopped.load(SeqCst), 3, "{backend:?}");
-    }
+    });
 }
 
 /// Whatever a job spawns without a handle is as urgent as the job.
@@ -75,16 +43,14 @@ fn nested_spawns_keep_their_parents_priority() {
     fn mine() -> Priority {
         Handle::current().priority()
     }
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         for priority in ALL {
             let handle = cpu.handle().with_priority(priority);
             let from_closure = handle.spawn_cpu(|| twolane::spawn_cpu(|| (mine(), thread_name())));
             let nested = from_closure.wait().unwrap().wait().unwrap();
-            assert_eq!(nested.0, priority, "{backend:?}");
+            assert_eq!(nested.0, priority);
             let own = handle.spawn_cpu(thread_name).wait().unwrap();
-            assert_eq!(nested.1, own, "{backend:?}");
+            assert_eq!(nested.1, own);
 
             let from_future = handle.spawn(async {
                 let by_io = twolane::spawn_io(async { twolane::spawn_cpu(mine).await.unwrap() });
@@ -95,7 +61,7 @@ fn nested_spawns_keep_their_parents_priority() {
             });
             assert_eq!(from_future.wait().unwrap(), (priority, priority));
         }
-    }
+    });
 }
 
 /// A rayon child has no job of its own, but it is on its job's threads.
@@ -123,9 +89,7 @@ fn rayon_children_keep_it_too() {
 /// that was entered.
 #[test]
 fn an_explicit_handle_wins() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let (high, low) = (Priority::High, Priority::Low);
         let [high, low] = [high, low].map(|priority| cpu.handle().with_priority(priority));
         let normal = cpu.handle();
@@ -138,22 +102,20 @@ fn an_explicit_handle_wins() {
             (by_handle, by_entered.await.unwrap())
         });
         let names = nested.wait().unwrap();
-        assert_eq!(names, ("cpu-0".into(), "cpu-low-0".into()), "{backend:?}");
-    }
+        assert_eq!(names, ("cpu-0".into(), "cpu-low-0".into()));
+    });
 }
 
 /// With a pool that runs each job to its end, the urgent one would wait for
 /// the stuck ones, and for all that is queued behind them.
 #[test]
 fn a_late_urgent_job_passes_a_full_queue() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io: _io }| {
         let stuck = [(); 2].map(|()| Stuck::start(&cpu.handle()).split());
         let queued: Vec<_> = (0..100).map(|n| cpu.spawn_cpu(move || n)).collect();
         let urgent = cpu.handle().with_priority(Priority::High);
         assert_eq!(urgent.spawn_cpu(|| 7).wait().unwrap(), 7);
-        assert!(queued.iter().all(|job| !job.is_finished()), "{backend:?}");
+        assert!(queued.iter().all(|job| !job.is_finished()));
         for (job, let_go) in stuck {
             let_go.send(()).unwrap();
             job.wait().unwrap();
@@ -161,16 +123,14 @@ fn a_late_urgent_job_passes_a_full_queue() {
         for (n, job) in queued.into_iter().enumerate() {
             assert_eq!(job.wait().unwrap(), n);
         }
-    }
+    });
 }
 
 /// Weights share the cores and stop no thread: Low ends what High and Normal
 /// would go on with for ever.
 #[test]
 fn low_progresses_while_the_others_never_pause() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io: _io }| {
         let over = Arc::new(AtomicBool::new(false));
         let mut spinning = Vec::new();
         for priority in [Priority::High, Priority::Normal] {
@@ -191,16 +151,14 @@ fn low_progresses_while_the_others_never_pause() {
         for job in spinning {
             job.wait().unwrap();
         }
-    }
+    });
 }
 
 /// The cells of the table at `CpuRuntime`, for a priority that is not the
 /// first.
 #[test]
 fn a_shutdown_ends_them_all() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let handles = ALL.map(|priority| cpu.handle().with_priority(priority));
         let suspended = handles.each_ref().map(|handle| {
             let (started, running) = mpsc::channel();
@@ -216,9 +174,9 @@ fn a_shutdown_ends_them_all() {
             .map(|handle| Stuck::start(handle).split());
         let queued = handles.each_ref().map(|handle| handle.spawn_cpu(|| ()));
         let in_time = cpu.shutdown_timeout(Duration::from_millis(1)).wait();
-        assert_eq!(in_time.jobs, 3, "{backend:?}");
+        assert_eq!(in_time.jobs, 3);
         for job in suspended.into_iter().chain(queued) {
-            assert!(job.wait().unwrap_err().is_shutdown(), "{backend:?}");
+            assert!(job.wait().unwrap_err().is_shutdown());
         }
         for (job, let_go) in stuck {
             let_go.send(5).unwrap();
@@ -228,50 +186,19 @@ fn a_shutdown_ends_them_all() {
         for handle in handles {
             assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
         }
-    }
-}
-
-/// Threads that are about to start when the lane closes.
-#[test]
-fn a_first_use_that_races_with_a_shutdown_ends() {
-    let _limit = time_limit();
-    for round in 0..100 {
-        let backend = BOTH[round % 2];
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
-        let low = cpu.handle().with_priority(Priority::Low);
-        let both = Arc::new(Barrier::new(2));
-        let submitter = std::thread::spawn({
-            let both = both.clone();
-            move || {
-                both.wait();
-                low.spawn_cpu(|| 1).wait()
-            }
-        });
-        both.wait();
-        if round % 4 < 2 {
-            // Every other time the threads are a little further.
-            std::thread::yield_now();
-        }
-        cpu.shutdown().wait();
-        match submitter.join().unwrap() {
-            Ok(output) => assert_eq!(output, 1),
-            Err(error) => assert!(error.is_shutdown(), "{error}"),
-        }
-    }
+    });
 }
 
 /// Two jobs of two priorities that wait for one another would hang: no thread
 /// of a lane may wait for a job of the lane, of whatever priority.
 #[test]
 fn a_worker_may_not_wait_for_another_priority() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let low = cpu.handle().with_priority(Priority::Low);
         let (stuck, let_go) = Stuck::start(&low).split();
         let waits = cpu.spawn_cpu(move || stuck.wait());
         let error = waits.wait().unwrap_err();
         assert!(error.to_string().contains("`Task::wait`"), "{error}");
         let_go.send(()).unwrap();
-    }
+    });
 }

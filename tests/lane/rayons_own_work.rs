@@ -24,11 +24,8 @@ fn a_busy_lane_does_not_starve_rayon() {
             lanes.cpu.spawn_cpu(move || chain(done)).detach();
         }
         let (sent, received) = mpsc::channel();
-        lanes
-            .cpu
-            .spawn_cpu(move || rayon::spawn(move || sent.send("native").unwrap()))
-            .wait()
-            .unwrap();
+        let leaves = move || rayon::spawn(move || sent.send("native").unwrap());
+        lanes.cpu.spawn_cpu(leaves).wait().unwrap();
         assert_eq!(received.recv().unwrap(), "native");
         assert_eq!(lanes.cpu.handle().install(|| 3).unwrap(), 3);
         done.store(true, SeqCst);

@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{self, BOTH, Lanes, lanes, thread_name};
+use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, with_both};
 use rayon::prelude::*;
-use twolane::{Backend, Builder, CpuRuntime};
+use twolane::{Backend, Builder};
 
 /// One pool for everything that computes: a `par_iter` on rayon's global pool
 /// would be a second one, with as many threads again.
 #[test]
 fn parallel_iterators_in_a_job_use_the_lane_s_threads() {
-    let _limit = support::time_limit();
+    let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 2);
     let job = cpu.spawn_cpu(|| {
         let both_have_begun = std::sync::Barrier::new(2);
@@ -30,18 +30,6 @@ fn parallel_iterators_in_a_job_use_the_lane_s_threads() {
     });
     let names: Vec<_> = job.wait().unwrap().into_iter().collect();
     assert_eq!(names, ["cpu-0", "cpu-1"]);
-
-    let job = cpu.spawn_cpu(|| {
-        let names = |_| thread_name();
-        (0..10_000)
-            .into_par_iter()
-            .with_max_len(1)
-            .map(names)
-            .collect::<BTreeSet<_>>()
-    });
-    for name in job.wait().unwrap() {
-        assert!(name.starts_with("cpu-"), "{name}");
-    }
 }
 
 /// `(what, thread)`, in the order of the calls.
@@ -68,34 +56,24 @@ const THREADS: [&str; 6] = [
     "cpu-low-1",
 ];
 
-fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
-    CpuRuntime::builder()
-        .backend(backend)
-        .worker_threads(2)
-        .thread_name("cpu")
-        .io_handle(io.handle().clone())
-}
-
 /// Tokio's own hooks *replace* one another: the second would cost the first.
 /// And a panic in one must not cost the thread, or the hooks after it.
 #[test]
 fn hooks_run_once_per_thread_in_order_and_may_panic() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
+    with_both(|backend| {
         let calls = Calls::default();
-        let cpu = builder(backend, &io)
-            .on_thread_start(noting(&calls, "start 1"))
-            .on_thread_start(|| panic!("a start hook's own fault"))
-            .on_thread_start(noting(&calls, "start 2"))
-            .on_thread_stop(noting(&calls, "stop 1"))
-            .on_thread_stop(|| panic!("a stop hook's own fault"))
-            .on_thread_stop(noting(&calls, "stop 2"))
-            .build()
-            .unwrap();
+        let hooks = |lane: Builder| {
+            lane.on_thread_start(noting(&calls, "start 1"))
+                .on_thread_start(|| panic!("a start hook's own fault"))
+                .on_thread_start(noting(&calls, "start 2"))
+                .on_thread_stop(noting(&calls, "stop 1"))
+                .on_thread_stop(|| panic!("a stop hook's own fault"))
+                .on_thread_stop(noting(&calls, "stop 2"))
+        };
+        let Lanes { cpu, io: _io } = lanes_with(backend, 2, hooks);
         // `build` returns when the threads are ready: nothing to wait for.
         for thread in THREADS {
-            assert_eq!(on(&calls, thread), ["start 1", "start 2"], "{backend:?}");
+            assert_eq!(on(&calls, thread), ["start 1", "start 2"]);
         }
         let job = cpu.spawn_cpu(noting(&calls, "job"));
         job.wait().unwrap();
@@ -106,54 +84,48 @@ fn hooks_run_once_per_thread_in_order_and_may_panic() {
             jobs += calls.iter().filter(|what| **what == "job").count();
             calls.retain(|what| *what != "job");
             let all = ["start 1", "start 2", "stop 1", "stop 2"];
-            assert_eq!(calls, all, "{backend:?}: {thread}");
+            assert_eq!(calls, all, "{thread}");
         }
         assert_eq!(jobs, 1);
         let others = calls.lock().unwrap().len() - THREADS.len() * 4 - 1;
-        assert_eq!(others, 0, "{backend:?}: {:?}", calls.lock().unwrap());
-    }
+        assert_eq!(others, 0, "{:?}", calls.lock().unwrap());
+    });
 }
 
 /// A hook that looks around finds the lane's own context, prepared before it.
 #[test]
 fn a_start_hook_can_use_the_lane() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
+    with_both(|backend| {
         let ran = Arc::new(AtomicUsize::new(0));
         let (first, count) = std::sync::mpsc::channel();
         let seen = ran.clone();
-        let cpu = builder(backend, &io)
-            .on_thread_start(move || {
-                let (seen, first) = (seen.clone(), first.clone());
-                let job = twolane::spawn_cpu(move || {
-                    seen.fetch_add(1, SeqCst);
-                    first.send(thread_name()).unwrap();
-                });
-                job.detach();
-            })
-            .build()
-            .unwrap();
+        let hook = move || {
+            let (seen, first) = (seen.clone(), first.clone());
+            let job = twolane::spawn_cpu(move || {
+                seen.fetch_add(1, SeqCst);
+                first.send(thread_name()).unwrap();
+            });
+            job.detach();
+        };
+        let Lanes { cpu, io: _io } = lanes_with(backend, 2, |lane| lane.on_thread_start(hook));
         for _ in THREADS {
-            assert!(count.recv().unwrap().starts_with("cpu-"), "{backend:?}");
+            assert!(count.recv().unwrap().starts_with("cpu-"));
         }
         cpu.shutdown().wait();
-        assert_eq!(ran.load(SeqCst), THREADS.len(), "{backend:?}");
-    }
+        assert_eq!(ran.load(SeqCst), THREADS.len());
+    });
 }
 
 /// The threads of the blocking pool of `Backend::Runtime` are threads of the
 /// lane too: they run the hooks, and shutting down waits for them.
 #[test]
 fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
-    let _limit = support::time_limit();
-    let io = tokio::runtime::Runtime::new().unwrap();
+    let _limit = time_limit();
     let calls = Calls::default();
-    let cpu = builder(Backend::Runtime, &io)
-        .on_thread_start(noting(&calls, "start"))
-        .on_thread_stop(noting(&calls, "stop"))
-        .build()
-        .unwrap();
+    let Lanes { cpu, io: _io } = lanes_with(Backend::Runtime, 2, |lane| {
+        lane.on_thread_start(noting(&calls, "start"))
+            .on_thread_stop(noting(&calls, "stop"))
+    });
     let blocking = async { tokio::task::spawn_blocking(thread_name).await.unwrap() };
     let job = cpu.spawn(twolane::in_cpu_context(blocking));
     // Which of the three it is, is for Tokio to decide: workers are threads of
@@ -167,25 +139,6 @@ fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
     }
 }
 
-/// What a hook's panic left behind is a lane that works.
-#[test]
-fn a_lane_with_panicking_hooks_works() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let cpu = builder(backend, &io)
-            .on_thread_start(|| panic!("start"))
-            .on_thread_stop(|| panic!("stop"))
-            .build()
-            .unwrap();
-        let jobs: Vec<_> = (0..100).map(|n| cpu.spawn_cpu(move || n)).collect();
-        for (n, job) in jobs.into_iter().enumerate() {
-            assert_eq!(job.wait().unwrap(), n, "{backend:?}");
-        }
-        assert!(cpu.shutdown().wait().is_empty());
-    }
-}
-
 /// Too deep for the 2 MiB of a thread's default stack.
 #[test]
 fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
@@ -193,29 +146,12 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
         let frame = std::hint::black_box([n; 256]);
         if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
     }
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let lanes = support::lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
+    with_both(|backend| {
+        let lanes = lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
         let cpu = lanes.cpu.handle();
         for (priority, _) in cpu.metrics_by_priority() {
             let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
-            assert_eq!(deep.wait().unwrap(), 10_000, "{backend:?}, {priority:?}");
+            assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
         }
-    }
-}
-
-#[test]
-fn a_stack_that_is_too_small_is_an_error_that_names_it() {
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let lane = CpuRuntime::builder().io_handle(io.handle().clone());
-    let error = lane
-        .thread_stack_size(4096)
-        .build()
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("Builder::thread_stack_size(4096): "),
-        "{error}"
-    );
-    assert!(error.contains("65536"), "{error}");
+    });
 }

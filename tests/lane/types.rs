@@ -71,49 +71,20 @@ assert_impl_all!(SendIo: IntoFuture, Debug, Send, Unpin);
 assert_impl_all!(Yield: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(Backend: Copy, Debug, Eq, std::hash::Hash, Default, Send, Sync);
 
-/// Whether a value may be used on both sides of a `catch_unwind`.
-macro_rules! unwind_safe {
-    ($type:ty) => {{
-        struct Is<T>(std::marker::PhantomData<T>);
-        #[allow(dead_code, reason = "where it is not taken")]
-        trait Otherwise {
-            const UNWIND_SAFE: bool = false;
-        }
-        impl<T> Otherwise for Is<T> {}
-        // Taken before the trait's, where it applies.
-        #[allow(dead_code, reason = "where it is not taken")]
-        impl<T: UnwindSafe + RefUnwindSafe> Is<T> {
-            const UNWIND_SAFE: bool = true;
-        }
-        (stringify!($type), Is::<$type>::UNWIND_SAFE)
-    }};
-}
-
-/// A service keeps a handle in its state and wraps its requests in a
-/// `catch_unwind`: that compiles with Tokio's types, and no panic can leave
-/// ours half-way either.
-#[test]
-fn what_tokio_has_unwind_safe_we_have_too() {
-    assert!(unwind_safe!(tokio::runtime::Handle).1);
-    assert!(unwind_safe!(tokio::task::JoinHandle<()>).1);
-    assert!(unwind_safe!(tokio::task::AbortHandle).1);
-    assert!(!unwind_safe!(std::cell::Cell<u8>).1);
-    let types = [
-        unwind_safe!(Handle),
-        unwind_safe!(CpuRuntime),
-        unwind_safe!(Task<()>),
-        unwind_safe!(AbortHandle),
-        unwind_safe!(JobContext),
-        unwind_safe!(JoinError),
-        unwind_safe!(NoCurrentHandle),
-        unwind_safe!(Cancelled),
-        unwind_safe!(BridgeError),
-        unwind_safe!(IoOwned<std::cell::Cell<u8>>),
-        unwind_safe!(IoShared<std::cell::Cell<u8>>),
-    ];
-    let not_safe: Vec<_> = types.iter().filter(|(_, safe)| !safe).collect();
-    assert!(not_safe.is_empty(), "{not_safe:?}");
-}
+// A service keeps a handle in its state and wraps its requests in a `catch_unwind`: that compiles
+// with Tokio's types, and no panic can leave ours half-way either.
+assert_impl_all!(tokio::task::JoinHandle<()>: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(Handle: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(CpuRuntime: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(Task<()>: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(AbortHandle: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(JobContext: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(JoinError: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(NoCurrentHandle: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(Cancelled: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(BridgeError: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(IoOwned<std::cell::Cell<u8>>: UnwindSafe, RefUnwindSafe);
+assert_impl_all!(IoShared<std::cell::Cell<u8>>: UnwindSafe, RefUnwindSafe);
 
 /// `{value:?}`, which has to tell more than a bare name.
 #[track_caller]

@@ -26,7 +26,7 @@ pub fn found(what: impl Display) {
 pub fn run(test: &str, set: impl FnOnce(&mut Command), place: impl FnOnce(u32)) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap());
     child
-        .args(["--exact", test, "--nocapture"])
+        .args(["--exact", test, "--nocapture", "--include-ignored"])
         .env(MARK, "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped());

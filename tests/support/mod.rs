@@ -9,6 +9,7 @@
 pub mod cgroup;
 pub mod child;
 pub mod limit;
+pub mod must_run;
 pub mod turns;
 pub mod wait;
 
@@ -18,6 +19,20 @@ pub use limit::{thread_name, time_limit};
 use twolane::{Backend, Builder, CpuRuntime};
 
 pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
+
+/// Runs the test with each backend. If it fails, its output says with which.
+pub fn with_both(mut test: impl FnMut(Backend)) {
+    let _limit = time_limit();
+    for backend in BOTH {
+        println!("with {backend:?}");
+        test(backend);
+    }
+}
+
+/// Runs the test on a lane of each backend that has so many threads.
+pub fn on_both(threads: usize, mut test: impl FnMut(Lanes)) {
+    with_both(|backend| test(lanes(backend, threads)));
+}
 
 pub struct Lanes {
     pub cpu: CpuRuntime,
@@ -41,6 +56,13 @@ pub fn lanes_with(backend: Backend, threads: usize, set: impl FnOnce(Builder) ->
         .build()
         .unwrap();
     Lanes { cpu, io }
+}
+
+/// The backend that a parent has named to this child, as `TWOLANE_TEST_BACKEND`.
+pub fn backend_of_child() -> Backend {
+    let named = std::env::var("TWOLANE_TEST_BACKEND").unwrap();
+    let is_named = |backend: &Backend| format!("{backend:?}") == named;
+    BOTH.into_iter().find(is_named).unwrap()
 }
 
 /// A CPU lane with threads named `cpu-N`.
@@ -77,6 +99,14 @@ impl<T: Send + 'static> Stuck<T> {
     /// Its task, and what lets it end.
     pub fn split(self) -> (twolane::Task<T>, mpsc::Sender<T>) {
         (self.task, self.let_go)
+    }
+}
+
+impl Stuck<()> {
+    /// Lets it end, and waits for that.
+    pub fn end(self) {
+        self.let_go.send(()).unwrap();
+        self.task.wait().unwrap();
     }
 }
 

@@ -2,6 +2,8 @@
 
 #[cfg(target_os = "linux")]
 mod cpu_mask;
+#[cfg(target_os = "linux")]
+mod out_of_threads;
 mod sizing;
 #[cfg(target_os = "linux")]
 mod weights;

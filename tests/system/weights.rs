@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::{Arc, Barrier};
 
 use crate::support::wait::wait_until;
-use crate::support::{self, BOTH, Lanes, cpu_lane, lanes, time_limit};
-use twolane::{Backend, Builder, CpuRuntime, Handle, Priority};
+use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, time_limit, with_both};
+use twolane::{Backend, CpuRuntime, Handle, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 /// As documented at `Builder::nice`.
@@ -60,21 +60,12 @@ fn nice_by_priority(cpu: &CpuRuntime) -> [i32; 3] {
     by_priority(cpu, NICE)
 }
 
-fn builder(backend: Backend, io: &tokio::runtime::Runtime) -> Builder {
-    CpuRuntime::builder()
-        .backend(backend)
-        .worker_threads(1)
-        .io_handle(io.handle().clone())
-}
-
 #[test]
 fn each_priority_has_its_own() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let expected = DEFAULT.map(|nice| (base + nice).min(19));
-        assert_eq!(nice_by_priority(&cpu), expected, "{backend:?}");
+        assert_eq!(nice_by_priority(&cpu), expected);
         // The I/O lane's own are untouched.
         let on_io = io.block_on(io.spawn(async { my_nice() })).unwrap();
         assert_eq!(on_io, base);
@@ -82,91 +73,59 @@ fn each_priority_has_its_own() {
         let debug = format!("{cpu:?}");
         let pairs: Vec<_> = ALL.into_iter().zip(expected).collect();
         assert!(debug.contains(&format!("nice: {pairs:?}")), "{debug}");
-    }
+    });
 }
 
 #[test]
 fn the_builder_sets_them_or_switches_them_off() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let set = builder(backend, &io)
-            .nice(Priority::High, 0)
-            .nice(Priority::Normal, 3)
-            .nice(Priority::Low, 3);
-        assert_eq!(
-            nice_by_priority(&set.build().unwrap()),
-            [base, base + 3, base + 3].map(|nice| nice.min(19))
-        );
-        let off = builder(backend, &io).without_nice().build().unwrap();
-        assert_eq!(nice_by_priority(&off), [base; 3], "{backend:?}");
-    }
-}
-
-#[test]
-fn values_that_can_t_be_are_named() {
-    let _limit = time_limit();
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let too_much = builder(Backend::Rayon, &io).nice(Priority::Low, 20).build();
-    let error = too_much.unwrap_err();
-    assert!(
-        error.to_string().starts_with("Builder::nice(Low, 20): "),
-        "{error}"
-    );
-    let inverted = builder(Backend::Rayon, &io)
-        .nice(Priority::Normal, 5)
-        .build();
-    let error = inverted.unwrap_err();
-    assert!(
-        error.to_string().starts_with("Builder::nice(High, 8) "),
-        "{error}"
-    );
+    with_both(|backend| {
+        let set = lanes_with(backend, 1, |lane| {
+            let lane = lane.nice(Priority::High, 0).nice(Priority::Normal, 3);
+            lane.nice(Priority::Low, 3)
+        });
+        let expected = [base, base + 3, base + 3].map(|nice| nice.min(19));
+        assert_eq!(nice_by_priority(&set.cpu), expected);
+        let off = lanes_with(backend, 1, |lane| lane.without_nice());
+        assert_eq!(nice_by_priority(&off.cpu), [base; 3]);
+    });
 }
 
 /// What runs before a job does has the weight already; and a hook may change it
 /// for good.
 #[test]
 fn start_hooks_run_with_it() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
-        let io = tokio::runtime::Runtime::new().unwrap();
+    with_both(|backend| {
         let (seen, hooks) = std::sync::mpsc::channel();
-        let _cpu = builder(backend, &io)
-            .on_thread_start(move || seen.send(my_nice()).unwrap())
-            .build()
-            .unwrap();
+        let hook = move || seen.send(my_nice()).unwrap();
+        let _lanes = lanes_with(backend, 1, |lane| lane.on_thread_start(hook));
         for nice in DEFAULT {
-            assert_eq!(hooks.recv().unwrap(), (base + nice).min(19), "{backend:?}");
+            assert_eq!(hooks.recv().unwrap(), (base + nice).min(19));
         }
-    }
+    });
 }
 
 /// The kernel treats a core that runs only such threads as free.
 #[test]
 fn low_is_of_the_idle_class_if_asked_for() {
-    let _limit = support::time_limit();
-    let io = tokio::runtime::Runtime::new().unwrap();
-    for backend in BOTH {
-        let default = builder(backend, &io).build().unwrap();
-        assert_eq!(by_priority(&default, POLICY), [OTHER; 3]);
-        let asked = builder(backend, &io).idle_class_for_low(true).build();
-        let asked = asked.unwrap();
-        assert_eq!(by_priority(&asked, POLICY), [OTHER, OTHER, IDLE]);
-        assert_eq!(nice_by_priority(&asked)[2], 19);
+    with_both(|backend| {
+        let default = lanes(backend, 1);
+        assert_eq!(by_priority(&default.cpu, POLICY), [OTHER; 3]);
+        let asked = lanes_with(backend, 1, |lane| lane.idle_class_for_low(true));
+        assert_eq!(by_priority(&asked.cpu, POLICY), [OTHER, OTHER, IDLE]);
+        assert_eq!(nice_by_priority(&asked.cpu)[2], 19);
         // No other thread is.
         assert_eq!(my_value(POLICY), OTHER);
-    }
+    });
 }
 
 /// A thread inherits the weight of its maker, and can't go back. A lane that is
 /// built inside a job must not suffer.
 #[test]
 fn what_is_made_in_a_job_is_not_born_niced() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend, 1);
         let low = cpu.handle().with_priority(Priority::Low);
         let handle = io.handle().clone();
@@ -179,9 +138,9 @@ fn what_is_made_in_a_job_is_not_born_niced() {
             (high, nice_of_threads("cpu-control"))
         });
         let (high, controls) = in_job.wait().unwrap();
-        assert_eq!(high, (base + DEFAULT[0]).min(19), "{backend:?}");
-        assert!(controls.iter().all(|nice| *nice == base), "{backend:?}");
-    }
+        assert_eq!(high, (base + DEFAULT[0]).min(19));
+        assert!(controls.iter().all(|nice| *nice == base));
+    });
 }
 
 /// The thread that `yield_if_due` counts by must not wait for the lane.
@@ -205,14 +164,12 @@ async fn nice_of_blocking_thread() -> i32 {
 /// is `spawn_io`: then that is a thread of the I/O lane.
 #[test]
 fn blocking_threads_made_by_spawn_io_are_not_niced() {
-    let _limit = time_limit();
     let base = my_nice();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let low = cpu.handle().with_priority(Priority::Low);
         let job = low.spawn(async { twolane::spawn_io(nice_of_blocking_thread()).await.unwrap() });
-        assert_eq!(job.wait().unwrap(), base, "{backend:?}");
-    }
+        assert_eq!(job.wait().unwrap(), base);
+    });
 }
 
 /// Tokio's workers come out of the blocking pool. One that has not started yet might
@@ -230,16 +187,14 @@ fn until_both_workers_run(io: &tokio::runtime::Runtime) {
 /// Tokio lets it go. If this fails, the docs can be bettered.
 #[test]
 fn blocking_threads_made_plainly_in_a_job_inherit() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         until_both_workers_run(&io);
         let low = cpu.handle().with_priority(Priority::Low);
         let below = low.spawn(nice_of_blocking_thread()).wait().unwrap();
-        assert_eq!(below, 19, "{backend:?}");
+        assert_eq!(below, 19);
         // It may not be back in the pool yet.
-        while io.block_on(nice_of_blocking_thread()) != 19 {}
-    }
+        wait_until(|| io.block_on(nice_of_blocking_thread()) == 19);
+    });
 }
 
 /// What the threads of the runtime backend's own blocking pool weigh does not

@@ -6,14 +6,14 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::setting::{lane, watched};
-use crate::support::{BOTH, time_limit};
+use crate::support::wait::wait_until;
+use crate::support::{time_limit, with_both};
 use twolane::watch::{Cause, Watch, watch};
-use twolane::{Backend, CpuRuntime, Priority};
+use twolane::{Backend, Priority};
 
 #[test]
 fn a_future_that_does_not_yield_is_told() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let watched = watched(backend, 2);
         let compute = watched.compute();
         let job = watched.cpu.handle().with_name("merge");
@@ -27,33 +27,41 @@ fn a_future_that_does_not_yield_is_told() {
         // It has kept no thread of the I/O lane.
         let of_io = watched.cpu.handle().io_stalls();
         assert!(!of_io.iter().any(|(culprit, _)| culprit == "merge"));
-    }
+    });
 }
 
 #[test]
 fn a_closure_past_its_deadline_is_told_and_no_other() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let watched = watched(backend, 2);
         let compute = watched.compute();
         let name = |name| watched.cpu.handle().with_name(name);
         // It computes on until the late one is told. There are two threads for that.
         let patient = name("patient").spawn_cpu(compute.clone());
-        let soon = Instant::now() + Duration::from_secs(2);
-        let late = name("late").reserve().wait().unwrap().with_deadline(soon);
-        late.spawn_cpu(compute).wait().unwrap();
+        // On a busy machine it may come too late to start.
+        let late = || {
+            let permit = name("late").reserve().wait().unwrap();
+            let late = permit.with_deadline(Instant::now() + Duration::from_millis(500));
+            late.spawn_cpu(compute.clone()).wait()
+        };
+        wait_until(|| match late() {
+            Ok(()) => true,
+            Err(error) => {
+                assert!(error.is_expired(), "{error}");
+                false
+            }
+        });
         patient.wait().unwrap();
         let stall = watched.stalls.recv().unwrap();
         assert_eq!(stall.culprit(), Some("late"));
         assert!(stall.remedy().contains("checkpoint"), "{stall}");
         assert!(watched.stalls.try_recv().is_err());
-    }
+    });
 }
 
 #[test]
 fn an_urgent_closure_that_takes_a_second_is_told() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let watched = watched(backend, 2);
         let compute = watched.compute();
         let high = watched.cpu.handle().with_priority(Priority::High);
@@ -63,7 +71,7 @@ fn an_urgent_closure_that_takes_a_second_is_told() {
         assert!(stall.remedy().contains("Priority::Normal"), "{stall}");
         assert!(stall.lasted() >= Duration::from_secs(1));
         watched.told.store(false, SeqCst);
-    }
+    });
 }
 
 /// Two lanes have one I/O runtime.
@@ -90,18 +98,4 @@ fn a_job_of_another_lane_is_not_told() {
     let told = stalls.recv().unwrap();
     assert_eq!(told.culprit(), Some("shared"));
     assert_eq!(own.handle().metrics().cpu_stalls, 0);
-}
-
-#[test]
-fn a_threshold_that_it_cannot_tell_is_refused() {
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let build = |threshold| {
-        let watch = Watch::new().threshold(threshold);
-        let builder = CpuRuntime::builder().io_handle(io.handle().clone());
-        builder.watch_io(watch).build()
-    };
-    let error = build(Duration::from_micros(500)).unwrap_err();
-    let text = error.to_string();
-    assert!(text.contains("500µs") && text.contains("10ms"), "{text}");
-    build(Duration::from_millis(10)).unwrap();
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::setting::{lane, runtime};
 use crate::support::wait::{has_thread, wait_until};
-use crate::support::{BOTH, time_limit};
+use crate::support::{time_limit, with_both};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use twolane::watch::{Watch, watch};
@@ -17,8 +17,7 @@ use twolane::{Backend, CpuRuntime};
 
 #[test]
 fn the_watch_s_thread_ends_with_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for is_shut_down in [true, false] {
             let io = runtime(1);
             let lane = CpuRuntime::builder().backend(backend).thread_name("brief");
@@ -32,7 +31,7 @@ fn the_watch_s_thread_ends_with_the_lane() {
             }
             wait_until(|| !has_thread("brief-watch"));
         }
-    }
+    });
 }
 
 #[test]
@@ -58,8 +57,7 @@ fn block(io: &Runtime) -> (JoinHandle<()>, Sender<()>) {
 /// after it.
 #[test]
 fn a_shutdown_waits_for_a_hook_that_runs() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = runtime(1);
         let (runs, running) = mpsc::channel();
         let (let_go, wait) = mpsc::channel::<()>();
@@ -84,7 +82,7 @@ fn a_shutdown_waits_for_a_hook_that_runs() {
         assert_eq!(running.try_recv(), Err(mpsc::TryRecvError::Disconnected));
         drop(end);
         io.block_on(task).unwrap();
-    }
+    });
 }
 
 /// The names of a stack take up to a second, and once a thread called the hook after that.

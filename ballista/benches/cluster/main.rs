@@ -20,7 +20,7 @@
 //! - `push/..`: the same, and the scheduler hands out the tasks; executors send a heartbeat each
 //!   second. They run if a filter names the policy, and in the short form of a test. After a kill,
 //!   Ballista's scheduler may then offer no task any more, so that `push/.., killed` may hang,
-//!   whichever the executors are: `ballista/UPSTREAM.md`, and `tests/upstream_push`.
+//!   whichever the executors are: `ballista/UPSTREAM.md`.
 //!
 //! The rows of each query, in each pass, are compared with those of plain DataFusion, as text: all
 //! but the order of the rows has to be the same. They are compared when the query's clock has

@@ -20,8 +20,6 @@ var (
 	procs    = flag.Int("procs", 0, "GOMAXPROCS; 0: as it comes")
 	switches = flag.Int("switches", 20000, "Gosched calls of all goroutines together")
 	starts   = flag.Int("starts", 2000, "goroutines that are started and joined one at a time")
-	batches  = flag.Int("batches", 3, "how many times a batch is started and joined")
-	batch    = flag.Int("batch", 1000, "goroutines of a batch")
 	bound    = flag.Duration("bound", time.Minute, "give up after that")
 )
 
@@ -81,34 +79,11 @@ func start(n int) float64 {
 	return each(begun, n)
 }
 
-func startBatches(batches, batch int) float64 {
-	results := make([]int, batch)
-	begun := time.Now()
-	for i := 0; i < batches; i++ {
-		var running sync.WaitGroup
-		running.Add(batch)
-		for n := range results {
-			results[n] = 0
-			go func(result *int) {
-				defer running.Done()
-				*result = 1
-			}(&results[n])
-		}
-		running.Wait()
-		for _, result := range results {
-			check(result)
-		}
-	}
-	return each(begun, batches*batch)
-}
-
-func figures(switches, starts, batches int) map[string]float64 {
+func figures(switches, starts int) map[string]float64 {
 	return map[string]float64{
 		"switch_alone": gosched(1, switches),
-		"switch_two":   gosched(2, switches),
 		"switch_100":   gosched(100, switches),
 		"start":        start(starts),
-		"start_1000":   startBatches(batches, *batch),
 	}
 }
 
@@ -122,8 +97,8 @@ func main() {
 	runtime.GOMAXPROCS(*procs)
 
 	// As every contender: each path has been gone before the clock starts.
-	figures(*switches/10, *starts/10, 1)
-	if err := json.NewEncoder(os.Stdout).Encode(figures(*switches, *starts, *batches)); err != nil {
+	figures(*switches/10, *starts/10)
+	if err := json.NewEncoder(os.Stdout).Encode(figures(*switches, *starts)); err != nil {
 		fmt.Fprintln(os.Stderr, "goroutines:", err)
 		os.Exit(1)
 	}

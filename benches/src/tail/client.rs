@@ -9,13 +9,19 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
+use tokio::runtime::Handle;
 
-use crate::findings::{Sample, empty_histogram};
+use crate::findings::empty_histogram;
+use crate::{Column, Ratio, Report, Sample, cores};
 
-use super::echo::MESSAGE;
+use super::echo::{EchoLane, MESSAGE};
+use super::lanes::Lane;
+use super::load::Load;
+use super::work::Work;
 use super::{WARM_UP, sleep_until};
 
 /// Often enough for a tail in a minute (30,000 requests), seldom enough that
@@ -96,6 +102,71 @@ pub fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(GRACE))?;
     Ok(stream)
+}
+
+/// Asks the echo at `address` for so long. `jobs` says how many jobs have been computed, and when
+/// that was.
+pub fn slice(
+    address: SocketAddr,
+    measured: Duration,
+    mut jobs: impl FnMut() -> (u64, Duration),
+) -> Sample {
+    let stream = connect(address).unwrap();
+    let schedule = Schedule::starting(Instant::now(), measured);
+    let client = thread::spawn(move || ask(stream, schedule));
+    sleep_until(schedule.warm);
+    let (before, from) = jobs();
+    sleep_until(schedule.end);
+    let (after, to) = jobs();
+    let mut sample = client.join().unwrap().unwrap().sample();
+    if after > 0 {
+        let per_s = (after - before) as f64 / (to - from).as_secs_f64();
+        sample.put("jobs_per_s", "1/s", per_s);
+    }
+    sample
+}
+
+/// Such a slice of a lane on a fresh I/O runtime, or of none.
+pub fn slice_of(open: impl FnOnce(&Handle) -> Option<Lane>, work: Work, time: Duration) -> Sample {
+    let io = EchoLane::start(cores());
+    let load = open(io.handle()).map(|lane| Load::start(lane, work));
+    let start = Instant::now();
+    let completed = || load.as_ref().map_or(0, Load::completed);
+    let sample = slice(io.address(), time, || (completed(), start.elapsed()));
+    if let Some(load) = load {
+        load.stop();
+    }
+    sample
+}
+
+/// The columns of such slices.
+pub const COLUMNS: [Column; 10] = [
+    Column::sum("requests", "requests"),
+    Column::sum("missed", "missed"),
+    Column::pooled("p50", "from_send", 0.5),
+    Column::pooled("p99", "from_send", 0.99),
+    Column::pooled("p99.9", "from_send", 0.999),
+    Column::spread("p99.9 of a slice", "from_send_p999"),
+    Column::pooled("max", "from_send", 1.0),
+    Column::pooled("p99.9, intended", "from_intended", 0.999),
+    Column::median("jobs/s", "jobs_per_s"),
+    Column::median("others", "others"),
+];
+
+/// The ratio of two contenders' `p99` or `p999`, from the send and from when it was intended; of
+/// the rounds, and of all rounds in one.
+pub fn ratios(report: &mut Report<'_>, name: &str, p: &str, over: &str, under: &str) {
+    let q = if p == "p99" { 0.99 } else { 0.999 };
+    for (latencies, suffix) in [("from_send", ""), ("from_intended", "_intended")] {
+        report.ratio(
+            format!("{name}{suffix}"),
+            &format!("{latencies}_{p}"),
+            over,
+            under,
+        );
+        let [over, under] = [over, under].map(|one| report.findings.pooled_ms(one, latencies, q));
+        report.put(format!("{name}{suffix}_pooled"), Ratio::once(over / under));
+    }
 }
 
 /// Sends what the schedule says, until it ends.

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Handle, Runtime};
 
 /// A request is so long, and its answer is the same bytes.
 pub const MESSAGE: usize = 64;
@@ -18,12 +18,7 @@ pub struct EchoLane {
 
 impl EchoLane {
     pub fn start(workers: usize) -> Self {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(workers)
-            .thread_name("io")
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = crate::io_runtime(workers);
         let listener = runtime
             .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
             .unwrap();

@@ -4,7 +4,6 @@
 //! dropped.
 
 use tokio::runtime::{Builder, Handle};
-use twolane::CpuRuntime;
 
 use super::load::Job;
 
@@ -75,8 +74,12 @@ impl Lane {
     }
 
     /// twolane, with these settings.
-    pub fn twolane(io: &Handle, settings: twolane::Builder, in_flight: usize) -> Self {
-        let cpu: CpuRuntime = settings.io_handle(io.clone()).build().unwrap();
+    pub fn twolane(
+        io: &Handle,
+        in_flight: usize,
+        set: impl FnOnce(twolane::Builder) -> twolane::Builder,
+    ) -> Self {
+        let cpu = crate::lane(io, set);
         let threads = cpu.handle().worker_threads();
         Self::new(in_flight, threads, move |job| {
             cpu.spawn_cpu(|| job.run()).detach()

@@ -43,7 +43,6 @@ fn fit(available: usize, quota: Option<f64>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build_error::BuildError;
 
     #[test]
     fn a_quota_keeps_a_reserve() {
@@ -59,17 +58,6 @@ mod tests {
         ];
         for (available, quota, threads) in cases {
             assert_eq!(fit(available, quota), threads, "{available} {quota:?}");
-        }
-    }
-
-    #[test]
-    fn a_bad_variable_is_named() {
-        assert_eq!(from_variable(" 3 ").unwrap(), 3);
-        for bad in ["", "0", "-1", "2.5", "many", "99999999999999999999"] {
-            let error = from_variable(bad).unwrap_err();
-            let error = BuildError::from(error).to_string();
-            let names = format!("TWOLANE_CPU_THREADS={bad:?}: ");
-            assert!(error.starts_with(&names), "{error}");
         }
     }
 }

@@ -34,7 +34,7 @@
 //! threads have no nice value, an awaiter may wait for [`SPIN`].) On a single core no worker
 //! spins.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hint;
 use std::mem;
 use std::num::NonZeroUsize;
@@ -63,12 +63,21 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 thread_local! {
     static IS_DRAINING: Cell<bool> = const { Cell::new(false) };
+    static DECLINED: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Whether this worker drains the queue. The caller may be at any depth of the worker's
 /// stack. If true, the worker looks at the queue again before it sleeps.
 pub(super) fn is_draining() -> bool {
     IS_DRAINING.get()
+}
+
+/// Calls `settle` when the turn of rayon in which this worker declined a drain job is over, or, if
+/// it waits inside a job, at the next one. Without that the drain job would count as the searching
+/// worker for as long as another worker has a copy of it and does not come to it, though this
+/// worker, which is idle by then, could take the jobs that are pushed.
+pub(super) fn declines(settle: impl FnOnce() + 'static) {
+    DECLINED.with_borrow_mut(|declined| declined.push(Box::new(settle)));
 }
 
 pub(super) struct ActiveWorkers {
@@ -276,6 +285,7 @@ impl<S: Fn()> Turn<'_, S> {
         self.rayon_had_its = slice::ticks();
         self.jobs = 0;
         let found = run_rayons_work();
+        DECLINED.take().into_iter().for_each(|settle| settle());
         self.jobs_to_a_turn = match found {
             true => 1,
             false => (2 * self.jobs_to_a_turn).min(RARELY),

@@ -36,7 +36,7 @@ use std::time::{Duration, Instant};
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use super::drain::{ActiveWorkers, is_draining};
+use super::drain::{self, ActiveWorkers, is_draining};
 use super::{polling, stack};
 use crate::lane::control::Message;
 use crate::lane::{Level, Workers, thread as lane_thread};
@@ -288,6 +288,9 @@ impl Broadcast {
             // copy is left: deactivate, or broadcast again.
             if self.untried.fetch_sub(1, SeqCst) == 1 {
                 self.broadcast_again();
+            } else {
+                let job = self.clone();
+                drain::declines(move || job.broadcast_again());
             }
         } else if !self.is_taken.load(SeqCst) {
             let (job, at) = (self.clone(), Instant::now() + self.pause);

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use object_store_0_14::ObjectStore;
 use object_store_0_14::aws::AmazonS3Builder;
-use object_store_0_14::client::{ReqwestConnector, SpawnedReqwestConnector};
 use tokio::runtime::Runtime;
 use twolane::io::IoConnector;
 use twolane::{Backend, CpuRuntime, Priority};
 
+use super::client::Connector;
 use super::cpu::Cpu;
 use super::lsm::Error;
 use crate::server::Access;
@@ -58,7 +58,7 @@ impl Contender {
             Self::OneRuntime => "one runtime for all",
             Self::SpawnBlocking => "one runtime, CPU parts in spawn_blocking",
             Self::TwoRuntimes => "two runtimes, one store",
-            Self::Spawned => "two runtimes, SpawnedReqwestConnector",
+            Self::Spawned => "two runtimes, requests spawned on the first",
             Self::TwolaneRayon => "twolane, Backend::Rayon",
             Self::Twolane => "twolane, Backend::Runtime",
         }
@@ -96,7 +96,7 @@ impl World {
         let first = runtime("first")?;
         let on_first = || Lane::Tokio(first.handle().clone());
         let store = store_builder(access);
-        let plain = |store: AmazonS3Builder| store.with_http_connector(ReqwestConnector::default());
+        let plain = |store: AmazonS3Builder| store.with_http_connector(Connector::default());
         let mut lane = None;
         let mut second = None;
         let mut cpu = Cpu::Here;
@@ -109,8 +109,8 @@ impl World {
             Contender::TwoRuntimes | Contender::Spawned => {
                 let second = second.insert(runtime("second")?);
                 let store = if contender == Contender::Spawned {
-                    let connector = SpawnedReqwestConnector::new(first.handle().clone());
-                    store.with_http_connector(connector)
+                    let spawned_on = Some(first.handle().clone());
+                    store.with_http_connector(Connector { spawned_on })
                 } else {
                     plain(store)
                 };
@@ -130,7 +130,7 @@ impl World {
                 }
                 let lane = lane.insert(settings.backend(backend).io_handle(io).build()?);
                 let handle = lane.handle();
-                let connector = IoConnector::new(ReqwestConnector::default(), &handle);
+                let connector = IoConnector::new(Connector::default(), &handle);
                 let at = |priority| Lane::Cpu(handle.with_priority(priority));
                 (
                     store.with_http_connector(connector),

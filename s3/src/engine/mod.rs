@@ -1,11 +1,9 @@
-//! The engine at work, by each contender: what the example shows and the bench
-//! measures.
+//! The engine at work, by each contender: what the bench `flush_compact` measures.
 
+pub mod client;
 pub mod contender;
 pub mod cpu;
-pub mod findings;
 pub mod fixture;
 pub mod lsm;
-pub mod rounds;
 pub mod slice;
 pub mod verify;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use object_store_0_14::{ObjectStore, path::Path};
 
+use super::client::Connector;
 use super::contender::{Contender, World, store_builder};
 use super::fixture::{self, Input};
 use super::lsm::Error;
@@ -110,7 +111,11 @@ impl Bench {
             .worker_threads(2)
             .enable_all()
             .build()?;
-        let store: Arc<dyn ObjectStore> = Arc::new(store_builder(&access).build()?);
+        let store: Arc<dyn ObjectStore> = Arc::new(
+            store_builder(&access)
+                .with_http_connector(Connector::default())
+                .build()?,
+        );
         let folder = Path::from(format!("flush-compact-{}", std::process::id()));
         let inputs = runtime.block_on(async {
             let inputs = (0..COMPACTORS).map(|i| fixture::input(&*store, &folder, i));

@@ -143,12 +143,12 @@ macro_rules! engine {
 
 engine!(
     released,
-    slatedb,
-    |builder: slatedb::DbBuilder<String>, _: &Runtimes| builder,
+    slatedb_before,
+    |builder: slatedb_before::DbBuilder<String>, _: &Runtimes| builder,
     |db: &Db, batch| {
         let db = db.clone();
         async move {
-            let options = slatedb::config::WriteOptions {
+            let options = slatedb_before::config::WriteOptions {
                 await_durable: false,
                 ..Default::default()
             };
@@ -158,8 +158,8 @@ engine!(
 );
 engine!(
     cured,
-    slatedb_cured,
-    |builder: slatedb_cured::DbBuilder<String>, runtimes: &Runtimes| {
+    slatedb,
+    |builder: slatedb::DbBuilder<String>, runtimes: &Runtimes| {
         builder.with_write_runtime(runtimes.writes.clone())
     },
     |db: &Db, batch| {

@@ -34,8 +34,8 @@
 //!   compete with the first.
 //!
 //! ```text
-//! cargo bench -p twolane-slatedb --bench slatedb            # 14 minutes; --full: 35
-//! cargo bench -p twolane-slatedb --bench slatedb -- memory/
+//! cargo bench -p twolane-slatedb --features before_the_cure --bench slatedb            # 14 minutes; --full: 35
+//! cargo bench -p twolane-slatedb --features before_the_cure --bench slatedb -- memory/
 //! ```
 
 mod contender;

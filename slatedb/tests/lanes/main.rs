@@ -153,5 +153,6 @@ macro_rules! version {
     };
 }
 
-version!(released, slatedb);
-version!(cured, slatedb_cured);
+version!(cured, slatedb);
+#[cfg(feature = "before_the_cure")]
+version!(released, slatedb_before);

@@ -3,35 +3,14 @@
 #![cfg(target_os = "linux")]
 
 use std::collections::HashSet;
-use std::fs;
-use std::path::Path;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::limit::time_limit;
-use crate::setting::{runtime, watched};
+use crate::setting::{runtime, this_thread, watched, with_open_files};
 use crate::wait::{has_thread, wait_until};
 use stallwatch::{Watch, Watcher, watch};
-
-/// The threads whose files this process has open.
-fn with_open_files() -> HashSet<String> {
-    let files = fs::read_dir("/proc/self/fd").unwrap();
-    // An error: it was closed meanwhile.
-    let paths = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
-    let thread = |path: &Path| {
-        let is_schedstat = path.file_name()? == "schedstat";
-        let thread = path.parent()?.file_name()?.to_str()?.to_owned();
-        is_schedstat.then_some(thread)
-    };
-    paths.filter_map(|path| thread(&path)).collect()
-}
-
-/// `/proc/thread-self` is a link to `PID/task/TID`.
-fn this_thread() -> String {
-    let link = fs::read_link("/proc/thread-self").unwrap();
-    link.file_name().unwrap().to_str().unwrap().to_owned()
-}
 
 #[test]
 fn the_files_of_threads_that_have_ended_are_closed() {
@@ -43,27 +22,17 @@ fn the_files_of_threads_that_have_ended_are_closed() {
             let poll = move || {
                 io.block_on(watch(async {
                     // Until the watch knows this thread.
-                    while !with_open_files().contains(&this_thread()) {
-                        thread::yield_now();
-                    }
+                    wait_until(|| with_open_files().contains(&this_thread()));
                     this_thread()
                 }))
             };
             thread::spawn(poll).join().unwrap()
         })
         .collect();
-    while !with_open_files().is_disjoint(&ended) {
-        thread::yield_now();
-    }
+    wait_until(|| with_open_files().is_disjoint(&ended));
     // And the watch goes on.
-    let told = |name: &str| {
-        watched
-            .stalls
-            .iter()
-            .any(|stall| stall.culprit() == Some(name))
-    };
     watched.stall_as("after them");
-    assert!(told("after them"));
+    watched.stall_of("after them");
 }
 
 #[test]

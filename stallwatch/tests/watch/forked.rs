@@ -1,7 +1,6 @@
 //! What the watch of a forked child says of the thread that called `fork`.
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 
 use crate::child;
 use crate::limit::time_limit;
@@ -29,17 +28,12 @@ fn a_forked_child_s_watch_sees_its_own_thread() {
         return;
     }
     let io = runtime(None);
-    let told = Arc::new(AtomicBool::new(false));
-    let tells = told.clone();
     let (send, stalls) = mpsc::channel();
-    let watched = Watch::new().on_stall(move |stall| {
-        send.send(stall.cause().clone()).unwrap();
-        tells.store(true, SeqCst);
-    });
-    let _watcher = watched.start(io.handle()).unwrap();
+    let watched = Watch::new().on_stall(move |stall| send.send(stall.cause().clone()).unwrap());
+    let watcher = watched.start(io.handle()).unwrap();
     // The thread of the first one is the parent's.
     let _limit = time_limit();
-    io.block_on(watch(async { while !told.load(SeqCst) {} }));
+    io.block_on(watch(async { while watcher.stalls() == 0 {} }));
     child::found(stalls.recv().unwrap());
     std::process::exit(0);
 }

@@ -1,25 +1,16 @@
 //! What may take as long as it likes is not told.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, mpsc};
-use std::thread;
+use std::io::PipeWriter;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, mpsc};
 
 use stallwatch::watch;
 use tokio::task::{block_in_place, spawn_blocking};
 
 use crate::limit::time_limit;
-use crate::setting::{Watched, see_spans, two_probes, watched};
-
-/// All names that are told.
-fn told(watched: &Watched) -> Vec<Option<String>> {
-    let stalls = watched.stalls.try_iter();
-    let names = stalls.map(|stall| stall.culprit().map(str::to_owned));
-    names.collect()
-}
-
-fn names<const N: usize>(names: [&str; N]) -> Vec<Option<String>> {
-    names.map(|name| Some(name.to_owned())).into()
-}
+use crate::setting::{
+    Watched, blocks, see_spans, this_thread, two_probes, watched, with_open_files,
+};
 
 /// It goes on for longer than two stalls that are told.
 #[test]
@@ -42,7 +33,9 @@ fn a_thread_of_the_blocking_pool_may_stay_in_a_span() {
     watched.stall_as("two");
     drop(let_go);
     watched.io.block_on(task).unwrap();
-    assert_eq!(told(&watched), names(["one", "two"]));
+    watched.stall_of("one");
+    watched.stall_of("two");
+    watched.assert_none_was_told_of(&["waits"]);
 }
 
 /// A limit: the future does not keep a worker meanwhile, and yet it is told.
@@ -50,18 +43,17 @@ fn a_thread_of_the_blocking_pool_may_stay_in_a_span() {
 fn block_in_place_inside_of_a_future_that_is_watched_is_told() {
     let _limit = time_limit();
     let watched = watched(Some(1));
-    let compute = watched.compute();
+    let compute = watched.compute("in place");
     let task = async move { block_in_place(compute) };
     watched.spawn_and_wait(watch(task).named("in place"));
-    let stall = watched.stalls.recv().unwrap();
-    assert_eq!(stall.culprit(), Some("in place"));
+    watched.stall_of("in place");
 }
 
 /// A task that blocks in `block_in_place`, in code that is not watched.
 #[cfg(target_os = "linux")]
 struct InPlace {
     task: tokio::task::JoinHandle<()>,
-    end: std::os::unix::net::UnixStream,
+    let_go: PipeWriter,
 }
 
 #[cfg(target_os = "linux")]
@@ -69,10 +61,7 @@ impl InPlace {
     /// Its thread is a worker that the watch knows, until it calls `block_in_place`.
     /// Returns once it has done so, and `then` has returned there.
     fn begin(watched: &Watched, then: impl FnOnce(&Arc<AtomicU64>) + Send + 'static) -> Self {
-        use std::io::Read;
-        use std::os::unix::net::UnixStream;
-
-        let (mut reader, end) = UnixStream::pair().unwrap();
+        let (read, let_go) = blocks();
         let (begin, has_begun) = mpsc::channel();
         let probes = watched.probes.clone();
         let task = watched.io.spawn(async move {
@@ -80,18 +69,25 @@ impl InPlace {
             block_in_place(|| {
                 then(&probes);
                 begin.send(()).unwrap();
-                reader.read_exact(&mut [0]).unwrap();
+                read();
             });
         });
         has_begun.recv().unwrap();
-        Self { task, end }
+        Self { task, let_go }
     }
 
-    fn end(mut self, watched: &Watched) {
-        use std::io::Write;
-
-        self.end.write_all(&[1]).unwrap();
+    /// Each of these stalls takes some looks. `unnamed.rs` has the same call told where it
+    /// keeps a worker.
+    fn is_not_told_beside(self, watched: &Watched, names: &[&str]) {
+        for name in names {
+            watched.stall_as(name);
+        }
+        drop(self.let_go);
         watched.io.block_on(self.task).unwrap();
+        for name in names {
+            watched.stall_of(name);
+        }
+        watched.assert_no_call_was_told();
     }
 }
 
@@ -112,10 +108,7 @@ fn a_thread_that_was_a_worker_may_block() {
         // Another thread is the worker now, and has run a probe.
         wait.recv().unwrap();
     });
-    watched.stall_as("one");
-    watched.stall_as("two");
-    in_place.end(&watched);
-    assert_eq!(told(&watched), names(["one", "two"]));
+    in_place.is_not_told_beside(&watched, &["one", "two"]);
 }
 
 /// The same, on a runtime where probes are rare on most workers.
@@ -124,11 +117,7 @@ fn a_thread_that_was_a_worker_may_block() {
 fn block_in_place_in_code_that_is_not_watched_is_not_told() {
     let _limit = time_limit();
     let watched = watched(Some(4));
-    let in_place = InPlace::begin(&watched, |_| ());
-    watched.stall_as("one");
-    watched.stall_as("two");
-    in_place.end(&watched);
-    assert_eq!(told(&watched), names(["one", "two"]));
+    InPlace::begin(&watched, |_| ()).is_not_told_beside(&watched, &["one", "two"]);
 }
 
 /// A worker that does stand still meanwhile is in a poll that has a name.
@@ -138,27 +127,18 @@ fn block_in_place_beside_a_stall_is_not_told() {
     let _limit = time_limit();
     let watched = watched(Some(4));
     let (begin, has_begun) = mpsc::channel();
-    let let_go = Arc::new(AtomicBool::new(false));
-    let wait = let_go.clone();
+    let (let_go, wait) = mpsc::channel::<()>();
     let stall = async move {
         begin.send(()).unwrap();
-        while !wait.load(SeqCst) {}
+        assert!(wait.recv().is_err());
     };
     let stall = watched.io.spawn(watch(stall).named("beside"));
     has_begun.recv().unwrap();
-    // Else it would end the next one, which ends once any stall is told.
-    while !watched.told.load(SeqCst) {
-        thread::yield_now();
-    }
+    watched.stall_of("beside");
     let in_place = InPlace::begin(&watched, |_| ());
-    // Each of them takes some looks.
-    for name in ["one", "two", "three"] {
-        watched.stall_as(name);
-    }
-    let_go.store(true, SeqCst);
-    in_place.end(&watched);
+    in_place.is_not_told_beside(&watched, &["one", "two", "three"]);
+    drop(let_go);
     watched.io.block_on(stall).unwrap();
-    assert_eq!(told(&watched), names(["beside", "one", "two", "three"]));
 }
 
 /// A runtime may have hundreds of threads that block, each in a span.
@@ -168,29 +148,22 @@ fn no_file_is_open_for_a_thread_of_the_blocking_pool() {
     let _limit = time_limit();
     see_spans();
     let watched = watched(Some(1));
-    let (let_go, wait) = mpsc::channel::<()>();
-    let wait = Arc::new(Mutex::new(wait));
     let (begin, have_begun) = mpsc::channel();
-    let _entered = watched.io.enter();
-    let before = open_files();
-    for _ in 0..100 {
-        let (begin, wait) = (begin.clone(), wait.clone());
-        drop(spawn_blocking(move || {
+    let begin_one = |_| {
+        let (let_go, wait) = mpsc::channel::<()>();
+        let begin = begin.clone();
+        drop(watched.io.spawn_blocking(move || {
             tracing::info_span!("waits").in_scope(|| {
-                begin.send(()).unwrap();
-                let _ = wait.lock().unwrap().recv();
+                begin.send(this_thread()).unwrap();
+                let _ = wait.recv();
             });
         }));
-    }
-    have_begun.iter().take(100).for_each(drop);
+        let_go
+    };
+    let _let_go: Vec<_> = (0..10).map(begin_one).collect();
+    let threads = have_begun.iter().take(10).collect();
     // The watch has looked at all threads by then.
     watched.stall_as("one");
     watched.stall_as("two");
-    assert!(open_files() < before + 100);
-    drop(let_go);
-}
-
-#[cfg(target_os = "linux")]
-fn open_files() -> usize {
-    std::fs::read_dir("/proc/self/fd").unwrap().count()
+    assert!(with_open_files().is_disjoint(&threads));
 }

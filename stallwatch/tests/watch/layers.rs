@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::future::ready;
-use std::sync::atomic::Ordering::SeqCst;
 
 use crate::limit::time_limit;
 use crate::setting::{FLAVORS, Watched, see_spans, two_probes, watched};
@@ -35,7 +34,7 @@ fn a_route_is_a_name() {
     let _limit = time_limit();
     for workers in FLAVORS {
         let watched = watched(workers);
-        let compute = watched.compute();
+        let compute = watched.compute("GET /users/{id}");
         let slow = async move || {
             compute();
             "slow"
@@ -44,8 +43,7 @@ fn a_route_is_a_name() {
             .route("/users/{id}", get(slow))
             .route_layer(WatchLayer::new(route));
         assert_eq!(ask(&watched, app, "/users/7"), "slow");
-        let stall = watched.stalls.recv().unwrap();
-        assert_eq!(stall.culprit(), Some("GET /users/{id}"));
+        let stall = watched.stall_of("GET /users/{id}");
         assert_eq!(*stall.cause(), Cause::Computes);
     }
 }
@@ -55,7 +53,7 @@ fn a_route_is_a_name() {
 fn a_service_that_computes_in_its_call_is_named() {
     let _limit = time_limit();
     let watched = watched(Some(2));
-    let compute = watched.compute();
+    let compute = watched.compute("a call");
     let service = service_fn(move |(): ()| {
         compute();
         ready(Ok::<_, Infallible>(()))
@@ -63,8 +61,7 @@ fn a_service_that_computes_in_its_call_is_named() {
     let by_name = WatchLayer::new(|(): &()| "a call".into());
     let service = ServiceBuilder::new().layer(by_name).service(service);
     watched.spawn_and_wait(service.oneshot(())).unwrap();
-    let stall = watched.stalls.recv().unwrap();
-    assert_eq!(stall.culprit(), Some("a call"));
+    watched.stall_of("a call");
 }
 
 #[test]
@@ -73,10 +70,10 @@ fn a_span_names_a_plain_task() {
     see_spans();
     for workers in FLAVORS {
         let watched = watched(workers);
-        let compute = watched.compute();
+        let compute = watched.compute("parse");
         watched.run_where_a_probe_ran(move || tracing::info_span!("parse").in_scope(compute));
-        let stall = watched.stalls.recv().unwrap();
-        assert!(stall.culprit().unwrap().starts_with("parse ("), "{stall}");
+        let stall = watched.stall_of("parse");
+        assert!(stall.culprit().unwrap().contains("layers.rs:"), "{stall}");
         assert_eq!(stall.span(), None);
     }
 }
@@ -87,12 +84,11 @@ fn a_span_tells_what_is_inside_of_a_future_that_is_watched() {
     see_spans();
     for workers in FLAVORS {
         let watched = watched(workers);
-        let compute = watched.compute();
+        let compute = watched.compute("request");
         watched.spawn_and_wait(
             watch(async move { tracing::info_span!("parse").in_scope(compute) }).named("request"),
         );
-        let stall = watched.stalls.recv().unwrap();
-        assert_eq!(stall.culprit(), Some("request"));
+        let stall = watched.stall_of("request");
         assert!(stall.span().unwrap().starts_with("parse ("), "{stall}");
     }
 }
@@ -108,17 +104,14 @@ fn a_span_around_the_runtime_hides_nothing() {
         let probes = watched.probes.clone();
         watched.io.block_on(two_probes(&probes));
         for _ in 0..2 {
-            watched.told.store(false, SeqCst);
-            let compute = watched.compute();
+            let compute = watched.compute("root");
             let root = watch(async move { compute() }).named("root");
             watched.io.block_on(root);
-            let stall = watched.stalls.recv().unwrap();
-            assert_eq!(stall.culprit(), Some("root"));
+            watched.stall_of("root");
             watched.stall_as("task");
-            let stall = watched.stalls.recv().unwrap();
-            assert_eq!(stall.culprit(), Some("task"));
+            watched.stall_of("task");
         }
-        // Nothing else was told: not the span, in which the thread of `block_on` waits.
-        assert!(watched.stalls.try_recv().is_err());
+        // The thread of `block_on` waits in it.
+        watched.assert_none_was_told_of(&["main"]);
     }
 }

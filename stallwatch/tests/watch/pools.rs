@@ -1,14 +1,13 @@
 //! Work of a pool may take longer than a poll, or as long as it likes. What is told of it?
 
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use stallwatch::{Cause, Name, Pool, Watch, watch};
+use stallwatch::{Cause, Name, Pool, Watch};
 
 use crate::limit::time_limit;
-use crate::setting::watched_as;
+use crate::setting::{blocks, watched_as};
 
 fn pool() -> Pool {
     let pool = Pool::new("Cut it").with_limit(Duration::from_millis(200));
@@ -20,45 +19,46 @@ fn work_over_its_limit_is_told() {
     let _limit = time_limit();
     let pool = pool();
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
-    let compute = watched.compute();
+    let compute = watched.compute("slice");
     let slice = thread::spawn(move || {
         let _in = pool.enter(Name::named("slice"), None);
         compute();
     });
     slice.join().unwrap();
-    let stall = watched.stalls.recv().unwrap();
-    assert_eq!(stall.culprit(), Some("slice"));
+    let stall = watched.stall_of("slice");
     assert_eq!(*stall.cause(), Cause::Computes);
     assert!(stall.is_of_pool() && stall.lasted() >= Duration::from_millis(200));
     assert_eq!(stall.remedy(), "Cut it");
-    assert_eq!(
-        (watched.watcher.pool_stalls(), watched.watcher.stalls()),
-        (1, 0)
-    );
-    assert_eq!(watched.watcher.stalls_by_culprit(), []);
+    assert_eq!(watched.watcher.pool_stalls(), 1);
+    let of_polls = watched.watcher.stalls_by_culprit();
+    assert!(!of_polls.contains(&(Some(Name::named("slice")), 1)));
 }
 
-/// The one without a deadline computes on until the late one is told.
+/// The others compute on until the late one is counted.
 #[test]
 fn work_without_a_limit_is_told_after_its_deadline() {
     let _limit = time_limit();
     let pool = Pool::new("Stop it");
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
-    let soon = Instant::now() + Duration::from_secs(1);
-    let both = [("patient", None), ("late", Some(soon))].map(|(name, deadline)| {
-        let compute = watched.compute();
+    let now = Instant::now();
+    let much_later = now + Duration::from_secs(3600);
+    let deadlines = [
+        ("patient", None),
+        ("in time", Some(much_later)),
+        ("late", Some(now)),
+    ];
+    let all = deadlines.map(|(name, deadline)| {
+        let compute = watched.compute("late");
         thread::spawn(move || {
             let _in = pool.enter(Name::named(name), deadline);
             compute();
         })
     });
-    for work in both {
+    for work in all {
         work.join().unwrap();
     }
-    let stall = watched.stalls.recv().unwrap();
-    assert_eq!(stall.culprit(), Some("late"));
-    assert_eq!(stall.remedy(), "Stop it");
-    assert!(watched.stalls.try_recv().is_err());
+    assert_eq!(watched.stall_of("late").remedy(), "Stop it");
+    watched.assert_none_was_told_of(&["patient", "in time"]);
 }
 
 /// It is over its limit long before the own work is.
@@ -70,7 +70,7 @@ fn work_of_another_pool_is_not_told() {
     let watched = watched_as(Some(1), |watch| watch.pool(&own));
     let (began, has_begun) = mpsc::channel();
     let begin = |pool: Pool, name| {
-        let (compute, began) = (watched.compute(), began.clone());
+        let (compute, began) = (watched.compute("ours"), began.clone());
         thread::spawn(move || {
             let _in = pool.enter(Name::named(name), None);
             began.send(()).unwrap();
@@ -82,8 +82,8 @@ fn work_of_another_pool_is_not_told() {
     let ours = begin(own, "ours");
     theirs.join().unwrap();
     ours.join().unwrap();
-    assert_eq!(watched.stalls.recv().unwrap().culprit(), Some("ours"));
-    assert!(watched.stalls.try_recv().is_err());
+    watched.stall_of("ours");
+    watched.assert_none_was_told_of(&["theirs"]);
 }
 
 #[test]
@@ -93,14 +93,13 @@ fn two_pools_are_watched() {
     let set = |watch: Watch| pools.iter().fold(watch, Watch::pool);
     let watched = watched_as(Some(1), set);
     for (pool, name) in pools.into_iter().zip(["one", "two"]) {
-        watched.told.store(false, SeqCst);
-        let compute = watched.compute();
+        let compute = watched.compute(name);
         let work = thread::spawn(move || {
             let _in = pool.enter(Name::named(name), None);
             compute();
         });
         work.join().unwrap();
-        assert_eq!(watched.stalls.recv().unwrap().culprit(), Some(name));
+        watched.stall_of(name);
     }
 }
 
@@ -111,14 +110,13 @@ fn work_that_blocks_is_told_what_to_do() {
     let _limit = time_limit();
     let pool = pool();
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
-    let told = watched.told.clone();
+    let (read, let_go) = blocks();
     let work = thread::spawn(move || {
-        let _in = pool.enter(Name::named("sleeps"), None);
-        while !told.load(SeqCst) {
-            thread::sleep(Duration::from_secs(2));
-        }
+        let _in = pool.enter(Name::named("reads"), None);
+        read();
     });
-    let stall = watched.stalls.recv().unwrap();
+    let stall = watched.stall_of("reads");
+    drop(let_go);
     work.join().unwrap();
     assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
 }
@@ -128,10 +126,7 @@ fn a_pool_says_what_to_do_about_polls() {
     let _limit = time_limit();
     let pool = pool();
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
-    let compute = watched.compute();
-    watched.spawn_and_wait(watch(async move { compute() }));
-    assert_eq!(
-        watched.stalls.recv().unwrap().remedy(),
-        "Give it to the pool"
-    );
+    watched.stall_as("a poll");
+    let remedy = watched.stall_of("a poll").remedy().into_owned();
+    assert_eq!(remedy, "Give it to the pool");
 }

@@ -1,0 +1,118 @@
+//! Jobs of all lengths arrive at a load of 0.9, and none says which kind it is: by how much is
+//! each slower than alone?
+//!
+//! Where jobs wait in a line, a short one waits for the long ones before it, and its answer takes
+//! a thousand times as long as its work. A program can label the short ones, if it knows them. A
+//! lane with a scout (`Builder::enable_scout`) finds out by itself.
+//!
+//! # The loads
+//!
+//! The arrivals are random (exponential gaps), the same for all contenders of a round and others in
+//! the next one, and do not wait for answers. In each round their work is nine tenths of what the
+//! cores can do until the last one.
+//!
+//! - **ten sites**: jobs of ten lines of the program, of 10 µs to 100 ms, each length 2.8 times
+//!   the one before. Heavy-tailed: a job of four times the length is half as frequent. The two
+//!   longest of the ten make two thirds of the work.
+//! - **one site**: all from one line. 99 of 100 take 20 µs, one takes 20 ms. The worst case for
+//!   what learns by lines.
+//!
+//! # The contenders
+//!
+//! Each is the process's only load while it runs, on as many threads as there are cores:
+//!
+//! - twolane, `spawn_cpu`: first come, first served;
+//! - twolane, with jobs of a millisecond or less at `Priority::High`, which has as many threads of
+//!   its own: a label that is always right;
+//! - twolane with a scout, which is a thread more, or some, and without a label;
+//! - tasks of a second Tokio runtime;
+//! - goroutines, in a process of their own.
+//!
+//! # What is counted
+//!
+//! *Slowdown*: the time from when a job is meant to arrive to its end, over what it takes alone
+//! on a core. *Long work*: how much work of jobs of more than a millisecond was done a second,
+//! until the last of them ended.
+//!
+//! A source that is late is part of the slowdown. It is a plain thread (in Go a goroutine) that
+//! sleeps until each arrival, and shares the cores with the jobs, as a service's I/O does. Go's
+//! timers are late by up to a millisecond where processors are idle.
+
+mod contenders;
+mod load;
+
+use std::time::Duration;
+
+use twolane_benches::go::Go;
+use twolane_benches::tail::work::Work;
+use twolane_benches::{Bench, Column, Contender, Contest, Report};
+
+use self::contenders::{WAYS, in_go, in_rust};
+use self::load::{KINDS, Load};
+
+/// Backlogs of a lane that does not keep up end some time after the last arrival.
+const BOUND: Duration = Duration::from_secs(120);
+
+pub fn run(bench: &Bench) {
+    let time = Duration::from_millis(bench.pick([200, 1_000, 4_000, 10_000]));
+    let ms = Work::calibrated(Duration::from_millis(1));
+    let go = Go::new("mixed_load");
+    let go = &go;
+    let mut contenders = Vec::new();
+    for kind in KINDS {
+        for (name, open) in WAYS {
+            let mut loads = Load::of_rounds(kind, time);
+            let turn = move || {
+                let load = loads.next().unwrap();
+                let latencies = match open {
+                    Some(open) => in_rust(&load, open, ms),
+                    None => in_go(go, &load)?,
+                };
+                Ok(load.sample(&latencies))
+            };
+            contenders.push(Contender::new(format!("{}: {name}", kind.name), turn));
+        }
+    }
+    let contest = Contest::new(contenders, bench.rounds([1, 1, 2, 5]), BOUND).ending_threads();
+    let Some(found) = bench.run(contest) else {
+        return;
+    };
+
+    let mut report = Report::new(bench.name, &found);
+    for kind in KINDS {
+        let mut columns = Vec::new();
+        for class in kind.classes() {
+            columns.push(Column::median(class, mean(class)));
+            columns.push(Column::median("p99", p99(class)));
+        }
+        columns.push(Column::spread("p99 up to 1 ms", p99(load::SHORT)));
+        columns.push(Column::median("long work", LONG_WORK));
+        let title = format!("slowdown by what a job takes, mean and p99: {}", kind.name);
+        report.table(&title, &format!("{}: ", kind.name), &columns);
+    }
+    for (kind, suffix) in [("ten sites", ""), ("one site", "_one_site")] {
+        let lines = "
+            slowdown_p99_short_over_labelledX: p99 of up to 1 ms of K: twolane, a scout / K: twolane, short ones High
+            slowdown_p99_short_fifo_over_scoutX: p99 of up to 1 ms of K: twolane / K: twolane, a scout
+            slowdown_long_over_fifoX: mean of more than 1 ms of K: twolane, a scout / K: twolane
+            long_work_over_fifoX: long_work of K: twolane, a scout / K: twolane
+        ";
+        report.ratios(
+            &lines
+                .replace("X:", &format!("{suffix}:"))
+                .replace("K:", &format!("{kind}:")),
+        );
+    }
+    report.finish();
+}
+
+// A report keeps the names of its columns for good.
+fn mean(class: &str) -> &'static str {
+    format!("mean of {class}").leak()
+}
+
+fn p99(class: &str) -> &'static str {
+    format!("p99 of {class}").leak()
+}
+
+const LONG_WORK: &str = "long_work";

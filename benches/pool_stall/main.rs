@@ -1,0 +1,198 @@
+//! How often, for how long and why do requests of the I/O side stall when it shares a pooled
+//! HTTP client with CPU jobs? (S1)
+//!
+//! Two Tokio runtimes, `io` and `cpu`, two workers each, share one pooled `reqwest::Client`. A
+//! server answers each request after 50 ms. Both sides submit ten requests, 10 ms apart; after its
+//! response a `cpu` task keeps its thread for 200 ms. Why do some of the `io` side's requests take
+//! about a second, though its runtime has nothing else to do? (Published as *tokio-debug* by the
+//! authors of CeresDB in 2023; the example `tokio_debug` has it and the cure in one file.)
+//!
+//! Seven contenders, each in two variants: the CPU job sleeps on its thread, as published
+//! (`sleep`), or computes (`burn`). A request of the I/O side that takes more than 100 ms has
+//! stalled.
+//!
+//! - (a) `alone`: the io side alone,
+//! - (b) `shared_client`: two runtimes that share one client, as published,
+//! - (c) `unpooled`: the same with pooling switched off,
+//! - (d) `two_clients`: two runtimes with a client each,
+//! - (e) `connector_layer`: one client whose connects are moved to the `io` runtime,
+//! - (f) `twolane_send_io`: twolane, the CPU jobs' requests by `send_io()`,
+//! - (g) `twolane_send`: by plain `send()`, which the rayon backend runs inside the I/O runtime's
+//!   context.
+//!
+//! For each request of the io side it says how long it took, where the time went, which lane opened
+//! its connection, whose reactor the socket is registered with and which lane drove it: observed
+//! each time, never assumed (`connector.rs`, `reactor.rs` and `wakes.rs` say how). And three cases
+//! in which that context is not enough, one try a round each (`extra.rs`): a half-done HTTP/2
+//! connect and unread HTTP/2 bodies of a busy job, which another's request waits for, and a job's
+//! own timeout that fires though the server answered in time.
+//!
+//! It draws a timeline in `target/twolane/pool_stall.svg`, and fails if a request of (f) stalled
+//! that noise doesn't explain.
+//!
+//! It does not measure throughput, nor what a request costs that nothing disturbs (`hop`; the
+//! probes cost something, the same for all), nor TLS, DNS and real networks. Each round starts with
+//! an empty pool, as a process that has just started: a pool that is warm stalls too, in other
+//! proportions.
+//!
+//! ```text
+//! cargo bench --bench pool_stall    # 35 seconds; --full: nine minutes
+//! ```
+
+mod classes;
+mod connector;
+mod contender;
+mod cpu_side;
+mod extra;
+mod gate;
+mod lane;
+mod reactor;
+mod round;
+mod server;
+mod timeline;
+mod verdict;
+mod wakes;
+mod world;
+
+use std::cell::RefCell;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use twolane_benches::findings::empty_histogram;
+use twolane_benches::{Bench, Column, Contender, Contest, Findings, Ratio, Report, Sample, folder};
+
+use crate::contender::Contender as Side;
+use crate::extra::Case;
+use crate::gate::Busy;
+use crate::round::Round;
+use crate::server::Server;
+use crate::verdict::Verdict;
+
+fn main() -> ExitCode {
+    let bench = Bench::new("pool_stall");
+    let server = Server::start().unwrap();
+    let rounds = RefCell::new(Vec::new());
+    let contest = Contest::new(
+        contenders(&server, &rounds),
+        bench.rounds([1, 2, 4, 60]),
+        Duration::from_secs(120),
+    );
+    let Some(found) = bench.run(contest) else {
+        return ExitCode::SUCCESS;
+    };
+
+    let mut report = Report::new(bench.name, &found);
+    for busy in Busy::ALL {
+        report.table(
+            &format!("requests of the I/O side, CPU jobs {}; ms", busy.key()),
+            &format!("{}/", busy.key()),
+            &[
+                Column::sum("stalled", "stalled"),
+                Column::sum("of", "requests"),
+                Column::pooled("p50", "latency", 0.5),
+                Column::pooled("p99", "latency", 0.99),
+                Column::pooled("max", "latency", 1.0),
+                Column::median("others", "others"),
+            ],
+        );
+    }
+    for case in Case::ALL {
+        report.table(
+            &format!("{}; ms", case.title()),
+            &format!("{}/", case.key()),
+            &[
+                Column::sum(case.counts(), "bad"),
+                Column::sum("of", "tries"),
+                Column::spread("took", "took"),
+            ],
+        );
+    }
+    let rounds = rounds.into_inner();
+    classes::print(&rounds);
+    ratios(&found, &mut report);
+    report.finish();
+    let file = folder().join("pool_stall.svg");
+    match timeline::draw(&rounds, &file) {
+        Ok(true) => println!("a timeline in {}", file.display()),
+        Ok(false) => {}
+        Err(error) => println!("not drawn: {error}"),
+    }
+    let verdict = Verdict::of(&rounds);
+    println!("\n{verdict}");
+    bench.verdict(!verdict.failed())
+}
+
+fn contenders<'a>(server: &'a Server, rounds: &'a RefCell<Vec<Round>>) -> Vec<Contender<'a>> {
+    let mut contenders = Vec::new();
+    for busy in Busy::ALL {
+        for side in Side::ALL {
+            let mut nth = 0;
+            let turn = move || {
+                nth += 1;
+                // Some for the picture, which is to show what the CPU side goes on doing.
+                let whole = side == Side::Twolane && busy == Busy::Sleep && nth <= 3;
+                let round = round::run(side, busy, whole, server);
+                let round = round.map_err(|error| error.to_string())?;
+                let mut latencies = empty_histogram();
+                for request in &round.requests {
+                    latencies.saturating_record((request.latency_ms() * 1e6) as u64);
+                }
+                let mut sample = Sample::of("stalled", "requests", round.stalled() as f64);
+                sample.put("requests", "requests", round.requests.len() as f64);
+                sample.put_latencies("latency", latencies);
+                rounds.borrow_mut().push(round);
+                Ok(sample)
+            };
+            contenders.push(Contender::new(name(busy.key(), side), turn));
+        }
+    }
+    for case in Case::ALL {
+        for side in extra::CONTENDERS {
+            let mut nth = 0;
+            let turn = move || {
+                let tried = case.run(side, nth, server);
+                let tried = tried.map_err(|error| error.to_string())?;
+                nth += 1;
+                let mut sample = Sample::of("bad", "tries", f64::from(u8::from(tried.bad)));
+                sample.put("tries", "tries", 1.0);
+                sample.put("took", "ms", tried.took_ms);
+                Ok(sample)
+            };
+            contenders.push(Contender::new(name(case.key(), side), turn));
+        }
+    }
+    contenders
+}
+
+fn ratios(found: &Findings, report: &mut Report<'_>) {
+    let p99 = |busy: Busy, side| found.pooled_ms(&name(busy.key(), side), "latency", 0.99);
+    for (suffix, side) in [("shared", Side::Shared), ("twolane", Side::Twolane)] {
+        let sum = |metric| {
+            let sums = Busy::ALL.map(|busy| found.sum(&name(busy.key(), side), metric));
+            sums.iter().sum::<f64>()
+        };
+        let fraction = Ratio::once(sum("stalled") / sum("requests"));
+        report.put(format!("{suffix}_stalled_fraction"), fraction);
+    }
+    for busy in Busy::ALL {
+        let (key, ours) = (busy.key(), p99(busy, Side::Twolane));
+        let over_alone = Ratio::once(ours / p99(busy, Side::Alone));
+        report.put(format!("twolane_p99_over_alone_p99_{key}"), over_alone);
+        for peer in Side::ALL
+            .into_iter()
+            .filter(|side| !matches!(side, Side::Alone | Side::Twolane))
+        {
+            let ratio = Ratio::once(p99(busy, peer) / ours);
+            report.put(format!("{}_p99_over_twolane_p99_{key}", peer.key()), ratio);
+        }
+    }
+    for case in Case::ALL {
+        let [plain, ours] = [Side::Shared, Side::Twolane].map(|side| name(case.key(), side));
+        let ratio = format!("{}_shared_over_twolane", case.key());
+        report.ratio(ratio, "took", &plain, &ours);
+    }
+}
+
+fn name(case: &str, side: Side) -> String {
+    format!("{case}/{}", side.key())
+}

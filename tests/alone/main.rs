@@ -1,0 +1,43 @@
+//! What counts what the kernel or Tokio do: wake-ups, threads, the turns of a scheduler.
+//!
+//! What else runs on the machine changes these counts, so the tests are ignored by default.
+//! `.ci/nightly` runs them one after the other, with nothing beside them:
+//!
+//!     cargo test --test alone -- --ignored --test-threads=1
+//!
+//! The behaviour that a user sees is tested in the other binaries. Here stands what it costs.
+
+#![cfg(target_os = "linux")]
+
+mod beside_a_join;
+#[cfg(feature = "net")]
+mod driver_wakeups;
+mod first_jobs;
+mod idle_lane;
+mod lifo_slot;
+mod names;
+mod out_of_threads;
+mod preemption;
+
+#[path = "../support/computing.rs"]
+mod computing;
+#[path = "../support/joins.rs"]
+mod joins;
+#[path = "../support/mod.rs"]
+mod support;
+#[path = "../support/threads.rs"]
+mod threads;
+
+/// A lane whose control thread does not interrupt cores: jobs wake it for that too, on a lazy
+/// kernel and while the kernel is not measured.
+fn lanes_without_interrupts(
+    backend: twolane::Backend,
+    workers: usize,
+    name: &str,
+) -> support::Lanes {
+    support::lanes_with(backend, workers, |builder| {
+        builder
+            .thread_name(name)
+            .interrupt_cores_every(std::time::Duration::ZERO)
+    })
+}

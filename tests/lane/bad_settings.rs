@@ -1,0 +1,73 @@
+//! A setting that can't be is an error that names it, and what may be.
+
+use std::time::Duration;
+
+use crate::support::time_limit;
+use twolane::watch::Watch;
+use twolane::{Builder, CpuRuntime, Priority};
+
+type Set = fn(Builder) -> Builder;
+
+/// What the error begins with, and what it says besides.
+const BAD: &[(&str, &str, Set)] = &[
+    ("Builder::worker_threads(0): ", "", |lane| {
+        lane.worker_threads(0)
+    }),
+    ("Builder::worker_threads(", "", |lane| {
+        lane.worker_threads(usize::MAX)
+    }),
+    ("Builder::thread_stack_size(4096): ", "65536", |lane| {
+        lane.thread_stack_size(4096)
+    }),
+    (
+        "Builder::queue_limit(Low, 0): a limit is 1 to ",
+        " jobs; leave it out for none",
+        |lane| lane.queue_limit(Priority::Low, 0),
+    ),
+    (
+        "Builder::interrupt_cores_every(49µs): ",
+        "50µs to 100ms",
+        |lane| lane.interrupt_cores_every(Duration::from_micros(49)),
+    ),
+    (
+        "Builder::interrupt_cores_every(101ms): ",
+        "50µs to 100ms",
+        |lane| lane.interrupt_cores_every(Duration::from_millis(101)),
+    ),
+    ("", "500µs", |lane| {
+        lane.watch_io(Watch::new().threshold(Duration::from_micros(500)))
+    }),
+    #[cfg(target_os = "linux")]
+    ("Builder::nice(Low, 20): ", "", |lane| {
+        lane.nice(Priority::Low, 20)
+    }),
+    #[cfg(target_os = "linux")]
+    ("Builder::nice(High, 8) ", "", |lane| {
+        lane.nice(Priority::Normal, 5)
+    }),
+];
+
+const GOOD: [Set; 4] = [
+    |lane| lane.interrupt_cores_every(Duration::ZERO),
+    |lane| lane.interrupt_cores_every(Duration::from_micros(50)),
+    |lane| lane.interrupt_cores_every(Duration::from_millis(100)),
+    |lane| lane.watch_io(Watch::new().threshold(Duration::from_millis(10))),
+];
+
+#[test]
+fn a_bad_one_is_an_error_that_names_it() {
+    let _limit = time_limit();
+    let io = tokio::runtime::Runtime::new().unwrap();
+    let builder = || CpuRuntime::builder().io_handle(io.handle().clone());
+    for (begin, besides, set) in BAD {
+        let error = set(builder()).build().unwrap_err().to_string();
+        assert!(
+            error.starts_with(begin) && error.contains(besides),
+            "{error}"
+        );
+    }
+    for set in GOOD {
+        let cpu = set(builder()).build().unwrap();
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    }
+}

@@ -1,0 +1,199 @@
+//! Panics, detached jobs, and values on the I/O lane.
+
+use std::sync::mpsc::{self, Sender};
+
+use crate::support::wait::wait_until;
+use crate::support::{Lanes, Stuck};
+use crate::tap::{PANICS_WHEN_CLOSED, listen};
+use twolane::{HandleExt, Priority, Task};
+
+struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        panic!("of a destructor");
+    }
+}
+
+/// The panic hook prints it to stderr; a service reads its log.
+#[test]
+fn a_panic_that_no_task_will_carry() {
+    listen(|log, Lanes { cpu, io: _io }| {
+        let says = |text| log.says(&["ERROR request: a job without an awaiter panicked", text]);
+        let span = tracing::info_span!("request");
+        let _request = span.enter();
+        cpu.spawn_cpu(|| panic!("detached")).detach();
+        says("detached");
+        cpu.spawn(async { panic!("a future") }).detach();
+        says("a future");
+
+        // Its task is dropped while it runs.
+        let Stuck { task, .. } = Stuck::<()>::start(&cpu.handle());
+        drop(task);
+        says("RecvError");
+
+        // Unread, but there: then it is told where the task is dropped.
+        let task = cpu.spawn_cpu(|| panic!("unread"));
+        wait_until(|| task.is_finished());
+        drop(task);
+        says("unread");
+
+        // What a `spawn_io` has made, and its task is dropped.
+        let task = cpu.handle().spawn_io(async { PanicsOnDrop });
+        wait_until(|| task.is_finished());
+        drop(task);
+        let what = "the destructor of an unread output panicked";
+        log.says(&["", what, "of a destructor"]);
+
+        // One that is read is the reader's business.
+        let read = cpu.spawn_cpu(|| panic!("read")).wait();
+        assert!(read.unwrap_err().is_panic());
+        log.is_silent();
+        assert!(cpu.shutdown().wait().is_empty());
+    });
+}
+
+/// A job's span ends with the job's last reference, which is here the lane's. What
+/// the subscriber panics with there is the log's, and the lane goes on.
+#[test]
+fn a_subscriber_that_panics_when_a_jobs_span_closes() {
+    listen(|log, Lanes { cpu, io: _io }| {
+        let (let_go, wait) = mpsc::channel();
+        cpu.spawn_cpu(move || wait.recv().unwrap()).detach();
+        let span = tracing::info_span!(PANICS_WHEN_CLOSED);
+        span.in_scope(|| cpu.spawn_cpu(|| ()).detach());
+        drop(span);
+        let span = tracing::info_span!(PANICS_WHEN_CLOSED);
+        span.in_scope(|| cpu.spawn(async {}).detach());
+        drop(span);
+        let_go.send(()).unwrap();
+        for _ in 0..2 {
+            log.says(&["ERROR twolane: what a job left behind panicked"]);
+        }
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    });
+}
+
+const DROPPED: &str = "WARN twolane: detached jobs were dropped";
+
+/// With their number, in one line, while every thread is stuck.
+#[test]
+fn detached_jobs_that_a_shutdown_drops() {
+    listen(|log, Lanes { cpu, io: _io }| {
+        let low = cpu.handle().with_priority(Priority::Low);
+        let (resting, rests) = mpsc::channel();
+        cpu.spawn(async move {
+            resting.send(()).unwrap();
+            std::future::pending::<()>().await;
+        })
+        .detach();
+        rests.recv().unwrap();
+        let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
+        let low_stuck = Stuck::start(&low);
+        for _ in 0..10 {
+            cpu.spawn_cpu(|| ()).detach();
+            low.spawn_cpu(|| ()).detach();
+        }
+        // These are told, or want to hear nothing.
+        let awaited: Vec<_> = (0..5).map(|_| cpu.spawn_cpu(|| ())).collect();
+        drop(cpu.spawn_cpu(|| ()));
+        let cancelled = cpu.spawn_cpu(|| ());
+        let abort = cancelled.abort_handle();
+        cancelled.detach();
+        abort.abort();
+        // This one runs to its end.
+        stuck.detach();
+
+        let over = cpu.shutdown();
+        log.says(&[DROPPED, "jobs=21 "]);
+        for task in awaited {
+            assert!(task.wait().unwrap_err().is_shutdown());
+        }
+        let_go.send(()).unwrap();
+        low_stuck.end();
+        assert!(over.wait().is_empty());
+    });
+}
+
+/// As lost as one that never ran: its checkpoint has ended it before it had its result.
+#[test]
+fn a_detached_closure_that_a_shutdown_cuts_short() {
+    for detached_at_once in [true, false] {
+        listen(|log, Lanes { cpu, io: _io }| {
+            let (started, running) = mpsc::channel();
+            let task: Task<()> = cpu.spawn_cpu_with(move |job| {
+                started.send(()).unwrap();
+                loop {
+                    job.checkpoint()?;
+                    std::thread::yield_now();
+                }
+            });
+            running.recv().unwrap();
+            if detached_at_once {
+                task.detach();
+                assert!(cpu.shutdown().wait().is_empty());
+            } else {
+                assert!(cpu.shutdown().wait().is_empty());
+                log.is_silent();
+                task.detach();
+            }
+            log.says(&[DROPPED]);
+        });
+    }
+}
+
+/// A task that is detached afterwards can't have seen it either.
+#[test]
+fn jobs_that_are_detached_when_it_is_too_late() {
+    listen(|log, Lanes { cpu, io: _io }| {
+        let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
+        let [queued, cancelled]: [Task<()>; 2] = [(); 2].map(|()| cpu.spawn_cpu(|| ()));
+        cancelled.abort();
+        let over = cpu.shutdown();
+        let_go.send(()).unwrap();
+        stuck.wait().unwrap();
+        assert!(over.wait().is_empty());
+        log.is_silent();
+        queued.detach();
+        log.says(&[DROPPED, "jobs=1 "]);
+        cpu.spawn_cpu(|| ()).detach();
+        log.says(&[DROPPED, "jobs=1 "]);
+        cancelled.detach();
+        drop(cpu.spawn_cpu(|| ()));
+    });
+}
+
+/// The value of an `IoOwned` has a destructor that no task can report on.
+#[test]
+fn the_drop_of_a_value_on_the_io_lane() {
+    struct Connection(Sender<()>);
+    impl Drop for Connection {
+        fn drop(&mut self) {
+            self.0.send(()).unwrap();
+        }
+    }
+    listen(|log, Lanes { cpu, io }| {
+        let handle = cpu.handle();
+        let panicked = [
+            "ERROR twolane: the destructor of a value on the I/O lane panicked",
+            "of a destructor",
+        ];
+        let too_late = "WARN twolane: a value of an IoOwned is dropped after the end";
+        drop(handle.io_owned(PanicsOnDrop));
+        log.says(&panicked);
+        let (dropped, drops) = mpsc::channel();
+        drop(handle.io_owned(Connection(dropped.clone())));
+        drops.recv().unwrap();
+        log.is_silent();
+
+        let connection = handle.io_owned(Connection(dropped));
+        let panics = handle.io_owned(PanicsOnDrop);
+        drop(io);
+        drop(connection);
+        drops.recv().unwrap();
+        log.says(&[too_late, "Connection"]);
+        drop(panics);
+        log.says(&[too_late, "PanicsOnDrop"]);
+        log.says(&panicked);
+    });
+}
