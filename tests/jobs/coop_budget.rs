@@ -99,26 +99,6 @@ fn a_loop_over_free_places_lets_others_have_turns() {
     }
 }
 
-/// A budget that is used up is no reason to lose anything: what was pending for it is
-/// there in the next turn, in its order, and a wait that is no Tokio task's (a plain
-/// thread's) knows of none.
-#[test]
-fn no_output_is_lost_to_a_budget() {
-    const JOBS: usize = 1_000;
-    let _limit = time_limit();
-    for backend in BOTH {
-        let io = current_thread();
-        let cpu = cpu_lane(backend, 2, io.handle());
-        let tasks = finished_jobs(&cpu, JOBS);
-        let joined = io.block_on(futures::future::join_all(tasks));
-        let outputs: Vec<usize> = joined.into_iter().map(Result::unwrap).collect();
-        assert!(outputs.into_iter().eq(0..JOBS), "{backend:?}");
-        for (n, task) in finished_jobs(&cpu, JOBS).into_iter().enumerate() {
-            assert_eq!(task.wait().unwrap(), n);
-        }
-    }
-}
-
 /// A blocking wait polls in the one poll of the Tokio task around it, whose budget is
 /// not renewed. The 129th wait never returned, since `Task::poll` found no budget left.
 #[test]

@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::support::wait::wait_until;
 use crate::support::{self, BOTH, Dropped, Stuck, lanes, time_limit};
-use twolane::{CpuRuntime, JoinError, Task};
+use twolane::{JoinError, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
@@ -198,45 +197,6 @@ fn a_stuck_job_is_counted_and_left() {
         end_second.send(()).unwrap();
         second.wait().unwrap();
         assert!(lanes.cpu.shutdown().wait().is_empty());
-    }
-}
-
-/// When `shutdown` resolves, the threads have ended, and the lane's memory
-/// goes with its last handle: nothing keeps a circle of references.
-#[test]
-fn nothing_is_left() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
-        let alive = Arc::new(());
-        let hooks = alive.clone();
-        let cpu = CpuRuntime::builder()
-            .backend(backend)
-            .worker_threads(2)
-            .io_handle(lanes.io.handle().clone())
-            .on_thread_start(move || {
-                let _hook = &hooks;
-            })
-            .build()
-            .unwrap();
-        // Something of each kind has been through it.
-        let captured = alive.clone();
-        drop(cpu.spawn(async move {
-            let _captured = captured;
-            std::future::pending::<()>().await;
-        }));
-        let captured = alive.clone();
-        cpu.spawn_cpu(move || drop(captured)).wait().unwrap();
-        let captured = alive.clone();
-        cpu.spawn(async move {
-            let _captured = captured;
-            std::future::pending::<()>().await;
-        })
-        .detach();
-        cpu.shutdown().wait();
-        drop(cpu);
-        // Threads that are past their last word may hold it for a moment yet.
-        wait_until(|| Arc::strong_count(&alive) == 1);
     }
 }
 

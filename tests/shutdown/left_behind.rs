@@ -1,7 +1,6 @@
 //! Is anything left of a job that was cancelled, when its lane shuts down?
 //! (Each of these once was so.)
 
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
@@ -11,50 +10,6 @@ use twolane::HandleExt;
 use twolane::{Backend, in_cpu_context};
 
 use crate::support::{self, BOTH, PanicsOnDrop, Stuck, lanes, time_limit};
-
-struct Counts(Arc<AtomicUsize>);
-
-impl Counts {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, SeqCst);
-        Self(count.clone())
-    }
-}
-
-impl Drop for Counts {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, SeqCst);
-    }
-}
-
-/// The sweep left alone what it had not closed itself; nothing else came, and
-/// the job kept the lane in a circle of references.
-#[test]
-fn captures_of_what_was_cancelled_before_a_shutdown() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let there = Arc::new(AtomicUsize::new(0));
-        for round in 0..100 {
-            let lanes = lanes(backend, 1);
-            let stuck = (round % 2 == 0).then(|| Stuck::start(&lanes.cpu.handle()).split());
-            let (queued, suspended) = (Counts::new(&there), Counts::new(&there));
-            let closure = lanes.cpu.spawn_cpu(move || drop(queued));
-            let future = lanes.cpu.spawn(async move {
-                let _suspended = suspended;
-                std::future::pending::<()>().await;
-            });
-            drop(closure);
-            drop(future);
-            let ended = lanes.cpu.shutdown();
-            if let Some((task, let_go)) = stuck {
-                let_go.send(()).unwrap();
-                task.wait().unwrap();
-            }
-            assert!(ended.wait().is_empty());
-            assert_eq!(there.load(SeqCst), 0, "{backend:?}, round {round}");
-        }
-    }
-}
 
 /// Such a job's captures were dropped by the control thread outside of any `catch`: it
 /// died, and a shutdown was over before the running job.

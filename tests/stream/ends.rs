@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::channel;
 use crate::support::{BOTH, Dropped, Lanes, lanes, time_limit};
-use futures::executor::block_on;
 use futures::{StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, CpuStreamExt, JoinError};
@@ -109,95 +108,6 @@ fn a_panic_is_the_last_item() {
             ends(sized.max_bytes(9, |_| 1, by_output).buffered(items), 4);
             // The lane goes on.
             assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-        }
-    }
-}
-
-/// Never a short stream that looks complete, and never a hang.
-#[test]
-fn the_io_runtime_goes_while_the_source_is_pending_or_the_window_is_full() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for is_pending in [true, false] {
-            let lanes = lanes(backend, 1);
-            let (sender, source) = channel();
-            let (ran, runs) = mpsc::channel();
-            let source = source.on_cpu(&lanes.cpu.handle());
-            let numbers = source.map(move |n: u32| {
-                ran.send(()).unwrap();
-                n
-            });
-            let mut numbers = numbers.buffered(4);
-            let sent = if is_pending { 2 } else { 9 };
-            (0..sent).for_each(|n| sender.send(n).unwrap());
-            runs.iter().take(sent.min(4) as usize).for_each(drop);
-            drop(lanes.io);
-            // What is there may come first.
-            let items: Vec<_> = block_on(numbers.by_ref().collect());
-            let (last, before) = items.split_last().unwrap();
-            assert!(last.as_ref().unwrap_err().is_io_runtime_gone());
-            for (n, item) in before.iter().enumerate() {
-                assert_eq!(*item.as_ref().unwrap() as usize, n);
-            }
-        }
-    }
-}
-
-/// Before the start, while a worker runs, while the window is full, and after the end.
-#[test]
-fn a_shutdown_in_other_phases() {
-    const INPUTS: u32 = 9;
-    let _limit = time_limit();
-    for backend in BOTH {
-        for is_iterator in [true, false] {
-            for phase in ["before", "running", "full", "after"] {
-                let lanes = lanes(backend, 1);
-                let cpu = lanes.cpu.handle();
-                if phase == "before" {
-                    lanes.cpu.shutdown().wait();
-                }
-                let (let_go, wait) = mpsc::channel();
-                let (ran, runs) = mpsc::channel();
-                let wait = Mutex::new(wait);
-                let stage = move |n: u32| {
-                    ran.send(n).unwrap();
-                    if n == 2 {
-                        wait.lock().unwrap().recv().unwrap();
-                    }
-                    n
-                };
-                let mut numbers = if is_iterator {
-                    let source = (0..INPUTS).on_cpu(&cpu);
-                    source.map(stage).buffered(4)
-                } else {
-                    let source = CpuStreamExt::on_cpu(stream::iter(0..INPUTS), &cpu);
-                    source.map(stage).buffered(4)
-                };
-                if phase == "running" {
-                    assert!(runs.iter().any(|n| n == 2));
-                    let over = lanes.cpu.shutdown();
-                    let_go.send(()).unwrap();
-                    over.wait();
-                } else if phase == "full" {
-                    let_go.send(()).unwrap();
-                    assert!(runs.iter().any(|n| n == 3));
-                    lanes.cpu.shutdown().wait();
-                } else if phase == "after" {
-                    let_go.send(()).unwrap();
-                    let all: Vec<_> =
-                        block_on(numbers.by_ref().map(|n| n.unwrap()).collect::<Vec<_>>());
-                    assert_eq!(all, Vec::from_iter(0..INPUTS));
-                    lanes.cpu.shutdown().wait();
-                    assert!(next(&lanes, &mut numbers).is_none());
-                    continue;
-                }
-                let items: Vec<_> = block_on(numbers.collect());
-                let (last, before) = items.split_last().unwrap();
-                assert!(last.as_ref().unwrap_err().is_shutdown());
-                for (n, item) in before.iter().enumerate() {
-                    assert_eq!(*item.as_ref().unwrap() as usize, n);
-                }
-            }
         }
     }
 }

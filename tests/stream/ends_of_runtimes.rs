@@ -1,12 +1,12 @@
 //! How does a stream end if its I/O runtime goes, or is not driven? And what is left of a
 //! stream that was dropped while it was queued?
 
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::thread;
 
 use crate::support::turns::current_thread;
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Dropped, Lanes, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{BOTH, Dropped, Stuck, cpu_lane, lanes, time_limit};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::stream::Buffered;
@@ -58,60 +58,6 @@ fn is_complete(items: Vec<Result<u32, JoinError>>) -> bool {
     errors.is_empty()
 }
 
-/// A stream that needs no I/O lane may come to its end before the CPU lane closes; the others
-/// can't. None is short without an error.
-#[test]
-fn the_io_runtime_goes_in_other_phases() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for source in SOURCES {
-            let needs_io = source == Source::IoOwned;
-            for phase in ["before", "running", "after"] {
-                let case = format!("{backend:?} {source:?} {phase}");
-                let Lanes { cpu, io } = lanes(backend, 1);
-                let handle = cpu.handle();
-                if phase == "before" {
-                    drop(io);
-                    let stream = numbers(&handle, source, 4, None, |n| n);
-                    let complete = is_complete(block_on(stream.collect()));
-                    assert!(!(complete && needs_io), "{case}");
-                    continue;
-                }
-                let (dropped, source_dropped) = mpsc::channel();
-                let sentinel = Some(Dropped(dropped));
-                if phase == "after" {
-                    let items = INPUTS as usize;
-                    let stream = numbers(&handle, source, items + 1, sentinel, |n| n);
-                    source_dropped.recv().unwrap();
-                    wait_until(|| {
-                        let now = cpu.handle().metrics();
-                        now.completed > 0 && now.queued + now.running == 0
-                    });
-                    drop(io);
-                    assert!(is_complete(block_on(stream.collect())), "{case}");
-                    continue;
-                }
-                let (ran, runs) = mpsc::channel();
-                let (let_go, wait) = mpsc::channel();
-                let wait = Mutex::new(wait);
-                let stage = move |n| {
-                    if n == 2 {
-                        ran.send(()).unwrap();
-                        wait.lock().unwrap().recv().unwrap();
-                    }
-                    n
-                };
-                let stream = numbers(&handle, source, 4, sentinel, stage);
-                runs.recv().unwrap();
-                drop(io);
-                let_go.send(()).unwrap();
-                let complete = is_complete(block_on(stream.collect()));
-                assert!(!(complete && needs_io), "{case}");
-            }
-        }
-    }
-}
-
 /// Until it is driven, only what needs the I/O lane waits.
 #[test]
 fn a_current_thread_runtime_that_is_not_driven() {
@@ -140,18 +86,6 @@ fn a_current_thread_runtime_that_is_not_driven() {
             drop(io);
             let complete = is_complete(block_on(never.collect()));
             assert!(!(complete && source == Source::IoOwned));
-        }
-    }
-}
-
-#[test]
-fn a_plain_thread_reads_a_stream() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
-        for source in SOURCES {
-            let stream = numbers(&lanes.cpu.handle(), source, 4, None, |n| n);
-            assert!(is_complete(block_on(stream.collect())));
         }
     }
 }

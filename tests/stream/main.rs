@@ -26,6 +26,7 @@ use alloc_tracker::Allocator;
 use futures::Stream;
 use futures::stream;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use twolane::stream::{Buffered, Limit, OnCpu, Stage};
 
 /// Counts what a test's own thread allocates.
 #[global_allocator]
@@ -43,4 +44,17 @@ fn spin(time: Duration) {
 fn channel<T: Send + 'static>() -> (UnboundedSender<T>, impl Stream<Item = T> + Send + Unpin) {
     let (sender, mut receiver) = unbounded_channel();
     (sender, stream::poll_fn(move |cx| receiver.poll_recv(cx)))
+}
+
+/// The one or the other, of the same stages.
+fn buffered<S, G, L>(stages: OnCpu<S, G, L>, items: usize, ordered: bool) -> Buffered<G::Output>
+where
+    S: Stream<Item: Send> + Send + 'static,
+    G: Stage<S::Item, Output: Send>,
+    L: Limit<S::Item, G::Output>,
+{
+    match ordered {
+        true => stages.buffered(items),
+        false => stages.buffer_unordered(items),
+    }
 }

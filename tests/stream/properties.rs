@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 use std::task::Poll;
 use std::time::Duration;
 
+use crate::buffered;
 use crate::context::{SOURCES, Source};
 use crate::dice;
 use crate::support::wait::wait_until;
@@ -168,22 +169,19 @@ macro_rules! stages {
                 let outputs = outputs_of(item.value);
                 outputs.map(|output| Ok(Item::new(output, &live))).collect()
             });
-        let items = $plan.window;
-        match ($plan.bytes, $plan.ordered) {
-            (None, true) => stages.buffered(items).map(|item| item?).boxed(),
-            (None, false) => stages.buffer_unordered(items).map(|item| item?).boxed(),
-            (Some(limit), ordered) => {
+        let (items, ordered) = ($plan.window, $plan.ordered);
+        let numbers = match $plan.bytes {
+            None => buffered(stages, items, ordered),
+            Some(limit) => {
                 let output = |output: &Result<Item, Failure>| match output {
                     Ok(item) => item.value as usize % 13,
                     Err(_) => 1,
                 };
                 let stages = stages.max_bytes(limit, |item| item.value as usize % 50, output);
-                match ordered {
-                    true => stages.buffered(items).map(|item| item?).boxed(),
-                    false => stages.buffer_unordered(items).map(|item| item?).boxed(),
-                }
+                buffered(stages, items, ordered)
             }
-        }
+        };
+        numbers.map(|item| item?).boxed()
     }};
 }
 
@@ -339,6 +337,7 @@ fn a_stream_returns_what_a_plain_loop_returns() {
         }
     }));
     let mut runner = TestRunner::new(Config {
+        cases: 400,
         failure_persistence: None,
         rng_seed: RngSeed::Fixed(dice::seed_of_environment()),
         ..Config::default()

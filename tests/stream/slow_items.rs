@@ -3,47 +3,61 @@
 //! A worker collects outputs and hands them over together. An item that took long joined
 //! the batch of the quick ones before it, and their outputs came after it: of items of 0 and
 //! 400 ms the first output came after 400 ms, on two threads, ordered or not.
+//!
+//! The slow item stays until the outputs before it are there, so where one waits the test hangs.
 
 use std::sync::{Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::support::turns::current_thread;
 use crate::support::{BOTH, cpu_lane, lanes, time_limit};
-use crate::{channel, spin};
+use crate::{buffered, channel, spin};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
-use tokio::time::timeout;
 use twolane::stream::Buffered;
-use twolane::{CpuIteratorExt, CpuStreamExt};
-
-/// Far more than any output takes that does not wait.
-const PATIENCE: Duration = Duration::from_secs(20);
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 
 /// The outputs of so many items of less than a microsecond may come together.
 const AT_ONCE: usize = 16;
 
-/// A stage of which the item `slow` stays until the sender is dropped. The others take more
-/// than a microsecond.
-fn stage(slow: usize) -> (mpsc::Sender<()>, impl Fn(usize) -> usize + Send + Sync) {
+type Stage = Box<dyn Fn(usize) -> usize + Send + Sync>;
+
+/// A stage of which the item `slow` stays until the sender is dropped. The others take so long.
+fn stage(slow: usize, micros: u64) -> (mpsc::Sender<()>, Stage) {
     let (let_go, wait) = mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let stage = move |n| {
         if n == slow {
             let _ = wait.lock().unwrap().recv();
-        } else {
-            spin(Duration::from_micros(2));
+        } else if micros > 0 {
+            spin(Duration::from_micros(micros));
         }
         n
     };
-    (let_go, stage)
+    (let_go, Box::new(stage))
 }
 
-/// Takes the outputs of so many quick items.
-async fn take(numbers: &mut Buffered<usize>, quick: impl IntoIterator<Item = usize>) {
-    for n in quick {
-        let next = timeout(PATIENCE, numbers.next()).await;
-        let next = next.unwrap_or_else(|_| panic!("{n} waits for an item behind it"));
-        assert_eq!(next.unwrap().unwrap(), n);
+/// More than a microsecond.
+const QUICK: u64 = 2;
+
+fn numbers(
+    cpu: &Handle,
+    inputs: usize,
+    stage: Stage,
+    (items, ordered, is_iterator): (usize, bool, bool),
+) -> Buffered<usize> {
+    match is_iterator {
+        true => buffered((0..inputs).on_cpu(cpu).map(stage), items, ordered),
+        false => {
+            let source = CpuStreamExt::on_cpu(stream::iter(0..inputs), cpu);
+            buffered(source.map(stage), items, ordered)
+        }
+    }
+}
+
+async fn take(numbers: &mut Buffered<usize>, outputs: impl IntoIterator<Item = usize>) {
+    for n in outputs {
+        assert_eq!(numbers.next().await.unwrap().unwrap(), n);
     }
 }
 
@@ -51,46 +65,26 @@ async fn take(numbers: &mut Buffered<usize>, quick: impl IntoIterator<Item = usi
 #[test]
 fn an_output_does_not_wait_for_a_slow_item_behind_it() {
     let _limit = time_limit();
-    for backend in BOTH {
-        for threads in [1, 2] {
-            for (items, quick) in [(8, 1), (8, 2), (1_000, 100), (1_000, 20_000)] {
-                for (ordered, is_iterator) in
-                    [(true, false), (false, false), (true, true), (false, true)]
-                {
-                    let lanes = lanes(backend, threads);
-                    let (let_go, stage) = stage(quick);
-                    let cpu = lanes.cpu.handle();
-                    let mut numbers = match (is_iterator, ordered) {
-                        (true, true) => (0..=quick).on_cpu(&cpu).map(stage).buffered(items),
-                        (true, false) => {
-                            let stages = (0..=quick).on_cpu(&cpu).map(stage);
-                            stages.buffer_unordered(items)
+    let kinds = [(true, false), (false, false), (true, true), (false, true)];
+    for (backend, threads) in BOTH.into_iter().flat_map(|it| [(it, 1), (it, 2)]) {
+        for (items, quick) in [(8, 1), (8, 2), (1_000, 100), (1_000, 20_000)] {
+            for (ordered, is_iterator) in kinds {
+                let lanes = lanes(backend, threads);
+                let (let_go, stage) = stage(quick, QUICK);
+                let settings = (items, ordered, is_iterator);
+                let mut numbers = numbers(&lanes.cpu.handle(), quick + 1, stage, settings);
+                lanes.io.block_on(async {
+                    if ordered {
+                        take(&mut numbers, 0..quick).await;
+                    } else {
+                        for _ in 0..quick {
+                            assert_ne!(numbers.next().await.unwrap().unwrap(), quick);
                         }
-                        (false, ordered) => {
-                            let source = stream::iter(0..=quick);
-                            let stages = CpuStreamExt::on_cpu(source, &cpu).map(stage);
-                            match ordered {
-                                true => stages.buffered(items),
-                                false => stages.buffer_unordered(items),
-                            }
-                        }
-                    };
-                    lanes.io.block_on(async {
-                        if ordered {
-                            take(&mut numbers, 0..quick).await;
-                        } else {
-                            for _ in 0..quick {
-                                let next = timeout(PATIENCE, numbers.next()).await;
-                                let next = next.expect("one waits for the slow item");
-                                assert_ne!(next.unwrap().unwrap(), quick);
-                            }
-                        }
-                    });
+                    }
                     drop(let_go);
-                    let last = block_on(numbers.next()).unwrap();
-                    assert_eq!(last.unwrap(), quick);
-                    assert!(block_on(numbers.next()).is_none());
-                }
+                    take(&mut numbers, [quick]).await;
+                    assert!(numbers.next().await.is_none());
+                });
             }
         }
     }
@@ -102,13 +96,13 @@ fn an_output_does_not_wait_for_a_slow_item_behind_it() {
 fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
     const ROUNDS: usize = 20;
     const OF_A_ROUND: usize = 200;
-    const QUICK: usize = 100;
-    const SLOW: usize = ROUNDS * OF_A_ROUND + QUICK;
+    const BEFORE: usize = 100;
+    const SLOW: usize = ROUNDS * OF_A_ROUND + BEFORE;
     let _limit = time_limit();
     for backend in BOTH {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
-        let (let_go, stage) = stage(SLOW);
+        let (let_go, stage) = stage(SLOW, QUICK);
         let (sender, source) = channel();
         let stages = source.on_cpu(&cpu.handle()).map(stage);
         let stages = stages.flat_map(|n| if n % 2 == 0 { vec![n, n + 1] } else { vec![] });
@@ -121,11 +115,11 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
                 all.clone().for_each(|n| sender.send(n).unwrap());
                 take(&mut numbers, all).await;
             }
-            let last = SLOW - QUICK..SLOW + QUICK;
+            let last = SLOW - BEFORE..SLOW + BEFORE;
             last.clone().for_each(|n| sender.send(n).unwrap());
-            take(&mut numbers, SLOW - QUICK..SLOW).await;
+            take(&mut numbers, SLOW - BEFORE..SLOW).await;
             drop(let_go);
-            take(&mut numbers, SLOW..SLOW + QUICK).await;
+            take(&mut numbers, SLOW..SLOW + BEFORE).await;
         });
         drop(sender);
         assert!(io.block_on(numbers.next()).is_none());
@@ -141,15 +135,9 @@ fn outputs_of_tiny_items_do_not_wait_either() {
     for backend in BOTH {
         for (quick, may_wait) in [(1, 0), (1_000, AT_ONCE - 1), (100_000, AT_ONCE - 1)] {
             let lanes = lanes(backend, 2);
-            let (let_go, wait) = mpsc::channel::<()>();
-            let wait = Mutex::new(wait);
-            let stages = (0..=quick).on_cpu(&lanes.cpu.handle()).map(move |n| {
-                if n == quick {
-                    let _ = wait.lock().unwrap().recv();
-                }
-                n
-            });
-            let mut numbers = stages.buffered(65_536);
+            let (let_go, stage) = stage(quick, 0);
+            let settings = (65_536, true, true);
+            let mut numbers = numbers(&lanes.cpu.handle(), quick + 1, stage, settings);
             lanes.io.block_on(async {
                 take(&mut numbers, 0..quick - may_wait).await;
                 drop(let_go);
@@ -168,18 +156,16 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
     let _limit = time_limit();
     for (backend, second) in BOTH.into_iter().flat_map(|it| [(it, 6_000), (it, 6_001)]) {
         let lanes = lanes(backend, 1);
-        let (let_go, wait) = mpsc::channel::<()>();
-        let wait = Mutex::new(wait);
-        let stages = (0..=second).on_cpu(&lanes.cpu.handle()).map(move |n| {
+        let (let_go, stage) = stage(second, 0);
+        let stage = move |n| {
             if n == FIRST {
                 spin(Duration::from_millis(2));
                 while !twolane::is_yield_due() {}
-            } else if n == second {
-                let _ = wait.lock().unwrap().recv();
             }
-            n
-        });
-        let mut numbers = stages.buffered(65_536);
+            stage(n)
+        };
+        let settings = (65_536, true, true);
+        let mut numbers = numbers(&lanes.cpu.handle(), second + 1, Box::new(stage), settings);
         lanes.io.block_on(async {
             take(&mut numbers, 0..second).await;
             drop(let_go);
@@ -193,31 +179,31 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
 /// enters an item that waits for the other.
 #[test]
 fn the_items_behind_a_slow_one_are_shared_out() {
-    const QUICK: usize = 10_000;
+    const TINY: usize = 10_000;
     let _limit = time_limit();
     for backend in BOTH {
         let io = current_thread();
         let cpu = cpu_lane(backend, 2, io.handle());
         let both = Barrier::new(2);
         let (sender, source) = channel();
-        let stages = source.on_cpu(&cpu.handle()).map(move |n| {
-            if n == QUICK {
+        let source = source.on_cpu(&cpu.handle()).map(move |n| {
+            if n == TINY {
                 // Longer than a slice.
                 spin(Duration::from_millis(20));
-            } else if n > QUICK {
+            } else if n > TINY {
                 both.wait();
             }
             n
         });
-        let mut numbers = stages.buffered(1_024);
+        let mut numbers = source.buffered(1_024);
         io.block_on(async {
             // One poll of the pump reads a round, so they come in chunks.
-            for first in (0..QUICK).step_by(500) {
+            for first in (0..TINY).step_by(500) {
                 (first..first + 500).for_each(|n| sender.send(n).unwrap());
                 take(&mut numbers, first..first + 500).await;
             }
-            (QUICK..QUICK + 3).for_each(|n| sender.send(n).unwrap());
-            take(&mut numbers, QUICK..QUICK + 3).await;
+            (TINY..TINY + 3).for_each(|n| sender.send(n).unwrap());
+            take(&mut numbers, TINY..TINY + 3).await;
         });
     }
 }
@@ -226,25 +212,21 @@ fn the_items_behind_a_slow_one_are_shared_out() {
 #[test]
 fn outputs_before_a_panic_come() {
     let _limit = time_limit();
-    for backend in BOTH {
-        for before in [0, 1, 3, 100] {
-            let lanes = lanes(backend, 1);
-            let source = (0..1_000).on_cpu(&lanes.cpu.handle());
-            let stages = source.flat_map(move |n| {
-                let outputs = if n < 10 { 1 } else { before + 1 };
-                (0..outputs).inspect(move |output| assert!(n < 10 || *output < before, "planned"))
-            });
-            let mut outputs = stages.buffered(16);
-            lanes.io.block_on(async {
-                for _ in 0..10 {
-                    take(&mut outputs, [0]).await;
-                }
-                take(&mut outputs, 0..before).await;
-                let panic = outputs.next().await.unwrap();
-                assert!(panic.unwrap_err().is_panic());
-                assert!(outputs.next().await.is_none());
-            });
-        }
+    for (backend, before) in BOTH.into_iter().flat_map(|it| [0, 1, 100].map(|n| (it, n))) {
+        let lanes = lanes(backend, 1);
+        let source = (0..1_000).on_cpu(&lanes.cpu.handle());
+        let stages = source.flat_map(move |n| {
+            let outputs = if n < 10 { 1 } else { before + 1 };
+            (0..outputs).inspect(move |output| assert!(n < 10 || *output < before, "planned"))
+        });
+        let mut outputs = stages.buffered(16);
+        lanes.io.block_on(async {
+            take(&mut outputs, [0; 10]).await;
+            take(&mut outputs, 0..before).await;
+            let panic = outputs.next().await.unwrap();
+            assert!(panic.unwrap_err().is_panic());
+            assert!(outputs.next().await.is_none());
+        });
     }
 }
 
@@ -252,29 +234,26 @@ fn outputs_before_a_panic_come() {
 /// item that panics after all, of one behind which the stream is dropped.
 #[test]
 fn a_slow_item_may_fail() {
-    const QUICK: usize = 100;
+    const SLOW: usize = 100;
     let _limit = time_limit();
-    for backend in BOTH {
-        for is_dropped in [false, true] {
-            let lanes = lanes(backend, 1);
-            let (let_go, stage) = stage(QUICK);
-            let stage = move |n| {
-                let n = stage(n);
-                assert_ne!(n, QUICK, "planned");
-                n
-            };
-            let source = (0..1_000).on_cpu(&lanes.cpu.handle()).map(stage);
-            let mut numbers = source.buffered(1_000);
-            lanes.io.block_on(take(&mut numbers, 0..QUICK));
-            if is_dropped {
-                drop((numbers, let_go));
-            } else {
-                drop(let_go);
-                let panic = lanes.io.block_on(numbers.next()).unwrap();
-                assert!(panic.unwrap_err().is_panic());
-                assert!(block_on(numbers.next()).is_none());
-            }
-            assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    for (backend, is_dropped) in BOTH.into_iter().flat_map(|it| [(it, false), (it, true)]) {
+        let lanes = lanes(backend, 1);
+        let (let_go, stage) = stage(SLOW, QUICK);
+        let stage = Box::new(move |n| {
+            let n = stage(n);
+            assert_ne!(n, SLOW, "planned");
+            n
+        });
+        let mut numbers = numbers(&lanes.cpu.handle(), 1_000, stage, (1_000, true, true));
+        lanes.io.block_on(take(&mut numbers, 0..SLOW));
+        if is_dropped {
+            drop((numbers, let_go));
+        } else {
+            drop(let_go);
+            let panic = lanes.io.block_on(numbers.next()).unwrap();
+            assert!(panic.unwrap_err().is_panic());
+            assert!(block_on(numbers.next()).is_none());
         }
+        assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
     }
 }

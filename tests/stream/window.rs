@@ -3,8 +3,9 @@
 use std::iter;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
-use std::thread;
 
+use crate::buffered;
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, lanes, time_limit};
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuStreamExt};
@@ -30,24 +31,16 @@ fn inputs_are_pulled_as_far_as_the_window() {
                 };
                 // The consumer counts an output before it asks for it: so the source never
                 // sees fewer than are taken.
-                let numbers = match is_iterator {
+                let mut numbers = match is_iterator {
                     true => {
-                        let source = (0..INPUTS).map(pull).on_cpu(&cpu).map(|n| n);
-                        match ordered {
-                            true => source.buffered(items),
-                            false => source.buffer_unordered(items),
-                        }
+                        let source = (0..INPUTS).map(pull).on_cpu(&cpu);
+                        buffered(source, items, ordered)
                     }
                     false => {
                         let source = stream::iter(0..INPUTS).map(pull);
-                        let source = CpuStreamExt::on_cpu(source, &cpu).map(|n| n);
-                        match ordered {
-                            true => source.buffered(items),
-                            false => source.buffer_unordered(items),
-                        }
+                        buffered(CpuStreamExt::on_cpu(source, &cpu), items, ordered)
                     }
                 };
-                let mut numbers = numbers;
                 lanes.io.block_on(async {
                     for _ in 0..INPUTS {
                         taken.fetch_add(1, SeqCst);
@@ -85,12 +78,10 @@ fn an_input_of_two_outputs_is_taken_with_the_second() {
                 for n in 0..INPUTS {
                     if n % OUTPUTS == 0 {
                         // What can run has run, so its outputs come in large pieces.
-                        while lanes.cpu.handle().metrics().queued
-                            + lanes.cpu.handle().metrics().running
-                            > 0
-                        {
-                            thread::yield_now();
-                        }
+                        wait_until(|| {
+                            let now = lanes.cpu.handle().metrics();
+                            now.queued + now.running == 0
+                        });
                     }
                     // With the second one, the one behind is taken, too.
                     taken.store((n + 1) / OUTPUTS * OUTPUTS, SeqCst);
