@@ -196,8 +196,16 @@ impl LaneModel {
 
     /// Rayon's main loop of worker 0, until all jobs have run. (If no thread wakes it before,
     /// loom reports that all threads are blocked.)
-    fn run_worker_0(&self) {
+    ///
+    /// Before that it waits in rayon's own work, where it comes to so many drain jobs and copies.
+    fn run_worker_0(&self, used_up: usize) {
         let mut worker = Worker::new(0);
+        for job in std::iter::from_fn(|| self.find(&Worker::new(0))).take(used_up) {
+            match job {
+                RayonJob::Drain => self.cannot_drain(),
+                RayonJob::Copy(copies) => self.arrive(&mut worker, copies, Place::Waiting),
+            }
+        }
         loop {
             match self.find(&worker) {
                 Some(RayonJob::Drain) => self.drain(&mut worker),
@@ -250,12 +258,12 @@ impl LaneModel {
 /// Worker 0 comes to drain jobs and copies in its turns of rayon, and where it is idle.
 #[test]
 fn no_job_waits_for_a_worker_that_does_not_come_to_its_copy() {
-    for parks in [false, true] {
+    for (parks, used_up) in [(false, 0), (true, 0), (false, 2)] {
         model(move || {
             let lane = LaneModel::with_a_job(parks);
             let worker = thread::spawn({
                 let lane = lane.clone();
-                move || lane.run_worker_0()
+                move || lane.run_worker_0(used_up)
             });
             for _ in 1..JOBS {
                 lane.push();
@@ -277,7 +285,7 @@ fn one_worker_takes_a_broadcast() {
             let workers = [
                 thread::spawn({
                     let lane = lane.clone();
-                    move || lane.run_worker_0()
+                    move || lane.run_worker_0(0)
                 }),
                 thread::spawn({
                     let lane = lane.clone();
