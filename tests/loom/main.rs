@@ -45,6 +45,8 @@ mod bridge {
     pub mod buffer;
     pub mod error;
 }
+#[path = "../../core/src/pool/copies.rs"]
+mod copies;
 #[path = "../../core/src/lane/doze.rs"]
 mod doze;
 #[path = "../../core/src/pool/drain_tasks.rs"]
@@ -61,6 +63,7 @@ mod window;
 mod workers;
 
 mod of_bridges;
+mod of_broadcasts;
 mod of_dozing;
 mod of_drain_tasks;
 mod of_idle_workers;

@@ -114,7 +114,7 @@ impl LaneModel {
     }
 
     /// As `ActiveWorkers::cannot_drain`: a drain job runs where it cannot drain. In
-    /// this model a broadcast drain job is like any other.
+    /// this model a broadcast drain job is like any other (`of_broadcasts.rs` has its copies).
     fn cannot_drain(&self) {
         self.handle(self.idle.deactivate(true, || self.is_empty()));
     }

@@ -1,11 +1,15 @@
 //! The time limit of a test.
 
+use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
 /// A hang is a bug of the first rank: a test that holds this for longer than
-/// three minutes takes the whole process down, by name.
+/// three minutes takes the whole process down, by name. The states of its threads tell a hang from
+/// a machine that is too busy: a niced thread that is runnable (`R`) and waits for a core may wait
+/// for a second each time, and longer the more other processes compute.
 pub fn time_limit() -> TimeLimit {
     let (alive, watch) = mpsc::channel::<()>();
     let test = thread_name();
@@ -13,11 +17,38 @@ pub fn time_limit() -> TimeLimit {
         // The test drops its end, in whatever way it ends.
         if watch.recv_timeout(Duration::from_secs(180)) == Err(mpsc::RecvTimeoutError::Timeout) {
             // Not by `eprintln!`, which the harness would capture.
-            let _ = writeln!(std::io::stderr(), "the test {test} hangs: aborting");
+            let threads = threads();
+            let _ = writeln!(
+                std::io::stderr(),
+                "the test {test} hangs: aborting\n{threads}"
+            );
             std::process::abort();
         }
     });
     TimeLimit { _alive: alive }
+}
+
+/// A line for each thread of this process, where `/proc` tells of them.
+fn threads() -> String {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    tasks
+        .filter_map(|task| thread_line(&task.ok()?.path()))
+        .collect()
+}
+
+fn thread_line(task: &Path) -> Option<String> {
+    let read = |file| fs::read_to_string(task.join(file)).ok();
+    let (name, stat, times) = (read("comm")?, read("stat")?, read("schedstat")?);
+    // The name comes before it, in parentheses, and may have any character.
+    let state = stat.rsplit_once(") ")?.1.chars().next()?;
+    let mut ms = times
+        .split_whitespace()
+        .map_while(|ns| Some(ns.parse::<u64>().ok()? / 1_000_000));
+    let (computed, waited) = (ms.next()?, ms.next()?);
+    let name = name.trim_end();
+    Some(format!(
+        "  {name}: {state}, computed for {computed} ms, waited for a core for {waited} ms\n"
+    ))
 }
 
 pub struct TimeLimit {

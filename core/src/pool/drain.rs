@@ -34,7 +34,7 @@
 //! threads have no nice value, an awaiter may wait for [`SPIN`].) On a single core no worker
 //! spins.
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::hint;
 use std::mem;
 use std::num::NonZeroUsize;
@@ -63,7 +63,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 thread_local! {
     static IS_DRAINING: Cell<bool> = const { Cell::new(false) };
-    static DECLINED: RefCell<Vec<Box<dyn FnOnce()>>> = const { RefCell::new(Vec::new()) };
+    static BEFORE_IDLE: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
 /// Whether this worker drains the queue. The caller may be at any depth of the worker's
@@ -72,12 +72,11 @@ pub(super) fn is_draining() -> bool {
     IS_DRAINING.get()
 }
 
-/// Calls `settle` when the turn of rayon in which this worker declined a drain job is over, or, if
-/// it waits inside a job, at the next one. Without that the drain job would count as the searching
-/// worker for as long as another worker has a copy of it and does not come to it, though this
-/// worker, which is idle by then, could take the jobs that are pushed.
-pub(super) fn declines(settle: impl FnOnce() + 'static) {
-    DECLINED.with_borrow_mut(|declined| declined.push(Box::new(settle)));
+/// This worker, which drains the queue, calls `settle` after the turn of rayon that is on. If it
+/// waits inside a job, it does so after the next turn: each worker gives rayon a turn before it
+/// becomes idle. Only the latest `settle` is kept (`copies.rs`).
+pub(super) fn before_idle(settle: impl FnOnce() + 'static) {
+    BEFORE_IDLE.set(Some(Box::new(settle)));
 }
 
 pub(super) struct ActiveWorkers {
@@ -285,7 +284,9 @@ impl<S: Fn()> Turn<'_, S> {
         self.rayon_had_its = slice::ticks();
         self.jobs = 0;
         let found = run_rayons_work();
-        DECLINED.take().into_iter().for_each(|settle| settle());
+        if let Some(settle) = BEFORE_IDLE.take() {
+            settle();
+        }
         self.jobs_to_a_turn = match found {
             true => 1,
             false => (2 * self.jobs_to_a_turn).min(RARELY),

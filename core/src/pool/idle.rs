@@ -14,7 +14,8 @@
 //!   it spawns the next drain job. So the workers wake one another, and the submitter
 //!   goes on after one wake-up.
 //! - **A worker that cannot drain**, since it waits inside another job, deactivates. If
-//!   an active worker is still needed, it broadcasts a drain job (see `rayon.rs`).
+//!   an active worker is still needed, it broadcasts a drain job (see `rayon.rs` and
+//!   `copies.rs`).
 //!
 //! **The parked worker** is unparked by a push, by a worker that deactivates and leaves a job
 //! behind, by a caller that needs all workers in rayon (`install`, and the shutdown), and by

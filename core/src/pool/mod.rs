@@ -5,6 +5,7 @@
 //! `idle.rs` (which worker has to wake) and `drain.rs` (what an awake worker does). For a
 //! Tokio runtime read `tokio.rs`, then `drain_tasks.rs` (how many tasks drain the queue).
 
+mod copies;
 mod drain;
 pub(crate) mod drain_tasks;
 mod idle;

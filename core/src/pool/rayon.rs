@@ -20,7 +20,8 @@
 //!   idle worker reaches it within one wake-up, a busy one when it returns to the
 //!   bottom. A worker that waits inside rayon's own work (a stolen child) uses up its
 //!   copy, and has none when it becomes idle. For this case the control thread
-//!   broadcasts again after a pause.
+//!   broadcasts again after a pause. (`copies.rs` says what each worker does with its
+//!   copy, and why no job waits for a worker that does not come to its own.)
 //!
 //! All of this rests on the depth of a worker's stack. Where that tells nothing (under
 //! AddressSanitizer, for one), each worker stays in one rayon job and polls the queue
@@ -28,7 +29,6 @@
 
 use std::io;
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -36,6 +36,7 @@ use std::time::{Duration, Instant};
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
+use super::copies::{Arrival, Copies, Place};
 use super::drain::{self, ActiveWorkers, is_draining};
 use super::{polling, stack};
 use crate::lane::control::Message;
@@ -127,8 +128,7 @@ impl Pool {
                 let job = Broadcast {
                     pool: this,
                     level: level.clone(),
-                    is_taken: AtomicBool::new(false),
-                    untried: AtomicUsize::new(pool.current_num_threads()),
+                    copies: Copies::new(pool.current_num_threads()),
                     pause,
                 };
                 let job = Arc::new(job);
@@ -234,10 +234,7 @@ enum DrainJob {
 struct Broadcast {
     pool: Arc<Pool>,
     level: Level,
-    is_taken: AtomicBool,
-    /// Workers that have not declined it yet. A worker declines if it drains the queue
-    /// already, further down its stack, and so looks at the queue later.
-    untried: AtomicUsize,
+    copies: Copies,
     /// The pause before the next broadcast, if one is needed.
     pause: Duration,
 }
@@ -275,39 +272,36 @@ fn run_broadcast(arrive: &dyn Fn(usize)) {
     arrive(stack::depth());
 }
 
-// `SeqCst`: this path is rare, and not worth a proof of less.
 impl Broadcast {
     fn arrive(self: &Arc<Self>, depth: usize) {
         let Self { pool, level, .. } = &**self;
-        if pool.depths.as_ref().is_some_and(|at| depth == at.broadcast) {
-            if self.take() {
-                pool.drain(level);
-            }
-        } else if is_draining() {
-            // This worker looks at the queue later. If all workers have declined, no
-            // copy is left: deactivate, or broadcast again.
-            if self.untried.fetch_sub(1, SeqCst) == 1 {
-                self.broadcast_again();
-            } else {
+        let is_bottom = pool.depths.as_ref().is_some_and(|at| depth == at.broadcast);
+        let place = match is_bottom {
+            true => Place::Bottom,
+            false if is_draining() => Place::Draining,
+            false => Place::Waiting,
+        };
+        match self.copies.arrive(place) {
+            Arrival::Drains => pool.drain(level),
+            Arrival::Settles => self.settle(),
+            Arrival::SettlesLater => {
                 let job = self.clone();
-                drain::declines(move || job.broadcast_again());
+                drain::before_idle(move || job.settle());
             }
-        } else if !self.is_taken.load(SeqCst) {
-            let (job, at) = (self.clone(), Instant::now() + self.pause);
-            let again = Box::new(move |_| job.broadcast_again());
-            // An error means that the lane is closed and the control thread has closed
-            // the queue.
-            let _ = level.lane().send_control(Message::Call(Some(at), again));
+            Arrival::SettlesAfterPause => {
+                let (job, at) = (self.clone(), Instant::now() + self.pause);
+                let settle = Box::new(move |_| job.settle());
+                // An error means that the lane is closed and the control thread has closed
+                // the queue.
+                let _ = level.lane().send_control(Message::Call(Some(at), settle));
+            }
+            Arrival::Nothing => {}
         }
     }
 
-    /// True for the first caller.
-    fn take(&self) -> bool {
-        !self.is_taken.swap(true, SeqCst)
-    }
-
-    fn broadcast_again(&self) {
-        if self.take() {
+    /// Unless a thread has taken it: deactivates, or broadcasts again.
+    fn settle(&self) {
+        if self.copies.take() {
             let pause = (2 * self.pause).min(LONGEST_PAUSE);
             self.pool.cannot_drain(&self.level, pause);
         }
