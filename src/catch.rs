@@ -16,10 +16,15 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, JoinError> {
 /// Calls `hook`, and logs its panic.
 pub(crate) fn run_hook(what: &'static str, hook: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(hook)) {
-        report(what, &*payload);
-        // Its destructor may panic too: the error sees to that.
-        drop(JoinError::from_panic(payload));
+        report_payload(what, payload);
     }
+}
+
+#[cold]
+fn report_payload(what: &'static str, payload: Box<dyn Any + Send>) {
+    report(what, &*payload);
+    // Its destructor may panic too: the error sees to that.
+    drop(JoinError::from_panic(payload));
 }
 
 /// Drops `value`, and logs a panic of its destructor.
@@ -37,8 +42,7 @@ pub(crate) fn drop_each<T>(what: &'static str, items: impl IntoIterator<Item = T
 /// Logs the panic of a stage that no reader learns of.
 pub(crate) fn report_unread(error: JoinError) {
     if let Ok(payload) = error.try_into_panic() {
-        report("a job without an awaiter", &*payload);
-        drop(JoinError::from_panic(payload));
+        report_payload("a job without an awaiter", payload);
     }
 }
 

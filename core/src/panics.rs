@@ -20,9 +20,7 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, PanicPayload> {
 
 /// Drops `value`; logs a panic in its destructor.
 pub(crate) fn drop_quietly<T>(what: &'static str, value: T) {
-    if let Err(payload) = catch(|| drop(value)) {
-        report(what, &payload.text());
-    }
+    run_hook(what, || drop(value));
 }
 
 /// Calls a hook of the user; logs a panic in it.
@@ -37,9 +35,13 @@ pub(crate) fn wake(awaiter: Waker) {
 
 /// Calls `f` and returns its result; logs a panic and returns `None`.
 pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
-    catch(f)
-        .inspect_err(|payload| report(what, &payload.text()))
-        .ok()
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Ok(result) => Some(result),
+        Err(payload) => {
+            report_payload(what, payload);
+            None
+        }
+    }
 }
 
 /// Calls `f`. If it panics, drops what `take` finds in `place` while the panic unwinds, as
@@ -78,6 +80,7 @@ pub(crate) fn report(what: &'static str, text: &str) {
 pub(crate) fn report(_what: &'static str, _text: &str) {}
 
 /// Logs the payload of a panic that [`catch`] did not catch.
+#[cold]
 pub(crate) fn report_payload(what: &'static str, payload: Box<dyn Any + Send>) {
     report(what, &PanicPayload::new(payload).text());
 }

@@ -49,7 +49,10 @@ impl Origin {
     // Apart, so that a step without a span inlines the look at one pointer alone.
     #[inline(never)]
     fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        dispatcher::with_default(&self.dispatch, || self.span.in_scope(f))
+        // Guards, not the calls that take a closure: those are compiled for each `f`.
+        let _dispatch = dispatcher::set_default(&self.dispatch);
+        let _span = self.span.enter();
+        f()
     }
 }
 
@@ -106,6 +109,22 @@ pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
         "detached jobs were dropped before their end: the lane was shut down, its queue is full, \
          its I/O runtime is gone, or there are no threads. Keep the tasks of jobs that matter"
     );
+}
+
+/// A closure has returned what its type name says is an `async` block, or a closure. Logged once
+/// per process.
+pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
+    #[cfg(feature = "tracing")]
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    #[cfg(feature = "tracing")]
+    ONCE.call_once(|| {
+        log!(
+            warn,
+            output = _name,
+            "spawn_cpu was given a closure that returns an async block or a closure: it computes \
+             nothing on the CPU lane; give the future itself to `spawn`"
+        );
+    });
 }
 
 /// A thread of the I/O runtime runs a worker of the CPU lane. Logged once per process.

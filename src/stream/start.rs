@@ -27,7 +27,9 @@
 //! outputs, at its place. A lane that drops the pump or a worker drops a guard that tells the
 //! consumer. So a stream that is short ends with an error.
 
+use std::future::Future;
 use std::panic::Location;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_core::Stream;
@@ -213,7 +215,8 @@ where
         let pump = Pump::new(self.source, feed);
         let pump = match self.source_lane {
             // The source is the user's: what it submits there needs permits, as elsewhere.
-            SourceLane::Io => at_call.spawn_io(pump),
+            // Boxed, as the CPU lane boxes it: a task of Tokio's is much code for each type.
+            SourceLane::Io => at_call.spawn_io(boxed(pump)),
             SourceLane::Cpu => handle.spawn(pump),
         };
         let ends = Ends {
@@ -223,4 +226,10 @@ where
         };
         Buffered::new(receiver, Box::new(ends), &limits)
     }
+}
+
+fn boxed(
+    pump: impl Future<Output = ()> + Send + 'static,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(pump)
 }

@@ -232,7 +232,7 @@ impl Future for Steppy {
 /// A job that is not submitted yet.
 struct Subject {
     level: Level,
-    job: Arc<Job<FutureWork<Steppy>, Level>>,
+    job: Arc<Job<FutureWork<u8>, Level>>,
     captures_are_dropped: Arc<Mutex<bool>>,
 }
 

@@ -13,5 +13,11 @@ pub(crate) fn drop_on_lane<T: Send + 'static>(level: &Level, value: T) {
     if !mem::needs_drop::<T>() || level.is_own_worker() {
         return panics::drop_quietly("a destructor on the CPU lane", value);
     }
+    submit(level, Box::new(value));
+}
+
+/// Its box hides the value's type: all such values share the code of their job.
+#[track_caller]
+fn submit(level: &Level, value: Box<dyn Send>) {
     super::take_on(level, None, None, closure(move || drop(value))).detach_quietly();
 }

@@ -182,7 +182,7 @@ impl Throttle {
     }
 
     /// Sleeps until a job of this priority may run, or until `is_over` returns true.
-    pub(crate) fn pause(&self, priority: Priority, is_over: impl Fn() -> bool) {
+    pub(crate) fn pause(&self, priority: Priority, is_over: &dyn Fn() -> bool) {
         self.pause_by(&RealClocks, priority, is_over);
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn refill() {
 }
 
 /// Polls the future. True if it is pending and has used up its budget.
-pub(super) fn poll<F: Future>(
+pub(super) fn poll<F: Future + ?Sized>(
     future: Pin<&mut F>,
     cx: &mut Context<'_>,
 ) -> (Poll<F::Output>, bool) {

@@ -38,7 +38,6 @@ mod step;
 mod work;
 mod worker;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -172,20 +171,18 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         // subscriber, and of destructors that run with the job's last reference. The
         // closure borrows `self`: moving the reference costs more than the rest of a
         // step's bookkeeping.
-        match call_logged(JOB_DESTRUCTOR, || self.step(worker)).flatten() {
-            Some(ToIdle::Suspended) => {
-                run_hook(JOB_DESTRUCTOR, || drop(self));
-                StepEnd::Suspended
+        let end = match call_logged(JOB_DESTRUCTOR, || self.step(worker)).flatten() {
+            Some(ToIdle::Suspended) => StepEnd::Suspended,
+            Some(ToIdle::Requeue) => {
+                return StepEnd::Requeue {
+                    job: self,
+                    yielded: worker.yielded,
+                };
             }
-            Some(ToIdle::Requeue) => StepEnd::Requeue {
-                job: self,
-                yielded: worker.yielded,
-            },
-            _ => {
-                run_hook(JOB_DESTRUCTOR, || drop(self));
-                StepEnd::Ended
-            }
-        }
+            _ => StepEnd::Ended,
+        };
+        run_hook(JOB_DESTRUCTOR, || drop(self));
+        end
     }
 
     fn close(&self, cause: CloseReason) {
@@ -234,12 +231,7 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
 
 // Not `std::task::Wake`: such a waker owns a reference to the job. Here most wakers
 // live for one step only, so they borrow the reference of the step.
-impl<F, S> ArcWake for Job<FutureWork<F>, S>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-    S: Schedule,
-{
+impl<T: Send + 'static, S: Schedule> ArcWake for Job<FutureWork<T>, S> {
     fn wake_by_ref(job: &Arc<Self>) {
         if job.state().wake() {
             job.scheduler.count(Event::Woken);

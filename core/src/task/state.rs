@@ -177,7 +177,8 @@ impl State {
     /// The runner calls it; the work must be in the slot before. `lane_is_closed`
     /// covers a race: the control thread cannot close a job that runs, and may have
     /// tried before the job became IDLE.
-    pub(crate) fn to_idle(&self, lane_is_closed: impl FnOnce() -> bool) -> ToIdle {
+    #[inline]
+    pub(crate) fn to_idle(&self, lane_is_closed: &dyn Fn() -> bool) -> ToIdle {
         let before = self.step::<()>(|phase, word| {
             ControlFlow::Continue(match phase {
                 _ if word & CANCELLED != 0 => closed(CloseReason::Cancelled),

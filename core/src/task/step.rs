@@ -152,7 +152,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// [`ToIdle::Discard`].
     pub(super) fn suspend(&self, worker: &Worker<'_>) -> ToIdle {
         worker.count(Event::Suspended);
-        let paused = self.state().to_idle(|| worker.is_closed());
+        let paused = self.state().to_idle(&|| worker.is_closed());
         match &paused {
             ToIdle::Suspended => {}
             ToIdle::Requeue => worker.count(Event::Woken),

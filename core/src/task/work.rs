@@ -77,28 +77,25 @@ where
     }
 }
 
-pub(crate) struct FutureWork<F>(Pin<Box<F>>);
+/// Its box hides the future's type: all futures of one output share the code of their job.
+pub(crate) struct FutureWork<T>(Pin<Box<dyn Future<Output = T> + Send>>);
 
-impl<F> FutureWork<F> {
-    pub(crate) fn new(future: F) -> Self {
+impl<T> FutureWork<T> {
+    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
         Self(Box::pin(future))
     }
 }
 
-impl<F> Work for FutureWork<F>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    type Output = F::Output;
+impl<T: Send + 'static> Work for FutureWork<T> {
+    type Output = T;
     type Link = Link;
     const IS_CLOSURE: bool = false;
 
     fn step<S: Schedule>(
         _: &Arc<Job<Self, S>>,
-        slot: &mut Slot<F::Output, Self>,
+        slot: &mut Slot<T, Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<F::Output, JoinError>> {
+    ) -> Poll<Result<T, JoinError>> {
         let Slot::Work(Self(future)) = slot else {
             unreachable!("a future stays where it is until it is ready");
         };
@@ -148,19 +145,8 @@ impl AsLink for () {
 /// The type name of an `async` block is that of a closure. A job with such an output
 /// has almost certainly computed nothing.
 fn warn_of_unpolled_future<T>() {
-    #[cfg(feature = "tracing")]
-    {
-        let name = std::any::type_name::<T>();
-        if name.ends_with("{{closure}}") || name.ends_with("{async_block}") {
-            static ONCE: std::sync::Once = std::sync::Once::new();
-            ONCE.call_once(|| {
-                tracing::warn!(
-                    target: "twolane",
-                    output = name,
-                    "spawn_cpu was given a closure that returns an async block or a closure: \
-                     it computes nothing on the CPU lane; give the future itself to `spawn`"
-                );
-            });
-        }
+    let name = std::any::type_name::<T>();
+    if name.ends_with("{{closure}}") || name.ends_with("{async_block}") {
+        crate::trace::warn_of_unpolled_output(name);
     }
 }

@@ -57,7 +57,7 @@ impl Worker<'_> {
         };
         let is_over = || self.is_closed() || has_ended();
         if throttle.is_due() && !is_over() {
-            throttle.pause(self.priority, is_over);
+            throttle.pause(self.priority, &is_over);
         }
     }
 
