@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use crate::support::wait::wait_until;
-use crate::support::{self, BOTH, Lanes, Stuck, lanes, thread_name, time_limit};
+use crate::support::{self, Lanes, Stuck, lanes, thread_name, with_both};
 use twolane::{Backend, Handle, JoinError};
 
 /// A panic's text, of a job that had to panic.
@@ -18,8 +18,7 @@ fn refusal<T>(outcome: Result<T, JoinError>) -> String {
 /// All on one CPU thread.
 #[test]
 fn who_is_no_thread_of_the_lane_may_wait_for_it() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io } = lanes(backend, 1);
         let handle = cpu.handle();
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
@@ -36,14 +35,13 @@ fn who_is_no_thread_of_the_lane_may_wait_for_it() {
             reserver.reserve().wait().unwrap().spawn_cpu(|| 5).wait()
         });
         assert_eq!(waiting.wait().unwrap().unwrap(), 5);
-    }
+    });
 }
 
 /// While the only CPU thread waits, the I/O lane works.
 #[test]
 fn a_closure_may_wait_for_the_io_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 1);
         let listening = async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -66,14 +64,13 @@ fn a_closure_may_wait_for_the_io_lane() {
                 .install(|| twolane::spawn_io(async { 3 }).wait());
             assert_eq!(installed.unwrap().unwrap(), 3);
         }
-    }
+    });
 }
 
 /// It does not wait: what it submits goes in by its own place.
 #[test]
 fn a_job_may_wait_for_a_place_on_its_own_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = support::lanes_with(backend, 1, |builder| {
             builder.queue_limit(twolane::Priority::Normal, 1)
         });
@@ -83,13 +80,12 @@ fn a_job_may_wait_for_a_place_on_its_own_lane() {
         });
         let nested = job.wait().unwrap();
         assert_eq!(nested.wait().unwrap(), 42);
-    }
+    });
 }
 
 #[test]
 fn a_thread_of_the_lane_may_not_wait_for_it() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 1);
         let cpu = &lanes.cpu;
         let wait = || Handle::current().spawn_cpu(|| ()).wait();
@@ -117,15 +113,14 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
         told.recv().unwrap();
         wait_until(|| done.is_finished());
         cpu.spawn_cpu(move || done.wait()).wait().unwrap().unwrap();
-    }
+    });
 }
 
 /// A thread of a blocking pool is no worker of the lane, also if the pool is the CPU
 /// runtime's own.
 #[test]
 fn a_blocking_thread_may_wait_for_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 1);
         let handle = lanes.cpu.handle();
         let waits = || {
@@ -136,20 +131,19 @@ fn a_blocking_thread_may_wait_for_the_lane() {
             }
         };
         let (output, thread) = lanes.cpu.spawn(waits()).wait().unwrap();
-        assert_eq!((output, &*thread), (5, "io"), "{backend:?}");
+        assert_eq!((output, &*thread), (5, "io"));
         if backend == Backend::Runtime {
             let waits = lanes.cpu.spawn(twolane::in_cpu_context(waits()));
             let (output, thread) = waits.wait().unwrap();
             assert!(output == 5 && thread.starts_with("cpu-"), "{thread}");
         }
-    }
+    });
 }
 
 /// The row of `Backend`'s table: a closure that drives a runtime of Tokio's itself.
 #[test]
 fn a_closure_may_block_on_a_runtime_where_the_table_says_so() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 1);
         let io = lanes.io.handle().clone();
         let blocks = move || io.block_on(async { 1 });
@@ -161,5 +155,5 @@ fn a_closure_may_block_on_a_runtime_where_the_table_says_so() {
             let in_place = move || tokio::task::block_in_place(blocks);
             assert_eq!(lanes.cpu.spawn_cpu(in_place).wait().unwrap(), 1);
         }
-    }
+    });
 }

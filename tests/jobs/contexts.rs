@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{self, BOTH, Lanes, lanes, thread_name};
+use crate::support::{self, BOTH, Lanes, lanes, on_both, thread_name, with_both};
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -59,9 +59,7 @@ async fn two_polls() {
 /// scoped one: no thread of either lane has it from elsewhere.
 #[test]
 fn the_span_and_the_subscriber_come_along() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 2);
+    on_both(2, |Lanes { cpu, io: _io }| {
         let in_request = |f: &dyn Fn()| {
             let ((), lines) = Log::during(|| tracing::info_span!("request").in_scope(f));
             lines
@@ -69,11 +67,11 @@ fn the_span_and_the_subscriber_come_along() {
         let twice = ["request: first", "request: second"];
 
         let lines = in_request(&|| cpu.spawn_cpu(|| tracing::info!("here")).wait().unwrap());
-        assert_eq!(lines, ["request: here"], "{backend:?}: a closure");
+        assert_eq!(lines, ["request: here"], "a closure");
         let lines = in_request(&|| cpu.spawn(two_polls()).wait().unwrap());
-        assert_eq!(lines, twice, "{backend:?}: a future");
+        assert_eq!(lines, twice, "a future");
         let lines = in_request(&|| cpu.handle().spawn_io(two_polls()).wait().unwrap());
-        assert_eq!(lines, twice, "{backend:?}: a future on the I/O lane");
+        assert_eq!(lines, twice, "a future on the I/O lane");
         let lines = in_request(&|| {
             let over = cpu.spawn(async {
                 let there = twolane::spawn_io(async {
@@ -83,8 +81,8 @@ fn the_span_and_the_subscriber_come_along() {
             });
             over.wait().unwrap();
         });
-        assert_eq!(lines, ["request: back"], "{backend:?}: over both lanes");
-    }
+        assert_eq!(lines, ["request: back"], "over both lanes");
+    });
 }
 
 /// What is logged while a cancelled job's captures are dropped, on another
@@ -98,9 +96,7 @@ fn destructors_run_inside_the_span() {
             self.0.send(()).unwrap();
         }
     }
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let ((), lines) = Log::during(|| {
             let (dropped, wait) = std::sync::mpsc::channel();
             let never = || {
@@ -117,16 +113,15 @@ fn destructors_run_inside_the_span() {
             wait.recv().unwrap();
             wait.recv().unwrap();
         });
-        assert_eq!(lines, ["request: dropped"; 2], "{backend:?}");
-    }
+        assert_eq!(lines, ["request: dropped"; 2]);
+    });
 }
 
 /// A rayon child on another worker has no span of its own accord; what it
 /// captures of its job gives it one.
 #[test]
 fn a_rayon_child_takes_the_span_from_its_job_context() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let Lanes { cpu, io: _io } = lanes(backend, 2);
         let ((), lines) = Log::during(|| {
             let _span = tracing::info_span!("request").entered();
@@ -158,17 +153,15 @@ fn a_rayon_child_takes_the_span_from_its_job_context() {
         if backend == Backend::Rayon {
             expected.extend(["request: child"; 2]);
         }
-        assert_eq!(lines, expected, "{backend:?}");
-    }
+        assert_eq!(lines, expected);
+    });
 }
 
 /// Two requests at a time on the same threads: neither sees the other's span,
 /// and no span stays behind on a thread.
 #[test]
 fn spans_do_not_leak_between_jobs() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let (disabled, lines) = Log::during(|| {
             let first = tracing::info_span!("first").in_scope(|| cpu.spawn(two_polls()));
             let second = tracing::info_span!("second").in_scope(|| cpu.spawn(two_polls()));
@@ -177,7 +170,7 @@ fn spans_do_not_leak_between_jobs() {
             let none = cpu.spawn_cpu(|| tracing::Span::current().is_disabled());
             none.wait().unwrap()
         });
-        assert!(disabled, "{backend:?}");
+        assert!(disabled);
         for line in [
             "first: first",
             "first: second",
@@ -190,46 +183,42 @@ fn spans_do_not_leak_between_jobs() {
                 "{lines:?}"
             );
         }
-    }
+    });
 }
 
 /// A job may leave work behind (a `rayon::spawn`) that asks its context now
 /// and then. Reading the job's output is not cancelling it.
 #[test]
 fn a_job_that_ended_well_is_not_cancelled() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let task = cpu.handle().spawn_cpu_with(|job| Ok(job.clone()));
         let abort = task.abort_handle();
         let job = task.wait().unwrap();
-        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
+        assert_eq!(job.checkpoint(), Ok(()));
         // Nor is a cancel that comes too late.
         abort.abort();
-        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
+        assert_eq!(job.checkpoint(), Ok(()));
         // Nor a shutdown.
         cpu.shutdown().wait();
-        assert_eq!(job.checkpoint(), Ok(()), "{backend:?}");
-    }
+        assert_eq!(job.checkpoint(), Ok(()));
+    });
 }
 
 /// The usual program in development: no subscriber listens.
 #[test]
 fn without_a_subscriber_everything_works() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let job = cpu.spawn(async {
             let span = tracing::info_span!("unheard");
             let nested = span.in_scope(|| twolane::spawn_io(two_polls()));
             nested.await.unwrap();
             tracing::Span::current().is_disabled()
         });
-        assert!(job.wait().unwrap(), "{backend:?}");
+        assert!(job.wait().unwrap());
         let in_span = |job: &JobContext| Ok(job.in_span(|| tracing::Span::current().is_disabled()));
         let job = cpu.handle().spawn_cpu_with(in_span);
-        assert!(job.wait().unwrap(), "{backend:?}");
-    }
+        assert!(job.wait().unwrap());
+    });
 }
 
 tokio::task_local! {
@@ -240,9 +229,7 @@ tokio::task_local! {
 /// the task that set them. What a job needs of them, it captures.
 #[test]
 fn task_locals_are_not_inherited() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let tenant = || TENANT.try_with(|tenant| *tenant).ok();
         let seen = io.block_on(TENANT.scope(7, async {
             assert_eq!(tenant(), Some(7));
@@ -255,15 +242,15 @@ fn task_locals_are_not_inherited() {
                 .unwrap();
             [closure, future, io]
         }));
-        assert_eq!(seen, [None; 3], "{backend:?}");
+        assert_eq!(seen, [None; 3]);
 
         // One that the job sets itself is its own, through all its polls.
         let own = cpu.spawn(TENANT.scope(8, async move {
             tokio::task::yield_now().await;
             tenant()
         }));
-        assert_eq!(own.wait().unwrap(), Some(8), "{backend:?}");
-    }
+        assert_eq!(own.wait().unwrap(), Some(8));
+    });
 }
 
 /// `spawn_cpu(|| async { .. })` compiles and computes nothing. The only test
@@ -300,9 +287,7 @@ fn a_value_on_the_io_lane_is_used_and_dropped_inside_its_user_s_span() {
             self.0.send(()).unwrap();
         }
     }
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let (dropped, wait) = std::sync::mpsc::channel();
         let mut client = cpu.handle().io_owned(Client(dropped));
         let ((), lines) = Log::during(|| {
@@ -314,8 +299,8 @@ fn a_value_on_the_io_lane_is_used_and_dropped_inside_its_user_s_span() {
         });
         let lines: Vec<_> = lines.iter().map(String::as_str).collect();
         let expected = ["request: first", "request: second", "request: dropped"];
-        assert_eq!(lines, expected, "{backend:?}");
-    }
+        assert_eq!(lines, expected);
+    });
 }
 
 /// Panics when a span is entered, once it is told to.

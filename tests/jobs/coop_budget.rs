@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{BOTH, Stuck, cpu_lane, lanes, on_both, time_limit, with_both};
 use futures::{FutureExt, StreamExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::coop;
@@ -41,8 +41,7 @@ fn finished_jobs(cpu: &CpuRuntime, jobs: usize) -> Vec<twolane::Task<usize>> {
 #[test]
 fn a_loop_over_finished_jobs_lets_others_have_turns() {
     const JOBS: usize = 100_000;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 2, io.handle());
         let tasks = finished_jobs(&cpu, JOBS);
@@ -52,14 +51,13 @@ fn a_loop_over_finished_jobs_lets_others_have_turns() {
             }
         });
         assert_fair(backend, turns, JOBS);
-    }
+    });
 }
 
 #[test]
 fn a_loop_over_a_buffered_stream_lets_others_have_turns() {
     const ITEMS: usize = 10_000;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let source = futures::stream::iter(0..ITEMS);
@@ -71,17 +69,16 @@ fn a_loop_over_a_buffered_stream_lets_others_have_turns() {
             }
         });
         assert_fair(backend, turns, ITEMS);
-    }
+    });
 }
 
 /// One with a limit that is far, and one without.
 #[test]
 fn a_loop_over_free_places_lets_others_have_turns() {
     const PLACES: usize = 10_000;
-    let _limit = time_limit();
     let far = |builder: Builder| builder.queue_limit(Priority::Normal, 1_000);
     let none = |builder: Builder| builder;
-    for backend in BOTH {
+    with_both(|backend| {
         for limit in [far, none] {
             let io = current_thread();
             let builder = CpuRuntime::builder().backend(backend).worker_threads(1);
@@ -96,15 +93,14 @@ fn a_loop_over_free_places_lets_others_have_turns() {
             });
             assert_fair(backend, turns, PLACES);
         }
-    }
+    });
 }
 
 /// A blocking wait polls in the one poll of the Tokio task around it, whose budget is
 /// not renewed. The 129th wait never returned, since `Task::poll` found no budget left.
 #[test]
 fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         // A thread of its own does the waiting, and a lane of its own the I/O.
         let io = tokio::runtime::Runtime::new().unwrap();
         let cpu = CpuRuntime::builder()
@@ -125,7 +121,7 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
         let other = current_thread();
         other.block_on(async { tokio::spawn(in_a_task).await.unwrap() });
         assert!(cpu.shutdown().wait().is_empty());
-    }
+    });
 }
 
 /// Tokio wakes a task that has used up its budget only when its worker has run out of
@@ -134,9 +130,7 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
 fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
     const ITEMS: usize = 300;
     const JOBS: usize = 200;
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
         let mut receiver = full(ITEMS);
         let ran = Arc::new(AtomicUsize::new(0));
@@ -160,12 +154,12 @@ fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
         let passed = 1..=16;
         assert!(
             passed.contains(&before),
-            "{backend:?}: {before} of {JOBS} jobs went before it"
+            "{before} of {JOBS} jobs went before it"
         );
         for other in others {
             other.wait().unwrap();
         }
-    }
+    });
 }
 
 /// A channel with so many items.
@@ -187,8 +181,7 @@ fn closures_have_no_budget() {
         let all = async move { while receiver.recv().await.is_some() {} };
         futures::executor::block_on(all);
     }
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 1);
         let cpu = lanes.cpu.handle();
         for panics in [false, true] {
@@ -213,7 +206,7 @@ fn closures_have_no_budget() {
             let outputs: Vec<_> = lanes.io.block_on(outputs.collect());
             assert_eq!(outputs.len(), 2);
         }
-    }
+    });
 }
 
 /// Inside `block_in_place`, `futures::executor::block_on(receiver.recv())` waited for ever on
@@ -222,9 +215,7 @@ fn closures_have_no_budget() {
 #[test]
 fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
     const ITEMS: usize = 300;
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let io = lanes.io.handle().clone();
         let future = async move {
             while coop::has_budget_remaining() {
@@ -242,7 +233,7 @@ fn a_future_may_block_in_place_by_the_means_that_the_docs_name() {
             });
         };
         lanes.cpu.spawn(future).wait().unwrap();
-    }
+    });
 }
 
 /// It took two: the task's, and that of Tokio's own join handle below it.

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Poll};
 use std::thread;
 
-use crate::support::{BOTH, lanes, time_limit};
+use crate::support::on_both;
 
 /// Sends whether it is dropped by a panic, and may panic itself.
 struct Sees {
@@ -37,9 +37,7 @@ impl Future for Panics {
 /// future of a job was dropped after the unwinding, and the guard committed.
 #[test]
 fn the_future_of_a_job_that_panics_sees_the_panic() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (cpu, (send, seen)) = (lanes.cpu.handle(), channel());
         for panics in [false, true] {
             let future = || {
@@ -50,20 +48,18 @@ fn the_future_of_a_job_that_panics_sees_the_panic() {
                 let payload = task.wait().unwrap_err().into_panic();
                 let text = payload.downcast::<String>().unwrap();
                 assert!(text.starts_with("in the job"), "{text}");
-                assert!(seen.recv().unwrap(), "{backend:?}");
+                assert!(seen.recv().unwrap());
             }
         }
         assert_eq!(cpu.spawn(async { 1 }).wait().unwrap(), 1);
-    }
+    });
 }
 
 /// An awaiter does not wait for the destructors of a cancelled job, and so learns nothing
 /// of their panics.
 #[test]
 fn a_panic_of_a_cancelled_job_s_destructor_is_not_its_outcome() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (send, seen) = channel();
         let sees = Sees {
             panicking: send,
@@ -80,5 +76,5 @@ fn a_panic_of_a_cancelled_job_s_destructor_is_not_its_outcome() {
         assert!(task.wait().unwrap_err().is_cancelled());
         assert!(!seen.recv().unwrap());
         assert_eq!(lanes.cpu.spawn(async { 1 }).wait().unwrap(), 1);
-    }
+    });
 }

@@ -6,7 +6,9 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::support::wait::wait_until;
-use crate::support::{self, BOTH, Dropped, Stuck, lanes, lanes_with, time_limit};
+use crate::support::{
+    self, BOTH, Dropped, Stuck, lanes, lanes_with, on_both, time_limit, with_both,
+};
 use twolane::{Backend, Cancelled, Handle, JobContext, JoinErrorKind, Priority, Task};
 
 const NEVER: Duration = Duration::from_secs(3_600);
@@ -108,16 +110,14 @@ fn rayon_children_see_the_cancel_through_their_context() {
 /// An output that was not awaited to its end is still there.
 #[test]
 fn awaiting_a_reference_is_cancel_safe() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (mut stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
         lanes.io.block_on(async {
             assert!(futures::poll!(&mut stuck).is_pending());
             let_go.send(9).unwrap();
             assert_eq!((&mut stuck).await.unwrap(), 9);
         });
-    }
+    });
 }
 
 /// The reason is that of the checkpoint which failed, also in a function that other errors of
@@ -128,9 +128,7 @@ fn the_error_says_why() {
         job.checkpoint()?;
         Ok(7)
     }
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (told, tells) = mpsc::channel::<(Cancelled, String)>();
         let (started, running) = mpsc::channel();
         let task = lanes.cpu.handle().spawn_cpu_with(move |job| {
@@ -152,7 +150,7 @@ fn the_error_says_why() {
         assert_eq!(error.kind(), JoinErrorKind::Shutdown);
         assert!(error.is_unavailable());
         shutdown.wait();
-    }
+    });
 }
 
 /// A job's context may be held for longer than the job runs. One that has ended can't be cancelled
@@ -192,8 +190,7 @@ fn what_a_finished_job_left_behind_is_not_told_to_end() {
 /// All that a handle with a deadline submits has it, and the earlier one of two holds.
 #[test]
 fn a_handle_gives_its_deadline_to_each_of_its_jobs() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, |lane| lane.queue_limit(Priority::Normal, 2));
         let cpu = lanes.cpu.handle();
         let late = cpu.with_deadline(Instant::now());
@@ -213,15 +210,13 @@ fn a_handle_gives_its_deadline_to_each_of_its_jobs() {
         assert!(is_expired(high.spawn_cpu(|| ())));
         assert_eq!(cpu.metrics().permits_in_use, 0);
         assert_eq!(cpu.metrics().submitted, 0);
-    }
+    });
 }
 
 /// What has begun submits without its deadline.
 #[test]
 fn a_nested_job_has_no_deadline() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let times = [100, 10_000].map(Duration::from_millis);
         let nested = times.into_iter().find_map(|time| {
             let deadline = Instant::now() + time;
@@ -234,6 +229,6 @@ fn a_nested_job_has_no_deadline() {
             nested.wait().ok()
         });
         let nested = nested.expect("it never begins");
-        assert_eq!(nested.wait().unwrap(), 8, "{backend:?}");
-    }
+        assert_eq!(nested.wait().unwrap(), 8);
+    });
 }

@@ -4,15 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-use crate::support::{BOTH, lanes, time_limit};
+use crate::support::{lanes, on_both, with_both};
 use twolane::Backend;
 
 /// The only thread computes until a job has run that waits for it.
 #[test]
 fn a_long_future_lets_others_run() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let others_ran = Arc::new(AtomicBool::new(false));
         let long = {
             let others_ran = others_ran.clone();
@@ -28,7 +26,7 @@ fn a_long_future_lets_others_run() {
             .wait()
             .unwrap();
         long.wait().unwrap();
-    }
+    });
 }
 
 /// It is where a future that never waits sees that it was cancelled, or that
@@ -45,9 +43,7 @@ fn one_that_only_yields_sees_its_end() {
 }
 
 fn endless_sees_its_end<F: Future<Output = ()> + Send + 'static>(give_way: fn() -> F) {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let endless = || {
             let (started, running) = std::sync::mpsc::channel();
             let task = lanes.cpu.spawn(async move {
@@ -65,22 +61,18 @@ fn endless_sees_its_end<F: Future<Output = ()> + Send + 'static>(give_way: fn() 
         let shut_down: twolane::Task<()> = endless();
         assert!(lanes.cpu.shutdown().wait().is_empty());
         assert!(shut_down.wait().unwrap_err().is_shutdown());
-    }
+    });
 }
 
 /// In one queue for all, a small job that comes late would wait for a slice of
 /// each long one that has begun before it.
 #[test]
 fn a_late_job_goes_before_those_that_gave_way() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let waited = turns_before_a_late_job(backend);
         // One whose turn it may have been.
-        assert!(
-            waited <= 1,
-            "{backend:?}: {waited} of {LONG} went before it"
-        );
-    }
+        assert!(waited <= 1, "{waited} of {LONG} went before it");
+    });
 }
 
 const LONG: usize = 20;
@@ -137,9 +129,7 @@ fn a_steady_arrival_does_not_starve_it() {
             twolane::spawn_cpu(move || arrive(over, ran)).detach();
         }
     }
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (over, ran) = (
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicUsize::new(0)),
@@ -162,15 +152,13 @@ fn a_steady_arrival_does_not_starve_it() {
         };
         long.wait().unwrap();
         over.store(true, SeqCst);
-    }
+    });
 }
 
 /// Two that give way take turns, on the one thread there is.
 #[test]
 fn two_that_yield_take_turns() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let turns = Arc::new(std::sync::Mutex::new(Vec::new()));
         let both = Arc::new(AtomicUsize::new(0));
         let player = |name: char| {
@@ -192,6 +180,6 @@ fn two_that_yield_take_turns() {
         let turns = turns.lock().unwrap();
         let again = turns.windows(2).filter(|pair| pair[0] == pair[1]).count();
         // At most once, at the start: one may have seen both first.
-        assert!(turns.len() == 200 && again <= 1, "{backend:?}: {turns:?}");
-    }
+        assert!(turns.len() == 200 && again <= 1, "{turns:?}");
+    });
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::task::Poll;
 
-use crate::support::{BOTH, lanes_with, time_limit};
+use crate::support::{lanes_with, with_both};
 use futures::executor::block_on;
 use futures::stream::{self, FuturesOrdered, StreamExt, TryStreamExt};
 use twolane::{JoinError, Priority};
@@ -16,8 +16,7 @@ use twolane::{JoinError, Priority};
 #[test]
 fn admission_stops_the_source() {
     const LIMIT: usize = 3;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, |it| it.queue_limit(Priority::Normal, LIMIT));
         let cpu = lanes.cpu.handle();
         let read = AtomicUsize::new(0);
@@ -64,15 +63,14 @@ fn admission_stops_the_source() {
             end.send(n).unwrap();
         }
         assert_eq!(cpu.metrics().completed, 10);
-    }
+    });
 }
 
 /// Both: a buffer whose jobs come in by permits. Other submitters fill the queue,
 /// and nothing is refused.
 #[test]
 fn a_buffer_of_admitted_jobs() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 2, |it| it.queue_limit(Priority::Normal, 2));
         let cpu = &lanes.cpu.handle();
         let results = stream::iter(0..200_u32)
@@ -82,5 +80,5 @@ fn a_buffer_of_admitted_jobs() {
         outputs.sort_unstable();
         assert!(outputs.into_iter().eq(0..200));
         assert_eq!(cpu.metrics().rejected, 0);
-    }
+    });
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Dropped, Stuck, lanes, time_limit};
+use crate::support::{Dropped, Stuck, on_both};
 use futures::channel::oneshot;
 use futures::executor::block_on;
 use futures::future::{FutureExt, try_join_all};
@@ -59,9 +59,7 @@ fn suspend(cpu: &Handle) -> (Task<u32>, mpsc::Receiver<String>) {
 /// As `JoinSet::join_next`: whichever ends first comes first. And `len`.
 #[test]
 fn results_as_they_come() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 3);
+    on_both(3, |lanes| {
         let (tasks, ends): (Vec<_>, Vec<_>) = (0..3)
             .map(|_| Stuck::start(&lanes.cpu.handle()).split())
             .unzip();
@@ -78,17 +76,15 @@ fn results_as_they_come() {
             tasks.push(lanes.cpu.spawn_cpu(|| 3));
             assert_eq!(tasks.next().await.unwrap().unwrap(), 3);
         });
-    }
+    });
 }
 
 /// Dropped or cleared, it cancels all that are in it, as `JoinSet` does when it is
 /// dropped or told to `abort_all`.
 #[test]
 fn without_the_collection_nothing_goes_on() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for is_dropped in [false, true] {
-            let lanes = lanes(backend, 1);
+    for is_dropped in [false, true] {
+        on_both(1, |lanes| {
             let cpu = lanes.cpu.handle();
             let ran = Arc::new(AtomicUsize::new(0));
             let mut tasks = FuturesUnordered::new();
@@ -118,16 +114,14 @@ fn without_the_collection_nothing_goes_on() {
             let metrics = cpu.metrics();
             // The closure went on to its end; the last one is from here.
             assert_eq!((metrics.cancelled, metrics.completed), (101, 2));
-        }
+        });
     }
 }
 
 /// One panics: its own result says so, with the payload, and the rest is there.
 #[test]
 fn a_panic_is_one_result_of_many() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let job = |n: u32| {
             lanes.cpu.spawn_cpu(move || match n % 4 {
                 // Without a word to the panic hook.
@@ -145,17 +139,15 @@ fn a_panic_is_one_result_of_many() {
             .collect();
         numbers.sort_unstable();
         assert!(numbers.into_iter().eq(0..100));
-    }
+    });
 }
 
 /// `try_join_all` and `try_collect` drop the rest at the first error, and so cancel
 /// it. Both kinds of error are one to them, by `??`.
 #[test]
 fn the_first_error_cancels_the_rest() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for (by_panic, by_collect) in [(false, false), (false, true), (true, false), (true, true)] {
-            let lanes = lanes(backend, 1);
+    for (by_panic, by_collect) in [(false, false), (false, true), (true, false), (true, true)] {
+        on_both(1, |lanes| {
             let cpu = lanes.cpu.handle();
             let ran = Arc::new(AtomicUsize::new(0));
 
@@ -207,7 +199,7 @@ fn the_first_error_cancels_the_rest() {
             assert!(drops.recv().unwrap().starts_with("cpu-"));
             cpu.spawn_cpu(|| ()).wait().unwrap();
             assert_eq!(ran.load(SeqCst), 0);
-        }
+        });
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Barrier, mpsc};
 
-use crate::support::{self, BOTH, PanicsOnDrop, lanes, thread_name, time_limit};
+use crate::support::{self, PanicsOnDrop, lanes, on_both, thread_name, time_limit, with_both};
 use twolane::JoinError;
 
 #[derive(Debug, PartialEq)]
@@ -15,9 +15,7 @@ struct OwnPayload(Vec<u8>);
 /// was thrown.
 #[test]
 fn payloads_come_back_whole() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let cpu = &lanes.cpu;
 
         let text = cpu.spawn_cpu(|| panic!("a str")).wait().unwrap_err();
@@ -46,7 +44,7 @@ fn payloads_come_back_whole() {
             *payload.downcast::<OwnPayload>().unwrap(),
             OwnPayload(vec![3])
         );
-    }
+    });
 }
 
 /// Through an `io::Error`, too, which keeps the whole error.
@@ -66,9 +64,7 @@ fn an_io_error_keeps_the_payload() {
 /// A future that panics at a later poll, on whatever thread that is.
 #[test]
 fn panic_after_a_suspension() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (go, wait) = tokio::sync::oneshot::channel::<()>();
         let task = lanes.cpu.spawn(async move {
             wait.await.unwrap();
@@ -77,14 +73,13 @@ fn panic_after_a_suspension() {
         go.send(()).unwrap();
         let error = task.wait().unwrap_err();
         assert_eq!(error.to_string(), "the job panicked: later");
-    }
+    });
 }
 
 /// Rayon aborts, and Tokio replaces a worker, when a panic gets through.
 #[test]
 fn a_hundred_panics_and_all_threads_are_there() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let threads = 3;
         let lanes = lanes(backend, threads);
         let everyone = |lanes: &support::Lanes| -> BTreeSet<String> {
@@ -111,15 +106,13 @@ fn a_hundred_panics_and_all_threads_are_there() {
             );
         }
         assert_eq!(everyone(&lanes), before);
-    }
+    });
 }
 
 /// No awaiter takes the panic, and the process lives.
 #[test]
 fn panics_of_detached_jobs() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         lanes
             .cpu
             .spawn_cpu(|| panic!("without an awaiter"))
@@ -149,15 +142,13 @@ fn panics_of_detached_jobs() {
             .spawn_cpu(|| std::panic::panic_any(Nested))
             .detach();
         assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    }
+    });
 }
 
 /// A payload with a destructor that panics, dropped in each way that there is.
 #[test]
 fn payloads_whose_destructor_panics() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let throw = || lanes.cpu.spawn_cpu(|| std::panic::panic_any(PanicsOnDrop));
         // With the error.
         drop(throw().wait().unwrap_err());
@@ -170,15 +161,13 @@ fn payloads_whose_destructor_panics() {
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         drop(unread);
         assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    }
+    });
 }
 
 /// async-task aborts the process on each of these.
 #[test]
 fn destructors_that_panic_are_survived() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = &lanes.cpu;
         let still_there = || assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
 
@@ -246,15 +235,13 @@ fn destructors_that_panic_are_survived() {
         still_there();
         drop(ended);
         still_there();
-    }
+    });
 }
 
 /// A caller must be able to tell them apart.
 #[test]
 fn the_ends_are_distinct() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let panicked = lanes.cpu.spawn_cpu(|| panic!("x")).wait().unwrap_err();
         let pending = lanes.cpu.spawn(std::future::pending::<()>());
         pending.abort();
@@ -280,16 +267,14 @@ fn the_ends_are_distinct() {
             })
             .collect();
         assert_eq!(texts.len(), 3);
-    }
+    });
 }
 
 /// Large, zero-sized and borrowed-static outputs, through `await` and `wait`,
 /// and moved in and out unharmed.
 #[test]
 fn outputs_of_all_sizes() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let big = [7_u8; 64 * 1024];
         assert_eq!(lanes.cpu.spawn_cpu(move || big).wait().unwrap(), big);
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
@@ -306,7 +291,7 @@ fn outputs_of_all_sizes() {
             sum
         });
         assert_eq!(sum, 499_500);
-    }
+    });
 }
 
 /// Bad settings are named, with the limit and the remedy.

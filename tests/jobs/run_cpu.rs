@@ -11,7 +11,7 @@ use futures::stream::FuturesUnordered;
 use twolane::{Handle, JoinError, Priority};
 
 use crate::computing::compute_for;
-use crate::support::{BOTH, Stuck, lanes, lanes_with, time_limit};
+use crate::support::{BOTH, Stuck, lanes, lanes_with, on_both, time_limit};
 
 /// Until it is computed on this thread.
 fn until_in_place(cpu: &Handle) {
@@ -29,9 +29,7 @@ fn here_or_there(cpu: &Handle, time: Duration) -> ThreadId {
 
 #[test]
 fn a_site_begins_on_the_lane_and_its_small_closures_come_in_place() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle().with_name("small");
         for _ in 0..16 {
             assert_ne!(here_or_there(&cpu, Duration::ZERO), thread::current().id());
@@ -43,20 +41,18 @@ fn a_site_begins_on_the_lane_and_its_small_closures_come_in_place() {
             here_or_there(&other, Duration::ZERO),
             thread::current().id()
         );
-    }
+    });
 }
 
 #[test]
 fn long_closures_stay_on_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle().with_name("long");
         for _ in 0..100 {
             let there = here_or_there(&cpu, Duration::from_micros(60));
             assert_ne!(there, thread::current().id());
         }
-    }
+    });
 }
 
 /// A site whose closures turn long is charged for the first one.
@@ -92,9 +88,7 @@ fn without_a_limit_in_place_all_go_to_the_lane() {
 
 #[test]
 fn the_lanes_own_threads_compute_in_place() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
         let own = cpu.clone().spawn(async move {
             let there = cpu.run_cpu(|| thread::current().id()).await.unwrap();
@@ -102,7 +96,7 @@ fn the_lanes_own_threads_compute_in_place() {
         });
         let (there, here) = own.wait().unwrap();
         assert_eq!(there, here);
-    }
+    });
 }
 
 /// The same errors, with the same payload, on either side.
@@ -214,9 +208,7 @@ fn a_loop_of_small_closures_yields() {
 
 #[test]
 fn many_at_once_give_each_output_once() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let cpu = lanes.cpu.handle().with_name("many");
         lanes.io.block_on(async {
             for _ in 0..50 {
@@ -227,7 +219,7 @@ fn many_at_once_give_each_output_once() {
                 assert_eq!(found, (0..100).collect::<Vec<_>>());
             }
         });
-    }
+    });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use futures::stream;
 use tokio::sync::oneshot;
 use twolane::{JoinError, Task};
 
-use crate::support::{BOTH, cpu_lane, lanes, time_limit};
+use crate::support::{BOTH, cpu_lane, lanes, on_both, time_limit, with_both};
 
 async fn or_unwind<T>(task: Task<T>) -> T {
     task.await.unwrap_or_else(|error| error.resume_unwind())
@@ -78,8 +78,7 @@ fn a_shutdown_is_passed_on_without_a_panic() {
 /// To its reader it was a panic, of "a payload that is not text".
 #[test]
 fn a_stream_passes_a_shutdown_on_as_such() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 1);
         let inner = cpu_lane(backend, 1, lanes.io.handle());
         let part = inner.spawn(pending::<()>());
@@ -94,14 +93,12 @@ fn a_stream_passes_a_shutdown_on_as_such() {
         assert!(text.contains("the CPU lane was shut down"), "{text}");
         let metrics = lanes.cpu.handle().metrics();
         assert_eq!(metrics.panicked, 0);
-    }
+    });
 }
 
 #[test]
 fn a_cancel_and_a_panic_are_passed_on_as_such() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let part = lanes.cpu.spawn(pending::<()>());
         part.abort();
         let cancelled = lanes.cpu.spawn(or_unwind(part)).wait().unwrap_err();
@@ -110,5 +107,5 @@ fn a_cancel_and_a_panic_are_passed_on_as_such() {
         let part: Task<()> = lanes.cpu.spawn_cpu(|| panic::panic_any(7_u32));
         let error: JoinError = lanes.cpu.spawn(or_unwind(part)).wait().unwrap_err();
         assert_eq!(*error.into_panic().downcast::<u32>().unwrap(), 7);
-    }
+    });
 }

@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use crate::support::{BOTH, Stuck, lanes, thread_name, time_limit};
+use crate::support::{Stuck, on_both, thread_name};
 
 /// The I/O worker goes on at once, though a CPU job runs and others wait.
 #[test]
 fn on_an_io_worker_while_cpu_work_runs() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
         let queued = lanes.cpu.spawn_cpu(|| ());
         let cpu = lanes.cpu;
@@ -27,15 +25,13 @@ fn on_an_io_worker_while_cpu_work_runs() {
         assert!(queued.wait().unwrap_err().is_shutdown());
         let_go.send(3).unwrap();
         assert_eq!(stuck.wait().unwrap(), 3);
-    }
+    });
 }
 
 /// A panic in a destructor during unwinding aborts the process.
 #[test]
 fn while_unwinding() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let handle = lanes.cpu.handle();
         let cpu = lanes.cpu;
         let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
@@ -44,16 +40,14 @@ fn while_unwinding() {
         }));
         assert!(unwound.is_err());
         assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
-    }
+    });
 }
 
 /// By a thread that ends, by a task that is aborted, by the I/O runtime's own
 /// shutdown: everything the owner can be captured in.
 #[test]
 fn captured_in_what_ends() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let handle = lanes.cpu.handle();
         let cpu = Arc::new(lanes.cpu);
         let held = cpu.clone();
@@ -73,5 +67,5 @@ fn captured_in_what_ends() {
         drop(lanes.io);
         let error = handle.spawn_io(async {}).wait().unwrap_err();
         assert!(error.is_io_runtime_gone(), "{error}");
-    }
+    });
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::support::{self, BOTH, Dropped, Stuck, lanes, time_limit};
+use crate::support::{self, Dropped, Stuck, lanes, on_both, with_both};
 use twolane::{JoinError, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,10 +25,8 @@ fn is_shutdown<T>(joined: Result<T, JoinError>) -> bool {
 /// One job of each kind, attached and detached; shut down; look.
 #[test]
 fn every_cell_of_the_table() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for form in FORMS {
-            let lanes = lanes(backend, 2);
+    for form in FORMS {
+        on_both(2, |lanes| {
             let (io, cpu) = (lanes.io, lanes.cpu);
             let handle = cpu.handle();
             let (dropped, drops) = mpsc::channel();
@@ -130,7 +128,7 @@ fn every_cell_of_the_table() {
             }
             assert_eq!(ran.load(SeqCst), 0);
             drop(handle);
-        }
+        });
     }
 }
 
@@ -138,9 +136,7 @@ fn every_cell_of_the_table() {
 /// while all threads are stuck.
 #[test]
 fn sleeping_awaiters_are_woken() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (dropped, suspended_drops) = mpsc::channel();
         let captured = Dropped(dropped);
         let (started, is_suspended) = mpsc::channel();
@@ -177,15 +173,13 @@ fn sleeping_awaiters_are_woken() {
         }
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
-    }
+    });
 }
 
 /// A second runtime's `Drop` waits 300 s, or for ever, here.
 #[test]
 fn a_stuck_job_is_counted_and_left() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let (first, end_first) = Stuck::<()>::start(&lanes.cpu.handle()).split();
         let (second, end_second) = Stuck::<()>::start(&lanes.cpu.handle()).split();
         let limit = Duration::from_millis(5);
@@ -197,14 +191,13 @@ fn a_stuck_job_is_counted_and_left() {
         end_second.send(()).unwrap();
         second.wait().unwrap();
         assert!(lanes.cpu.shutdown().wait().is_empty());
-    }
+    });
 }
 
 /// A job that waits for the shutdown of its own lane would wait for itself.
 #[test]
 fn a_job_that_awaits_its_own_shutdown() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 1);
         let cpu = Arc::new(lanes.cpu);
         // A future is dropped at that very await, like the others.
@@ -220,5 +213,5 @@ fn a_job_that_awaits_its_own_shutdown() {
         let task = cpu.spawn_cpu(move || own.shutdown().wait());
         let error = task.wait().map(|_| ()).unwrap_err();
         assert!(error.to_string().contains("shutdown_background"), "{error}");
-    }
+    });
 }

@@ -9,15 +9,13 @@ use futures::future::lazy;
 use twolane::HandleExt;
 use twolane::{Backend, in_cpu_context};
 
-use crate::support::{self, BOTH, PanicsOnDrop, Stuck, lanes, time_limit};
+use crate::support::{self, PanicsOnDrop, Stuck, lanes, on_both, time_limit, with_both};
 
 /// Such a job's captures were dropped by the control thread outside of any `catch`: it
 /// died, and a shutdown was over before the running job.
 #[test]
 fn captures_that_panic_leave_the_control_thread_alive() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
         let captured = PanicsOnDrop;
         drop(lanes.cpu.spawn_cpu(move || drop(captured)));
@@ -26,7 +24,7 @@ fn captures_that_panic_leave_the_control_thread_alive() {
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
         assert!(lanes.cpu.shutdown().wait().is_empty());
-    }
+    });
 }
 
 /// A destructor that blocks held the clock of `shutdown_timeout`.
@@ -38,9 +36,7 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
             let _ = self.0.recv();
         }
     }
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (let_go, blocked) = mpsc::channel();
         let (started, running) = mpsc::channel();
         let held = Blocks(blocked);
@@ -57,7 +53,7 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
         assert!(task.wait().unwrap_err().is_shutdown());
         let_go.send(()).unwrap();
         assert!(lanes.cpu.shutdown().wait().is_empty());
-    }
+    });
 }
 
 /// A destructor that waits for the shutdown that runs it waits for itself; it
@@ -70,9 +66,7 @@ fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
             self.0.shutdown().wait();
         }
     }
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = Arc::new(lanes.cpu);
         let (started, running) = mpsc::channel();
         let waits = Waits(cpu.clone());
@@ -84,7 +78,7 @@ fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
         .detach();
         running.recv().unwrap();
         assert!(cpu.shutdown().wait().is_empty());
-    }
+    });
 }
 
 /// A `spawn_io` future whose runtime ended with its thread never told.
@@ -153,8 +147,7 @@ fn an_entered_handle_does_not_reach_into_others_io() {
 /// `shutdown_timeout` said that nothing was left while such work went on.
 #[test]
 fn a_thread_that_runs_no_job_is_counted() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes(backend, 1);
         let (started, runs) = mpsc::channel();
         let (let_go, wait) = mpsc::channel::<()>();
@@ -177,9 +170,9 @@ fn a_thread_that_runs_no_job_is_counted() {
         runs.recv().unwrap();
         for limit in [Duration::ZERO, Duration::from_millis(5)] {
             let left = lanes.cpu.shutdown_timeout(limit).wait();
-            assert!(left.jobs == 0 && left.threads > 0, "{backend:?}: {left:?}");
+            assert!(left.jobs == 0 && left.threads > 0, "{left:?}");
         }
         let_go.send(()).unwrap();
         assert!(lanes.cpu.shutdown_timeout(Duration::MAX).wait().is_empty());
-    }
+    });
 }

@@ -15,7 +15,7 @@ use tokio::task::{JoinError as Dropped, JoinHandle};
 use twolane::{Backend, CpuStreamExt, Handle, JoinError, in_cpu_context};
 
 use crate::support::wait::wait_until;
-use crate::support::{self, Lanes, lanes, time_limit};
+use crate::support::{self, Lanes, lanes, on_both, time_limit};
 
 /// What it awaits of a part of its own, which will be dropped.
 struct Part {
@@ -200,10 +200,8 @@ fn reads_of_a_job(
 /// a stream took that for the end.
 #[test]
 fn a_stream_that_ends_with_a_job_of_its_lane_is_an_error() {
-    let _limit = time_limit();
-    for backend in support::BOTH {
-        for computes in [false, true] {
-            let lanes = lanes(backend, 2);
+    for computes in [false, true] {
+        on_both(2, |lanes| {
             let cpu = lanes.cpu.handle();
             let (awaits, is_awaiting) = mpsc::channel();
             let (read, is_read) = mpsc::channel();
@@ -226,7 +224,7 @@ fn a_stream_that_ends_with_a_job_of_its_lane_is_an_error() {
             });
             is_awaiting.recv().unwrap();
             lanes.cpu.shutdown_background();
-            assert!(reader.join().unwrap(), "{backend:?}, computes: {computes}");
-        }
+            assert!(reader.join().unwrap(), "computes: {computes}");
+        });
     }
 }

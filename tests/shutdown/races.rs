@@ -3,15 +3,13 @@
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use crate::support::{BOTH, Stuck, lanes, time_limit};
+use crate::support::{Stuck, on_both};
 use twolane::Remaining;
 
 /// From many threads at once, in all forms, while a job runs.
 #[test]
 fn shutdown_twice_and_concurrently() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = Arc::new(lanes.cpu);
         let (stuck, let_go) = Stuck::<()>::start(&cpu.handle()).split();
         let together = Arc::new(Barrier::new(9));
@@ -37,5 +35,5 @@ fn shutdown_twice_and_concurrently() {
         for thread in threads {
             assert!(thread.join().unwrap().is_empty());
         }
-    }
+    });
 }

@@ -9,7 +9,7 @@ use futures::executor::block_on;
 use twolane::{CpuIteratorExt, Handle};
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Stuck, lanes, thread_name, time_limit};
+use crate::support::{Stuck, on_both, thread_name};
 
 /// Says which thread drops it.
 struct State(Sender<(ThreadId, String)>);
@@ -38,9 +38,7 @@ fn read_to_its_end(
 #[test]
 fn one_thread_drops_what_comes_during_a_shutdown() {
     const STREAMS: usize = 1_000;
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
         let (dropped, drops) = mpsc::channel();
         let streams: Vec<_> = (0..STREAMS)
@@ -54,20 +52,18 @@ fn one_thread_drops_what_comes_during_a_shutdown() {
         let on_lane = by.iter().all(|(_, name)| name.starts_with("cpu-"));
         assert!(on_lane, "{by:?}");
         let threads: HashSet<_> = by.into_iter().map(|(thread, _)| thread).collect();
-        assert_eq!(threads.len(), 1, "{backend:?}");
+        assert_eq!(threads.len(), 1);
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
         assert!(over.wait().is_empty());
-    }
+    });
 }
 
 /// The thread that drops them has nothing to do then, and ends with the others. It is no
 /// thread that "still runs".
 #[test]
 fn a_thread_that_has_dropped_all_is_not_left() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
         let (dropped, drops) = mpsc::channel();
         let state = State(dropped);
@@ -82,5 +78,5 @@ fn a_thread_that_has_dropped_all_is_not_left() {
         let_go.send(()).unwrap();
         stuck.wait().unwrap();
         assert!(over.wait().is_empty());
-    }
+    });
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use twolane::in_cpu_context;
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Lanes, lanes_with, time_limit};
+use crate::support::{Lanes, lanes_with, time_limit, with_both};
 
 /// Its destructor takes its time.
 struct Slow {
@@ -80,21 +80,19 @@ fn is_counted(lanes: &Lanes, watched: &Watched) {
 
 #[test]
 fn of_a_job() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 2, |builder| builder);
         let (slow, watched) = slow();
         let job = lanes.cpu.spawn_cpu(|| set(&OF_A_JOB, slow));
         job.wait().unwrap();
         is_counted(&lanes, &watched);
-    }
+    });
 }
 
 /// It is older than what jobs set, and goes after it.
 #[test]
 fn of_a_start_hook() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let (slow, watched) = slow();
         let slow = Mutex::new(Some(slow));
         let lanes = lanes_with(backend, 2, |builder| {
@@ -106,7 +104,7 @@ fn of_a_start_hook() {
             })
         });
         is_counted(&lanes, &watched);
-    }
+    });
 }
 
 /// The thread that drops what a shutdown finds in the queue.
@@ -118,8 +116,7 @@ fn of_a_destructor() {
             set(&OF_A_DESTRUCTOR, self.0.take().unwrap());
         }
     }
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = lanes_with(backend, 1, |builder| builder);
         let (slow, watched) = slow();
         let sets = Sets(Some(slow));
@@ -135,7 +132,7 @@ fn of_a_destructor() {
         lanes.cpu.shutdown_background();
         assert!(job.wait().unwrap_err().is_shutdown());
         is_counted(&lanes, &watched);
-    }
+    });
 }
 
 /// A thread of the lane's own runtime that serves no queue.

@@ -7,7 +7,9 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{BOTH, Dropped, Lanes, lanes, lanes_with, thread_name, time_limit};
+use crate::support::{
+    BOTH, Dropped, Lanes, lanes, lanes_with, on_both, thread_name, time_limit, with_both,
+};
 use futures::{StreamExt, stream};
 use tokio::io::AsyncReadExt;
 use twolane::stream::Buffered;
@@ -53,13 +55,12 @@ pub(crate) fn all<T>(lanes: &Lanes, stream: Buffered<T>) -> Vec<T> {
 
 #[test]
 fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
-    let _limit = time_limit();
     let priorities = [
         (Priority::High, "cpu-high-0"),
         (Priority::Normal, "cpu-0"),
         (Priority::Low, "cpu-low-0"),
     ];
-    for backend in BOTH {
+    with_both(|backend| {
         for limited in [false, true] {
             for source in SOURCES {
                 for (priority, thread) in priorities {
@@ -87,16 +88,14 @@ fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
                 }
             }
         }
-    }
+    });
 }
 
 /// Everywhere where a stream calls its user.
 #[test]
 fn the_current_handles_are_those_of_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for source in SOURCES {
-            let lanes = lanes(backend, 1);
+    for source in SOURCES {
+        on_both(1, |lanes| {
             let cpu = lanes.cpu.handle().with_priority(Priority::Low);
             let io = lanes.io.handle().id();
             let check = move || {
@@ -118,7 +117,7 @@ fn the_current_handles_are_those_of_the_lane() {
             };
             let sized = stages.max_bytes(9, size, size).buffered(4);
             assert_eq!(all(&lanes, sized), Vec::from_iter(0..INPUTS));
-        }
+        });
     }
 }
 
@@ -154,10 +153,8 @@ fn io_inside_a_stage_belongs_to_the_io_lane() {
 /// Also if a worker ends and another one begins: the pauses of the source make it so.
 #[test]
 fn there_are_as_many_states_as_threads_at_most() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for threads in [1, 2] {
-            let lanes = lanes(backend, threads);
+    for threads in [1, 2] {
+        on_both(threads, |lanes| {
             let made = Arc::new(AtomicUsize::new(0));
             let source = stream::unfold(0, |n| async move {
                 if n % 10 == 0 {
@@ -192,7 +189,7 @@ fn there_are_as_many_states_as_threads_at_most() {
             distinct.dedup();
             let longest = *distinct.last().unwrap();
             assert_eq!(distinct, Vec::from_iter(1..=longest));
-        }
+        });
     }
 }
 
@@ -200,8 +197,7 @@ fn there_are_as_many_states_as_threads_at_most() {
 /// middle, and before the first poll.
 #[test]
 fn captures_and_states_are_dropped_with_the_stream() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for source in SOURCES {
             for taken in [INPUTS as usize + 1, 3, 0] {
                 let lanes = lanes(backend, 2);
@@ -241,5 +237,5 @@ fn captures_and_states_are_dropped_with_the_stream() {
                 assert!((2..=3).contains(&drops), "{drops} {source:?} {taken}");
             }
         }
-    }
+    });
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
+use crate::support::{Dropped, cpu_lane, on_both, with_both};
 use futures::future::select_all;
 use futures::{StreamExt, stream};
 use twolane::stream::Buffered;
@@ -27,8 +27,7 @@ fn fewest_turns(items: usize) -> usize {
 #[test]
 fn messages_without_items_cost_budget() {
     const INPUTS: usize = 20_000;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let dropped = Arc::new(AtomicUsize::new(0));
@@ -46,16 +45,14 @@ fn messages_without_items_cost_budget() {
             assert!(none.next().await.is_none());
         });
         assert!(turns >= fewest_turns(INPUTS), "{turns}");
-    }
+    });
 }
 
 /// A poll that returned `Pending` spent a unit, so a task that polled more than 128 streams
 /// got no further than the 128th, for ever.
 #[test]
 fn pending_streams_do_not_starve_a_ready_one() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
         let reader = async move {
             let silent = || CpuStreamExt::on_cpu(stream::pending(), &cpu).buffered(4);
@@ -66,15 +63,14 @@ fn pending_streams_do_not_starve_a_ready_one() {
         };
         let reader = lanes.io.spawn(reader);
         assert_eq!(lanes.io.block_on(reader).unwrap(), 1);
-    }
+    });
 }
 
 /// All outputs are there: the channel of the stream is never empty.
 #[test]
 fn a_consumer_of_cheap_items_lets_others_have_turns() {
     const INPUTS: usize = 100_000;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let (dropped, source_dropped) = mpsc::channel();
@@ -90,7 +86,7 @@ fn a_consumer_of_cheap_items_lets_others_have_turns() {
             assert!(numbers.next().await.is_none());
         });
         assert!(turns >= fewest_turns(INPUTS), "{turns}");
-    }
+    });
 }
 
 /// Counts how often it was called, and lets nothing through.
@@ -111,8 +107,7 @@ fn wait_for_more(calls: &AtomicUsize) {
 
 #[test]
 fn a_source_that_is_always_ready_lets_tasks_have_turns() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let (calls, stage) = counter();
@@ -128,16 +123,14 @@ fn a_source_that_is_always_ready_lets_tasks_have_turns() {
             }
         });
         io.block_on(reads).unwrap();
-    }
+    });
 }
 
 /// The pump is one job of a lane of one thread, and so are the worker and the others.
 #[test]
 fn a_source_that_is_always_ready_lets_jobs_have_turns() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for is_iterator in [true, false] {
-            let lanes = lanes(backend, 1);
+    for is_iterator in [true, false] {
+        on_both(1, |lanes| {
             let (calls, stage) = counter();
             let source = std::iter::repeat(());
             let _stream: Buffered<()> = match is_iterator {
@@ -160,6 +153,6 @@ fn a_source_that_is_always_ready_lets_jobs_have_turns() {
                 });
                 assert_eq!(future.wait().unwrap(), n);
             }
-        }
+        });
     }
 }

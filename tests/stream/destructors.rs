@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use crate::channel;
 use crate::support::turns::current_thread;
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Dropped, Lanes, cpu_lane, lanes, thread_name, time_limit};
+use crate::support::{Dropped, Lanes, cpu_lane, lanes, on_both, thread_name, with_both};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt};
@@ -29,8 +29,7 @@ fn stay() -> (mpsc::Sender<()>, impl Fn() + Send + Sync) {
 #[test]
 fn inputs_are_dropped_on_the_lane() {
     const INPUTS: usize = 8;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for is_iterator in [false, true] {
             for panics in [false, true] {
                 let lanes = lanes(backend, 2);
@@ -75,17 +74,15 @@ fn inputs_are_dropped_on_the_lane() {
                 assert!(are_on_lane, "{drops:?}");
             }
         }
-    }
+    });
 }
 
 /// The states of idle workers, and what the stages have captured. A destructor may be long,
 /// and the stream's own thread is one of the I/O lane.
 #[test]
 fn states_and_captures_are_dropped_on_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for takes_all in [false, true] {
-            let lanes = lanes(backend, 1);
+    for takes_all in [false, true] {
+        on_both(1, |lanes| {
             let (dropped, drops) = mpsc::channel();
             let capture = Dropped(dropped.clone());
             let init = move || Dropped(dropped.clone());
@@ -105,16 +102,14 @@ fn states_and_captures_are_dropped_on_the_lane() {
             drop(numbers);
             // The source has ended in one case, and is dropped in the other one.
             assert_eq!(Vec::from_iter(drops), ["cpu-0", "cpu-0"]);
-        }
+        });
     }
 }
 
 /// The worker keeps what the consumer has not got. What the consumer has got is its own.
 #[test]
 fn outputs_are_dropped_by_those_that_have_them() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (dropped, drops) = mpsc::channel();
         let outputs = move |_| Dropped(dropped.clone());
 
@@ -144,16 +139,14 @@ fn outputs_are_dropped_by_those_that_have_them() {
         drop(let_go);
         // The senders go with the stages, and they go last.
         assert!(drops.iter().all(|on| on == "cpu-0"));
-    }
+    });
 }
 
 /// A closed lane takes no value. Each is dropped all the same.
 #[test]
 fn nothing_is_left_of_a_stream_whose_lane_is_gone() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for is_dropped in [false, true] {
-            let Lanes { cpu, io } = lanes(backend, 1);
+    for is_dropped in [false, true] {
+        on_both(1, |Lanes { cpu, io }| {
             let (dropped, drops) = mpsc::channel();
             let (sender, source) = channel();
             let init = move || Dropped(dropped.clone());
@@ -176,7 +169,7 @@ fn nothing_is_left_of_a_stream_whose_lane_is_gone() {
             // The source is dropped on the I/O lane.
             assert_eq!(drops_of_items.iter().count(), 8);
             assert_eq!(drops.iter().count(), 1);
-        }
+        });
     }
 }
 
@@ -193,10 +186,8 @@ impl Drop for Bomb {
 /// 64 `Task`s with such outputs are dropped without harm.
 #[test]
 fn the_destructors_of_outputs_panic() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for taken in [0, 1] {
-            let lanes = lanes(backend, 1);
+    for taken in [0, 1] {
+        on_both(1, |lanes| {
             let mut outputs = (0..16)
                 .on_cpu(&lanes.cpu.handle())
                 .map(|_| Bomb)
@@ -208,16 +199,14 @@ fn the_destructors_of_outputs_panic() {
             }
             drop(outputs);
             assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-        }
+        });
     }
 }
 
 /// Those that the worker has made when the stream is dropped.
 #[test]
 fn the_destructors_of_unsent_outputs_panic() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (let_go, wait) = stay();
         let (began, begins) = mpsc::channel();
         let outputs = (0..16).on_cpu(&lanes.cpu.handle()).map(move |n| {
@@ -232,15 +221,14 @@ fn the_destructors_of_unsent_outputs_panic() {
         drop(outputs);
         drop(let_go);
         assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    }
+    });
 }
 
 /// A stage panics, and the inputs behind it in its chunk, and those in the queue, panic when
 /// they are dropped.
 #[test]
 fn the_destructors_of_inputs_panic() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let (sender, source) = channel();
@@ -274,15 +262,13 @@ fn the_destructors_of_inputs_panic() {
         });
         drop(stream);
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    }
+    });
 }
 
 /// And the input that the pump holds, since it does not fit into the window.
 #[test]
 fn the_destructors_of_queued_inputs_and_of_states_panic() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let (let_go, wait) = stay();
         let pulled = Arc::new(AtomicUsize::new(0));
         let count = pulled.clone();
@@ -302,5 +288,5 @@ fn the_destructors_of_queued_inputs_and_of_states_panic() {
         drop(stream);
         drop(let_go);
         assert_eq!(lanes.cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    }
+    });
 }

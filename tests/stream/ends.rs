@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::channel;
-use crate::support::{BOTH, Dropped, Lanes, lanes, time_limit};
+use crate::support::{Dropped, Lanes, on_both};
 use futures::{StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, CpuStreamExt, JoinError};
@@ -18,9 +18,7 @@ fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinErro
 /// lane, whether the source is pending or the window is full.
 #[test]
 fn the_source_is_dropped_on_its_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
         let (dropped, drops) = mpsc::channel();
         let (ran, runs) = mpsc::channel();
@@ -49,7 +47,7 @@ fn the_source_is_dropped_on_its_lane() {
         runs.recv().unwrap();
         drop(numbers);
         assert_eq!(drops.recv().unwrap(), "io");
-    }
+    });
 }
 
 /// The last item, with its payload, behind all that came before: of a stage, of what makes
@@ -70,10 +68,8 @@ fn a_panic_is_the_last_item() {
         }
         n
     }
-    let _limit = time_limit();
-    for backend in BOTH {
-        for threads in [1, 2] {
-            let lanes = lanes(backend, threads);
+    for threads in [1, 2] {
+        on_both(threads, |lanes| {
             let cpu = lanes.cpu.handle();
             let items = 8;
             let all = || 0..100_u32;
@@ -108,7 +104,7 @@ fn a_panic_is_the_last_item() {
             ends(sized.max_bytes(9, |_| 1, by_output).buffered(items), 4);
             // The lane goes on.
             assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-        }
+        });
     }
 }
 
@@ -116,9 +112,7 @@ fn a_panic_is_the_last_item() {
 /// consumer waited for ever.
 #[test]
 fn a_shutdown_while_the_source_is_pending() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (sender, source) = channel();
         let mut numbers = source
             .on_cpu(&lanes.cpu.handle())
@@ -130,7 +124,7 @@ fn a_shutdown_while_the_source_is_pending() {
         let error = next(&lanes, &mut numbers).unwrap().unwrap_err();
         assert!(error.is_shutdown(), "{error}");
         assert!(next(&lanes, &mut numbers).is_none());
-    }
+    });
 }
 
 /// What `try_next` and `?` make of a stage that fails. The item behind the error may run at that
@@ -155,10 +149,8 @@ fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
         }
         Ok(sum)
     }
-    let _limit = time_limit();
-    for backend in BOTH {
-        for is_ordered in [true, false] {
-            let lanes = lanes(backend, 1);
+    for is_ordered in [true, false] {
+        on_both(1, |lanes| {
             let (ran, runs) = mpsc::channel();
             let (dropped, drops) = mpsc::channel();
             let (let_go, wait) = mpsc::channel();
@@ -193,6 +185,6 @@ fn a_consumer_that_stops_at_the_first_error_cancels_the_rest() {
             assert!([0, 1, 2, 3, 4].starts_with(&ran), "{ran:?}");
             assert!(lanes.cpu.shutdown().wait().is_empty());
             assert_eq!(Arc::strong_count(&live), 1, "an input or output leaked");
-        }
+        });
     }
 }

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::support::turns::current_thread;
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Dropped, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{Dropped, Stuck, cpu_lane, on_both, with_both};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::stream::Buffered;
@@ -61,8 +61,7 @@ fn is_complete(items: Vec<Result<u32, JoinError>>) -> bool {
 /// Until it is driven, only what needs the I/O lane waits.
 #[test]
 fn a_current_thread_runtime_that_is_not_driven() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for source in SOURCES {
             let io = current_thread();
             let cpu = cpu_lane(backend, 1, io.handle());
@@ -87,17 +86,15 @@ fn a_current_thread_runtime_that_is_not_driven() {
             let complete = is_complete(block_on(never.collect()));
             assert!(!(complete && source == Source::IoOwned));
         }
-    }
+    });
 }
 
 /// A worker or a pump that waits for its thread finds nothing to do, and what it would have
 /// read is dropped.
 #[test]
 fn a_drop_cancels_what_is_queued() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for source in SOURCES {
-            let lanes = lanes(backend, 1);
+    for source in SOURCES {
+        on_both(1, |lanes| {
             let cpu = lanes.cpu.handle();
             let (stuck, let_go) = Stuck::start(&cpu).split();
             let (dropped, drops) = mpsc::channel();
@@ -110,6 +107,6 @@ fn a_drop_cancels_what_is_queued() {
             drops.recv().unwrap();
             wait_until(|| cpu.metrics().gauges().all(|(_, jobs)| jobs == 0));
             assert_eq!(cpu.metrics().panicked, 0);
-        }
+        });
     }
 }

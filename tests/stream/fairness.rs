@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::turns::current_thread;
-use crate::support::{BOTH, Dropped, cpu_lane, lanes, time_limit};
+use crate::support::{Dropped, cpu_lane, on_both, with_both};
 use crate::{channel, spin};
 use futures::{StreamExt, stream};
 use twolane::{CpuStreamExt, spawn_cpu};
@@ -17,9 +17,7 @@ use twolane::{CpuStreamExt, spawn_cpu};
 fn a_worker_yields_after_its_slice() {
     const INPUTS: usize = 20_000;
     const JOBS: usize = 10;
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let (dropped, source_dropped) = mpsc::channel();
         let sentinel = Dropped(dropped);
         let source = stream::iter(0..INPUTS).inspect(move |_| _ = &sentinel);
@@ -52,15 +50,14 @@ fn a_worker_yields_after_its_slice() {
         let outputs = stages.buffered(100_000).map(Result::unwrap).count();
         assert_eq!(lanes.io.block_on(outputs), INPUTS);
         assert_eq!(jobs.load(SeqCst), JOBS);
-    }
+    });
 }
 
 /// The rest went back as one chunk, so one worker at a time had all of it, and no two slow items
 /// ever ran at once.
 #[test]
 fn what_a_worker_puts_back_is_for_all_workers() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 2, io.handle());
         let (sender, source) = channel();
@@ -94,5 +91,5 @@ fn what_a_worker_puts_back_is_for_all_workers() {
                 }
             }
         });
-    }
+    });
 }

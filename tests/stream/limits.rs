@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use crate::channel;
 use crate::progress::{all, each_source};
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Lanes, lanes_with, time_limit};
+use crate::support::{Lanes, lanes_with, with_both};
 use futures::{StreamExt, stream};
 use tokio::sync::oneshot;
 use twolane::{Backend, CpuIteratorExt, CpuStreamExt, Handle, Priority};
@@ -26,8 +26,7 @@ fn one_permit(backend: Backend, threads: usize) -> Lanes {
 /// job, and the job for an item.
 #[test]
 fn jobs_with_all_permits_read_streams_that_were_started_outside() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for (threads, limit) in [(1, 1), (2, 1), (2, 3)] {
             for on_cpu in [false, true] {
                 let lanes = permits(backend, threads, limit);
@@ -56,14 +55,13 @@ fn jobs_with_all_permits_read_streams_that_were_started_outside() {
                 }
             }
         }
-    }
+    });
 }
 
 /// Neither its workers nor the job that calls an iterator.
 #[test]
 fn a_stream_goes_on_in_a_queue_that_is_full() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
         let permit = cpu.try_reserve().unwrap();
@@ -73,14 +71,13 @@ fn a_stream_goes_on_in_a_queue_that_is_full() {
         }
         assert_eq!(cpu.metrics().permits_in_use, 1);
         drop(permit);
-    }
+    });
 }
 
 /// While its stages run, while its source is pending, and while its window is full.
 #[test]
 fn an_open_stream_leaves_the_permits_to_others() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = one_permit(backend, 2);
         let cpu = lanes.cpu.handle();
         let (sender, source) = channel();
@@ -106,7 +103,7 @@ fn an_open_stream_leaves_the_permits_to_others() {
         }
         let few = lanes.io.block_on(silent.chain(busy).count());
         assert_eq!(few, 1);
-    }
+    });
 }
 
 /// What bounds a stream is its window and the number of threads, in a queue with a limit
@@ -114,8 +111,7 @@ fn an_open_stream_leaves_the_permits_to_others() {
 #[test]
 fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
     const WINDOW: usize = 8;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for threads in [1, 2] {
             let lanes = one_permit(backend, threads);
             let cpu = lanes.cpu.handle();
@@ -134,15 +130,14 @@ fn a_stream_has_no_more_than_its_window_and_a_worker_for_each_thread() {
             drop(let_go);
             lanes.io.block_on(numbers.take(100).count());
         }
-    }
+    });
 }
 
 /// A job that waits for the stream that it has made must not wait for a permit that it
 /// holds itself. Nor does the stream keep that permit.
 #[test]
 fn a_stream_inside_the_job_with_the_only_permit() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for threads in [1, 2] {
             let lanes = one_permit(backend, threads);
             let cpu = lanes.cpu.handle();
@@ -163,14 +158,13 @@ fn a_stream_inside_the_job_with_the_only_permit() {
                 assert_eq!(all, Vec::from_iter(0..100));
             }
         }
-    }
+    });
 }
 
 /// The pump, at a level without a limit, kept the permit of the job as long as the stream lived.
 #[test]
 fn a_stream_at_an_unlimited_priority_does_not_keep_the_permit_of_its_job() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
         let made = cpu.reserve().wait().unwrap();
@@ -186,15 +180,14 @@ fn a_stream_at_an_unlimited_priority_does_not_keep_the_permit_of_its_job() {
             assert_eq!(all, Vec::from_iter(0..100));
         }
         drop(cpu.reserve().wait().unwrap());
-    }
+    });
 }
 
 /// Each gets on while the others have a full window, or wait for their source, for which a
 /// job of the same queue may be needed.
 #[test]
 fn streams_share_a_queue_of_one() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
         let mut streams = Vec::from(each_source(&cpu, 100));
@@ -214,14 +207,13 @@ fn streams_share_a_queue_of_one() {
         for numbers in &mut streams {
             assert!(lanes.io.block_on(numbers.next()).is_none());
         }
-    }
+    });
 }
 
 /// The pump submits its workers without permits; its source is the user's, and did so, too.
 #[test]
 fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = one_permit(backend, 1);
         let cpu = lanes.cpu.handle();
         let held = cpu.try_reserve().unwrap();
@@ -235,15 +227,14 @@ fn a_source_on_the_io_lane_needs_permits_if_its_stream_was_started_outside() {
             all(source.on_cpu(&Handle::current()).map(u32::from).buffered(4)).await
         });
         assert_eq!(inside.wait().unwrap(), [1; 10]);
-    }
+    });
 }
 
 /// The deadline of a handle is one of its jobs, not of a stream's workers: a worker that came
 /// too late left the reader waiting, or panicking.
 #[test]
 fn a_handle_with_a_deadline_starts_streams_without_one() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let lanes = permits(backend, 2, 4);
         let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
         for ordered in [true, false] {
@@ -259,15 +250,15 @@ fn a_handle_with_a_deadline_starts_streams_without_one() {
                 let read = lanes
                     .io
                     .block_on(numbers.filter_map(async |n| n.ok()).count());
-                assert_eq!(read, 100, "{backend:?}");
+                assert_eq!(read, 100);
             }
             let numbers = (0..100).on_cpu(&late).map(|n: u32| n).buffered(8);
             let read = lanes
                 .io
                 .block_on(numbers.filter_map(async |n| n.ok()).count());
-            assert_eq!(read, 100, "{backend:?}");
+            assert_eq!(read, 100);
         }
-    }
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::support::turns::current_thread;
-use crate::support::{BOTH, Stuck, cpu_lane, lanes, time_limit};
+use crate::support::{Stuck, cpu_lane, on_both, with_both};
 use crate::{channel, spin};
 use futures::executor::block_on;
 use futures::{FutureExt, StreamExt, stream};
@@ -17,9 +17,7 @@ use twolane::{CpuIteratorExt, CpuStreamExt, Handle};
 /// however long the iterator took over each: the workers had nothing to do for so long.
 #[test]
 fn the_items_of_a_slow_iterator_go_to_the_workers_one_by_one() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let (ran, runs) = mpsc::channel();
         let source = (0..40).inspect(move |&n| {
             if n < 20 {
@@ -40,16 +38,14 @@ fn the_items_of_a_slow_iterator_go_to_the_workers_one_by_one() {
             .io
             .block_on(numbers.buffered(1_000).map(|n| n.unwrap()).collect());
         assert_eq!(all, Vec::from_iter(0..40));
-    }
+    });
 }
 
 /// A pump that has used up its turn yields by Tokio's `yield_now`, which leaves the waker
 /// with this worker. The worker must call it before it takes a long job.
 #[test]
 fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let cpu = lanes.cpu.handle();
         // One thread is busy while the other one reads the iterator.
         let (other, let_other_go) = Stuck::start(&cpu).split();
@@ -82,7 +78,7 @@ fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
         assert_eq!(all, Vec::from_iter(0..1_000));
         let_go.send(()).unwrap();
         long.wait().unwrap();
-    }
+    });
 }
 
 /// futures-rs issue 2387: the futures of its `buffered` run, and its source is read, only
@@ -90,9 +86,7 @@ fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
 #[test]
 fn the_window_fills_while_the_consumer_is_busy() {
     const WINDOW: usize = 64;
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
+    on_both(2, |lanes| {
         let (ran, runs) = mpsc::channel();
         let stage = move |n: usize| ran.send(n).unwrap();
 
@@ -117,16 +111,14 @@ fn the_window_fills_while_the_consumer_is_busy() {
         }
         // Less than an eighth of the window may be kept back.
         runs.iter().take(WINDOW - (WINDOW / 8 - 1)).for_each(drop);
-    }
+    });
 }
 
 /// Nothing waits for a batch to fill, however long a batch is.
 #[test]
 fn an_item_that_comes_alone_is_delivered_alone() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for on_cpu in [false, true] {
-            let lanes = lanes(backend, 2);
+    for on_cpu in [false, true] {
+        on_both(2, |lanes| {
             let (sender, source) = channel();
             let mut stages = source.on_cpu(&lanes.cpu.handle()).map(|n: u32| n);
             if on_cpu {
@@ -142,7 +134,7 @@ fn an_item_that_comes_alone_is_delivered_alone() {
                 sender.send(n).unwrap();
                 assert_eq!(next(), n);
             }
-        }
+        });
     }
 }
 
@@ -170,9 +162,7 @@ pub(crate) async fn all(numbers: Buffered<u32>) -> Vec<u32> {
 
 #[test]
 fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 1);
+    on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
         let goes_on = Arc::new(AtomicBool::new(true));
         {
@@ -184,14 +174,13 @@ fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
             assert_eq!(all, Vec::from_iter(0..100));
         }
         goes_on.store(false, SeqCst);
-    }
+    });
 }
 
 /// The worker runs behind the jobs that were there before it, and before the later ones.
 #[test]
 fn a_worker_has_its_place_in_the_queue() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let lane = cpu_lane(backend, 1, io.handle());
         let cpu = lane.handle();
@@ -221,5 +210,5 @@ fn a_worker_has_its_place_in_the_queue() {
             runs,
             Vec::from_iter(before.chain(iter::repeat_n("after", 8)))
         );
-    }
+    });
 }

@@ -10,7 +10,7 @@ use std::sync::{Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::support::turns::current_thread;
-use crate::support::{BOTH, cpu_lane, lanes, time_limit};
+use crate::support::{BOTH, cpu_lane, lanes, on_both, time_limit, with_both};
 use crate::{buffered, channel, spin};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
@@ -98,8 +98,7 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
     const OF_A_ROUND: usize = 200;
     const BEFORE: usize = 100;
     const SLOW: usize = ROUNDS * OF_A_ROUND + BEFORE;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 1, io.handle());
         let (let_go, stage) = stage(SLOW, QUICK);
@@ -124,17 +123,15 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
         drop(sender);
         assert!(io.block_on(numbers.next()).is_none());
         assert!(!format!("{numbers:?}").contains("-"), "{numbers:?}");
-    }
+    });
 }
 
 /// The last ones before it may be in its group. If the cost of the items is not known, there
 /// are none.
 #[test]
 fn outputs_of_tiny_items_do_not_wait_either() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        for (quick, may_wait) in [(1, 0), (1_000, AT_ONCE - 1), (100_000, AT_ONCE - 1)] {
-            let lanes = lanes(backend, 2);
+    for (quick, may_wait) in [(1, 0), (1_000, AT_ONCE - 1), (100_000, AT_ONCE - 1)] {
+        on_both(2, |lanes| {
             let (let_go, stage) = stage(quick, 0);
             let settings = (65_536, true, true);
             let mut numbers = numbers(&lanes.cpu.handle(), quick + 1, stage, settings);
@@ -144,7 +141,7 @@ fn outputs_of_tiny_items_do_not_wait_either() {
                 take(&mut numbers, quick - may_wait..=quick).await;
                 assert!(numbers.next().await.is_none());
             });
-        }
+        });
     }
 }
 
@@ -180,8 +177,7 @@ fn where_an_item_was_slow_no_output_waits_for_the_next_slow_one() {
 #[test]
 fn the_items_behind_a_slow_one_are_shared_out() {
     const TINY: usize = 10_000;
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         let io = current_thread();
         let cpu = cpu_lane(backend, 2, io.handle());
         let both = Barrier::new(2);
@@ -205,7 +201,7 @@ fn the_items_behind_a_slow_one_are_shared_out() {
             (TINY..TINY + 3).for_each(|n| sender.send(n).unwrap());
             take(&mut numbers, TINY..TINY + 3).await;
         });
-    }
+    });
 }
 
 /// An input may make several outputs and then panic.

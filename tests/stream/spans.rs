@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::context::{INPUTS, SOURCES, all, numbers};
-use crate::support::{BOTH, lanes_with, time_limit};
+use crate::support::{lanes_with, with_both};
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -24,8 +24,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
 /// With a queue limit, too: there a task of the I/O lane spawns the jobs that read.
 #[test]
 fn source_and_stages_run_inside_the_span() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for limited in [false, true] {
             for source in SOURCES {
                 let lanes = lanes_with(backend, 2, |builder| match limited {
@@ -45,5 +44,5 @@ fn source_and_stages_run_inside_the_span() {
                 assert_eq!(*spans, vec!["request"; 2 * INPUTS as usize], "{source:?}");
             }
         }
-    }
+    });
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 
 use crate::buffered;
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, lanes, time_limit};
+use crate::support::{lanes, on_both, with_both};
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuStreamExt};
 
@@ -15,8 +15,7 @@ const INPUTS: usize = 500;
 /// Input k + window is not pulled before output k is taken.
 #[test]
 fn inputs_are_pulled_as_far_as_the_window() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for (threads, items) in [(1, 1), (2, 1), (2, 2), (2, 7), (2, 64)] {
             for (is_iterator, ordered) in
                 [(true, true), (true, false), (false, true), (false, false)]
@@ -50,7 +49,7 @@ fn inputs_are_pulled_as_far_as_the_window() {
                 });
             }
         }
-    }
+    });
 }
 
 /// Its room comes back with its last output, also if a worker hands over as many outputs as
@@ -58,10 +57,8 @@ fn inputs_are_pulled_as_far_as_the_window() {
 #[test]
 fn an_input_of_two_outputs_is_taken_with_the_second() {
     const OUTPUTS: usize = 2;
-    let _limit = time_limit();
-    for backend in BOTH {
-        for items in [8, 10] {
-            let lanes = lanes(backend, 1);
+    for items in [8, 10] {
+        on_both(1, |lanes| {
             let taken = Arc::new(AtomicUsize::new(0));
             let most = Arc::new(AtomicUsize::new(0));
             let (seen, under_way) = (taken.clone(), most.clone());
@@ -91,7 +88,7 @@ fn an_input_of_two_outputs_is_taken_with_the_second() {
                 assert!(numbers.next().await.is_none());
             });
             assert!(most.load(SeqCst) <= items, "{most:?} of {items}");
-        }
+        });
     }
 }
 
@@ -99,8 +96,7 @@ fn an_input_of_two_outputs_is_taken_with_the_second() {
 /// consumer that feeds its own source waited for ever.
 #[test]
 fn the_room_of_taken_outputs_comes_back_without_another_poll() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         // At the latest, an eighth of the window comes back at once.
         for (items, part) in [(4, 1), (8, 1), (15, 1), (64, 8)] {
             let lanes = lanes(backend, 2);
@@ -119,14 +115,13 @@ fn the_room_of_taken_outputs_comes_back_without_another_poll() {
                 pulls.iter().take(part).for_each(drop);
             }
         }
-    }
+    });
 }
 
 /// Their sum overflowed where no panic was caught.
 #[test]
 fn sizes_without_bounds() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    with_both(|backend| {
         for limit in [1, usize::MAX] {
             for (input, output) in [(1, usize::MAX), (usize::MAX, 1), (usize::MAX, usize::MAX)] {
                 for items in [2, 8] {
@@ -139,7 +134,7 @@ fn sizes_without_bounds() {
                 }
             }
         }
-    }
+    });
 }
 
 /// The bytes of the inputs that were pulled, until they have run, and of the outputs, until
@@ -148,10 +143,8 @@ fn sizes_without_bounds() {
 #[test]
 fn bytes_are_bounded_and_a_large_input_goes_alone() {
     const LIMIT: usize = 10;
-    let _limit = time_limit();
-    for backend in BOTH {
-        for threads in [1, 2] {
-            let lanes = lanes(backend, threads);
+    for threads in [1, 2] {
+        on_both(threads, |lanes| {
             let cpu = lanes.cpu.handle();
             // The outputs that the consumer has not asked for. It subtracts before it takes:
             // the window gives an output back while it is taken.
@@ -175,6 +168,6 @@ fn bytes_are_bounded_and_a_large_input_goes_alone() {
                 }
                 assert!(numbers.next().await.is_none());
             });
-        }
+        });
     }
 }
