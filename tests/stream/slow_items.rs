@@ -184,8 +184,10 @@ fn the_items_behind_a_slow_one_are_shared_out() {
         let (sender, source) = channel();
         let source = source.on_cpu(&cpu.handle()).map(move |n| {
             if n == TINY {
-                // Longer than a slice.
-                spin(Duration::from_millis(20));
+                // Longer than a slice, of whose end the ticker tells, when it gets a core.
+                while !twolane::is_yield_due() {
+                    std::hint::spin_loop();
+                }
             } else if n > TINY {
                 both.wait();
             }

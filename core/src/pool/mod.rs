@@ -3,7 +3,8 @@
 //!
 //! Both pop jobs from the lane's queue. For rayon's workers read `rayon.rs` first, then
 //! `idle.rs` (which worker has to wake) and `drain.rs` (what an awake worker does). For a
-//! Tokio runtime read `tokio.rs`, then `drain_tasks.rs` (how many tasks drain the queue).
+//! Tokio runtime read `tokio.rs`, then `drain_tasks.rs` (how many tasks drain the queue) and
+//! `stranded.rs` (jobs beside a worker that Tokio let park).
 
 mod copies;
 mod drain;
@@ -14,4 +15,5 @@ pub(crate) mod rayon;
 pub(crate) mod scout;
 mod stack;
 mod step;
+mod stranded;
 pub(crate) mod tokio;

@@ -38,6 +38,7 @@ use ::tokio::runtime::{Builder, Handle, Runtime};
 
 use super::drain_tasks::DrainTasks;
 use super::step;
+use super::stranded::Stranded;
 use crate::guard::on_drop;
 use crate::lane::{Lane, Level, Workers, thread as lane_thread};
 use crate::panics;
@@ -66,9 +67,8 @@ pub(crate) struct CpuTokio {
     drain_tasks: Arc<DrainTasks>,
     /// Done when a worker was first moved to a thread of the I/O runtime.
     moved: Arc<Once>,
-    threads: usize,
-    /// How many of the workers are parked: with no job, and with no task of a library.
-    parked: Arc<AtomicUsize>,
+    /// How many workers are parked: with no job, and with no task of a library.
+    stranded: Arc<Stranded>,
 }
 
 impl CpuTokio {
@@ -107,11 +107,14 @@ impl CpuTokio {
             drop(lane_thread::leave_level());
         };
         let moved = Arc::new(Once::new());
-        let parked = Arc::new(AtomicUsize::new(0));
+        let stranded = Stranded::new(threads);
         let on_park = {
-            let (moved, lane, parked) = (moved.clone(), Arc::downgrade(lane), parked.clone());
+            let (moved, lane) = (moved.clone(), Arc::downgrade(lane));
+            let stranded = stranded.clone();
             move || {
-                parked.fetch_add(1, SeqCst);
+                stranded.parked.fetch_add(1, SeqCst);
+                #[cfg(test)]
+                super::stranded::tests::before_park();
                 if !lane_thread::has_level() {
                     if let Some(lane) = lane.upgrade() {
                         moved.call_once(|| close_lane_with_io(&lane));
@@ -120,9 +123,9 @@ impl CpuTokio {
             }
         };
         let on_unpark = {
-            let (lane, parked) = (Arc::downgrade(lane), parked.clone());
+            let (lane, stranded) = (Arc::downgrade(lane), stranded.clone());
             move || {
-                parked.fetch_sub(1, SeqCst);
+                stranded.parked.fetch_sub(1, SeqCst);
                 // As after a push. What a library spawns is in no queue of the lane.
                 fence(SeqCst);
                 if lane_thread::ask_own(Level::note_work).is_none() {
@@ -173,8 +176,7 @@ impl CpuTokio {
             owner: Mutex::new(Some(runtime)),
             drain_tasks: Arc::new(DrainTasks::new(threads + SPARE_DRAIN_TASKS)),
             moved,
-            threads,
-            parked,
+            stranded,
         }))
     }
 
@@ -185,6 +187,7 @@ impl CpuTokio {
 
 impl Workers for CpuTokio {
     fn notify(&self, level: &Level) {
+        self.stranded.note_push(level, &self.handle);
         if !self.drain_tasks.try_add() {
             return;
         }
@@ -208,7 +211,7 @@ impl Workers for CpuTokio {
             // Where the workers end, they are not parked.
             return 0;
         }
-        self.threads.saturating_sub(self.parked.load(SeqCst))
+        self.stranded.active()
     }
 
     fn notify_all(&self, level: &Level) {

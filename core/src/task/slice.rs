@@ -112,13 +112,20 @@ pub fn ticks() -> u32 {
     CLOCK.load(Relaxed) & !DEMAND
 }
 
-/// Whether a slice that began at the tick `began` is over.
+/// Keeps the ticker awake for some ticks more. Returns the clock word.
 #[inline]
-pub(crate) fn is_slice_over(began: u32) -> bool {
+pub(crate) fn ask_for_ticks() -> u32 {
     let clock = CLOCK.load(Relaxed);
     if clock & DEMAND != ASKED {
         ask();
     }
+    clock
+}
+
+/// Whether a slice that began at the tick `began` is over.
+#[inline]
+pub(crate) fn is_slice_over(began: u32) -> bool {
+    let clock = ask_for_ticks();
     // The demand bits add less than one tick.
     clock.wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
 }
@@ -162,8 +169,7 @@ pub fn has_passed(began: u32) -> bool {
 /// What the ticker calls.
 static AT_TICKS: SegQueue<Box<dyn Fn() -> bool + Send>> = SegQueue::new();
 
-/// Has the ticker call it at each tick until it returns false. The caller asks for ticks, by
-/// `is_slice_over`.
+/// Has the ticker call it at each tick until it returns false. The caller asks for ticks.
 pub fn at_each_tick(what: impl Fn() -> bool + Send + 'static) {
     AT_TICKS.push(Box::new(what));
 }
