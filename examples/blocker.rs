@@ -35,7 +35,7 @@ type Error = Box<dyn std::error::Error>;
 const TAKES: Duration = Duration::from_millis(100);
 const LASTS: Duration = Duration::from_secs(2);
 /// For a machine that gives this process few cores.
-const LASTS_AT_MOST: Duration = Duration::from_secs(15);
+const LASTS_AT_MOST: Duration = Duration::from_secs(8);
 
 /// Stands for work on the CPU.
 fn compute() {

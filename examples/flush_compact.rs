@@ -6,7 +6,7 @@
 //! compactions that never pause.
 //!
 //! As people do it, flushes and compactions have a runtime each, and share the store's HTTP client.
-//! Compactions compute on all cores; connections that they opened serve flushes, while their threads
+//! Connections that compactions opened serve flushes, too, while the threads of these connections
 //! compute. On twolane all I/O stays on one runtime; the CPU parts go to a CPU lane by `spawn_cpu`,
 //! those of flushes at `Priority::High`, those of compactions at `Low`.
 //!
@@ -88,7 +88,7 @@ fn main() -> Result<(), Error> {
     let published = run("two runtimes", &url, &flushes, Some(&compactions))?;
 
     let cpu = CpuRuntime::builder().io_handle(one.handle().clone());
-    let cpu = cpu.build()?;
+    let cpu = cpu.worker_threads(2).build()?;
     let lane = cpu.handle();
     let flushes = (&one, Some(lane.with_priority(Priority::High)));
     let compactions = (&one, Some(lane.with_priority(Priority::Low)));

@@ -28,7 +28,7 @@ use tokio::runtime::Runtime;
 use twolane::{CpuRuntime, Priority};
 
 const JOBS: usize = 10_000;
-/// On all cores, without what they do besides.
+/// What the jobs take on all cores, if these do nothing else.
 const ALL_TAKE: Duration = Duration::from_millis(1_000);
 const LATER: Duration = Duration::from_millis(100);
 

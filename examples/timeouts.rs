@@ -112,6 +112,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         ours = tell(contender, found, start);
     }
+    if cfg!(not(target_os = "linux")) {
+        println!("\nHere the CPU time is not known: there is no verdict.");
+        return Ok(());
+    }
     if ours > published {
         return Err("a closure that asks took as much".into());
     }

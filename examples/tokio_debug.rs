@@ -62,7 +62,7 @@ fn main() -> Result<(), Error> {
     match (published_stalls, ours_stalls) {
         (_, true) => return Err("requests of io were late in two runs on twolane".into()),
         (false, _) => println!("By chance no run as published has stalled. Try again."),
-        _ => println!("Requests of io waited for workers of cpu. On twolane none stalls."),
+        _ => println!("Requests of io waited for workers of cpu. On twolane they do not."),
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn run(name: &str, url: &str) -> Result<(String, bool), Error> {
     }
     lane.shutdown().wait();
     let timer_ms = TIMER_LATE_MS.load(Relaxed);
-    row += &format!(" | {late} over {LATE_MS} | a timer of io was late by {timer_ms}\n");
+    row += &format!(" | {late} over {LATE_MS} | a timer was late by {timer_ms}\n");
     // A request changes threads several times, and a full machine may be late with each.
     Ok((row, slowest > LATE_MS + 4 * timer_ms))
 }

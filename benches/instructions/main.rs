@@ -115,7 +115,10 @@ fn main() -> ExitCode {
             continue;
         }
         print!("{row:14}");
-        for side in SIDES.into_iter().filter(|&side| !args.check || is_own(side)) {
+        for side in SIDES
+            .into_iter()
+            .filter(|&side| !args.check || is_own(side))
+        {
             let found = median(&valgrind, row, side, is_exact || args.test);
             match found {
                 Some(found) => print!("{found:>10}"),

@@ -1,4 +1,4 @@
-//! What a test says that can't run on this machine.
+//! A test that cannot run on this machine says so here.
 
 use std::fmt::Display;
 use std::io::Write;
