@@ -45,7 +45,7 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Contender, Contest, Report, cores};
+use twolane_benches::{Bench, Contender, Contest, cores};
 
 /// Jobs in flight for each core: enough that no thread waits for the feeder, and the
 /// many that a service under load has in its blocking pool.
@@ -106,13 +106,8 @@ fn main() {
             Ok(slice_of(|io| open(name, io, nice), **work, measured))
         })
     });
-    let contest =
-        Contest::new(contenders, bench.rounds([1, 2, 2, 6]), measured + REST).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 2, 2, 6], measured + REST).ending_threads();
+    let Some(report) = contest.run() else { return };
     let title = format!("latency, ms; slices of {measured:?}, jobs of {JOB:?}");
     report.table(&title, "", &COLUMNS);
     for (twolane, suffix) in [("twolane_rayon", ""), ("twolane_runtime", "_runtime")] {
@@ -126,7 +121,7 @@ fn main() {
                 twolane,
             ),
         ] {
-            ratios(&mut report, &format!("{name}{suffix}"), p, over, under);
+            ratios(&report, &format!("{name}{suffix}"), p, over, under);
         }
         let name = format!("cpu_throughput_twolane_over_second_runtime{suffix}");
         report.ratio(name, "jobs_per_s", twolane, "second_runtime");

@@ -77,7 +77,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use twolane::Backend;
 use twolane_benches::go::Go;
-use twolane_benches::{Bench, Column, Contender, Contest, Report, cores};
+use twolane_benches::{Bench, Column, Contender, Contest, cores};
 
 use crate::contenders::Contestant;
 use crate::fib::SMALL;
@@ -134,16 +134,12 @@ fn late(bench: &Bench) {
         contenders.push(Contender::new(name, turn));
     }
     contenders.push(goroutines("goroutines, sparse", sparse));
-    let contest = Contest::new(contenders, bench.rounds([1, 1, 1, 5]), BOUND).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
+    let contest = Contest::new(bench, contenders, [1, 1, 1, 5], BOUND).ending_threads();
+    let Some(report) = contest.run() else { return };
     println!(
         "{} long jobs of fib({k}), {} small ones of fib({SMALL}), one each {:?}; sparse: {} each {:?}",
         plan.jobs, plan.late, plan.every, sparse.late, sparse.every,
     );
-    let mut report = Report::new(bench.name, &found);
     report.table(
         "Ends of the long jobs, s; latency of the small ones from when they are meant to arrive, ms",
         "",
@@ -188,7 +184,7 @@ fn late(bench: &Bench) {
             STARTED_ON[1].0,
         ),
     ] {
-        report.put(name, found.value(metric, contender));
+        report.put(name, report.found.value(metric, contender));
     }
     report.finish();
 }

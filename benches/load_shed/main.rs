@@ -42,7 +42,7 @@ use std::thread;
 use std::time::Duration;
 
 use tower::BoxError;
-use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, child};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, child};
 
 use crate::client::Running;
 use crate::load::Load;
@@ -102,16 +102,8 @@ fn main() {
         let turn = move || under_load(&start(side, limit)?, **load);
         contenders.push(contender(name, turn));
     }
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 1, 1, 3]),
-        Duration::from_secs(60),
-    );
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 1, 3], Duration::from_secs(60));
+    let Some(report) = contest.run() else { return };
     report.table(
         "/work, answers a second and the latency of the 200s, ms; /health, ms",
         "",

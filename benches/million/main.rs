@@ -65,7 +65,7 @@ use twolane::Backend;
 use twolane_benches::go::Go;
 use twolane_benches::watchdog::Watchdog;
 use twolane_benches::{
-    Bench, Column, Contender, Contest, Ratio, Report, bounded_runtime, child, cores, lane,
+    Bench, Column, Contender, Contest, Ratio, bounded_runtime, child, cores, lane,
 };
 
 use crate::lot::Lot;
@@ -128,12 +128,8 @@ fn main() {
             Ok(found.sample())
         })
     });
-    let contest = Contest::new(contenders, bench.rounds([1, 1, 1, 5]), 2 * bound(count));
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 1, 5], 2 * bound(count));
+    let Some(report) = contest.run() else { return };
     for (prefix, title) in [
         ("queued/", "closures that are queued"),
         ("parked/", "futures that are parked"),
@@ -159,7 +155,7 @@ fn main() {
         ("bytes_per_parked_future", 4),
         ("bytes_per_parked_future_runtime", 5),
     ] {
-        let bytes = found.median(CONTENDERS[contender], "resident_each");
+        let bytes = report.found.median(CONTENDERS[contender], "resident_each");
         report.put(name, Ratio::once(bytes));
     }
     report.ratios(

@@ -58,7 +58,7 @@ mod measure;
 
 use std::time::Duration;
 
-use twolane_benches::{Bench, Column, Contest, Form, Ratio, Report};
+use twolane_benches::{Bench, Column, Contest, Ratio};
 
 use crate::contenders::{GOROUTINES, HIGH, TOKIO_SPAWN};
 
@@ -87,16 +87,13 @@ const PEERS: [&str; 6] = [
 fn main() {
     let bench = Bench::new("offload");
     let contest = Contest::new(
+        &bench,
         contenders::all(bench.pick([1_000, 10, 1, 1])),
-        bench.rounds([1, 1, 4, 11]),
+        [1, 1, 4, 11],
         Duration::from_secs(120),
     )
-    .warming_up(bench.form() != Form::Test);
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    .warming_up();
+    let Some(report) = contest.run() else { return };
     report.table(
         "round trip, ns; cpu: ns of CPU time a trip",
         "",
@@ -150,11 +147,11 @@ fn main() {
         for (ours, suffix) in OURS {
             report.put(
                 format!("{name}{suffix}"),
-                found.over_least(metric, ours, peers),
+                report.found.over_least(metric, ours, peers),
             );
         }
     }
-    let allocations = found.median(OURS[0].0, "allocations_batch");
+    let allocations = report.found.median(OURS[0].0, "allocations_batch");
     report.put("allocs_per_job", Ratio::once(allocations));
     report.finish();
 }

@@ -59,11 +59,9 @@ impl fmt::Display for Verdict {
         let (stalled, all) = self.shared;
         writeln!(
             f,
-            "(b): {stalled} of {all} requests stalled. The first table of the connections says what theirs \
-             had in common.
-(e) moves the connect and so the socket, not the driver task. (g) moves \
-             both, and leaves the
-request's own future on its thread. (f) moves the whole request."
+            "(b): {stalled} of {all} requests stalled. The table of the connections says what theirs had in \
+             common.\n(e) moves the connect and so the socket, not the driver task. (g) moves both, and \
+             the three cases show what\nit leaves: the request's own future. (f) moves the whole request."
         )?;
         write!(
             f,

@@ -44,7 +44,7 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, child, cores};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Sample, child, cores};
 
 use inside::Role;
 use process::Process;
@@ -92,12 +92,8 @@ fn main() {
             slice_in(cgroup, name, **work, measured)
         })
     });
-    let contest = Contest::new(contenders, bench.rounds([1, 2, 2, 6]), measured + REST);
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 2, 2, 6], measured + REST);
+    let Some(report) = contest.run() else { return };
     let title = format!("latency, ms; slices of {measured:?}, {QUOTA:?} of CPU time in {PERIOD:?}");
     report.table(&title, "", &COLUMNS);
     report.table(
@@ -118,7 +114,7 @@ fn main() {
             ("second_runtime_cores", "second_runtime_cores"),
         ] {
             let name = format!("{p}_twolane_over_{other}");
-            ratios(&mut report, &name, p, "twolane", under);
+            ratios(&report, &name, p, "twolane", under);
         }
     }
     for (other, under) in [
@@ -131,7 +127,7 @@ fn main() {
         // Of throttled periods there may be none in a slice: of all slices in one. Over
         // none at all there is no ratio.
         for metric in ["nr_throttled", "throttled_time"] {
-            let [ours, theirs] = ["twolane", under].map(|c| found.sum(c, metric));
+            let [ours, theirs] = ["twolane", under].map(|c| report.found.sum(c, metric));
             let ratio = Ratio::once(ours / theirs);
             let ratio = if theirs == 0.0 { Ratio::NONE } else { ratio };
             report.put(format!("{metric}_twolane_over_{other}"), ratio);

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use twolane::Handle;
-use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, io_runtime, lane};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, io_runtime, lane};
 
 const WORKERS: [usize; 4] = [1, 2, 16, 64];
 const KINDS: [&str; 2] = ["burst", "woken"];
@@ -45,17 +45,9 @@ fn main() {
             Ok(Sample::of("ns_a_job", "ns", each))
         })
     });
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 2, 4, 8]),
-        Duration::from_secs(60),
-    )
-    .ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest =
+        Contest::new(&bench, contenders, [1, 2, 4, 8], Duration::from_secs(60)).ending_threads();
+    let Some(report) = contest.run() else { return };
     report.table("time of a job, ns", "", &[Column::spread("ns", "ns_a_job")]);
     for (kind, workers) in cases.filter(|(_, workers)| *workers > 1) {
         let ratio = format!("{kind}_{workers}_over_1");

@@ -46,7 +46,7 @@ use twolane_benches::report::{digits, print_table};
 use twolane_benches::tail::client::EVERY;
 use twolane_benches::tail::sleep_until;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Bench, Contender, Contest, Findings, Report, Sample, cpu_time, lane};
+use twolane_benches::{Bench, Contender, Contest, Findings, Sample, cpu_time, lane};
 
 /// The piece, in µs, whose ratio of latencies the report has.
 const COMPARED: u64 = 100;
@@ -88,14 +88,11 @@ fn main() {
             contenders.push(Contender::new(name(us, way), turn));
         }
     }
-    let rounds = bench.rounds([1, 1, 3, 5]);
-    let contest = Contest::new(contenders, rounds, Duration::from_secs(60)).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
-    tables(&found, sizes);
+    let rounds = [1, 1, 3, 5];
+    let contest =
+        Contest::new(&bench, contenders, rounds, Duration::from_secs(60)).ending_threads();
+    let Some(report) = contest.run() else { return };
+    tables(&report.found, sizes);
     let [inline, ours] = ["inline", "one by one"].map(|way| name(COMPARED, way));
     let ratio = format!("inline_p99_over_offloaded_{COMPARED}us_current_thread");
     report.ratio(ratio, "other_task_p99", &inline, &ours);

@@ -76,7 +76,7 @@ impl Bench {
     }
 
     /// How many rounds, unless the command line says so.
-    pub fn rounds(&self, forms: [usize; 4]) -> usize {
+    pub(crate) fn rounds(&self, forms: [usize; 4]) -> usize {
         self.args.rounds.unwrap_or_else(|| self.pick(forms)).max(1)
     }
 
@@ -86,7 +86,7 @@ impl Bench {
     }
 
     /// Whether the filter lets `BENCH/CONTENDER` pass.
-    pub fn wants(&self, contender: &str) -> bool {
+    pub(crate) fn wants(&self, contender: &str) -> bool {
         let filter = self.args.filter.as_ref();
         filter.is_none_or(|filter| filter.is_match(&format!("{}/{contender}", self.name)))
     }

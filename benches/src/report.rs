@@ -1,5 +1,7 @@
 //! Tables, ratios, and the file `target/twolane/BENCH.json`.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value, json};
 
 use crate::findings::{Findings, Ratio, quantile};
@@ -108,25 +110,26 @@ pub fn print_table(title: &str, head: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-pub struct Report<'a> {
+pub struct Report {
     bench: &'static str,
-    pub(crate) findings: &'a Findings,
-    ratios: Vec<(String, Ratio)>,
+    pub found: Findings,
+    ratios: RefCell<Vec<(String, Ratio)>>,
 }
 
-impl<'a> Report<'a> {
-    pub fn new(bench: &'static str, findings: &'a Findings) -> Self {
+impl Report {
+    pub(crate) fn new(bench: &'static str, found: Findings) -> Self {
+        let ratios = RefCell::default();
         Self {
             bench,
-            findings,
-            ratios: Vec::new(),
+            found,
+            ratios,
         }
     }
 
     /// Prints a row for each contender whose name begins with `prefix`, without the
     /// rows and the columns that have nothing.
     pub fn table(&self, title: &str, prefix: &str, columns: &[Column]) {
-        let found = self.findings;
+        let found = &self.found;
         let named = found
             .contenders()
             .filter_map(|c| Some((c, c.strip_prefix(prefix)?)));
@@ -151,15 +154,15 @@ impl<'a> Report<'a> {
     }
 
     /// The ratio of two contenders.
-    pub fn ratio(&mut self, name: impl Into<String>, metric: &str, over: &str, under: &str) {
-        self.put(name, self.findings.ratio(metric, over, under));
+    pub fn ratio(&self, name: impl Into<String>, metric: &str, over: &str, under: &str) {
+        self.put(name, self.found.ratio(metric, over, under));
     }
 
     /// A ratio a line: `NAME: METRIC of CONTENDER / CONTENDER`.
     ///
     /// # Panics
     /// If a line has another form.
-    pub fn ratios(&mut self, lines: &str) {
+    pub fn ratios(&self, lines: &str) {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let parts = || {
                 let (name, rest) = line.split_once(": ")?;
@@ -172,14 +175,14 @@ impl<'a> Report<'a> {
         }
     }
 
-    pub fn put(&mut self, name: impl Into<String>, ratio: Ratio) {
-        self.ratios.push((name.into(), ratio));
+    pub fn put(&self, name: impl Into<String>, ratio: Ratio) {
+        self.ratios.borrow_mut().push((name.into(), ratio));
     }
 
     /// Prints the ratios and writes the file.
     pub fn finish(self) {
-        let ratios = self.ratios.iter();
-        let measured = ratios.filter(|(_, ratio)| !ratio.median.is_nan());
+        let ratios = self.ratios.into_inner();
+        let measured = ratios.iter().filter(|(_, ratio)| !ratio.median.is_nan());
         let widths = measured.clone().map(|(name, _)| name.len());
         let width = widths.max().unwrap_or(0);
         println!(
@@ -190,13 +193,13 @@ impl<'a> Report<'a> {
             println!("  {name:width$}  {ratio}");
         }
         // What was not measured is NaN, and so `null`.
-        let ratios = self.ratios.into_iter();
-        let ratios: Map<String, Value> = ratios.map(|(name, of)| (name, json!(of))).collect();
+        let ratios = ratios.into_iter().map(|(name, of)| (name, json!(of)));
+        let ratios: Map<String, Value> = ratios.collect();
         let file = folder().join(format!("{}.json", self.bench));
         let found = json!({
             "bench": self.bench,
             "machine": {"cores": cores()},
-            "rows": self.findings.rows(),
+            "rows": self.found.rows(),
             "ratios": ratios,
         });
         std::fs::write(&file, format!("{found:#}\n")).unwrap();

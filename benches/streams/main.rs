@@ -63,7 +63,7 @@ use serde::Deserialize;
 use twolane_benches::go::Go;
 use twolane_benches::tail::client;
 use twolane_benches::tail::echo::EchoLane;
-use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, bounded_runtime, median};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, bounded_runtime, median};
 
 use crate::items::{Clock, Items, Kind};
 use crate::lanes::{Lanes, rate};
@@ -120,22 +120,15 @@ fn main() {
         let turn = move || Ok(beside(&bed, way, measured));
         contenders.push(Contender::new(format!("beside/{name}"), turn));
     }
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 1, 3, 9]),
-        Duration::from_secs(120),
-    );
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-    let mut report = Report::new(bench.name, &found);
-    ratios::throughputs(&found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 3, 9], Duration::from_secs(120));
+    let Some(report) = contest.run() else { return };
+    ratios::throughputs(&report.found);
     let first = "Until the first output of a stream of 10 µs items, µs";
     let column = [Column::spread("first output", "first_output")];
     report.table(first, "first output/", &column);
     let title = "An echo on the I/O runtime beside streams of 10 µs items, ms";
     report.table(title, "beside/", &client::COLUMNS);
-    ratios::put(&found, &mut report);
+    ratios::put(&report);
     report.finish();
 }
 

@@ -54,7 +54,7 @@ mod sides;
 use std::time::Duration;
 
 use twolane_benches::go::Go;
-use twolane_benches::{Bench, Column, Contender, Contest, Form, Ratio, Report, Sample, cores};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Sample, cores};
 
 use crate::sides::Side;
 
@@ -93,18 +93,10 @@ fn main() {
             }));
         }
     }
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 3, 9, 31]),
-        Duration::from_secs(120),
-    )
-    .warming_up(bench.form() != Form::Test)
-    .ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 3, 9, 31], Duration::from_secs(120))
+        .warming_up()
+        .ending_threads();
+    let Some(report) = contest.run() else { return };
     for width in WIDTHS {
         let columns = [
             Column::spread("switch, alone", "switch_alone"),
@@ -119,7 +111,7 @@ fn main() {
         ];
         report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
     }
-    let mut ratio = |name: String, case: &str, width: usize, over: Side, under: Side| {
+    let ratio = |name: String, case: &str, width: usize, over: Side, under: Side| {
         let [over, under] = [over, under].map(|side| format!("{}/{side}", WIDTHS[width]));
         report.ratio(name, case, &over, &under);
     };
@@ -154,7 +146,9 @@ fn main() {
         }
     }
     for (backend, side) in [("", Side::Rayon), ("_runtime", Side::Runtime)] {
-        let ns = found.median(&format!("{}/{side}", WIDTHS[0]), YIELD.0);
+        let ns = report
+            .found
+            .median(&format!("{}/{side}", WIDTHS[0]), YIELD.0);
         report.put(format!("yield_if_due_ns{backend}"), Ratio::once(ns));
     }
     report.finish();

@@ -32,9 +32,7 @@ use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST, WARM_UP};
-use twolane_benches::{
-    Bench, Column, Contender, Contest, Ratio, Report, Sample, cores, io_runtime, lane,
-};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Sample, cores, io_runtime, lane};
 
 const CONTENDERS: [&str; 6] = [
     "idle",
@@ -58,13 +56,8 @@ fn main() {
     let work = &work;
     let contenders =
         CONTENDERS.map(|name| Contender::new(name, move || slice(name, **work, measured)));
-    let contest =
-        Contest::new(contenders, bench.rounds([1, 2, 4, 8]), measured + REST).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 2, 4, 8], measured + REST).ending_threads();
+    let Some(report) = contest.run() else { return };
     for (kind, p99) in KINDS {
         report.table(
             &format!("{kind}: ms; slices of {measured:?}, jobs of {JOB:?}"),

@@ -155,7 +155,7 @@ pub const COLUMNS: [Column; 10] = [
 
 /// The ratio of two contenders' `p99` or `p999`, from the send and from when it was intended; of
 /// the rounds, and of all rounds in one.
-pub fn ratios(report: &mut Report<'_>, name: &str, p: &str, over: &str, under: &str) {
+pub fn ratios(report: &Report, name: &str, p: &str, over: &str, under: &str) {
     let q = if p == "p99" { 0.99 } else { 0.999 };
     for (latencies, suffix) in [("from_send", ""), ("from_intended", "_intended")] {
         report.ratio(
@@ -164,7 +164,7 @@ pub fn ratios(report: &mut Report<'_>, name: &str, p: &str, over: &str, under: &
             over,
             under,
         );
-        let [over, under] = [over, under].map(|one| report.findings.pooled_ms(one, latencies, q));
+        let [over, under] = [over, under].map(|one| report.found.pooled_ms(one, latencies, q));
         report.put(format!("{name}{suffix}_pooled"), Ratio::once(over / under));
     }
 }
