@@ -86,7 +86,7 @@ impl Bench {
     }
 
     /// Whether the filter lets `BENCH/CONTENDER` pass.
-    pub(crate) fn wants(&self, contender: &str) -> bool {
+    pub fn wants(&self, contender: &str) -> bool {
         let filter = self.args.filter.as_ref();
         filter.is_none_or(|filter| filter.is_match(&format!("{}/{contender}", self.name)))
     }

@@ -180,8 +180,8 @@ impl Report {
     }
 
     /// Prints the ratios and writes the file.
-    pub fn finish(self) {
-        let ratios = self.ratios.into_inner();
+    pub fn finish(&self) {
+        let ratios = self.ratios.borrow();
         let measured = ratios.iter().filter(|(_, ratio)| !ratio.median.is_nan());
         let widths = measured.clone().map(|(name, _)| name.len());
         let width = widths.max().unwrap_or(0);
@@ -193,7 +193,7 @@ impl Report {
             println!("  {name:width$}  {ratio}");
         }
         // What was not measured is NaN, and so `null`.
-        let ratios = ratios.into_iter().map(|(name, of)| (name, json!(of)));
+        let ratios = ratios.iter().map(|(name, of)| (name.clone(), json!(of)));
         let ratios: Map<String, Value> = ratios.collect();
         let file = folder().join(format!("{}.json", self.bench));
         let found = json!({
