@@ -39,7 +39,7 @@ fn summary(of: &Findings) -> Vec<String> {
     cells.push(of.innocent_requests.to_string());
     cells.push(
         of.times_throttled
-            .map_or(String::new(), |times| times.to_string()),
+            .map_or_else(String::new, |n| n.to_string()),
     );
     cells
 }

@@ -89,7 +89,6 @@ fn main() {
             Column::pooled("p99", "flush", 0.99),
             Column::pooled("max", "flush", 1.0),
             Column::spread("compactions/s", "compactions"),
-            Column::median("others", "others"),
         ],
     );
     let found = &report.found;

@@ -1,5 +1,4 @@
-//! Load shedding: an HTTP service whose requests compute, at twice the load that
-//! it can serve.
+//! Load shedding: an HTTP service whose requests compute, at twice the load that it can serve.
 //!
 //! A service has one expensive step in a request (`/work`, 10 ms of computing) and
 //! a cheap one that must not suffer from it (`/health`). More requests come than
@@ -12,9 +11,8 @@
 //!   client that has gone takes its work with it. `twolane, idle`: without load.
 //! - `inline`: the work in the handler.
 //! - `spawn_blocking`: the work in `tokio::task::spawn_blocking`.
-//! - `spawn_blocking_limited`: that behind tower's `concurrency_limit` and
-//!   `load_shed`; once with as many permits as twolane's queue, once with one
-//!   per thread.
+//! - `spawn_blocking_limited`: that behind tower's `concurrency_limit` and `load_shed`; once with
+//!   as many permits as twolane's queue, once with one per thread.
 //!
 //! Requests are sent when they are due, whatever has been answered by then, and
 //! latency counts from there. A client gives up after a second; `/health` is asked every 5 ms.
@@ -117,7 +115,6 @@ fn main() {
             Column::pooled("/health p50", "health", 0.5),
             Column::pooled("p99", "health", 0.99),
             Column::pooled("max", "health", 1.0),
-            Column::median("others", "others"),
         ],
     );
     let ours = format!("twolane, limit {limit}");
@@ -126,18 +123,10 @@ fn main() {
         ("spawn_blocking", "spawn_blocking".to_owned()),
         ("limited", limited(limit)),
     ] {
-        report.ratio(
-            format!("health_p99_{name}_over_twolane"),
-            "health_p99",
-            &peer,
-            &ours,
-        );
-        report.ratio(
-            format!("served_twolane_over_{name}"),
-            "served",
-            &ours,
-            &peer,
-        );
+        let health = format!("health_p99_{name}_over_twolane");
+        report.ratio(health, "health_p99", &peer, &ours);
+        let served = format!("served_twolane_over_{name}");
+        report.ratio(served, "served", &ours, &peer);
     }
     report.finish();
 }

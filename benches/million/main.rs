@@ -1,9 +1,8 @@
 //! What does a million of them cost? (S4)
 //!
-//! A million closures that wait for a thread, and a million futures that wait for
-//! something else: memory each, and the time from the first submission to the last
-//! result awaited. Each computes the sum of two `u64` that it captures; all results
-//! are checked.
+//! A million closures that wait for a thread, and a million futures that wait for something else:
+//! memory each, and the time from the first submission to the last result awaited. Each computes
+//! the sum of two `u64` that it captures; all results are checked.
 //!
 //! # The cases
 //!
@@ -22,13 +21,12 @@
 //!
 //! # What is counted
 //!
-//! *B each*, *MB*: resident memory (`VmRSS`) with all of them waiting, less what it
-//! was before the first was submitted. What the submitter holds to await a job is a
-//! part of what the job costs, and counted: the handles, in a `Vec` with the right
-//! capacity; in Go a `u64` each, for the result. So is what a parked one leaves where
-//! it waits: an `AtomicWaker` here, a `sudog` in Go. And so is what the allocator
-//! kept of the way there: the queue of futures that were submitted faster than they
-//! were polled.
+//! *B each*, *MB*: resident memory (`VmRSS`) with all of them waiting, less what it was before the
+//! first was submitted. What the submitter holds to await a job is a part of what the job costs,
+//! and counted: the handles, in a `Vec` with the right capacity; in Go a `u64` each, for the
+//! result. So is what a parked one leaves where it waits: an `AtomicWaker` here, a `sudog` in Go.
+//! And so is what the allocator kept of the way there: the queue of futures that were submitted
+//! faster than they were polled.
 //!
 //! *Allocs*, *B asked*: calls of the allocator for each and bytes asked of it, up to
 //! the same moment, by counting. A queue that grows by
@@ -145,7 +143,6 @@ fn main() {
                 Column::median("submit s", "submit"),
                 Column::spread("wall s", "wall"),
                 Column::spread("CPU s", "cpu"),
-                Column::median("others", "others"),
             ],
         );
     }

@@ -2,7 +2,7 @@
 //!
 //! Empty jobs, so that nothing but the lane counts:
 //!
-//! - `burst`: one thread submits closures and waits for all,
+//! - `burst`: one thread submits closures and sleeps until all have ended,
 //! - `woken`: futures that wake themselves ten times; each turn counts as a job.
 //!
 //! On a machine with as many cores as workers this shows how the lane scales. On fewer it shows
@@ -16,11 +16,10 @@
 //! ```
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
 use twolane::Handle;
 use twolane_benches::{Bench, Column, Contender, Contest, Sample, io_runtime, lane};
 
@@ -39,8 +38,8 @@ fn main() {
             let io = io_runtime(1);
             let cpu = lane(io.handle(), |lane| lane.worker_threads(workers));
             // The first starts the threads of the pool's queues.
-            run(kind, &io, &cpu.handle(), jobs / 10);
-            let took = run(kind, &io, &cpu.handle(), jobs);
+            run(kind, &cpu.handle(), jobs / 10);
+            let took = run(kind, &cpu.handle(), jobs);
             let each = took.as_secs_f64() * 1e9 / jobs as f64;
             Ok(Sample::of("ns_a_job", "ns", each))
         })
@@ -60,30 +59,28 @@ fn name(kind: &str, workers: usize) -> String {
     format!("{kind}_{workers}")
 }
 
-/// The last of them tells the waiting thread.
+/// The last of them wakes the thread that waits.
 struct Ends {
     left: AtomicUsize,
-    told: std::sync::Mutex<Option<oneshot::Sender<()>>>,
+    waits: Thread,
 }
 
 impl Ends {
     fn one(&self) {
-        if self.left.fetch_sub(1, Relaxed) == 1 {
-            let last = self.told.lock().unwrap().take();
-            let _ = last.expect("there is one last").send(());
+        if self.left.fetch_sub(1, SeqCst) == 1 {
+            self.waits.unpark();
         }
     }
 }
 
-fn run(kind: &str, io: &Runtime, cpu: &Handle, jobs: usize) -> Duration {
-    let (told, all_ended) = oneshot::channel();
+fn run(kind: &str, cpu: &Handle, jobs: usize) -> Duration {
     let futures = jobs / TURNS;
     let ends = Arc::new(Ends {
         left: AtomicUsize::new(match kind {
             "burst" => jobs,
             _ => futures,
         }),
-        told: std::sync::Mutex::new(Some(told)),
+        waits: thread::current(),
     });
     let began = Instant::now();
     match kind {
@@ -106,6 +103,8 @@ fn run(kind: &str, io: &Runtime, cpu: &Handle, jobs: usize) -> Duration {
             }
         }
     }
-    io.block_on(all_ended).unwrap();
+    while ends.left.load(SeqCst) > 0 {
+        thread::park();
+    }
     began.elapsed()
 }

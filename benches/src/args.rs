@@ -64,8 +64,7 @@ impl Bench {
         }
     }
 
-    /// The value for this run, of those for a test, a quick, a usual and a full
-    /// one.
+    /// The value for this run, of those for a test, a quick, a usual and a full one.
     pub fn pick<T>(&self, [test, quick, usual, full]: [T; 4]) -> T {
         match self.form() {
             Form::Test => test,

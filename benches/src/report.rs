@@ -14,6 +14,8 @@ pub struct Column {
     shows: Shows,
 }
 
+const OTHERS: Column = Column::median("others", "others");
+
 enum Shows {
     Median,
     Spread,
@@ -67,8 +69,7 @@ impl Column {
     }
 }
 
-/// Three digits that matter, or the whole of an integer; a dot for what was not
-/// measured.
+/// Three digits that matter, or the whole of an integer; a dot for what was not measured.
 pub fn digits(value: f64) -> String {
     let decimals = match value.abs() {
         value if value.is_nan() => return ".".to_owned(),
@@ -126,8 +127,8 @@ impl Report {
         }
     }
 
-    /// Prints a row for each contender whose name begins with `prefix`, without the
-    /// rows and the columns that have nothing.
+    /// Prints a row for each contender whose name begins with `prefix`, without the rows and the
+    /// columns that have nothing. The last column says how much of the machine others had.
     pub fn table(&self, title: &str, prefix: &str, columns: &[Column]) {
         let found = &self.found;
         let named = found
@@ -138,17 +139,21 @@ impl Report {
         let columns: Vec<&Column> = columns.iter().filter(has).collect();
         let mut rows = Vec::new();
         for (contender, name) in &named {
-            let cells: Vec<String> = match found.skipped(contender) {
+            let mut cells: Vec<String> = match found.skipped(contender) {
                 Some(why) => vec![format!("skipped: {why}")],
                 None => columns.iter().map(|c| c.cell(found, contender)).collect(),
             };
             if cells.iter().any(|cell| cell != ".") {
-                rows.push([vec![(*name).to_owned()], cells].concat());
+                cells.insert(0, (*name).to_owned());
+                if found.skipped(contender).is_none() {
+                    cells.push(OTHERS.cell(found, contender));
+                }
+                rows.push(cells);
             }
         }
         if !rows.is_empty() {
             let heads = columns.iter().map(|column| column.head);
-            let head: Vec<&str> = [""].into_iter().chain(heads).collect();
+            let head: Vec<&str> = [""].into_iter().chain(heads).chain([OTHERS.head]).collect();
             print_table(title, &head, &rows);
         }
     }

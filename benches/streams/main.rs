@@ -18,21 +18,19 @@
 //! - rayon's `par_iter` over a `Vec`: the limit, since it has all items before and hands
 //!   nothing out before the end.
 //!
-//! Source and consumer of all in Rust are on one Tokio runtime of two workers, and each
-//! pool has as many threads as there are cores; twolane's have its weights (`nice`). Its
-//! window is 65,536 items for 100 ns, 4,096 for 10 µs and the mix, 256 for 1 ms. The peers
-//! have the settings that were best of several: 32 jobs for each core under way at 100 ns
-//! and 512 above, room for 8,192 items in a channel. All ways of one kind of item run the
-//! same number of items, but of 100 ns the peers have a tenth: a job for each would take
-//! seconds. All compare by time an item.
+//! Source and consumer of all in Rust are on one Tokio runtime of two workers, and each pool has as
+//! many threads as there are cores; twolane's have its weights (`nice`). Its window is 65,536 items
+//! for 100 ns, 4,096 for 10 µs and the mix, 256 for 1 ms. The peers have the settings that were
+//! best of several: 32 jobs for each core under way at 100 ns and 512 above, room for 8,192 items
+//! in a channel. All ways of one kind of item run the same number of items, but of 100 ns the peers
+//! have a tenth: a job for each would take seconds. All compare by time an item.
 //!
 //! # What else is measured
 //!
 //! - **first output**: from the start of a stream of 10 µs items to where the consumer has
 //!   the first output, all threads asleep before;
-//! - **beside**: the latency of a TCP echo on the I/O runtime, asked every 2 ms (see
-//!   `io_tail`), while streams of 10 µs items run. There `spawn_blocking` has its default
-//!   of 512 threads.
+//! - **beside**: the latency of a TCP echo on the I/O runtime, asked every 2 ms (see `io_tail`),
+//!   while streams of 10 µs items run. There `spawn_blocking` has its default of 512 threads.
 //!
 //! `over_best_rust_peer` compares twolane's ordered stream with the best of the peers,
 //! ordered or not; the ratio is the worst of all kinds of items. Ratios of throughput: more
@@ -94,11 +92,8 @@ fn main() {
     let bench = Bench::new("streams");
     let clock = LazyCell::new(Clock::calibrated);
     let lanes = LazyCell::new(|| {
-        Lanes::new(
-            Box::leak(Box::new(bounded_runtime(IO_WORKERS)))
-                .handle()
-                .clone(),
-        )
+        let io = Box::leak(Box::new(bounded_runtime(IO_WORKERS)));
+        Lanes::new(io.handle().clone())
     });
     let go = Go::new("streams");
     let bed = Bed {
@@ -148,11 +143,7 @@ fn row(kind: Kind, name: &str) -> String {
 fn throughputs<'a>(bed: &Bed<'a>, kind: Kind, contenders: &mut Vec<Contender<'a>>) {
     let bed = *bed;
     let count = bed.bench.pick(kind.counts());
-    let fewer = if kind == Kind::Ns100 {
-        count / FEWER
-    } else {
-        count
-    };
+    let fewer = count / if kind == Kind::Ns100 { FEWER } else { 1 };
     // What is not a stream.
     let plain = |name, run: fn(&Lanes, Items)| {
         Contender::new(row(kind, name), move || {

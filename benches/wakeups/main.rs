@@ -70,7 +70,6 @@ fn main() {
                 Column::pooled("max", kind, 1.0),
                 Column::median("jobs/s", "jobs_per_s"),
                 Column::sum("interrupts", "interrupts"),
-                Column::median("others", "others"),
             ],
         );
     }
@@ -111,14 +110,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     let cpu = set.map(|set| lane(io.handle(), set));
     let handle = cpu.as_ref().map(|cpu| cpu.handle());
     let jobs = match &handle {
-        Some(cpu) => {
-            let cpu = cpu.clone();
-            Some(Lane {
-                in_flight,
-                threads: cores(),
-                submit: Box::new(move |job| cpu.spawn_cpu(|| job.run()).detach()),
-            })
-        }
+        Some(cpu) => Some(Lane::on(cpu.clone(), in_flight)),
         None if name == "idle" => None,
         None => Some(Lane::second_runtime(cores(), in_flight, 0)),
     };
@@ -132,26 +124,17 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
         }
     }
     let completed = || load.as_ref().map_or(0, Load::completed);
-    let sent = || {
-        handle
-            .as_ref()
-            .map_or(0, |cpu| cpu.metrics().core_interrupts)
-    };
+    let of = |cpu: &twolane::Handle| cpu.metrics().core_interrupts;
+    let sent = || handle.as_ref().map_or(0, of);
     let before = (completed(), sent());
     let mut sample = Sample::default();
-    let took = pair::measure(
-        measured,
-        ["twolane_slices", "twolane_both"].contains(&name),
-        &mut sample,
-    )?;
+    let short = ["twolane_slices", "twolane_both"].contains(&name);
+    let took = pair::measure(measured, short, &mut sample)?;
     let after = (completed(), sent());
     sample.put("interrupts", "", (after.1 - before.1) as f64);
     if let Some(load) = load {
-        sample.put(
-            "jobs_per_s",
-            "1/s",
-            (after.0 - before.0) as f64 / took.as_secs_f64(),
-        );
+        let rate = (after.0 - before.0) as f64 / took.as_secs_f64();
+        sample.put("jobs_per_s", "1/s", rate);
         load.stop();
     }
     Ok(sample)

@@ -9,7 +9,6 @@ pub fn print(report: &Report) {
         &[
             Column::spread("quiet", "quiet"),
             Column::spread("in use", "in_use"),
-            Column::median("others", "others"),
         ],
     );
     report.table(
@@ -27,7 +26,6 @@ pub fn print(report: &Report) {
         &[
             Column::spread("closure", "closure"),
             Column::spread("CPU time", "closure_cpu"),
-            Column::median("others", "others"),
         ],
     );
 

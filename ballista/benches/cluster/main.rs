@@ -141,7 +141,6 @@ fn main() {
                 Column::sum("killed, equal", "killed_equal"),
                 Column::sum("error", "killed_error"),
                 Column::spread("until the end, s", "seconds"),
-                Column::median("others", "others"),
             ],
         );
     }

@@ -153,7 +153,6 @@ fn main() {
                 Column::pooled("p99", "health", 0.99),
                 Column::spread("peak memory, MB", "peak_memory"),
                 Column::spread("of the pool, MB", "peak_pool"),
-                Column::median("others", "others"),
             ],
         );
         ratios(*load, &report);

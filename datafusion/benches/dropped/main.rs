@@ -82,7 +82,6 @@ fn main() {
             Column::spread("of those of hours", "quiet_hours"),
             Column::spread("cross join", "quiet_cross_join"),
             Column::spread("22 queries, s", "queries"),
-            Column::median("others", "others"),
         ],
     );
     for lane in ["runtime", "rayon"] {

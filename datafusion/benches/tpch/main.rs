@@ -114,7 +114,6 @@ fn main() {
                 Column::pooled("max", "health", 1.0),
                 Column::spread("22 queries, s", "queries"),
                 Column::spread("of the CPU time on I/O threads", "io_cpu"),
-                Column::median("others", "others"),
             ],
         );
     }

@@ -125,7 +125,6 @@ fn bench() {
                 Column::pooled("thread p99", "thread", 0.99),
                 Column::spread("MB/s", "written"),
                 Column::spread("compacted, MB/s", "compacted"),
-                Column::median("others", "others"),
             ],
         );
         let name = |contender: Contender| format!("{store}/{}", contender.key());
