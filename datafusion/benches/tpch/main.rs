@@ -103,7 +103,6 @@ fn main() {
     }));
     let contest = Contest::new(&bench, contenders, [1, 1, 5, 5], process::PATIENCE);
     let Some(report) = contest.run() else { return };
-    let found = &report.found;
     for (title, (_, prefix)) in ["in memory", "Parquet on S3"].into_iter().zip(PLACES) {
         report.table(
             &format!("scale {scale}, {title}; /health from another process, ms"),
