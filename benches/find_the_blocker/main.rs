@@ -35,7 +35,7 @@ use std::cell::RefCell;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use twolane_benches::{Bench, Contender, Contest, Report, child};
+use twolane_benches::{Bench, Contender, Contest, child};
 
 use crate::findings::{Findings, Setting};
 use crate::load::Length;
@@ -73,14 +73,13 @@ fn main() -> ExitCode {
             }));
         }
     }
-    let contest = Contest::new(contenders, 1, Duration::from_secs(300));
-    let Some(kept) = bench.run(contest) else {
+    let contest = Contest::new(&bench, contenders, [1; 4], Duration::from_secs(300));
+    let Some(report) = contest.run() else {
         return ExitCode::SUCCESS;
     };
     let found = found.into_inner();
     report::print(&found);
-    let mut report = Report::new(bench.name, &kept);
-    report::ratios(&found, &mut report);
+    report::ratios(&found, &report);
     report.finish();
     bench.verdict(found.iter().all(Findings::is_perfect))
 }

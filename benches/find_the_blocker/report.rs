@@ -39,7 +39,7 @@ fn summary(of: &Findings) -> Vec<String> {
     cells.push(of.innocent_requests.to_string());
     cells.push(
         of.times_throttled
-            .map_or(String::new(), |times| times.to_string()),
+            .map_or_else(String::new, |n| n.to_string()),
     );
     cells
 }
@@ -57,9 +57,9 @@ fn row(said: &Said) -> Vec<String> {
 }
 
 /// They are fractions and counts of all settings.
-pub fn ratios(findings: &[Findings], report: &mut Report<'_>) {
+pub fn ratios(findings: &[Findings], report: &Report) {
     let said: Vec<&Said> = findings.iter().flat_map(|of| &of.said).collect();
-    let mut share = |name: &str, is: &dyn Fn(&Said) -> bool| {
+    let share = |name: &str, is: &dyn Fn(&Said) -> bool| {
         let part = said.iter().filter(|said| is(said)).count() as f64;
         report.put(name, Ratio::once(part / said.len() as f64));
     };
@@ -70,7 +70,7 @@ pub fn ratios(findings: &[Findings], report: &mut Report<'_>) {
         said.first.as_ref().is_some_and(is_soon)
     });
     share("right_cause_fraction", &|said| said.has_right_cause);
-    let mut sum = |name: &str, of: fn(&Findings) -> u64| {
+    let sum = |name: &str, of: fn(&Findings) -> u64| {
         let sum: u64 = findings.iter().map(of).sum();
         report.put(name, Ratio::once(sum as f64));
     };

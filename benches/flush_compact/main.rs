@@ -41,7 +41,7 @@ use std::cell::LazyCell;
 use std::time::Duration;
 
 use twolane_benches::findings::empty_histogram;
-use twolane_benches::{Bench, Column, Contender, Contest, Findings, Form, Report, Sample};
+use twolane_benches::{Bench, Column, Contender, Contest, Form, Report, Sample};
 use twolane_s3::engine::contender::Contender as Side;
 use twolane_s3::engine::slice::{Bench as Engine, Load, Operation, Slice};
 use twolane_s3::server;
@@ -74,15 +74,12 @@ fn main() {
     }
     // Its backlog comes on top, and reading all of it back.
     let contest = Contest::new(
+        &bench,
         contenders,
-        bench.rounds([1, 1, 2, 5]),
+        [1, 1, 2, 5],
         measured + Duration::from_secs(120),
     );
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let Some(report) = contest.run() else { return };
     report.table(
         &format!("flushes, ms; the server waits for {LATENCY:?} before each answer"),
         "",
@@ -92,13 +89,13 @@ fn main() {
             Column::pooled("p99", "flush", 0.99),
             Column::pooled("max", "flush", 1.0),
             Column::spread("compactions/s", "compactions"),
-            Column::median("others", "others"),
         ],
     );
+    let found = &report.found;
     let rows: f64 = found.contenders().map(|one| found.sum(one, "rows")).sum();
     let millions = rows / 1e6;
     println!("\nread back and compared: {millions:.1} million rows, none lost, none doubled");
-    ratios(&found, &mut report);
+    ratios(&report);
     report.finish();
 }
 
@@ -124,7 +121,7 @@ fn sample(slice: &Slice) -> Sample {
     sample
 }
 
-fn ratios(found: &Findings, report: &mut Report<'_>) {
+fn ratios(report: &Report) {
     let ours = name(Side::Twolane, Load::Busy);
     let peers = Side::ALL.into_iter().filter(|side| side.is_peer());
     for side in Side::ALL {
@@ -143,7 +140,7 @@ fn ratios(found: &Findings, report: &mut Report<'_>) {
         report.ratio(ratio, "flush_p99", &name(peer, Load::Busy), &ours);
     }
     // The best of all rounds, as a peer, not each round's luckiest one.
-    let rate = |name: &String| found.median(name, "compactions");
+    let rate = |name: &String| report.found.median(name, "compactions");
     let measured = peers
         .map(|peer| name(peer, Load::Busy))
         .filter(|peer| !rate(peer).is_nan());

@@ -1,15 +1,13 @@
 //! How late does the I/O lane answer while the CPU lane is saturated?
 //!
-//! A TCP echo server is a task of the I/O lane: a Tokio runtime with as many workers
-//! as the machine has cores. A client on a plain thread sends it 64 bytes every 2 ms,
-//! on a schedule fixed before. Meanwhile jobs of fixed work (5 ms on an idle core)
-//! run, always the same number in flight. What the contenders differ in is where
-//! these jobs run:
+//! A TCP echo server is a task of the I/O lane: a Tokio runtime with as many workers as the machine
+//! has cores. A client on a plain thread sends it 64 bytes every 2 ms, on a schedule fixed before.
+//! Meanwhile jobs of fixed work (5 ms on an idle core) run, always the same number in flight. What
+//! the contenders differ in is where these jobs run:
 //!
 //! - `idle`: nowhere,
 //! - `same_runtime`: as tasks of the I/O runtime,
-//! - `spawn_blocking_4`, `_32`: in its blocking pool, 4 or 32 jobs for each core in
-//!   flight,
+//! - `spawn_blocking_4`, `_32`: in its blocking pool, 4 or 32 jobs for each core in flight,
 //! - `second_runtime`, `rayon`: on as many threads of its own as there are cores;
 //!   `second_runtime_nice_16`: at the nice value of a lane,
 //! - `twolane_unweighted`, `twolane_plain`, `twolane_rayon`, `twolane_runtime`: twolane without
@@ -24,12 +22,11 @@
 //!
 //! # What it does not measure
 //!
-//! A server that computes or has many connections. A loaded network. Jobs that are
-//! memory-bound, that lock, or that do I/O themselves. The cost of handing a job over
-//! (see `offload`). A machine that is busy with something else: the column `others`
-//! says how much of it others had, and figures beside more than a few per cent are
-//! theirs. The client and the feeder of the jobs share the cores with what they
-//! measure; they are the same for all.
+//! A server that computes or has many connections. A loaded network. Jobs that are memory-bound,
+//! that lock, or that do I/O themselves. The cost of handing a job over (see `offload`). A machine
+//! that is busy with something else: the column `others` says how much of it others had, and
+//! figures beside more than a few per cent are theirs. The client and the feeder of the jobs share
+//! the cores with what they measure; they are the same for all.
 //!
 //! ```text
 //! cargo bench --bench io_tail                # 90 seconds; --full: a quarter of an hour
@@ -45,7 +42,7 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Contender, Contest, Report, cores};
+use twolane_benches::{Bench, Contender, Contest, cores};
 
 /// Jobs in flight for each core: enough that no thread waits for the feeder, and the
 /// many that a service under load has in its blocking pool.
@@ -106,28 +103,17 @@ fn main() {
             Ok(slice_of(|io| open(name, io, nice), **work, measured))
         })
     });
-    let contest =
-        Contest::new(contenders, bench.rounds([1, 2, 2, 6]), measured + REST).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 2, 2, 6], measured + REST).ending_threads();
+    let Some(report) = contest.run() else { return };
     let title = format!("latency, ms; slices of {measured:?}, jobs of {JOB:?}");
     report.table(&title, "", &COLUMNS);
     for (twolane, suffix) in [("twolane_rayon", ""), ("twolane_runtime", "_runtime")] {
-        for (name, p, over, under) in [
-            ("p999_twolane_over_idle", "p999", twolane, "idle"),
-            ("p99_twolane_over_idle", "p99", twolane, "idle"),
-            (
-                "p999_second_runtime_over_twolane",
-                "p999",
-                "second_runtime",
-                twolane,
-            ),
-        ] {
-            ratios(&mut report, &format!("{name}{suffix}"), p, over, under);
+        for p in ["p999", "p99"] {
+            let name = format!("{p}_twolane_over_idle{suffix}");
+            ratios(&report, &name, p, twolane, "idle");
         }
+        let name = format!("p999_second_runtime_over_twolane{suffix}");
+        ratios(&report, &name, "p999", "second_runtime", twolane);
         let name = format!("cpu_throughput_twolane_over_second_runtime{suffix}");
         report.ratio(name, "jobs_per_s", twolane, "second_runtime");
     }

@@ -13,8 +13,7 @@ use twolane_benches::tail::sleep_until;
 use crate::contenders::Ending;
 use crate::run::Late;
 
-/// A source that has sent one small job, has seen it answered, and waits for its
-/// start.
+/// A source that has sent one small job, has seen it answered, and waits for its start.
 pub struct Arrivals {
     begin: oneshot::Sender<Instant>,
     sent: oneshot::Receiver<Vec<Sent>>,

@@ -1,5 +1,4 @@
-//! The work: naive recursive Fibonacci, as a closure has it and as a future
-//! that gives way has it.
+//! The work: naive recursive Fibonacci, as a closure has it and as a future that gives way has it.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -7,8 +6,7 @@ use std::time::Instant;
 /// A small job: some microseconds.
 pub const SMALL: u32 = 15;
 
-/// What a future computes from one `yield_if_due` to the next: some tens of
-/// microseconds.
+/// What a future computes from one `yield_if_due` to the next: some tens of microseconds.
 const PIECE: u32 = 19;
 
 #[inline(never)]

@@ -1,11 +1,10 @@
 //! A small job arrives while the CPU lane has long ones queued: when is it
 //! answered, and what does that cost the long ones? (S3)
 //!
-//! N long jobs, `fib(k)` by naive recursion, are all submitted at the start; when
-//! about a quarter of the time is over, small jobs, `fib(15)` (some microseconds),
-//! arrive one by one. Pools that run to completion answer them late; a preemptive
-//! scheduler answers soon, at the price of the total. Here are both, and what
-//! twolane makes of it.
+//! N long jobs, `fib(k)` by naive recursion, are all submitted at the start; when about a quarter
+//! of the time is over, small jobs, `fib(15)` (some microseconds), arrive one by one. Pools that
+//! run to completion answer them late; a preemptive scheduler answers soon, at the price of the
+//! total. Here are both, and what twolane makes of it.
 //!
 //! # The contenders
 //!
@@ -18,33 +17,30 @@
 //! - tasks of a second Tokio runtime;
 //! - twolane, small and long jobs alike: `spawn_cpu`;
 //! - twolane, the small ones by `with_priority(Priority::High)`;
-//! - twolane, all of them futures of one priority; the long ones await
-//!   `yield_if_due()` after each piece of some tens of microseconds. On both
-//!   backends.
+//! - twolane, all of them futures of one priority; the long ones await `yield_if_due()` after each
+//!   piece of some tens of microseconds. On both backends.
 //!
 //! And apart from these, on both backends: 200 long futures that have all been
 //! polled before the first small one arrives, and go on computing with
 //! `yield_if_due()` until the last small one is answered. That is the harder case:
 //! nothing long is merely queued, and what gives way comes back for more.
 //!
-//! And again goroutines, and twolane with the small ones High, with *sparse* small
-//! jobs, each 25 ms instead of each 10. Go's answer depends on that: a goroutine
-//! that gets its turn each 10 to 20 ms (its slice is 10) finds two arrivals due, and
-//! the second takes the first one's place as the next to run; the first then waits
-//! behind long ones, for seconds. With arrivals further apart than that each is, as a
-//! rule, the next to run at once, and all that it waits for is its source's turn.
-//! Neither alone would be a fair picture.
+//! And again goroutines, and twolane with the small ones High, with *sparse* small jobs, each 25 ms
+//! instead of each 10. Go's answer depends on that: a goroutine that gets its turn each 10 to 20 ms
+//! (its slice is 10) finds two arrivals due, and the second takes the first one's place as the next
+//! to run; the first then waits behind long ones, for seconds. With arrivals further apart than
+//! that each is, as a rule, the next to run at once, and all that it waits for is its source's
+//! turn. Neither alone would be a fair picture.
 //!
 //! # What is counted
 //!
-//! *Total*: from the start to the end of the last long job. Latency of a small job:
-//! to its end, as it notes it itself, once **from the time at which it is meant to
-//! arrive** (`late`) and once from the call that submits it. The two differ by how
-//! late the source is. In Go the source is a goroutine, and when all processors
-//! compute it gets its turn as late as any other, which a count from the call leaves
-//! out; the first is what a client would see. For the Rust contenders also: to where
-//! a task of the I/O runtime, which awaits the job, has its result. A goroutine has
-//! no other side to wake, so this has no counterpart there.
+//! *Total*: from the start to the end of the last long job. Latency of a small job: to its end, as
+//! it notes it itself, once **from the time at which it is meant to arrive** (`late`) and once from
+//! the call that submits it. The two differ by how late the source is. In Go the source is a
+//! goroutine, and when all processors compute it gets its turn as late as any other, which a count
+//! from the call leaves out; the first is what a client would see. For the Rust contenders also: to
+//! where a task of the I/O runtime, which awaits the job, has its result. A goroutine has no other
+//! side to wake, so this has no counterpart there.
 //!
 //! The source of the Rust contenders is a plain thread that sleeps until each
 //! arrival, since a goroutine's timer is kept to the nanosecond and Tokio's fires up
@@ -52,10 +48,9 @@
 //!
 //! # What it does not measure
 //!
-//! Small jobs that come in numbers (200 of them compute for a millisecond in all);
-//! jobs with memory to speak of; a lane with I/O to serve meanwhile (the I/O runtime
-//! is there, and idle). How Go and Rust compute: their `fib`s are not equally fast,
-//! so totals compare only within Rust.
+//! Small jobs that come in numbers (200 of them compute for a millisecond in all); jobs with memory
+//! to speak of; a lane with I/O to serve meanwhile (the I/O runtime is there, and idle). How Go and
+//! Rust compute: their `fib`s are not equally fast, so totals compare only within Rust.
 //!
 //! Afterwards it runs `mixed_load` (`mixed/mod.rs`): jobs of all lengths, by how much slower than
 //! alone they are.
@@ -77,7 +72,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use twolane::Backend;
 use twolane_benches::go::Go;
-use twolane_benches::{Bench, Column, Contender, Contest, Report, cores};
+use twolane_benches::{Bench, Column, Contender, Contest, cores};
 
 use crate::contenders::Contestant;
 use crate::fib::SMALL;
@@ -102,9 +97,8 @@ fn main() {
 }
 
 fn late(bench: &Bench) {
-    // Chosen, not calibrated: with these, a run of one machine is comparable to its
-    // next, whatever its clock does meanwhile. fib(35) takes 35 to 75 ms on the
-    // machine that this was written on.
+    // Chosen, not calibrated: with these, a run of one machine is comparable to its next, whatever
+    // its clock does meanwhile. fib(35) takes 35 to 75 ms on the machine that this was written on.
     let (k, jobs_per_core) = bench.pick([(25, 100), (30, 150), (33, 280), (35, 300)]);
     let plan = Plan {
         k,
@@ -134,16 +128,12 @@ fn late(bench: &Bench) {
         contenders.push(Contender::new(name, turn));
     }
     contenders.push(goroutines("goroutines, sparse", sparse));
-    let contest = Contest::new(contenders, bench.rounds([1, 1, 1, 5]), BOUND).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
+    let contest = Contest::new(bench, contenders, [1, 1, 1, 5], BOUND).ending_threads();
+    let Some(report) = contest.run() else { return };
     println!(
         "{} long jobs of fib({k}), {} small ones of fib({SMALL}), one each {:?}; sparse: {} each {:?}",
         plan.jobs, plan.late, plan.every, sparse.late, sparse.every,
     );
-    let mut report = Report::new(bench.name, &found);
     report.table(
         "Ends of the long jobs, s; latency of the small ones from when they are meant to arrive, ms",
         "",
@@ -153,7 +143,6 @@ fn late(bench: &Bench) {
             Column::median("p50", "late_p50"),
             Column::spread("p99", "late_p99"),
             Column::median("max", "late_max"),
-            Column::median("others", "others"),
         ],
     );
     report.table(
@@ -180,15 +169,9 @@ fn late(bench: &Bench) {
         late_p99_twolane_high_over_go_from_submission_sparse: late_from_submission_p99 of twolane, small ones High, sparse / goroutines, sparse
         ",
     );
-    for (name, metric, contender) in [
-        ("late_p99_ms_yielding_futures", "late_p99", STARTED_ON[0].0),
-        (
-            "late_p99_ms_yielding_futures_runtime",
-            "late_p99",
-            STARTED_ON[1].0,
-        ),
-    ] {
-        report.put(name, found.value(metric, contender));
+    for ((contender, _), backend) in STARTED_ON.into_iter().zip(["", "_runtime"]) {
+        let p99 = report.found.value("late_p99", contender);
+        report.put(format!("late_p99_ms_yielding_futures{backend}"), p99);
     }
     report.finish();
 }

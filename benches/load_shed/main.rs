@@ -1,5 +1,4 @@
-//! Load shedding: an HTTP service whose requests compute, at twice the load that
-//! it can serve.
+//! Load shedding: an HTTP service whose requests compute, at twice the load that it can serve.
 //!
 //! A service has one expensive step in a request (`/work`, 10 ms of computing) and
 //! a cheap one that must not suffer from it (`/health`). More requests come than
@@ -12,9 +11,8 @@
 //!   client that has gone takes its work with it. `twolane, idle`: without load.
 //! - `inline`: the work in the handler.
 //! - `spawn_blocking`: the work in `tokio::task::spawn_blocking`.
-//! - `spawn_blocking_limited`: that behind tower's `concurrency_limit` and
-//!   `load_shed`; once with as many permits as twolane's queue, once with one
-//!   per thread.
+//! - `spawn_blocking_limited`: that behind tower's `concurrency_limit` and `load_shed`; once with
+//!   as many permits as twolane's queue, once with one per thread.
 //!
 //! Requests are sent when they are due, whatever has been answered by then, and
 //! latency counts from there. A client gives up after a second; `/health` is asked every 5 ms.
@@ -42,7 +40,7 @@ use std::thread;
 use std::time::Duration;
 
 use tower::BoxError;
-use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, child};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, child};
 
 use crate::client::Running;
 use crate::load::Load;
@@ -102,16 +100,8 @@ fn main() {
         let turn = move || under_load(&start(side, limit)?, **load);
         contenders.push(contender(name, turn));
     }
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 1, 1, 3]),
-        Duration::from_secs(60),
-    );
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 1, 3], Duration::from_secs(60));
+    let Some(report) = contest.run() else { return };
     report.table(
         "/work, answers a second and the latency of the 200s, ms; /health, ms",
         "",
@@ -125,7 +115,6 @@ fn main() {
             Column::pooled("/health p50", "health", 0.5),
             Column::pooled("p99", "health", 0.99),
             Column::pooled("max", "health", 1.0),
-            Column::median("others", "others"),
         ],
     );
     let ours = format!("twolane, limit {limit}");
@@ -134,18 +123,10 @@ fn main() {
         ("spawn_blocking", "spawn_blocking".to_owned()),
         ("limited", limited(limit)),
     ] {
-        report.ratio(
-            format!("health_p99_{name}_over_twolane"),
-            "health_p99",
-            &peer,
-            &ours,
-        );
-        report.ratio(
-            format!("served_twolane_over_{name}"),
-            "served",
-            &ours,
-            &peer,
-        );
+        let health = format!("health_p99_{name}_over_twolane");
+        report.ratio(health, "health_p99", &peer, &ours);
+        let served = format!("served_twolane_over_{name}");
+        report.ratio(served, "served", &ours, &peer);
     }
     report.finish();
 }

@@ -8,8 +8,7 @@ use std::thread::{self, Thread};
 
 use futures::task::AtomicWaker;
 
-/// Lives as long as the process, so that a job holds a pointer to it and no
-/// count.
+/// Lives as long as the process, so that a job holds a pointer to it and no count.
 pub struct Lot {
     /// A waker each: the counterpart of the place that Go's channel makes for
     /// each goroutine that waits on it.

@@ -1,9 +1,8 @@
 //! What does a million of them cost? (S4)
 //!
-//! A million closures that wait for a thread, and a million futures that wait for
-//! something else: memory each, and the time from the first submission to the last
-//! result awaited. Each computes the sum of two `u64` that it captures; all results
-//! are checked.
+//! A million closures that wait for a thread, and a million futures that wait for something else:
+//! memory each, and the time from the first submission to the last result awaited. Each computes
+//! the sum of two `u64` that it captures; all results are checked.
 //!
 //! # The cases
 //!
@@ -22,13 +21,12 @@
 //!
 //! # What is counted
 //!
-//! *B each*, *MB*: resident memory (`VmRSS`) with all of them waiting, less what it
-//! was before the first was submitted. What the submitter holds to await a job is a
-//! part of what the job costs, and counted: the handles, in a `Vec` with the right
-//! capacity; in Go a `u64` each, for the result. So is what a parked one leaves where
-//! it waits: an `AtomicWaker` here, a `sudog` in Go. And so is what the allocator
-//! kept of the way there: the queue of futures that were submitted faster than they
-//! were polled.
+//! *B each*, *MB*: resident memory (`VmRSS`) with all of them waiting, less what it was before the
+//! first was submitted. What the submitter holds to await a job is a part of what the job costs,
+//! and counted: the handles, in a `Vec` with the right capacity; in Go a `u64` each, for the
+//! result. So is what a parked one leaves where it waits: an `AtomicWaker` here, a `sudog` in Go.
+//! And so is what the allocator kept of the way there: the queue of futures that were submitted
+//! faster than they were polled.
 //!
 //! *Allocs*, *B asked*: calls of the allocator for each and bytes asked of it, up to
 //! the same moment, by counting. A queue that grows by
@@ -65,7 +63,7 @@ use twolane::Backend;
 use twolane_benches::go::Go;
 use twolane_benches::watchdog::Watchdog;
 use twolane_benches::{
-    Bench, Column, Contender, Contest, Ratio, Report, bounded_runtime, child, cores, lane,
+    Bench, Column, Contender, Contest, Ratio, bounded_runtime, child, cores, lane,
 };
 
 use crate::lot::Lot;
@@ -128,12 +126,8 @@ fn main() {
             Ok(found.sample())
         })
     });
-    let contest = Contest::new(contenders, bench.rounds([1, 1, 1, 5]), 2 * bound(count));
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 1, 5], 2 * bound(count));
+    let Some(report) = contest.run() else { return };
     for (prefix, title) in [
         ("queued/", "closures that are queued"),
         ("parked/", "futures that are parked"),
@@ -149,7 +143,6 @@ fn main() {
                 Column::median("submit s", "submit"),
                 Column::spread("wall s", "wall"),
                 Column::spread("CPU s", "cpu"),
-                Column::median("others", "others"),
             ],
         );
     }
@@ -159,7 +152,7 @@ fn main() {
         ("bytes_per_parked_future", 4),
         ("bytes_per_parked_future_runtime", 5),
     ] {
-        let bytes = found.median(CONTENDERS[contender], "resident_each");
+        let bytes = report.found.median(CONTENDERS[contender], "resident_each");
         report.put(name, Ratio::once(bytes));
     }
     report.ratios(

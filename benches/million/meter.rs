@@ -51,8 +51,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// To be called when the threads are up, and before anything that is the
-    /// jobs' own is made.
+    /// To be called when the threads are up, and before anything that is the jobs' own is made.
     pub fn start(count: usize) -> Self {
         let session = Session::new().no_stdout().no_file();
         let operation = session.operation("jobs");

@@ -1,5 +1,4 @@
-//! The ways to have a closure run on other threads and to await what it
-//! returns.
+//! The ways to have a closure run on other threads and to await what it returns.
 
 use std::future::Future;
 use std::sync::Arc;

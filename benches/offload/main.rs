@@ -1,8 +1,7 @@
 //! What does it cost to offload one job, or many?
 //!
-//! Decides how small a piece of work is worth moving (`small_work` says from
-//! what size on it is). All jobs here do nothing to speak of, so that what is
-//! left is the way there and back.
+//! Decides how small a piece of work is worth moving (`small_work` says from what size on it is).
+//! All jobs here do nothing to speak of, so that what is left is the way there and back.
 //!
 //! # The contenders
 //!
@@ -12,9 +11,8 @@
 //! - twolane: `spawn_cpu` (a closure) and `spawn` (a future), on both backends;
 //! - `tokio::task::spawn_blocking`; a task of a second runtime;
 //! - `tokio_rayon`; rayon and a Tokio oneshot by hand; rayon and `async-task`;
-//! - `tokio::spawn`, which offloads nothing: it stays on the runtime that is to
-//!   be kept free. It shows what a task costs, and is a peer in the batches
-//!   only;
+//! - `tokio::spawn`, which offloads nothing: it stays on the runtime that is to be kept free. It
+//!   shows what a task costs, and is a peer in the batches only;
 //! - twolane at its High priority, cold and busy;
 //! - goroutines, in a process of their own: a goroutine for each job, its
 //!   result through a channel. They have ratios of their own.
@@ -22,22 +20,18 @@
 //! # What is measured
 //!
 //! - **hot**: one job after the other, each awaited: the mean of some thousand.
-//! - **cold**: the same with a gap of 1 ms before each (`tokio::time::sleep`,
-//!   in fact 1 to 2 ms), in which all threads fall asleep: the median, as one
-//!   trip that the kernel interrupts would outweigh a hundred. The row
-//!   "nothing, the gap alone" is the CPU time of the gaps themselves.
-//! - **busy**: the same, with a gap, in a lane where four times as many jobs of
-//!   50 µs are in flight as it has threads, or sixteen times as many of 5 µs,
-//!   fed by another task: the median, and beside it how much of the lane's time
-//!   that load had in fact. "High" is a job of that priority in a lane whose
-//!   load is Normal.
-//!   What is awaited is a place in the queue, then the way back to a task of a
-//!   runtime that shares its cores with those threads. (`spawn_blocking` keeps
-//!   no such bound by default, so its pool is limited to as many threads as the
-//!   others'. A goroutine has no queue to wait in: it runs where it is made.)
+//! - **cold**: the same with a gap of 1 ms before each (`tokio::time::sleep`, in fact 1 to 2 ms),
+//!   in which all threads fall asleep: the median, as one trip that the kernel interrupts would
+//!   outweigh a hundred. The row "nothing, the gap alone" is the CPU time of the gaps themselves.
+//! - **busy**: the same, with a gap, in a lane where four times as many jobs of 50 µs are in flight
+//!   as it has threads, or sixteen times as many of 5 µs, fed by another task: the median, and
+//!   beside it how much of the lane's time that load had in fact. "High" is a job of that priority
+//!   in a lane whose load is Normal. What is awaited is a place in the queue, then the way back to
+//!   a task of a runtime that shares its cores with those threads. (`spawn_blocking` keeps no such
+//!   bound by default, so its pool is limited to as many threads as the others'. A goroutine has no
+//!   queue to wait in: it runs where it is made.)
 //! - **batch**: 50,000 jobs submitted and then awaited, from one task: nanoseconds a job.
-//! - **allocations and bytes** a job, in the batch of 50,000 (without the `Vec`
-//!   of its tasks).
+//! - **allocations and bytes** a job, in the batch of 50,000 (without the `Vec` of its tasks).
 //! - Beside each latency **the CPU time** of the whole process, a job: threads
 //!   that spin for the next job are quick to take it, at a price.
 //!
@@ -58,7 +52,7 @@ mod measure;
 
 use std::time::Duration;
 
-use twolane_benches::{Bench, Column, Contest, Form, Ratio, Report};
+use twolane_benches::{Bench, Column, Contest, Ratio};
 
 use crate::contenders::{GOROUTINES, HIGH, TOKIO_SPAWN};
 
@@ -87,16 +81,13 @@ const PEERS: [&str; 6] = [
 fn main() {
     let bench = Bench::new("offload");
     let contest = Contest::new(
+        &bench,
         contenders::all(bench.pick([1_000, 10, 1, 1])),
-        bench.rounds([1, 1, 4, 11]),
+        [1, 1, 4, 11],
         Duration::from_secs(120),
     )
-    .warming_up(bench.form() != Form::Test);
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    .warming_up();
+    let Some(report) = contest.run() else { return };
     report.table(
         "round trip, ns; cpu: ns of CPU time a trip",
         "",
@@ -106,7 +97,6 @@ fn main() {
             Column::spread("cold, p50", "cold"),
             Column::median("p99", "cold_p99"),
             Column::median("cpu", "cold_cpu"),
-            Column::median("others", "others"),
         ],
     );
     report.table(
@@ -148,13 +138,11 @@ fn main() {
     ];
     for (name, metric, peers) in wanted {
         for (ours, suffix) in OURS {
-            report.put(
-                format!("{name}{suffix}"),
-                found.over_least(metric, ours, peers),
-            );
+            let ratio = report.found.over_least(metric, ours, peers);
+            report.put(format!("{name}{suffix}"), ratio);
         }
     }
-    let allocations = found.median(OURS[0].0, "allocations_batch");
+    let allocations = report.found.median(OURS[0].0, "allocations_batch");
     report.put("allocs_per_job", Ratio::once(allocations));
     report.finish();
 }

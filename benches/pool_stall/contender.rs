@@ -19,6 +19,14 @@ pub enum Contender {
     SafetyNet,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    Http1,
+    /// With prior knowledge, and windows that are small enough to be used up: 2 MiB a stream, 4 MiB
+    /// a connection, for every contender alike.
+    Http2,
+}
+
 impl Contender {
     pub const ALL: [Self; 7] = [
         Self::Alone,
@@ -58,6 +66,7 @@ impl Contender {
     /// The client of the io side and that of the cpu side.
     pub fn clients(
         self,
+        protocol: Protocol,
         connections: &Arc<Connections>,
         io: &Handle,
     ) -> Result<(Client, Client), BoxError> {
@@ -70,6 +79,12 @@ impl Contender {
             if self == Self::Connector {
                 // Around the probe, so that the probe sees the thread that does the work.
                 builder = builder.connector_layer(ConnectOn(io.clone()));
+            }
+            if protocol == Protocol::Http2 {
+                builder = builder
+                    .http2_prior_knowledge()
+                    .http2_initial_stream_window_size(2 << 20)
+                    .http2_initial_connection_window_size(4 << 20);
             }
             Ok(builder.build()?)
         };

@@ -22,7 +22,10 @@
 //!
 //! For each request of the io side it says how long it took, where the time went, which lane opened
 //! its connection, whose reactor the socket is registered with and which lane drove it: observed
-//! each time, never assumed (`connector.rs`, `reactor.rs` and `wakes.rs` say how).
+//! each time, never assumed (`connector.rs`, `reactor.rs` and `wakes.rs` say how). And three cases
+//! in which (g) is not enough, one try a round each (`extra.rs`): a half-done HTTP/2 connect and
+//! unread HTTP/2 bodies of a busy job, which another's request waits for, and a job's own timeout
+//! that fires though the server answered in time.
 //!
 //! It draws a timeline in `target/twolane/pool_stall.svg`, and fails if a request of (f) stalled
 //! that noise doesn't explain.
@@ -40,6 +43,7 @@ mod classes;
 mod connector;
 mod contender;
 mod cpu_side;
+mod extra;
 mod gate;
 mod lane;
 mod reactor;
@@ -55,9 +59,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use twolane_benches::findings::empty_histogram;
-use twolane_benches::{Bench, Column, Contender, Contest, Findings, Ratio, Report, Sample, folder};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, folder};
 
 use crate::contender::Contender as Side;
+use crate::extra::Case;
 use crate::gate::Busy;
 use crate::round::Round;
 use crate::server::Server;
@@ -68,15 +73,14 @@ fn main() -> ExitCode {
     let server = Server::start().unwrap();
     let rounds = RefCell::new(Vec::new());
     let contest = Contest::new(
+        &bench,
         contenders(&server, &rounds),
-        bench.rounds([1, 2, 4, 60]),
+        [1, 2, 4, 60],
         Duration::from_secs(120),
     );
-    let Some(found) = bench.run(contest) else {
+    let Some(report) = contest.run() else {
         return ExitCode::SUCCESS;
     };
-
-    let mut report = Report::new(bench.name, &found);
     for busy in Busy::ALL {
         report.table(
             &format!("requests of the I/O side, CPU jobs {}; ms", busy.key()),
@@ -87,13 +91,20 @@ fn main() -> ExitCode {
                 Column::pooled("p50", "latency", 0.5),
                 Column::pooled("p99", "latency", 0.99),
                 Column::pooled("max", "latency", 1.0),
-                Column::median("others", "others"),
             ],
         );
     }
+    for [key, title, counts] in Case::ALL.map(Case::texts) {
+        let columns = [
+            Column::sum(counts, "bad"),
+            Column::sum("of", "tries"),
+            Column::spread("took", "took"),
+        ];
+        report.table(&format!("{title}; ms"), &format!("{key}/"), &columns);
+    }
     let rounds = rounds.into_inner();
     classes::print(&rounds);
-    ratios(&found, &mut report);
+    ratios(&report);
     report.finish();
     let file = folder().join("pool_stall.svg");
     match timeline::draw(&rounds, &file) {
@@ -130,10 +141,28 @@ fn contenders<'a>(server: &'a Server, rounds: &'a RefCell<Vec<Round>>) -> Vec<Co
             contenders.push(Contender::new(name(busy.key(), side), turn));
         }
     }
+    for (case, side) in Case::ALL
+        .into_iter()
+        .flat_map(|case| extra::CONTENDERS.map(|side| (case, side)))
+    {
+        let [key, ..] = case.texts();
+        let mut tries = 0..;
+        let turn = move || {
+            let nth = tries.next().unwrap_or_default();
+            let tried = case.run(side, nth, server);
+            let (took_ms, is_bad) = tried.map_err(|error| error.to_string())?;
+            let mut sample = Sample::of("bad", "tries", f64::from(u8::from(is_bad)));
+            sample.put("tries", "tries", 1.0);
+            sample.put("took", "ms", took_ms);
+            Ok(sample)
+        };
+        contenders.push(Contender::new(name(key, side), turn));
+    }
     contenders
 }
 
-fn ratios(found: &Findings, report: &mut Report<'_>) {
+fn ratios(report: &Report) {
+    let found = &report.found;
     let p99 = |busy: Busy, side| found.pooled_ms(&name(busy.key(), side), "latency", 0.99);
     for (suffix, side) in [("shared", Side::Shared), ("twolane", Side::Twolane)] {
         let sum = |metric| {
@@ -154,6 +183,11 @@ fn ratios(found: &Findings, report: &mut Report<'_>) {
             let ratio = Ratio::once(p99(busy, peer) / ours);
             report.put(format!("{}_p99_over_twolane_p99_{key}", peer.key()), ratio);
         }
+    }
+    // The timeout fires or not, and takes the same for all.
+    for [key, ..] in [Case::Connect, Case::Unread].map(Case::texts) {
+        let [plain, ours] = [Side::Shared, Side::Twolane].map(|side| name(key, side));
+        report.ratio(format!("{key}_shared_over_twolane"), "took", &plain, &ours);
     }
 }
 

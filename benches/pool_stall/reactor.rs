@@ -64,7 +64,7 @@ impl Reactors {
     }
 }
 
-#[cfg(target_os = "linux")]
+/// Without such a folder none is found.
 mod proc {
     use std::collections::HashSet;
     use std::fs;
@@ -105,20 +105,5 @@ mod proc {
                 Some((fd, inode))
             })
             .collect()
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod proc {
-    use std::collections::HashSet;
-
-    pub type Epoll = i32;
-
-    pub fn epoll_of<T>(_: &T) -> Option<Epoll> {
-        None
-    }
-
-    pub fn registered(_: Epoll) -> HashSet<(i32, u64)> {
-        HashSet::new()
     }
 }

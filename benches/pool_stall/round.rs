@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use reqwest::{Client, Response};
 
 use crate::connector::BoxError;
-use crate::contender::Contender;
+use crate::contender::{Contender, Protocol};
 use crate::cpu_side::Spawner;
 use crate::gate::{Busy, Span};
 use crate::lane::Lane;
@@ -113,7 +113,7 @@ pub fn run(
     whole: bool,
     server: &Server,
 ) -> Result<Round, BoxError> {
-    let world = World::new(contender, busy)?;
+    let world = World::new(contender, Protocol::Http1, busy)?;
     let cpu = world.cpu();
     let barrier = Barrier::new(2 + usize::from(cpu.is_some()));
     let (sender, results) = mpsc::channel();
@@ -225,7 +225,7 @@ fn paced(barrier: &Barrier) -> impl Iterator<Item = usize> {
 }
 
 /// One request, body and all, as the original does it; gives the port it came back to.
-async fn fetch(client: Client, url: String) -> Result<u16, BoxError> {
+pub async fn fetch(client: Client, url: String) -> Result<u16, BoxError> {
     let response = client.get(url).send().await?.error_for_status()?;
     let port = peer_port(&response).ok_or("a response without its peer port")?;
     response.bytes().await?;

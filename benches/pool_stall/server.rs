@@ -1,7 +1,7 @@
-//! The server: HTTP/1.1 on loopback, on a runtime and threads of its own.
+//! The server: HTTP/1.1 and h2c on loopback, on a runtime and threads of its own.
 //!
-//! `GET /?id=N` is answered after 50 ms. It notes
-//! when the request was seen and when it was answered: the server lives in the same process as its
+//! `GET /?id=N` is answered after 50 ms, `GET /?id=N&len=L` at once with `L` bytes. It notes when
+//! the request was seen and when it was answered: the server lives in the same process as its
 //! clients, so their clocks are one. Each response says which peer port it is sent to.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use axum::routing::get;
 use axum::serve::ListenerExt;
 use tokio::runtime::{Builder, Runtime};
 
-/// How long the server thinks before it answers `GET /`.
+/// How long the server thinks before it answers `GET /?id=N`.
 pub const THINKS: Duration = Duration::from_millis(50);
 
 /// The response header that carries the peer port as the server saw it.
@@ -53,7 +53,7 @@ impl Server {
         let addr = listener.local_addr()?;
         let log = Log::default();
         let app = Router::new()
-            .route("/", get(think))
+            .route("/", get(answer))
             .with_state(Arc::clone(&log))
             .into_make_service_with_connect_info::<SocketAddr>();
         runtime.spawn(async move {
@@ -78,6 +78,11 @@ impl Server {
         format!("http://{}/?id={id}", self.addr)
     }
 
+    /// Of a new request that is answered at once with so many bytes.
+    pub fn url_of_bytes(&self, len: usize) -> String {
+        format!("{}&len={len}", self.url(self.next_id()))
+    }
+
     /// What the server noted about request `id`; asked once, after the request has ended.
     pub fn served(&self, id: u64) -> Option<Served> {
         self.log.lock().unwrap().remove(&id)
@@ -92,12 +97,18 @@ impl Drop for Server {
     }
 }
 
-async fn think(State(log): State<Log>, peer: ConnectInfo<SocketAddr>, uri: Uri) -> Response<Body> {
+async fn answer(State(log): State<Log>, peer: ConnectInfo<SocketAddr>, uri: Uri) -> Response<Body> {
     let id = number(&uri, "id");
     let seen = note_seen(&log, id);
-    tokio::time::sleep(THINKS).await;
+    let body = match number(&uri, "len") {
+        0 => {
+            tokio::time::sleep(THINKS).await;
+            Body::from("hello")
+        }
+        len => Body::from(vec![b'x'; len as usize]),
+    };
     note_answered(&log, id, seen);
-    let mut response = Response::new(Body::from("hello"));
+    let mut response = Response::new(body);
     let port = peer.0.port().into();
     response.headers_mut().insert(PEER_PORT, port);
     response

@@ -15,7 +15,8 @@ pub struct Verdict {
     noise: usize,
     requests: usize,
     alone_stalled: usize,
-    shared: (usize, usize),
+    /// Of (b), and of those whose connection the cpu side drove: the stalled ones, and all.
+    shared: [(usize, usize); 2],
 }
 
 impl Verdict {
@@ -27,6 +28,8 @@ impl Verdict {
         };
         let stalled = |of: &[&Request]| of.iter().filter(|one| one.stalled()).count();
         let (ours, shared) = (all(Contender::Twolane), all(Contender::Shared));
+        let driven = shared.iter().filter(|one| one.driven_by == Lane::Cpu);
+        let driven: Vec<_> = driven.copied().collect();
         let alone_stalled = stalled(&all(Contender::Alone));
         let noise = ours
             .iter()
@@ -36,7 +39,7 @@ impl Verdict {
             noise: noise.count(),
             requests: ours.len(),
             alone_stalled,
-            shared: (stalled(&shared), shared.len()),
+            shared: [&shared, &driven].map(|of| (stalled(of), of.len())),
         }
     }
 
@@ -56,14 +59,13 @@ fn is_noise(request: &Request, alone_stalled: usize) -> bool {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (stalled, all) = self.shared;
+        let [(stalled, all), (of_driven, driven)] = self.shared;
         writeln!(
             f,
-            "(b): {stalled} of {all} requests stalled. The first table of the connections says what theirs \
-             had in common.
-(e) moves the connect and so the socket, not the driver task. (g) moves \
-             both, and leaves the
-request's own future on its thread. (f) moves the whole request."
+            "(b): {stalled} of {all} requests stalled, {of_driven} of them among the {driven} whose \
+             connection the cpu side drove.\n(e) moves the connect and so the socket, not the driver \
+             task. (g) moves both, and the three cases show what\nit leaves: the request's own future. \
+             (f) moves the whole request."
         )?;
         write!(
             f,

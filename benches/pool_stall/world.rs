@@ -9,7 +9,7 @@ use reqwest::Client;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::connector::{BoxError, Connections};
-use crate::contender::Contender;
+use crate::contender::{Contender, Protocol};
 use crate::cpu_side::{CpuSide, Spawner};
 use crate::gate::{Busy, Gate, Span};
 use crate::lane::Lane;
@@ -28,7 +28,7 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(contender: Contender, busy: Busy) -> Result<Self, BoxError> {
+    pub fn new(contender: Contender, protocol: Protocol, busy: Busy) -> Result<Self, BoxError> {
         let io = runtime("io")?;
         let cpu = match contender {
             Contender::Alone => None,
@@ -40,7 +40,7 @@ impl World {
             runtimes.push((Lane::Cpu, handle));
         }
         let connections = Connections::new(Reactors::of(&runtimes)?);
-        let (io_client, cpu_client) = contender.clients(&connections, io.handle())?;
+        let (io_client, cpu_client) = contender.clients(protocol, &connections, io.handle())?;
         Ok(Self {
             io,
             io_client,

@@ -12,11 +12,10 @@
 //! - `twolane_unpaced`: twolane without its throttle,
 //! - `twolane`: with its defaults.
 //!
-//! The I/O runtime has as many workers as the machine has cores, for all alike. Each
-//! slice is a process of its own inside the cgroup, so that what asks for the quota
-//! finds it. The client stays outside, as a user's would be: one that is stopped
-//! together with its server sees nothing of it. The kernel's count of periods in which
-//! the group was throttled stands beside the latencies.
+//! The I/O runtime has as many workers as the machine has cores, for all alike. Each slice is a
+//! process of its own inside the cgroup, so that what asks for the quota finds it. The client stays
+//! outside, as a user's would be: one that is stopped together with its server sees nothing of it.
+//! The kernel's count of periods in which the group was throttled stands beside the latencies.
 //!
 //! # What it does not measure
 //!
@@ -44,7 +43,7 @@ use twolane_benches::tail::client::{COLUMNS, ratios, slice};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
-use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Report, Sample, child, cores};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, child, cores};
 
 use inside::Role;
 use process::Process;
@@ -92,12 +91,8 @@ fn main() {
             slice_in(cgroup, name, **work, measured)
         })
     });
-    let contest = Contest::new(contenders, bench.rounds([1, 2, 2, 6]), measured + REST);
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 2, 2, 6], measured + REST);
+    let Some(report) = contest.run() else { return };
     let title = format!("latency, ms; slices of {measured:?}, {QUOTA:?} of CPU time in {PERIOD:?}");
     report.table(&title, "", &COLUMNS);
     report.table(
@@ -110,32 +105,13 @@ fn main() {
             Column::sum("for ms", "throttled_time"),
         ],
     );
-    for p in ["p99", "p999"] {
-        for (other, under) in [
-            ("alone", "io_alone"),
-            ("unpaced", "twolane_unpaced"),
-            ("second_runtime_available", "second_runtime_available"),
-            ("second_runtime_cores", "second_runtime_cores"),
-        ] {
-            let name = format!("{p}_twolane_over_{other}");
-            ratios(&mut report, &name, p, "twolane", under);
+    for peer in &CONTENDERS[..4] {
+        for p in ["p99", "p999"] {
+            let name = format!("{p}_twolane_over_{peer}");
+            ratios(&report, &name, p, "twolane", peer);
         }
-    }
-    for (other, under) in [
-        ("unpaced", "twolane_unpaced"),
-        ("second_runtime_available", "second_runtime_available"),
-        ("second_runtime_cores", "second_runtime_cores"),
-    ] {
-        let name = format!("cpu_throughput_twolane_over_{other}");
-        report.ratio(name, "jobs_per_s", "twolane", under);
-        // Of throttled periods there may be none in a slice: of all slices in one. Over
-        // none at all there is no ratio.
-        for metric in ["nr_throttled", "throttled_time"] {
-            let [ours, theirs] = ["twolane", under].map(|c| found.sum(c, metric));
-            let ratio = Ratio::once(ours / theirs);
-            let ratio = if theirs == 0.0 { Ratio::NONE } else { ratio };
-            report.put(format!("{metric}_twolane_over_{other}"), ratio);
-        }
+        let name = format!("cpu_throughput_twolane_over_{peer}");
+        report.ratio(name, "jobs_per_s", "twolane", peer);
     }
     report.finish();
 }

@@ -2,7 +2,7 @@
 //!
 //! Empty jobs, so that nothing but the lane counts:
 //!
-//! - `burst`: one thread submits closures and waits for all,
+//! - `burst`: one thread submits closures and sleeps until all have ended,
 //! - `woken`: futures that wake themselves ten times; each turn counts as a job.
 //!
 //! On a machine with as many cores as workers this shows how the lane scales. On fewer it shows
@@ -16,13 +16,12 @@
 //! ```
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
 use twolane::Handle;
-use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, io_runtime, lane};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, io_runtime, lane};
 
 const WORKERS: [usize; 4] = [1, 2, 16, 64];
 const KINDS: [&str; 2] = ["burst", "woken"];
@@ -39,23 +38,15 @@ fn main() {
             let io = io_runtime(1);
             let cpu = lane(io.handle(), |lane| lane.worker_threads(workers));
             // The first starts the threads of the pool's queues.
-            run(kind, &io, &cpu.handle(), jobs / 10);
-            let took = run(kind, &io, &cpu.handle(), jobs);
+            run(kind, &cpu.handle(), jobs / 10);
+            let took = run(kind, &cpu.handle(), jobs);
             let each = took.as_secs_f64() * 1e9 / jobs as f64;
             Ok(Sample::of("ns_a_job", "ns", each))
         })
     });
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 2, 4, 8]),
-        Duration::from_secs(60),
-    )
-    .ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest =
+        Contest::new(&bench, contenders, [1, 2, 4, 8], Duration::from_secs(60)).ending_threads();
+    let Some(report) = contest.run() else { return };
     report.table("time of a job, ns", "", &[Column::spread("ns", "ns_a_job")]);
     for (kind, workers) in cases.filter(|(_, workers)| *workers > 1) {
         let ratio = format!("{kind}_{workers}_over_1");
@@ -68,30 +59,28 @@ fn name(kind: &str, workers: usize) -> String {
     format!("{kind}_{workers}")
 }
 
-/// The last of them tells the waiting thread.
+/// The last of them wakes the thread that waits.
 struct Ends {
     left: AtomicUsize,
-    told: std::sync::Mutex<Option<oneshot::Sender<()>>>,
+    waits: Thread,
 }
 
 impl Ends {
     fn one(&self) {
-        if self.left.fetch_sub(1, Relaxed) == 1 {
-            let last = self.told.lock().unwrap().take();
-            let _ = last.expect("there is one last").send(());
+        if self.left.fetch_sub(1, SeqCst) == 1 {
+            self.waits.unpark();
         }
     }
 }
 
-fn run(kind: &str, io: &Runtime, cpu: &Handle, jobs: usize) -> Duration {
-    let (told, all_ended) = oneshot::channel();
+fn run(kind: &str, cpu: &Handle, jobs: usize) -> Duration {
     let futures = jobs / TURNS;
     let ends = Arc::new(Ends {
         left: AtomicUsize::new(match kind {
             "burst" => jobs,
             _ => futures,
         }),
-        told: std::sync::Mutex::new(Some(told)),
+        waits: thread::current(),
     });
     let began = Instant::now();
     match kind {
@@ -114,6 +103,8 @@ fn run(kind: &str, io: &Runtime, cpu: &Handle, jobs: usize) -> Duration {
             }
         }
     }
-    io.block_on(all_ended).unwrap();
+    while ends.left.load(SeqCst) > 0 {
+        thread::park();
+    }
     began.elapsed()
 }

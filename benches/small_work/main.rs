@@ -8,18 +8,16 @@
 //! - `batches`: `spawn_cpu(pieces).await` with as many pieces as make 1 ms, and
 //!   then the next batch. Of pieces of 1 ms or more it is `one by one`.
 //!
-//! The stream always has a next piece, and takes a unit of Tokio's cooperative
-//! budget for it, as Tokio's channels and sockets do: `inline`, a single poll
-//! computes up to 128 pieces.
+//! The stream always has a next piece, and takes a unit of Tokio's cooperative budget for it, as
+//! Tokio's channels and sockets do: `inline`, a single poll computes up to 128 pieces.
 //!
 //! Meanwhile another task of that runtime is woken every 2 ms or so by a channel's sender on a
 //! plain thread, without waiting for an answer. Its latency is from the stamp that the message
 //! bears to the task having it: with `inline` that is the price, with the others it is throughput
 //! and CPU time.
 //!
-//! The CPU lane has twolane's defaults. With the ways alternates a loop on a plain
-//! thread without any runtime: what one core does of the same pieces, the 1 of the
-//! throughputs.
+//! The CPU lane has twolane's defaults. With the ways alternates a loop on a plain thread without
+//! any runtime: what one core does of the same pieces, the 1 of the throughputs.
 //!
 //! # What it does not measure
 //!
@@ -46,7 +44,7 @@ use twolane_benches::report::{digits, print_table};
 use twolane_benches::tail::client::EVERY;
 use twolane_benches::tail::sleep_until;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Bench, Contender, Contest, Findings, Report, Sample, cpu_time, lane};
+use twolane_benches::{Bench, Contender, Contest, Findings, Sample, cpu_time, lane};
 
 /// The piece, in µs, whose ratio of latencies the report has.
 const COMPARED: u64 = 100;
@@ -70,15 +68,12 @@ fn main() {
     for &us in sizes {
         for way in [ALONE].into_iter().chain(WAYS) {
             let turn = move || {
+                let per_batch = if way == WAYS[2] { BATCH / us } else { 1 };
                 let pieces = Pieces {
                     work: Work {
                         steps: unit.steps * us / BATCH,
                     },
-                    per_batch: if way == WAYS[2] {
-                        (BATCH / us).max(1)
-                    } else {
-                        1
-                    },
+                    per_batch: per_batch.max(1),
                 };
                 Ok(match way {
                     ALONE => alone(pieces, warm_up, measured / 3),
@@ -88,14 +83,11 @@ fn main() {
             contenders.push(Contender::new(name(us, way), turn));
         }
     }
-    let rounds = bench.rounds([1, 1, 3, 5]);
-    let contest = Contest::new(contenders, rounds, Duration::from_secs(60)).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
-    tables(&found, sizes);
+    let rounds = [1, 1, 3, 5];
+    let contest =
+        Contest::new(&bench, contenders, rounds, Duration::from_secs(60)).ending_threads();
+    let Some(report) = contest.run() else { return };
+    tables(&report.found, sizes);
     let [inline, ours] = ["inline", "one by one"].map(|way| name(COMPARED, way));
     let ratio = format!("inline_p99_over_offloaded_{COMPARED}us_current_thread");
     report.ratio(ratio, "other_task_p99", &inline, &ours);
@@ -148,8 +140,7 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Returns what tells these from the others, so that none can be lost or done twice
-    /// unnoticed.
+    /// Returns what tells these from the others, so that none can be lost or done twice unnoticed.
     fn compute(self, pieces: std::ops::Range<u64>) -> u64 {
         pieces.inspect(|_| self.work.run()).sum()
     }

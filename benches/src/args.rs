@@ -64,8 +64,7 @@ impl Bench {
         }
     }
 
-    /// The value for this run, of those for a test, a quick, a usual and a full
-    /// one.
+    /// The value for this run, of those for a test, a quick, a usual and a full one.
     pub fn pick<T>(&self, [test, quick, usual, full]: [T; 4]) -> T {
         match self.form() {
             Form::Test => test,
@@ -76,7 +75,7 @@ impl Bench {
     }
 
     /// How many rounds, unless the command line says so.
-    pub fn rounds(&self, forms: [usize; 4]) -> usize {
+    pub(crate) fn rounds(&self, forms: [usize; 4]) -> usize {
         self.args.rounds.unwrap_or_else(|| self.pick(forms)).max(1)
     }
 

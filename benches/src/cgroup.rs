@@ -110,8 +110,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// The folder of the cgroup that this process is in, in the hierarchy that has
-/// the cpu controller.
+/// The folder of the cgroup that this process is in, in the hierarchy that has the cpu controller.
 fn own() -> Result<(PathBuf, Version), String> {
     let read = |file: &str| fs::read_to_string(file).map_err(|e| format!("{file}: {e}"));
     let memberships = read("/proc/self/cgroup")?;

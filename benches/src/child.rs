@@ -37,8 +37,7 @@ impl Drop for Killed {
     }
 }
 
-/// Runs a child to its end and returns its answer. An error says how it ended
-/// instead.
+/// Runs a child to its end and returns its answer. An error says how it ended instead.
 ///
 /// # Panics
 /// If the answer is something else.
@@ -51,8 +50,7 @@ pub fn ask<R: Serialize, A: DeserializeOwned>(role: &R) -> Result<A, String> {
     Ok(serde_json::from_slice(&run.stdout).expect("the answer of a child"))
 }
 
-/// The child's side of [`ask`]: ends the process, and with it what is left of the
-/// contender.
+/// The child's side of [`ask`]: ends the process, and with it what is left of the contender.
 pub fn answer<A: Serialize>(answer: &A) -> ! {
     println!("{}", serde_json::to_string(answer).unwrap());
     std::process::exit(0)

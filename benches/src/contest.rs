@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::args::Bench;
+use crate::args::{Bench, Form};
 use crate::findings::{Findings, Sample};
 use crate::others::Others;
+use crate::report::Report;
 use crate::threads::Threads;
 use crate::watchdog::Watchdog;
 
@@ -29,34 +30,36 @@ impl<'a> Contender<'a> {
 }
 
 pub struct Contest<'a> {
-    pub contenders: Vec<Contender<'a>>,
-    pub rounds: usize,
-    /// Whether a round whose figures are not kept goes before.
-    pub warm_up: bool,
-    /// Whether a turn ends its threads: then the next one waits until they are
-    /// gone.
-    pub ends_threads: bool,
-    /// After which a turn is taken to hang. Generous: a busy machine is slow.
-    pub bound: Duration,
+    bench: &'a Bench,
+    contenders: Vec<Contender<'a>>,
+    rounds: usize,
+    warm_up: bool,
+    ends_threads: bool,
+    bound: Duration,
 }
 
 impl<'a> Contest<'a> {
-    /// Without a warm-up, of contenders that keep their threads.
+    /// Without a warm-up, of contenders that keep their threads. `rounds`: of each form. A turn of
+    /// more than `bound` is taken to hang: a generous one, since a busy machine is slow.
     pub fn new(
+        bench: &'a Bench,
         contenders: impl IntoIterator<Item = Contender<'a>>,
-        rounds: usize,
+        rounds: [usize; 4],
         bound: Duration,
     ) -> Self {
         Self {
+            bench,
             contenders: contenders.into_iter().collect(),
-            rounds,
+            rounds: bench.rounds(rounds),
             warm_up: false,
             ends_threads: false,
             bound,
         }
     }
 
-    pub fn warming_up(self, warm_up: bool) -> Self {
+    /// A round whose figures are not kept goes before, but in a test.
+    pub fn warming_up(self) -> Self {
+        let warm_up = self.bench.form() != Form::Test;
         Self { warm_up, ..self }
     }
 
@@ -68,42 +71,35 @@ impl<'a> Contest<'a> {
             ..self
         }
     }
-}
 
-impl Bench {
     /// Runs those that the command line asks for. `None`: there are none.
-    pub fn run(&self, mut contest: Contest<'_>) -> Option<Findings> {
-        contest
-            .contenders
-            .retain(|contender| self.wants(&contender.name));
-        (!contest.contenders.is_empty()).then(|| self.alternate(contest))
+    pub fn run(mut self) -> Option<Report> {
+        let bench = self.bench;
+        self.contenders
+            .retain(|contender| bench.wants(&contender.name));
+        (!self.contenders.is_empty()).then(|| Report::new(bench.name, self.alternate()))
     }
 
     /// Each round begins with another contender, so that what the machine does
     /// besides falls on all alike.
-    fn alternate(&self, contest: Contest<'_>) -> Findings {
-        let Contest {
-            mut contenders,
-            rounds,
-            ..
-        } = contest;
+    fn alternate(self) -> Findings {
+        let (bench, mut contenders, rounds) = (self.bench.name, self.contenders, self.rounds);
         println!(
-            "\n{}: {} contenders in alternation, rounds: {rounds} ({} run)",
-            self.name,
+            "\n{bench}: {} contenders in alternation, rounds: {rounds} ({} run)",
             contenders.len(),
-            format!("{:?}", self.form()).to_lowercase(),
+            format!("{:?}", self.bench.form()).to_lowercase(),
         );
         let style = "{prefix} {bar:30} {pos}/{len} {elapsed} (done in {eta}) {wide_msg}";
         // Hidden where stderr is no terminal. Drawn between turns alone: a bar
         // that ticks has a thread of its own.
         let progress = ProgressBar::new((rounds * contenders.len()) as u64)
-            .with_prefix(self.name)
+            .with_prefix(bench)
             .with_style(ProgressStyle::with_template(style).unwrap());
         let watchdog = Watchdog::start();
         let names = contenders.iter().map(|contender| contender.name.clone());
         let mut findings = Findings::new(names.collect());
-        for round in 0..rounds + usize::from(contest.warm_up) {
-            let counts = round > 0 || !contest.warm_up;
+        for round in 0..rounds + usize::from(self.warm_up) {
+            let counts = round > 0 || !self.warm_up;
             for turn in 0..contenders.len() {
                 let nth = (turn + round) % contenders.len();
                 let Contender { name, turn } = &mut contenders[nth];
@@ -112,8 +108,8 @@ impl Bench {
                     continue;
                 }
                 progress.set_message(name.clone());
-                watchdog.allow(format!("{}: {name}", self.name), contest.bound);
-                let threads = contest.ends_threads.then(Threads::now);
+                watchdog.allow(format!("{bench}: {name}"), self.bound);
+                let threads = self.ends_threads.then(Threads::now);
                 let others = Others::since_now();
                 match turn() {
                     Ok(mut sample) => {
@@ -131,11 +127,7 @@ impl Bench {
                 progress.inc(u64::from(counts));
             }
             if progress.is_hidden() && rounds > 1 && counts {
-                println!(
-                    "{}: a round is done ({:.0?})",
-                    self.name,
-                    progress.elapsed()
-                );
+                println!("{bench}: a round is done ({:.0?})", progress.elapsed());
             }
         }
         progress.finish_and_clear();

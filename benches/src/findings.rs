@@ -52,9 +52,8 @@ pub fn empty_histogram() -> Histogram<u64> {
 
 type Key = (String, String);
 
-/// The samples of all rounds. Metrics of a contender that could not run in every
-/// round are not there: other contenders' rounds would be compared with rounds
-/// that it does not have.
+/// The samples of all rounds. Metrics of a contender that could not run in every round are not
+/// there: other contenders' rounds would be compared with rounds that it does not have.
 #[derive(Default)]
 pub struct Findings {
     contenders: Vec<String>,

@@ -1,8 +1,7 @@
 //! The harness of all benches.
 //!
-//! A bench is a list of contenders. The harness runs them in alternation, round
-//! by round, and turns what they measure into a table, into ratios and into
-//! `target/twolane/BENCH.json`:
+//! A bench is a list of contenders. The harness runs them in alternation, round by round, and turns
+//! what they measure into a table, into ratios and into `target/twolane/BENCH.json`:
 //!
 //! - [`args`]: the command line, the same for every bench;
 //! - [`contest`]: the rounds, with a progress bar and a watchdog;

@@ -17,10 +17,9 @@ impl Others {
         Self(ticks())
     }
 
-    /// The fraction of all cores' time that others have (and, on a virtual
-    /// machine, that its host keeps). Ticks are coarse: read it as a warning,
-    /// not as a figure. NaN where there is no `/proc`. The time of a child counts
-    /// as the bench's own once the child has ended.
+    /// The fraction of all cores' time that others have (and, on a virtual machine, that its host
+    /// keeps). Ticks are coarse: read it as a warning, not as a figure. NaN where there is no
+    /// `/proc`. The time of a child counts as the bench's own once the child has ended.
     pub fn fraction(&self) -> f64 {
         let (Some(start), Some(end)) = (self.0, ticks()) else {
             return f64::NAN;

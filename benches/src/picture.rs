@@ -47,8 +47,7 @@ impl<'a> Timeline<'a> {
     }
 
     pub fn legend<'b>(&self, entries: impl IntoIterator<Item = (&'b RGBColor, &'b str)>) -> Drawn {
-        // SVG text has no width until it is shown: near enough for a
-        // sans-serif of this size.
+        // SVG text has no width until it is shown: near enough for a sans-serif of this size.
         let width = |name: &str| 34 + (name.len() as f64 * 6.1) as i32;
         let mut x = LEFT;
         for (colour, name) in entries {

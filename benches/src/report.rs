@@ -1,5 +1,7 @@
 //! Tables, ratios, and the file `target/twolane/BENCH.json`.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value, json};
 
 use crate::findings::{Findings, Ratio, quantile};
@@ -11,6 +13,8 @@ pub struct Column {
     metric: &'static str,
     shows: Shows,
 }
+
+const OTHERS: Column = Column::median("others", "others");
 
 enum Shows {
     Median,
@@ -65,8 +69,7 @@ impl Column {
     }
 }
 
-/// Three digits that matter, or the whole of an integer; a dot for what was not
-/// measured.
+/// Three digits that matter, or the whole of an integer; a dot for what was not measured.
 pub fn digits(value: f64) -> String {
     let decimals = match value.abs() {
         value if value.is_nan() => return ".".to_owned(),
@@ -108,25 +111,26 @@ pub fn print_table(title: &str, head: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-pub struct Report<'a> {
+pub struct Report {
     bench: &'static str,
-    pub(crate) findings: &'a Findings,
-    ratios: Vec<(String, Ratio)>,
+    pub found: Findings,
+    ratios: RefCell<Vec<(String, Ratio)>>,
 }
 
-impl<'a> Report<'a> {
-    pub fn new(bench: &'static str, findings: &'a Findings) -> Self {
+impl Report {
+    pub(crate) fn new(bench: &'static str, found: Findings) -> Self {
+        let ratios = RefCell::default();
         Self {
             bench,
-            findings,
-            ratios: Vec::new(),
+            found,
+            ratios,
         }
     }
 
-    /// Prints a row for each contender whose name begins with `prefix`, without the
-    /// rows and the columns that have nothing.
+    /// Prints a row for each contender whose name begins with `prefix`, without the rows and the
+    /// columns that have nothing. The last column says how much of the machine others had.
     pub fn table(&self, title: &str, prefix: &str, columns: &[Column]) {
-        let found = self.findings;
+        let found = &self.found;
         let named = found
             .contenders()
             .filter_map(|c| Some((c, c.strip_prefix(prefix)?)));
@@ -135,31 +139,35 @@ impl<'a> Report<'a> {
         let columns: Vec<&Column> = columns.iter().filter(has).collect();
         let mut rows = Vec::new();
         for (contender, name) in &named {
-            let cells: Vec<String> = match found.skipped(contender) {
+            let mut cells: Vec<String> = match found.skipped(contender) {
                 Some(why) => vec![format!("skipped: {why}")],
                 None => columns.iter().map(|c| c.cell(found, contender)).collect(),
             };
             if cells.iter().any(|cell| cell != ".") {
-                rows.push([vec![(*name).to_owned()], cells].concat());
+                cells.insert(0, (*name).to_owned());
+                if found.skipped(contender).is_none() {
+                    cells.push(OTHERS.cell(found, contender));
+                }
+                rows.push(cells);
             }
         }
         if !rows.is_empty() {
             let heads = columns.iter().map(|column| column.head);
-            let head: Vec<&str> = [""].into_iter().chain(heads).collect();
+            let head: Vec<&str> = [""].into_iter().chain(heads).chain([OTHERS.head]).collect();
             print_table(title, &head, &rows);
         }
     }
 
     /// The ratio of two contenders.
-    pub fn ratio(&mut self, name: impl Into<String>, metric: &str, over: &str, under: &str) {
-        self.put(name, self.findings.ratio(metric, over, under));
+    pub fn ratio(&self, name: impl Into<String>, metric: &str, over: &str, under: &str) {
+        self.put(name, self.found.ratio(metric, over, under));
     }
 
     /// A ratio a line: `NAME: METRIC of CONTENDER / CONTENDER`.
     ///
     /// # Panics
     /// If a line has another form.
-    pub fn ratios(&mut self, lines: &str) {
+    pub fn ratios(&self, lines: &str) {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let parts = || {
                 let (name, rest) = line.split_once(": ")?;
@@ -172,14 +180,14 @@ impl<'a> Report<'a> {
         }
     }
 
-    pub fn put(&mut self, name: impl Into<String>, ratio: Ratio) {
-        self.ratios.push((name.into(), ratio));
+    pub fn put(&self, name: impl Into<String>, ratio: Ratio) {
+        self.ratios.borrow_mut().push((name.into(), ratio));
     }
 
     /// Prints the ratios and writes the file.
-    pub fn finish(self) {
-        let ratios = self.ratios.iter();
-        let measured = ratios.filter(|(_, ratio)| !ratio.median.is_nan());
+    pub fn finish(&self) {
+        let ratios = self.ratios.borrow();
+        let measured = ratios.iter().filter(|(_, ratio)| !ratio.median.is_nan());
         let widths = measured.clone().map(|(name, _)| name.len());
         let width = widths.max().unwrap_or(0);
         println!(
@@ -190,13 +198,13 @@ impl<'a> Report<'a> {
             println!("  {name:width$}  {ratio}");
         }
         // What was not measured is NaN, and so `null`.
-        let ratios = self.ratios.into_iter();
-        let ratios: Map<String, Value> = ratios.map(|(name, of)| (name, json!(of))).collect();
+        let ratios = ratios.iter().map(|(name, of)| (name.clone(), json!(of)));
+        let ratios: Map<String, Value> = ratios.collect();
         let file = folder().join(format!("{}.json", self.bench));
         let found = json!({
             "bench": self.bench,
             "machine": {"cores": cores()},
-            "rows": self.findings.rows(),
+            "rows": self.found.rows(),
             "ratios": ratios,
         });
         std::fs::write(&file, format!("{found:#}\n")).unwrap();

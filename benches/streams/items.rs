@@ -148,8 +148,7 @@ impl Items {
     }
 }
 
-/// One in twenty, pseudo-randomly: splitmix64 of the item's number. The program in Go
-/// has the same.
+/// One in twenty, pseudo-randomly: splitmix64 of the item's number. The program in Go has the same.
 fn is_long(item: u64) -> bool {
     let mut x = item.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -18,21 +18,19 @@
 //! - rayon's `par_iter` over a `Vec`: the limit, since it has all items before and hands
 //!   nothing out before the end.
 //!
-//! Source and consumer of all in Rust are on one Tokio runtime of two workers, and each
-//! pool has as many threads as there are cores; twolane's have its weights (`nice`). Its
-//! window is 65,536 items for 100 ns, 4,096 for 10 µs and the mix, 256 for 1 ms. The peers
-//! have the settings that were best of several: 32 jobs for each core under way at 100 ns
-//! and 512 above, room for 8,192 items in a channel. All ways of one kind of item run the
-//! same number of items, but of 100 ns the peers have a tenth: a job for each would take
-//! seconds. All compare by time an item.
+//! Source and consumer of all in Rust are on one Tokio runtime of two workers, and each pool has as
+//! many threads as there are cores; twolane's have its weights (`nice`). Its window is 65,536 items
+//! for 100 ns, 4,096 for 10 µs and the mix, 256 for 1 ms. The peers have the settings that were
+//! best of several: 32 jobs for each core under way at 100 ns and 512 above, room for 8,192 items
+//! in a channel. All ways of one kind of item run the same number of items, but of 100 ns the peers
+//! have a tenth: a job for each would take seconds. All compare by time an item.
 //!
 //! # What else is measured
 //!
 //! - **first output**: from the start of a stream of 10 µs items to where the consumer has
 //!   the first output, all threads asleep before;
-//! - **beside**: the latency of a TCP echo on the I/O runtime, asked every 2 ms (see
-//!   `io_tail`), while streams of 10 µs items run. There `spawn_blocking` has its default
-//!   of 512 threads.
+//! - **beside**: the latency of a TCP echo on the I/O runtime, asked every 2 ms (see `io_tail`),
+//!   while streams of 10 µs items run. There `spawn_blocking` has its default of 512 threads.
 //!
 //! `over_best_rust_peer` compares twolane's ordered stream with the best of the peers,
 //! ordered or not; the ratio is the worst of all kinds of items. Ratios of throughput: more
@@ -63,7 +61,7 @@ use serde::Deserialize;
 use twolane_benches::go::Go;
 use twolane_benches::tail::client;
 use twolane_benches::tail::echo::EchoLane;
-use twolane_benches::{Bench, Column, Contender, Contest, Report, Sample, bounded_runtime, median};
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, bounded_runtime, median};
 
 use crate::items::{Clock, Items, Kind};
 use crate::lanes::{Lanes, rate};
@@ -94,11 +92,8 @@ fn main() {
     let bench = Bench::new("streams");
     let clock = LazyCell::new(Clock::calibrated);
     let lanes = LazyCell::new(|| {
-        Lanes::new(
-            Box::leak(Box::new(bounded_runtime(IO_WORKERS)))
-                .handle()
-                .clone(),
-        )
+        let io = Box::leak(Box::new(bounded_runtime(IO_WORKERS)));
+        Lanes::new(io.handle().clone())
     });
     let go = Go::new("streams");
     let bed = Bed {
@@ -120,22 +115,15 @@ fn main() {
         let turn = move || Ok(beside(&bed, way, measured));
         contenders.push(Contender::new(format!("beside/{name}"), turn));
     }
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 1, 3, 9]),
-        Duration::from_secs(120),
-    );
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-    let mut report = Report::new(bench.name, &found);
-    ratios::throughputs(&found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 3, 9], Duration::from_secs(120));
+    let Some(report) = contest.run() else { return };
+    ratios::throughputs(&report.found);
     let first = "Until the first output of a stream of 10 µs items, µs";
     let column = [Column::spread("first output", "first_output")];
     report.table(first, "first output/", &column);
     let title = "An echo on the I/O runtime beside streams of 10 µs items, ms";
     report.table(title, "beside/", &client::COLUMNS);
-    ratios::put(&found, &mut report);
+    ratios::put(&report);
     report.finish();
 }
 
@@ -155,11 +143,7 @@ fn row(kind: Kind, name: &str) -> String {
 fn throughputs<'a>(bed: &Bed<'a>, kind: Kind, contenders: &mut Vec<Contender<'a>>) {
     let bed = *bed;
     let count = bed.bench.pick(kind.counts());
-    let fewer = if kind == Kind::Ns100 {
-        count / FEWER
-    } else {
-        count
-    };
+    let fewer = count / if kind == Kind::Ns100 { FEWER } else { 1 };
     // What is not a stream.
     let plain = |name, run: fn(&Lanes, Items)| {
         Contender::new(row(kind, name), move || {

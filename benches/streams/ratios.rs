@@ -39,7 +39,8 @@ fn worst(ratios: impl IntoIterator<Item = Ratio>) -> Ratio {
     worst.unwrap_or(Ratio::NONE)
 }
 
-pub fn put(found: &Findings, report: &mut Report<'_>) {
+pub fn put(report: &Report) {
+    let found = &report.found;
     let over = |kind, way: &str, base: &str| found.ratio(RATE, &row(kind, way), &row(kind, base));
     for (way, suffix) in [
         (ways::ORDERED, ""),
@@ -47,7 +48,7 @@ pub fn put(found: &Findings, report: &mut Report<'_>) {
         (ways::OF_ITERATOR, "_of_iterator"),
     ] {
         let over_loop = |kind| over(kind, way, LOOP);
-        let mut put = |name: &str, ratio| report.put(format!("{name}{suffix}"), ratio);
+        let put = |name: &str, ratio| report.put(format!("{name}{suffix}"), ratio);
         put("small_over_sequential", over_loop(Kind::Ns100));
         put("worst_over_sequential", worst(Kind::ALL.map(over_loop)));
         put("large_over_sequential", worst(Kind::LARGE.map(over_loop)));

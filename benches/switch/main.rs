@@ -1,5 +1,4 @@
-//! What does it cost to switch from one future to another, to wake one, and to start
-//! one? (S5)
+//! What does it cost to switch from one future to another, to wake one, and to start one? (S5)
 //!
 //! Where goroutines are cheap, futures of a lane should be: a loop that gives way
 //! after each item, or that starts a job for each, pays this each time.
@@ -8,20 +7,17 @@
 //!
 //! Nanoseconds each, a mean.
 //!
-//! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone, and 100
-//!   beside each other. Counted from when all have been polled, so their starts
-//!   are not in it: from the first one's begin to the last one's end, over the number
-//!   of all their yields. Of more than one on a thread, each is a true switch to another. On
-//!   several threads they run side by side, and a figure is what a switch costs the
-//!   clock, not what it costs a core. Peers: `tokio::task::yield_now()`, Go's
-//!   `runtime.Gosched()`.
-//! - *start and join*: `spawn(async { 1 })`, from inside a job of the same lane,
-//!   awaited at once. Peers: `tokio::spawn` in a task; in Go a goroutine that sends on a
-//!   channel.
-//! - *wake*, without any yield of a library: a future that calls
-//!   `cx.waker().wake_by_ref()` and returns `Poll::Pending`, over and over, alone in
-//!   its lane. It is what a lane does not know for a yield: what a channel, a `select!` or a
-//!   `FuturesUnordered` does to a job.
+//! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone, and 100 beside each
+//!   other. Counted from when all have been polled, so their starts are not in it: from the first
+//!   one's begin to the last one's end, over the number of all their yields. Of more than one on a
+//!   thread, each is a true switch to another. On several threads they run side by side, and a
+//!   figure is what a switch costs the clock, not what it costs a core. Peers:
+//!   `tokio::task::yield_now()`, Go's `runtime.Gosched()`.
+//! - *start and join*: `spawn(async { 1 })`, from inside a job of the same lane, awaited at once.
+//!   Peers: `tokio::spawn` in a task; in Go a goroutine that sends on a channel.
+//! - *wake*, without any yield of a library: a future that calls `cx.waker().wake_by_ref()` and
+//!   returns `Poll::Pending`, over and over, alone in its lane. It is what a lane does not know for
+//!   a yield: what a channel, a `select!` or a `FuturesUnordered` does to a job.
 //! - `yield_if_due().await` that is not due, called as users do: in the loop of an
 //!   `async` block in a job, less the same loop without the call, with its counter as
 //!   opaque to the compiler. What an `.await` in a loop costs by itself (the counter
@@ -37,11 +33,10 @@
 //!
 //! # What it does not measure
 //!
-//! A future with state to speak of: here all of it is in the cache. Switches under a
-//! load that computes (see `late_job`), wake-ups from threads outside the lane, the way
-//! from the I/O lane and back (see `hop`). A lane at a nice value: it has none here, or
-//! it would yield the cores to other programs while its peers would not. The column
-//! `others` says how much those had.
+//! A future with state to speak of: here all of it is in the cache. Switches under a load that
+//! computes (see `late_job`), wake-ups from threads outside the lane, the way from the I/O lane and
+//! back (see `hop`). A lane at a nice value: it has none here, or it would yield the cores to other
+//! programs while its peers would not. The column `others` says how much those had.
 //!
 //! ```text
 //! cargo bench --bench switch                  # half a minute
@@ -54,7 +49,7 @@ mod sides;
 use std::time::Duration;
 
 use twolane_benches::go::Go;
-use twolane_benches::{Bench, Column, Contender, Contest, Form, Ratio, Report, Sample, cores};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Sample, cores};
 
 use crate::sides::Side;
 
@@ -93,33 +88,21 @@ fn main() {
             }));
         }
     }
-    let contest = Contest::new(
-        contenders,
-        bench.rounds([1, 3, 9, 31]),
-        Duration::from_secs(120),
-    )
-    .warming_up(bench.form() != Form::Test)
-    .ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 3, 9, 31], Duration::from_secs(120))
+        .warming_up()
+        .ending_threads();
+    let Some(report) = contest.run() else { return };
     for width in WIDTHS {
         let columns = [
             Column::spread("switch, alone", "switch_alone"),
             Column::spread("100", "switch_100"),
             Column::spread("start and join", "start"),
-        ];
-        report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
-        let columns = [
             Column::spread("one wakes itself", "self_wake"),
             Column::spread("yield_if_due, not due", YIELD.0),
-            Column::median("others", "others"),
         ];
         report.table(&format!("ns each, {width}"), &format!("{width}/"), &columns);
     }
-    let mut ratio = |name: String, case: &str, width: usize, over: Side, under: Side| {
+    let ratio = |name: String, case: &str, width: usize, over: Side, under: Side| {
         let [over, under] = [over, under].map(|side| format!("{}/{side}", WIDTHS[width]));
         report.ratio(name, case, &over, &under);
     };
@@ -138,13 +121,8 @@ fn main() {
             }
         }
         for (peer, under) in [("tokio", Side::Tokio), ("go", go)] {
-            ratio(
-                format!("start_over_{peer}{backend}"),
-                "start",
-                0,
-                over,
-                under,
-            );
+            let name = format!("start_over_{peer}{backend}");
+            ratio(name, "start", 0, over, under);
         }
     }
     for (backend, over) in [("rayon", Side::Rayon), ("runtime", Side::Runtime)] {
@@ -154,7 +132,9 @@ fn main() {
         }
     }
     for (backend, side) in [("", Side::Rayon), ("_runtime", Side::Runtime)] {
-        let ns = found.median(&format!("{}/{side}", WIDTHS[0]), YIELD.0);
+        let ns = report
+            .found
+            .median(&format!("{}/{side}", WIDTHS[0]), YIELD.0);
         report.put(format!("yield_if_due_ns{backend}"), Ratio::once(ns));
     }
     report.finish();

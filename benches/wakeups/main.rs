@@ -32,9 +32,7 @@ use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST, WARM_UP};
-use twolane_benches::{
-    Bench, Column, Contender, Contest, Ratio, Report, Sample, cores, io_runtime, lane,
-};
+use twolane_benches::{Bench, Column, Contender, Contest, Ratio, Sample, cores, io_runtime, lane};
 
 const CONTENDERS: [&str; 6] = [
     "idle",
@@ -58,13 +56,8 @@ fn main() {
     let work = &work;
     let contenders =
         CONTENDERS.map(|name| Contender::new(name, move || slice(name, **work, measured)));
-    let contest =
-        Contest::new(contenders, bench.rounds([1, 2, 4, 8]), measured + REST).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 2, 4, 8], measured + REST).ending_threads();
+    let Some(report) = contest.run() else { return };
     for (kind, p99) in KINDS {
         report.table(
             &format!("{kind}: ms; slices of {measured:?}, jobs of {JOB:?}"),
@@ -77,7 +70,6 @@ fn main() {
                 Column::pooled("max", kind, 1.0),
                 Column::median("jobs/s", "jobs_per_s"),
                 Column::sum("interrupts", "interrupts"),
-                Column::median("others", "others"),
             ],
         );
     }
@@ -118,14 +110,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     let cpu = set.map(|set| lane(io.handle(), set));
     let handle = cpu.as_ref().map(|cpu| cpu.handle());
     let jobs = match &handle {
-        Some(cpu) => {
-            let cpu = cpu.clone();
-            Some(Lane {
-                in_flight,
-                threads: cores(),
-                submit: Box::new(move |job| cpu.spawn_cpu(|| job.run()).detach()),
-            })
-        }
+        Some(cpu) => Some(Lane::on(cpu.clone(), in_flight)),
         None if name == "idle" => None,
         None => Some(Lane::second_runtime(cores(), in_flight, 0)),
     };
@@ -139,26 +124,17 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
         }
     }
     let completed = || load.as_ref().map_or(0, Load::completed);
-    let sent = || {
-        handle
-            .as_ref()
-            .map_or(0, |cpu| cpu.metrics().core_interrupts)
-    };
+    let of = |cpu: &twolane::Handle| cpu.metrics().core_interrupts;
+    let sent = || handle.as_ref().map_or(0, of);
     let before = (completed(), sent());
     let mut sample = Sample::default();
-    let took = pair::measure(
-        measured,
-        ["twolane_slices", "twolane_both"].contains(&name),
-        &mut sample,
-    )?;
+    let short = ["twolane_slices", "twolane_both"].contains(&name);
+    let took = pair::measure(measured, short, &mut sample)?;
     let after = (completed(), sent());
     sample.put("interrupts", "", (after.1 - before.1) as f64);
     if let Some(load) = load {
-        sample.put(
-            "jobs_per_s",
-            "1/s",
-            (after.0 - before.0) as f64 / took.as_secs_f64(),
-        );
+        let rate = (after.0 - before.0) as f64 / took.as_secs_f64();
+        sample.put("jobs_per_s", "1/s", rate);
         load.stop();
     }
     Ok(sample)

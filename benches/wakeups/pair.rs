@@ -76,14 +76,11 @@ fn wake_for(time: Duration, bound: Option<[usize; 2]>, short: bool) -> Result<La
         woken: empty_histogram(),
     };
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap();
-    let mut random = u64::from(bound.is_some()) + 1;
+    let mut random = fastrand::Rng::with_seed(u64::from(bound.is_some()));
     let (mut at, end) = (Instant::now(), Instant::now() + time);
     while at < end {
         // 1 to 2 ms, in no step with the tick.
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        at = at.max(Instant::now()) + Duration::from_nanos(1_000_000 + (random >> 33) % 1_000_000);
+        at = at.max(Instant::now()) + Duration::from_nanos(random.u64(1_000_000..2_000_000));
         sleep_until(at);
         late.timer.saturating_record(nanos(at.elapsed()));
         let Ok(()) = wake.send(Instant::now()) else {

@@ -1,5 +1,4 @@
-//! Loops on a runtime of the current thread, which is the I/O lane: of what costs
-//! nanoseconds.
+//! Loops on a runtime of the current thread, which is the I/O lane: of what costs nanoseconds.
 
 use std::borrow::Cow;
 use std::convert::Infallible;

@@ -36,7 +36,7 @@ mod tables;
 use std::time::Duration;
 
 use twolane_benches::tail::REST;
-use twolane_benches::{Bench, Contender, Contest, Report};
+use twolane_benches::{Bench, Contender, Contest};
 
 use crate::lanes::Watched;
 
@@ -58,12 +58,8 @@ fn main() {
         let turn = move || Ok(looped(less));
         contenders.push(Contender::new(name, turn));
     }
-    let contest =
-        Contest::new(contenders, bench.rounds([1, 2, 5, 11]), idle + REST).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-    let mut report = Report::new(bench.name, &found);
-    tables::print(&found, &mut report);
+    let contest = Contest::new(&bench, contenders, [1, 2, 5, 11], idle + REST).ending_threads();
+    let Some(report) = contest.run() else { return };
+    tables::print(&report);
     report.finish();
 }

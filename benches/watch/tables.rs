@@ -2,14 +2,13 @@
 
 use twolane_benches::{Column, Findings, Ratio, Report};
 
-pub fn print(found: &Findings, report: &mut Report<'_>) {
+pub fn print(report: &Report) {
     report.table(
         "a process with next to nothing to do, µs of CPU time a second (1,000 are 0.001 of a core)",
         "idle, ",
         &[
             Column::spread("quiet", "quiet"),
             Column::spread("in use", "in_use"),
-            Column::median("others", "others"),
         ],
     );
     report.table(
@@ -27,7 +26,6 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
         &[
             Column::spread("closure", "closure"),
             Column::spread("CPU time", "closure_cpu"),
-            Column::median("others", "others"),
         ],
     );
 
@@ -35,13 +33,13 @@ pub fn print(found: &Findings, report: &mut Report<'_>) {
         let [off, on] = ["off", "on"].map(|watched| format!("idle, {io}/{watched}"));
         for metric in ["quiet", "in_use"] {
             let name = format!("{metric}{suffix}_added_us_per_s");
-            report.put(name, added(found, metric, &on, &off));
+            report.put(name, added(&report.found, metric, &on, &off));
         }
     }
     for tier in ["poll", "request", "span"] {
         let without = format!("{tier}/without");
         for watched in ["off", "on"] {
-            let added = added(found, tier, &format!("{tier}/{watched}"), &without);
+            let added = added(&report.found, tier, &format!("{tier}/{watched}"), &without);
             report.put(format!("{tier}_{watched}_added_ns"), added);
         }
     }

@@ -51,7 +51,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use twolane_benches::findings::{Ratio, empty_histogram};
-use twolane_benches::{Bench, Column, Contender, Contest, Findings, Form, Report, Sample, child};
+use twolane_benches::{Bench, Column, Contender, Contest, Form, Report, Sample, child};
 use twolane_tpch::tables::Store;
 use twolane_tpch::{geometric_mean, queries};
 
@@ -124,15 +124,9 @@ fn main() {
         }
     }
     contenders.retain(|contender| is_in(&bench, &contender.name));
-    let found = bench.run(Contest {
-        contenders,
-        rounds: bench.rounds([1, 1, 2, 3]),
-        warm_up: false,
-        ends_threads: false,
-        bound: PATIENCE,
-    });
-    let Some(found) = found else { return };
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 2, 3], PATIENCE);
+    let Some(report) = contest.run() else { return };
+    let found = &report.found;
     for (policy, gap) in GAPS {
         report.table(
             &format!("scale {scale}, {policy:?}; ms between {gap}s, of a Flight request"),
@@ -147,12 +141,11 @@ fn main() {
                 Column::sum("killed, equal", "killed_equal"),
                 Column::sum("error", "killed_error"),
                 Column::spread("until the end, s", "seconds"),
-                Column::median("others", "others"),
             ],
         );
     }
     let unequal = unequal.into_inner();
-    ratios(&found, &mut report);
+    ratios(&report);
     let skipped = |name: &&str| found.skipped(name).is_some();
     let skipped: Vec<&str> = found.contenders().filter(skipped).collect();
     // Of all that compare; nothing if one of them could not run, or none was to.
@@ -293,7 +286,8 @@ fn queries_on(
     Ok((sample, others))
 }
 
-fn ratios(found: &Findings, report: &mut Report<'_>) {
+fn ratios(report: &Report) {
+    let found = &report.found;
     let interval = executor::INTERVAL_SECONDS as f64 * 1000.0;
     for (contender, suffix) in [("push/twolane", ""), ("push/builtin", "_builtin")] {
         let over = found.pooled_ms(contender, "heartbeat", 1.0) / interval;

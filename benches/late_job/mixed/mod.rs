@@ -45,7 +45,7 @@ use std::time::Duration;
 
 use twolane_benches::go::Go;
 use twolane_benches::tail::work::Work;
-use twolane_benches::{Bench, Column, Contender, Contest, Report};
+use twolane_benches::{Bench, Column, Contender, Contest};
 
 use self::contenders::{WAYS, in_go, in_rust};
 use self::load::{KINDS, Load};
@@ -73,12 +73,8 @@ pub fn run(bench: &Bench) {
             contenders.push(Contender::new(format!("{}: {name}", kind.name), turn));
         }
     }
-    let contest = Contest::new(contenders, bench.rounds([1, 1, 2, 5]), BOUND).ending_threads();
-    let Some(found) = bench.run(contest) else {
-        return;
-    };
-
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(bench, contenders, [1, 1, 2, 5], BOUND).ending_threads();
+    let Some(report) = contest.run() else { return };
     for kind in KINDS {
         let mut columns = Vec::new();
         for class in kind.classes() {

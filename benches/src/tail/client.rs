@@ -1,11 +1,10 @@
 //! The client: a plain thread with a blocking socket, so that no runtime under test
 //! has a part in the timing, on a schedule that is fixed before.
 //!
-//! It sends one request at a time on one connection. While an answer is late the
-//! next requests are late too; the client sends them one after the other as soon as
-//! the answer is there. A latency counted from the actual send forgets that (it
-//! tells how long the server takes), one from the intended time does not (it tells
-//! what a user of that moment sees). Both are kept.
+//! It sends one request at a time on one connection. While an answer is late the next requests are
+//! late too; the client sends them one after the other as soon as the answer is there. A latency
+//! counted from the actual send forgets that (it tells how long the server takes), one from the
+//! intended time does not (it tells what a user of that moment sees). Both are kept.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -67,8 +66,7 @@ pub struct Latencies {
     /// ones were that late. `from_intended` has the time from when they were
     /// due to the end of the slice: less than it would have been.
     pub missed: u64,
-    /// Sent, and given up on: in both histograms, with less than it would have
-    /// been.
+    /// Sent, and given up on: in both histograms, with less than it would have been.
     pub unanswered: u64,
 }
 
@@ -140,7 +138,7 @@ pub fn slice_of(open: impl FnOnce(&Handle) -> Option<Lane>, work: Work, time: Du
 }
 
 /// The columns of such slices.
-pub const COLUMNS: [Column; 10] = [
+pub const COLUMNS: [Column; 9] = [
     Column::sum("requests", "requests"),
     Column::sum("missed", "missed"),
     Column::pooled("p50", "from_send", 0.5),
@@ -150,21 +148,16 @@ pub const COLUMNS: [Column; 10] = [
     Column::pooled("max", "from_send", 1.0),
     Column::pooled("p99.9, intended", "from_intended", 0.999),
     Column::median("jobs/s", "jobs_per_s"),
-    Column::median("others", "others"),
 ];
 
 /// The ratio of two contenders' `p99` or `p999`, from the send and from when it was intended; of
 /// the rounds, and of all rounds in one.
-pub fn ratios(report: &mut Report<'_>, name: &str, p: &str, over: &str, under: &str) {
+pub fn ratios(report: &Report, name: &str, p: &str, over: &str, under: &str) {
     let q = if p == "p99" { 0.99 } else { 0.999 };
     for (latencies, suffix) in [("from_send", ""), ("from_intended", "_intended")] {
-        report.ratio(
-            format!("{name}{suffix}"),
-            &format!("{latencies}_{p}"),
-            over,
-            under,
-        );
-        let [over, under] = [over, under].map(|one| report.findings.pooled_ms(one, latencies, q));
+        let metric = format!("{latencies}_{p}");
+        report.ratio(format!("{name}{suffix}"), &metric, over, under);
+        let [over, under] = [over, under].map(|one| report.found.pooled_ms(one, latencies, q));
         report.put(format!("{name}{suffix}_pooled"), Ratio::once(over / under));
     }
 }

@@ -1,7 +1,6 @@
 //! The places where CPU jobs can run: each way that people put them there.
 //!
-//! A lane is made fresh for a slice, and whatever it owns ends when it is
-//! dropped.
+//! A lane is made fresh for a slice, and whatever it owns ends when it is dropped.
 
 use tokio::runtime::{Builder, Handle};
 
@@ -32,8 +31,7 @@ impl Lane {
         })
     }
 
-    /// The I/O runtime's blocking pool, which starts a thread for each job in
-    /// flight (up to 512).
+    /// The I/O runtime's blocking pool, which starts a thread for each job in flight (up to 512).
     pub fn spawn_blocking(io: &Handle, in_flight: usize) -> Self {
         let io = io.clone();
         Self::new(in_flight, in_flight, move |job| {
@@ -63,6 +61,13 @@ impl Lane {
             .build()
             .unwrap();
         Self::new(in_flight, threads, move |job| pool.spawn(|| job.run()))
+    }
+
+    /// A lane that its owner ends.
+    pub fn on(cpu: twolane::Handle, in_flight: usize) -> Self {
+        Self::new(in_flight, cpu.worker_threads(), move |job| {
+            cpu.spawn_cpu(|| job.run()).detach()
+        })
     }
 
     /// twolane, with these settings.

@@ -1,11 +1,9 @@
-//! A CPU load that keeps a lane saturated: always the same number of jobs in
-//! flight.
+//! A CPU load that keeps a lane saturated: always the same number of jobs in flight.
 //!
-//! One feeder for all contenders: a plain thread of its own, which sleeps until
-//! a job has ended and submits the next. It is woken as often as jobs end (some
-//! hundred times a second) and runs for microseconds. The alternative, that a
-//! job submits its successor where it ends, is cheaper but not the same for
-//! all: from inside, Tokio and rayon put it into their workers' own last-in
+//! One feeder for all contenders: a plain thread of its own, which sleeps until a job has ended and
+//! submits the next. It is woken as often as jobs end (some hundred times a second) and runs for
+//! microseconds. The alternative, that a job submits its successor where it ends, is cheaper but
+//! not the same for all: from inside, Tokio and rayon put it into their workers' own last-in
 //! first-out slots, ahead of whatever waits (the server's task among them).
 
 use std::sync::Arc;

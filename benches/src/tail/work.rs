@@ -1,6 +1,5 @@
-//! A job of fixed work: the same number of the same steps for every contender,
-//! so that jobs a second compare, and a job that is preempted is not shorter
-//! for it.
+//! A job of fixed work: the same number of the same steps for every contender, so that jobs a
+//! second compare, and a job that is preempted is not shorter for it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

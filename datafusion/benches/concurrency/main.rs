@@ -66,7 +66,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use twolane_benches::{
-    Bench, Column, Contender as Turn, Contest, Findings, Form, Report, Sample, child, cores,
+    Bench, Column, Contender as Turn, Contest, Form, Report, Sample, child, cores,
 };
 
 use children::{Process, text};
@@ -135,16 +135,10 @@ fn main() {
             }));
         }
     }
-    let found = bench.run(Contest {
-        contenders,
-        rounds: bench.rounds([1, 1, 5, 5]),
-        warm_up: false,
-        ends_threads: false,
-        bound: PATIENCE,
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(&bench, contenders, [1, 1, 5, 5], PATIENCE);
+    let Some(report) = contest.run() else { return };
     println!("\nnot measured: {NOT_MEASURED}");
-    let mut report = Report::new(bench.name, &found);
+    let found = &report.found;
     for load in loads {
         let (clients, mb) = (load * cores(), bytes as f64 / MB);
         report.table(
@@ -159,17 +153,16 @@ fn main() {
                 Column::pooled("p99", "health", 0.99),
                 Column::spread("peak memory, MB", "peak_memory"),
                 Column::spread("of the pool, MB", "peak_pool"),
-                Column::median("others", "others"),
             ],
         );
-        ratios(*load, &found, &mut report);
+        ratios(*load, &report);
     }
     if bench.form() == Form::Test {
         for ours in found.contenders().filter(|name| name.ends_with("/twolane")) {
             assert_eq!(found.sum(ours, "failed"), 0.0, "queries without memory");
         }
     }
-    plain::finish(bench.form(), &found, report, &unequal.borrow());
+    plain::finish(bench.form(), &report, &unequal.borrow());
 }
 
 /// In bytes. A query has as many partitions as there are cores.
@@ -210,7 +203,8 @@ fn turn(
 }
 
 /// Those of 8 clients for each core have no suffix.
-fn ratios(load: usize, found: &Findings, report: &mut Report<'_>) {
+fn ratios(load: usize, report: &Report) {
+    let found = &report.found;
     let suffix = match load {
         8 => String::new(),
         load => format!("_at_{load}x"),

@@ -36,9 +36,7 @@ use std::time::Duration;
 
 use twolane::Backend;
 use twolane_benches::report::{digits, print_table};
-use twolane_benches::{
-    Bench, Column, Contender as Turn, Contest, Findings, Form, Report, Sample, child,
-};
+use twolane_benches::{Bench, Column, Contender as Turn, Contest, Findings, Form, Sample, child};
 
 use work::{Answer, Role};
 
@@ -72,16 +70,10 @@ fn main() {
             child::ask(&role).map(sample)
         })
     });
-    let found = bench.run(Contest {
-        contenders: contenders.into(),
-        rounds: bench.rounds([1, 1, 5, 5]),
-        warm_up: false,
-        ends_threads: false,
-        bound: BOUND,
-    });
-    let Some(found) = found else { return };
-    print_each(&found);
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 5, 5], BOUND);
+    let Some(report) = contest.run() else { return };
+    let found = &report.found;
+    print_each(found);
     report.table(
         &format!("scale {scale}; from the drop until the lane is quiet, the longest of a turn, ms"),
         "",
@@ -90,7 +82,6 @@ fn main() {
             Column::spread("of those of hours", "quiet_hours"),
             Column::spread("cross join", "quiet_cross_join"),
             Column::spread("22 queries, s", "queries"),
-            Column::median("others", "others"),
         ],
     );
     for lane in ["runtime", "rayon"] {

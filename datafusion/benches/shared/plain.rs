@@ -6,7 +6,7 @@ use datafusion::error::Result;
 use datafusion::prelude::SessionContext;
 use tokio::runtime::Runtime;
 use twolane_benches::findings::Ratio;
-use twolane_benches::{Findings, Form, Report};
+use twolane_benches::{Form, Report};
 use twolane_tpch::queries;
 use twolane_tpch::tables::in_memory;
 
@@ -29,7 +29,8 @@ pub fn digests(scale: f64) -> Result<Vec<u64>> {
 ///
 /// # Panics
 /// In the short form, if there are others, or a contender could not run.
-pub fn finish(form: Form, found: &Findings, mut report: Report<'_>, unequal: &BTreeSet<usize>) {
+pub fn finish(form: Form, report: &Report, unequal: &BTreeSet<usize>) {
+    let found = &report.found;
     let skipped: Vec<_> = found
         .contenders()
         .filter(|name| found.skipped(name).is_some())

@@ -48,7 +48,7 @@ mod tables;
 use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeSet;
 
-use twolane_benches::{Bench, Column, Contender as Turn, Contest, Findings, Report, Sample, child};
+use twolane_benches::{Bench, Column, Contender as Turn, Contest, Report, Sample, child};
 use twolane_tpch::geometric_mean;
 use twolane_tpch::tables::Store;
 
@@ -101,15 +101,8 @@ fn main() {
         sample.put("beside_over_alone", "", geometric_mean(&answer.seconds));
         Ok(sample)
     }));
-    let found = bench.run(Contest {
-        contenders,
-        rounds: bench.rounds([1, 1, 5, 5]),
-        warm_up: false,
-        ends_threads: false,
-        bound: process::PATIENCE,
-    });
-    let Some(found) = found else { return };
-    let mut report = Report::new(bench.name, &found);
+    let contest = Contest::new(&bench, contenders, [1, 1, 5, 5], process::PATIENCE);
+    let Some(report) = contest.run() else { return };
     for (title, (_, prefix)) in ["in memory", "Parquet on S3"].into_iter().zip(PLACES) {
         report.table(
             &format!("scale {scale}, {title}; /health from another process, ms"),
@@ -120,12 +113,11 @@ fn main() {
                 Column::pooled("max", "health", 1.0),
                 Column::spread("22 queries, s", "queries"),
                 Column::spread("of the CPU time on I/O threads", "io_cpu"),
-                Column::median("others", "others"),
             ],
         );
     }
-    ratios(&found, &mut report);
-    plain::finish(bench.form(), &found, report, &unequal.borrow());
+    ratios(&report);
+    plain::finish(bench.form(), &report, &unequal.borrow());
 }
 
 const PLACES: [(Place, &str); 2] = [(Place::Memory, "memory/"), (Place::S3, "s3/")];
@@ -143,15 +135,16 @@ fn sample(answer: &Answer, health: hdrhistogram::Histogram<u64>) -> Sample {
     sample
 }
 
-fn ratios(found: &Findings, report: &mut Report<'_>) {
+fn ratios(report: &Report) {
+    let found = &report.found;
     for (place, suffix) in [("memory", ""), ("s3", "_s3")] {
         let [plain, two, ours] =
             ["plain", "two runtimes", "twolane"].map(|name| format!("{place}/{name}"));
-        let p99 = |over, name: &str, report: &mut Report<'_>| {
+        let p99 = |over, name: &str| {
             report.ratio(format!("{name}{suffix}"), "health_p99", over, &ours);
         };
-        p99(&plain, "health_p99_plain_over_twolane", report);
-        p99(&two, "health_p99_two_runtimes_over_twolane", report);
+        p99(&plain, "health_p99_plain_over_twolane");
+        p99(&two, "health_p99_two_runtimes_over_twolane");
         let time = format!("query_time_twolane_over_two_runtimes{suffix}");
         report.ratio(time, "query_mean", &ours, &two);
         report.put(

@@ -50,7 +50,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 use twolane_benches::findings::empty_histogram;
-use twolane_benches::{Bench, Column, Contest, Report, Sample, child};
+use twolane_benches::{Bench, Column, Contest, Sample, child};
 
 use contender::{Access, Contender, World};
 use rows::Rows;
@@ -110,16 +110,10 @@ fn bench() {
             contenders.push(twolane_benches::Contender::new(name, turn));
         }
     }
-    let found = bench.run(Contest {
-        contenders,
-        rounds: bench.rounds([1, 1, 2, 5]),
-        warm_up: false,
-        ends_threads: false,
-        bound: Duration::from_secs(300),
-    });
-    let Some(found) = found else { return };
+    let contest = Contest::new(&bench, contenders, [1, 1, 2, 5], Duration::from_secs(300));
+    let Some(report) = contest.run() else { return };
 
-    let mut report = Report::new(bench.name, &found);
+    let found = &report.found;
     for (store, _) in stores {
         report.table(
             &format!("late by, ms; the store: {store}"),
@@ -131,7 +125,6 @@ fn bench() {
                 Column::pooled("thread p99", "thread", 0.99),
                 Column::spread("MB/s", "written"),
                 Column::spread("compacted, MB/s", "compacted"),
-                Column::median("others", "others"),
             ],
         );
         let name = |contender: Contender| format!("{store}/{}", contender.key());
