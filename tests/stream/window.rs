@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 
 use crate::buffered;
-use crate::support::wait::wait_until;
+use crate::support::wait::wait_for_idle;
 use crate::support::{lanes, on_both, with_both};
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuStreamExt};
@@ -75,10 +75,7 @@ fn an_input_of_two_outputs_is_taken_with_the_second() {
                 for n in 0..INPUTS {
                     if n % OUTPUTS == 0 {
                         // What can run has run, so its outputs come in large pieces.
-                        wait_until(|| {
-                            let now = lanes.cpu.handle().metrics();
-                            now.queued + now.running == 0
-                        });
+                        wait_for_idle(&lanes.cpu.handle());
                     }
                     // With the second one, the one behind is taken, too.
                     taken.store((n + 1) / OUTPUTS * OUTPUTS, SeqCst);
