@@ -107,19 +107,6 @@ fn rayon_children_see_the_cancel_through_their_context() {
     task.wait().unwrap();
 }
 
-/// An output that was not awaited to its end is still there.
-#[test]
-fn awaiting_a_reference_is_cancel_safe() {
-    on_both(1, |lanes| {
-        let (mut stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-        lanes.io.block_on(async {
-            assert!(futures::poll!(&mut stuck).is_pending());
-            let_go.send(9).unwrap();
-            assert_eq!((&mut stuck).await.unwrap(), 9);
-        });
-    });
-}
-
 /// The reason is that of the checkpoint which failed, also in a function that other errors of
 /// jobs come out of.
 #[test]
@@ -154,7 +141,7 @@ fn the_error_says_why() {
 }
 
 /// A job's context may be held for longer than the job runs. One that has ended can't be cancelled
-/// any more, nor be late, so what the context says then stays. (A cancel that meets the end is
+/// any more, nor be late or shut down, so what the context says then stays. (A cancel that meets the end is
 /// `loom`'s: `a_cancel_against_the_end`.)
 #[test]
 fn what_a_finished_job_left_behind_is_not_told_to_end() {
@@ -183,6 +170,7 @@ fn what_a_finished_job_left_behind_is_not_told_to_end() {
         abort.abort();
         drop(task);
         wait_until(|| Instant::now() > deadline);
+        lanes.cpu.shutdown().wait();
         assert_eq!(job.checkpoint(), Ok(()));
     }
 }

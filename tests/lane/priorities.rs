@@ -188,17 +188,3 @@ fn a_shutdown_ends_them_all() {
         }
     });
 }
-
-/// Two jobs of two priorities that wait for one another would hang: no thread
-/// of a lane may wait for a job of the lane, of whatever priority.
-#[test]
-fn a_worker_may_not_wait_for_another_priority() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let low = cpu.handle().with_priority(Priority::Low);
-        let (stuck, let_go) = Stuck::start(&low).split();
-        let waits = cpu.spawn_cpu(move || stuck.wait());
-        let error = waits.wait().unwrap_err();
-        assert!(error.to_string().contains("`Task::wait`"), "{error}");
-        let_go.send(()).unwrap();
-    });
-}
