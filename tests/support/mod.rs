@@ -8,6 +8,7 @@
 
 pub mod cgroup;
 pub mod child;
+pub mod few_threads;
 pub mod limit;
 pub mod must_run;
 pub mod turns;
