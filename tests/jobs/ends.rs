@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::wait::wait_until;
 use crate::support::{
-    self, BOTH, Dropped, Stuck, lanes, lanes_with, on_both, time_limit, with_both,
+    self, BOTH, Dropped, Stuck, lanes, lanes_with, on_both, suspended, time_limit, with_both,
 };
 use twolane::{Backend, Cancelled, Handle, JobContext, JoinErrorKind, Priority, Task};
 
@@ -73,13 +73,7 @@ fn a_cancelled_suspended_future_is_dropped_on_its_lane() {
     for (backend, by_drop) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let lanes = lanes(backend, 1);
         let (dropped, drops) = mpsc::channel();
-        let (started, running) = mpsc::channel();
-        let task = lanes.cpu.spawn(async move {
-            let _dropped = Dropped(dropped);
-            started.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        running.recv().unwrap();
+        let task = suspended(&lanes.cpu.handle(), Dropped(dropped));
         if by_drop {
             drop(task);
         } else {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier};
 
 use crate::support::{self, PanicsOnDrop, lanes, on_both, thread_name, time_limit, with_both};
 use twolane::JoinError;
@@ -173,15 +173,7 @@ fn destructors_that_panic_are_survived() {
         still_there();
 
         // A future's, dropped in suspension.
-        let captured = PanicsOnDrop;
-        let (started, running) = mpsc::channel();
-        let task = cpu.spawn(async move {
-            let _captured = captured;
-            started.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        running.recv().unwrap();
-        drop(task);
+        drop(support::suspended(&cpu.handle(), PanicsOnDrop));
         still_there();
 
         // A future's own, after it was ready: the output counts.

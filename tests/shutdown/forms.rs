@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::support::{self, Dropped, Stuck, lanes, on_both, with_both};
+use crate::support::{self, Dropped, Stuck, lanes, on_both, suspended, with_both};
 use twolane::{JoinError, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,20 +33,8 @@ fn every_cell_of_the_table() {
             let token = || Dropped(dropped.clone());
 
             // Suspended: an attached and a detached future.
-            let suspend = |token: Dropped| {
-                let (started, running) = mpsc::channel();
-                let task = handle.spawn(async move {
-                    let _token = token;
-                    started.send(()).unwrap();
-                    std::future::pending::<()>().await;
-                });
-                running.recv().unwrap();
-                // It has been polled; a job behind it on each thread says that
-                // the poll is over.
-                task
-            };
-            let suspended = suspend(token());
-            suspend(token()).detach();
+            let attached = suspended(&handle, token());
+            suspended(&handle, token()).detach();
             // Running: a closure, and a future that will have to wait. They
             // take both threads.
             let (closure, end_closure) = Stuck::start(&handle).split();
@@ -100,7 +88,7 @@ fn every_cell_of_the_table() {
             assert!(is_shutdown(handle.spawn(async {}).wait()));
             assert!(is_shutdown(handle.spawn_io(async {}).wait()));
             // These say so while both threads are stuck.
-            assert!(is_shutdown(suspended.wait()));
+            assert!(is_shutdown(attached.wait()));
             assert!(is_shutdown(queued.wait()));
             assert!(is_shutdown(queued_future.wait()));
             // So their captures go, two suspended and three queued ones, and are
