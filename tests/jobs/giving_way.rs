@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
+use crate::support::busy::Busy;
 use crate::support::on_both;
 
 /// It is where a future that never waits sees that it was cancelled, or that its lane shuts down.
@@ -88,35 +89,19 @@ fn a_late_job_goes_before_those_that_gave_way() {
 /// Jobs that keep coming don't keep it from coming back.
 #[test]
 fn a_steady_arrival_does_not_starve_it() {
-    fn arrive(over: Arc<AtomicBool>, ran: Arc<AtomicUsize>) {
-        ran.fetch_add(1, SeqCst);
-        if !over.load(SeqCst) {
-            twolane::spawn_cpu(move || arrive(over, ran)).detach();
-        }
-    }
     on_both(1, |lanes| {
-        let (over, ran) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicUsize::new(0)),
-        );
-        for _ in 0..3 {
-            let (over, ran) = (over.clone(), ran.clone());
-            lanes.cpu.spawn_cpu(move || arrive(over, ran)).detach();
-        }
-        let long = {
-            let ran = ran.clone();
-            lanes.cpu.spawn(async move {
-                // Three times it gave way, and another job ran.
-                for _ in 0..3 {
-                    let before = ran.load(SeqCst);
-                    while ran.load(SeqCst) == before {
-                        twolane::yield_if_due().await;
-                    }
+        let busy = Busy::with(3, &lanes.cpu.handle());
+        let ran = busy.count();
+        let long = lanes.cpu.spawn(async move {
+            // Three times it gave way, and another job ran.
+            for _ in 0..3 {
+                let before = ran();
+                while ran() == before {
+                    twolane::yield_if_due().await;
                 }
-            })
-        };
+            }
+        });
         long.wait().unwrap();
-        over.store(true, SeqCst);
     });
 }
 

@@ -6,6 +6,7 @@
     reason = "each test binary uses a part of it"
 )]
 
+pub mod busy;
 pub mod cgroup;
 pub mod child;
 pub mod few_threads;
