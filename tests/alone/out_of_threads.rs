@@ -12,12 +12,9 @@
 
 use std::error::Error;
 use std::fs;
-use std::process::Command;
 
-use crate::support::cgroup::Group;
+use crate::support::few_threads;
 use crate::support::wait::wait_until;
-use crate::support::{backend_of_child, child, time_limit, with_both};
-use twolane::CpuRuntime;
 
 /// How many threads there are, once those that were started in vain have gone:
 /// only the ones named here are left. (A newborn one has its maker's name.)
@@ -43,53 +40,30 @@ fn settled_threads() -> usize {
 #[test]
 #[ignore = "not a test by itself"]
 fn child_that_is_short_of_threads() {
-    let _limit = time_limit();
-    if !child::is_child() {
-        return;
-    }
-    let group = Group::of_child();
-    let backend = backend_of_child();
-    let io = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .unwrap();
-    let lane = || {
-        let lane = CpuRuntime::builder().backend(backend).worker_threads(2);
-        lane.io_handle(io.handle().clone()).build()
-    };
-    // With none; with some of the process's own; with some of the lane's. (A Tokio runtime that
-    // is built with one of two workers waits for ever for that one.)
-    let mut more = 0;
-    let cpu = loop {
-        // What this process has now, and so many more.
-        group.limit_threads(settled_threads() + more);
-        match lane() {
-            Ok(cpu) => break cpu,
-            // Of the system, not of a setting.
-            Err(error) if error.source().is_some() => more += 1,
-            Err(other) => panic!("{backend:?}, {more}: {other}"),
-        }
-    };
-    // The starter and the ticker are there: a control thread, a launcher, and two workers for
-    // each priority. One system may give a thread more than it has promised.
-    assert!((7..=9).contains(&more), "{backend:?}: {more}");
-    assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    assert!(cpu.shutdown().wait().is_empty());
-    child::found("all as it should be");
+    few_threads::child(|group, backend, lane| {
+        // With none; with some of the process's own; with some of the lane's. (A Tokio runtime that
+        // is built with one of two workers waits for ever for that one.)
+        let mut more = 0;
+        let cpu = loop {
+            // What this process has now, and so many more.
+            group.limit_threads(settled_threads() + more);
+            match lane().build() {
+                Ok(cpu) => break cpu,
+                // Of the system, not of a setting.
+                Err(error) if error.source().is_some() => more += 1,
+                Err(other) => panic!("{backend:?}, {more}: {other}"),
+            }
+        };
+        // The starter and the ticker are there: a control thread, a launcher, and two workers for
+        // each priority. One system may give a thread more than it has promised.
+        assert!((7..=9).contains(&more), "{backend:?}: {more}");
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert!(cpu.shutdown().wait().is_empty());
+    });
 }
 
 #[test]
 #[ignore = "counts what the kernel does: .ci/nightly"]
 fn build_returns_an_error_however_few_threads_are_missing() {
-    with_both(|backend| {
-        let Some(group) = Group::new("pids") else {
-            return;
-        };
-        let set = |child: &mut Command| {
-            group.name_to(child);
-            child.env("TWOLANE_TEST_BACKEND", format!("{backend:?}"));
-        };
-        let test = "out_of_threads::child_that_is_short_of_threads";
-        let found = child::run(test, set, |id| group.add(id));
-        assert_eq!(found, "all as it should be");
-    });
+    few_threads::in_groups("out_of_threads::child_that_is_short_of_threads");
 }

@@ -27,38 +27,6 @@ fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {
     (asked, endless)
 }
 
-#[test]
-fn nothing_one_and_many_arrive_whole_and_in_order() {
-    on_both(2, |Lanes { cpu, io }| {
-        let handle = cpu.handle();
-        for n in [0, 1, 1_000_u32] {
-            for limit in [0, 7, usize::MAX] {
-                let sent: Vec<u32> = (0..n).collect();
-                let source = || stream::iter(0..n);
-                let there = handle.stream_from_io(source(), limit, |_| 4);
-                let read = cpu.spawn(there.try_collect::<Vec<_>>()).wait().unwrap();
-                assert_eq!(read.unwrap(), sent, "limit {limit}");
-                let back = handle.stream_from_cpu(source(), limit, |_| 4);
-                let read = io.block_on(back.try_collect::<Vec<_>>());
-                assert_eq!(read.unwrap(), sent, "limit {limit}");
-            }
-        }
-    });
-}
-
-/// Each item is a wake-up across threads, in both directions at once: a lost
-/// one is a hang.
-#[test]
-fn ten_thousand_small_items_cross_both_bridges() {
-    on_both(1, |Lanes { cpu, io }| {
-        let handle = cpu.handle();
-        let numbers = handle.stream_from_io(stream::iter(0..10_000_u32), 16, |_| 1);
-        let doubled = handle.stream_from_cpu(numbers.map_ok(|n| 2 * n), 16, |_| 1);
-        let read = io.block_on(doubled.map(|item| item.unwrap()).try_collect::<Vec<_>>());
-        assert!(read.unwrap().into_iter().eq((0..20_000).step_by(2)));
-    });
-}
-
 /// Frames of 5 bytes, and then `rest`.
 pub(super) fn hello_and<S>(rest: S) -> impl Body<Data = Bytes, Error = &'static str> + Send
 where

@@ -7,7 +7,7 @@ use twolane::HandleExt;
 use crate::bridge::{hello_and, lost};
 use crate::dice::Dice;
 use crate::stepped::{Stepped, wait};
-use crate::support::{self, BOTH, Dropped, Lanes, lanes, on_both, thread_name, with_both};
+use crate::support::{self, BOTH, Dropped, Lanes, lanes, lasts, on_both, thread_name, with_both};
 use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use http_body_util::BodyExt;
 
@@ -140,14 +140,9 @@ fn a_body_whose_feeder_was_dropped_with_its_lane_is_lost() {
     for last in [None, Some("closed before message completed")] {
         let Lanes { cpu, io } = lanes(twolane::Backend::Rayon, 1);
         let (dropped, feeder_gone) = mpsc::channel();
-        let guard = Dropped(dropped);
-        let (feeds, feeding) = mpsc::channel();
-        io.spawn(async move {
-            let _guard = guard;
-            feeds.send(()).unwrap();
-            pending::<()>().await
-        });
-        feeding.recv().unwrap();
+        let (feeds, polled) = lasts(Dropped(dropped));
+        io.spawn(feeds);
+        polled.recv().unwrap();
 
         let (asks, asked) = mpsc::channel();
         let fed = stream::poll_fn(move |_| {

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use std::future::pending;
 use std::sync::mpsc;
 
-use crate::support::{Lanes, Stuck, lanes, thread_name, with_both};
+use crate::support::{self, Lanes, Stuck, lanes, thread_name, with_both};
 use twolane::{Backend, Handle, HandleExt, Task, in_cpu_context};
 
 /// Where a value was dropped, and where the task ran that its destructor spawned.
@@ -56,13 +56,7 @@ type Value = Box<dyn Send>;
 
 /// Suspends for ever, with the value.
 fn suspended(cpu: &Handle, value: Value) -> Task<()> {
-    let (polled, is_polled) = mpsc::channel();
-    let task = cpu.spawn(async move {
-        let _value = value;
-        polled.send(()).unwrap();
-        pending().await
-    });
-    is_polled.recv().unwrap();
+    let task = support::suspended(cpu, value);
     // After its step, on the only thread.
     cpu.spawn_cpu(|| ()).wait().unwrap();
     task
@@ -229,13 +223,9 @@ fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
 #[test]
 fn what_was_in_the_cpu_context() {
     let end = end_of(Backend::Runtime, |lanes, probe, _| {
-        let (polled, is_polled) = mpsc::channel();
-        let task = lanes.cpu.spawn(in_cpu_context(async move {
-            let _probe = probe;
-            polled.send(()).unwrap();
-            pending::<()>().await;
-        }));
-        is_polled.recv().unwrap();
+        let (lasts, polled) = support::lasts(probe);
+        let task = lanes.cpu.spawn(in_cpu_context(lasts));
+        polled.recv().unwrap();
         drop(task);
     });
     assert_eq!(end.spawned_on, "io");

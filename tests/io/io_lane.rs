@@ -1,11 +1,8 @@
 //! What if the I/O lane is not there (yet, or any more)? And which lanes does
 //! a free function mean?
 
-use std::future::pending;
-use std::sync::mpsc;
-
 use crate::support::turns::current_thread;
-use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, thread_name, with_both};
+use crate::support::{Lanes, cpu_lane, lanes, lanes_with, lasts, on_both, thread_name, with_both};
 use twolane::{CpuRuntime, Handle};
 
 /// A `current_thread` runtime outside its `block_on` does nothing: what is
@@ -58,21 +55,11 @@ fn without_its_io_runtime_every_call_names_the_remedy() {
 #[test]
 fn what_waits_for_the_io_lane_is_told_when_it_ends() {
     on_both(2, |Lanes { cpu, io }| {
-        let (started, running) = mpsc::channel();
-        let started_too = started.clone();
-        let outside = cpu.handle().spawn_io(async move {
-            started.send(()).unwrap();
-            pending::<()>().await
-        });
-        let inside = cpu.spawn(async move {
-            twolane::spawn_io(async move {
-                started_too.send(()).unwrap();
-                pending::<()>().await
-            })
-            .await
-        });
-        running.recv().unwrap();
-        running.recv().unwrap();
+        let [(outside, first), (inside, second)] = [(); 2].map(lasts);
+        let outside = cpu.handle().spawn_io(outside);
+        let inside = cpu.spawn(async { twolane::spawn_io(inside).await });
+        first.recv().unwrap();
+        second.recv().unwrap();
 
         drop(io);
         tells_the_remedy(&outside.wait().unwrap_err());

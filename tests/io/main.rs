@@ -10,7 +10,6 @@ mod in_cpu_context;
 mod io_lane;
 mod owned;
 mod owned_ends;
-mod owned_pool;
 mod routing;
 mod send_io;
 mod tower;

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::server::Server;
-use crate::support::{self, Dropped, Lanes, lanes, on_both, thread_name, with_both};
+use crate::support::{self, Dropped, Lanes, lanes, lasts, on_both, thread_name, with_both};
 use crate::watched::{Threads, Watched};
 use axum::Router;
 use axum::extract::ConnectInfo;
@@ -62,17 +62,12 @@ fn spawn_io_moves_its_future_from_wherever_it_is_called() {
 #[test]
 fn dropping_the_task_aborts_its_future_on_the_io_lane() {
     on_both(1, |Lanes { cpu, io: _io }| {
-        let (started, running) = mpsc::channel();
         let (dropped, dropped_on) = mpsc::channel();
         let handle = cpu.handle();
         let job = cpu.spawn_cpu(move || {
-            let guard = Dropped(dropped);
-            let task = handle.spawn_io(async move {
-                let _guard = guard;
-                started.send(()).unwrap();
-                pending::<()>().await
-            });
-            running.recv().unwrap();
+            let (lasts, polled) = lasts(Dropped(dropped));
+            let task = handle.spawn_io(lasts);
+            polled.recv().unwrap();
             drop(task);
             // The job's thread is taken until then.
             dropped_on.recv().unwrap()

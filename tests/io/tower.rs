@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use crate::clients::HyperClient;
 use crate::server::{Server, poll_once};
 use crate::stepped::wait;
-use crate::support::{Dropped, Lanes, Stuck, lanes, on_both, thread_name, with_both};
+use crate::support::{Dropped, Lanes, Stuck, lanes, lasts, on_both, thread_name, with_both};
 use crate::watched::{Threads, Watched};
 use axum::Router;
 use axum::routing::post;
@@ -227,14 +227,9 @@ fn dropping_the_future_ends_the_wait_for_readiness() {
 fn a_service_whose_worker_went_with_the_io_lane_is_not_blamed() {
     on_both(1, |Lanes { cpu, io }| {
         let (dropped, worker_gone) = mpsc::channel();
-        let guard = Dropped(dropped);
-        let (works, working) = mpsc::channel();
-        io.spawn(async move {
-            let _guard = guard;
-            works.send(()).unwrap();
-            pending::<()>().await
-        });
-        working.recv().unwrap();
+        let (works, polled) = lasts(Dropped(dropped));
+        io.spawn(works);
+        polled.recv().unwrap();
         let (asked, asks) = mpsc::channel();
         let worker_gone = Mutex::new(worker_gone);
         let (closed, _) = later(move || {

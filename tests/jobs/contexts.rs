@@ -186,24 +186,6 @@ fn spans_do_not_leak_between_jobs() {
     });
 }
 
-/// A job may leave work behind (a `rayon::spawn`) that asks its context now
-/// and then. Reading the job's output is not cancelling it.
-#[test]
-fn a_job_that_ended_well_is_not_cancelled() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let task = cpu.handle().spawn_cpu_with(|job| Ok(job.clone()));
-        let abort = task.abort_handle();
-        let job = task.wait().unwrap();
-        assert_eq!(job.checkpoint(), Ok(()));
-        // Nor is a cancel that comes too late.
-        abort.abort();
-        assert_eq!(job.checkpoint(), Ok(()));
-        // Nor a shutdown.
-        cpu.shutdown().wait();
-        assert_eq!(job.checkpoint(), Ok(()));
-    });
-}
-
 /// The usual program in development: no subscriber listens.
 #[test]
 fn without_a_subscriber_everything_works() {

@@ -8,6 +8,7 @@
 //! `current_thread` runtime everything else stood still. A poll that answers
 //! `Ready` and does not ask for budget brings that back.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -17,83 +18,82 @@ use crate::support::{BOTH, Stuck, cpu_lane, lanes, on_both, time_limit, with_bot
 use futures::{FutureExt, StreamExt};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::coop;
-use twolane::{Backend, Builder, CpuIteratorExt, CpuRuntime, Priority};
+use twolane::{Backend, Builder, CpuIteratorExt, CpuRuntime, Handle, Priority};
 
 /// Tokio gives a turn 128. Twice as many is a bound that leaves it some freedom.
 const PER_TURN: usize = 256;
 
-#[track_caller]
-fn assert_fair(backend: Backend, turns: usize, items: usize) {
-    assert!(
-        turns >= items / PER_TURN,
-        "{backend:?}: {turns} turns for the other task in {items} ready ones"
-    );
-}
-
-fn finished_jobs(cpu: &CpuRuntime, jobs: usize) -> Vec<twolane::Task<usize>> {
-    let tasks: Vec<_> = (0..jobs).map(|n| cpu.spawn_cpu(move || n)).collect();
-    for task in &tasks {
-        wait_until(|| task.is_finished());
-    }
-    tasks
+/// `reader` finds so many things ready, one after the other.
+fn is_fair<F>(things: usize, set: fn(Builder) -> Builder, reader: impl Fn(&Handle) -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    with_both(|backend| {
+        let io = current_thread();
+        let cpu = CpuRuntime::builder().backend(backend).worker_threads(1);
+        let cpu = set(cpu.io_handle(io.handle().clone())).build().unwrap();
+        let turns = turns_of_another(&io, reader(&cpu.handle()));
+        assert!(
+            turns >= things / PER_TURN,
+            "{turns} turns for the other task in {things} ready ones"
+        );
+    });
 }
 
 #[test]
 fn a_loop_over_finished_jobs_lets_others_have_turns() {
     const JOBS: usize = 100_000;
-    with_both(|backend| {
-        let io = current_thread();
-        let cpu = cpu_lane(backend, 2, io.handle());
-        let tasks = finished_jobs(&cpu, JOBS);
-        let turns = turns_of_another(&io, async move {
-            for (n, task) in tasks.into_iter().enumerate() {
-                assert_eq!(task.await.unwrap(), n);
+    is_fair(
+        JOBS,
+        |lane| lane,
+        |cpu| {
+            let tasks: Vec<_> = (0..JOBS).map(|n| cpu.spawn_cpu(move || n)).collect();
+            for task in &tasks {
+                wait_until(|| task.is_finished());
             }
-        });
-        assert_fair(backend, turns, JOBS);
-    });
+            async {
+                for (n, task) in tasks.into_iter().enumerate() {
+                    assert_eq!(task.await.unwrap(), n);
+                }
+            }
+        },
+    );
 }
 
 #[test]
 fn a_loop_over_a_buffered_stream_lets_others_have_turns() {
     const ITEMS: usize = 10_000;
-    with_both(|backend| {
-        let io = current_thread();
-        let cpu = cpu_lane(backend, 1, io.handle());
-        let source = futures::stream::iter(0..ITEMS);
-        let mut items = cpu.handle().stream_from_cpu(source, usize::MAX, |_| 1);
-        wait_until(|| items.read_ahead() >= ITEMS);
-        let turns = turns_of_another(&io, async move {
-            for n in 0..ITEMS {
-                assert_eq!(items.next().await.unwrap().unwrap(), n);
+    is_fair(
+        ITEMS,
+        |lane| lane,
+        |cpu| {
+            let source = futures::stream::iter(0..ITEMS);
+            let mut items = cpu.stream_from_cpu(source, usize::MAX, |_| 1);
+            wait_until(|| items.read_ahead() >= ITEMS);
+            async move {
+                for n in 0..ITEMS {
+                    assert_eq!(items.next().await.unwrap().unwrap(), n);
+                }
             }
-        });
-        assert_fair(backend, turns, ITEMS);
-    });
+        },
+    );
 }
 
 /// One with a limit that is far, and one without.
 #[test]
 fn a_loop_over_free_places_lets_others_have_turns() {
     const PLACES: usize = 10_000;
-    let far = |builder: Builder| builder.queue_limit(Priority::Normal, 1_000);
-    let none = |builder: Builder| builder;
-    with_both(|backend| {
-        for limit in [far, none] {
-            let io = current_thread();
-            let builder = CpuRuntime::builder().backend(backend).worker_threads(1);
-            let cpu = limit(builder.io_handle(io.handle().clone()))
-                .build()
-                .unwrap();
-            let handle = cpu.handle();
-            let turns = turns_of_another(&io, async move {
+    let far = |lane: Builder| lane.queue_limit(Priority::Normal, 1_000);
+    for limit in [far, |lane| lane] {
+        is_fair(PLACES, limit, |cpu| {
+            let cpu = cpu.clone();
+            async move {
                 for _ in 0..PLACES {
-                    drop(handle.reserve().await.unwrap());
+                    drop(cpu.reserve().await.unwrap());
                 }
-            });
-            assert_fair(backend, turns, PLACES);
-        }
-    });
+            }
+        });
+    }
 }
 
 /// A blocking wait polls in the one poll of the Tokio task around it, whose budget is

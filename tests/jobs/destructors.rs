@@ -1,12 +1,12 @@
 //! What do destructors see, and what becomes of their panics?
 
-use std::future::{Future, pending};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::mpsc::{Sender, channel};
 use std::task::{Context, Poll};
 use std::thread;
 
-use crate::support::on_both;
+use crate::support::{on_both, suspended};
 
 /// Sends whether it is dropped by a panic, and may panic itself.
 struct Sees {
@@ -65,13 +65,7 @@ fn a_panic_of_a_cancelled_job_s_destructor_is_not_its_outcome() {
             panicking: send,
             panics: true,
         };
-        let (started, running) = channel();
-        let task = lanes.cpu.spawn(async move {
-            let _sees = sees;
-            started.send(()).unwrap();
-            pending::<()>().await;
-        });
-        running.recv().unwrap();
+        let task = suspended(&lanes.cpu.handle(), sees);
         task.abort();
         assert!(task.wait().unwrap_err().is_cancelled());
         assert!(!seen.recv().unwrap());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::wait::wait_until;
 use crate::support::{
-    self, BOTH, Dropped, Stuck, lanes, lanes_with, on_both, time_limit, with_both,
+    self, BOTH, Dropped, Stuck, lanes, lanes_with, on_both, suspended, time_limit, with_both,
 };
 use twolane::{Backend, Cancelled, Handle, JobContext, JoinErrorKind, Priority, Task};
 
@@ -73,13 +73,7 @@ fn a_cancelled_suspended_future_is_dropped_on_its_lane() {
     for (backend, by_drop) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let lanes = lanes(backend, 1);
         let (dropped, drops) = mpsc::channel();
-        let (started, running) = mpsc::channel();
-        let task = lanes.cpu.spawn(async move {
-            let _dropped = Dropped(dropped);
-            started.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        running.recv().unwrap();
+        let task = suspended(&lanes.cpu.handle(), Dropped(dropped));
         if by_drop {
             drop(task);
         } else {
@@ -105,19 +99,6 @@ fn rayon_children_see_the_cancel_through_their_context() {
     running.recv().unwrap();
     task.abort();
     task.wait().unwrap();
-}
-
-/// An output that was not awaited to its end is still there.
-#[test]
-fn awaiting_a_reference_is_cancel_safe() {
-    on_both(1, |lanes| {
-        let (mut stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
-        lanes.io.block_on(async {
-            assert!(futures::poll!(&mut stuck).is_pending());
-            let_go.send(9).unwrap();
-            assert_eq!((&mut stuck).await.unwrap(), 9);
-        });
-    });
 }
 
 /// The reason is that of the checkpoint which failed, also in a function that other errors of
@@ -154,7 +135,7 @@ fn the_error_says_why() {
 }
 
 /// A job's context may be held for longer than the job runs. One that has ended can't be cancelled
-/// any more, nor be late, so what the context says then stays. (A cancel that meets the end is
+/// any more, nor be late or shut down, so what the context says then stays. (A cancel that meets the end is
 /// `loom`'s: `a_cancel_against_the_end`.)
 #[test]
 fn what_a_finished_job_left_behind_is_not_told_to_end() {
@@ -183,6 +164,7 @@ fn what_a_finished_job_left_behind_is_not_told_to_end() {
         abort.abort();
         drop(task);
         wait_until(|| Instant::now() > deadline);
+        lanes.cpu.shutdown().wait();
         assert_eq!(job.checkpoint(), Ok(()));
     }
 }

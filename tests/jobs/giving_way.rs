@@ -4,154 +4,104 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
-use crate::support::{lanes, on_both, with_both};
-use twolane::Backend;
+use crate::support::busy::Busy;
+use crate::support::on_both;
 
-/// The only thread computes until a job has run that waits for it.
-#[test]
-fn a_long_future_lets_others_run() {
-    on_both(1, |lanes| {
-        let others_ran = Arc::new(AtomicBool::new(false));
-        let long = {
-            let others_ran = others_ran.clone();
-            lanes.cpu.spawn(async move {
-                while !others_ran.load(SeqCst) {
-                    twolane::yield_if_due().await;
-                }
-            })
-        };
-        lanes
-            .cpu
-            .spawn_cpu(move || others_ran.store(true, SeqCst))
-            .wait()
-            .unwrap();
-        long.wait().unwrap();
-    });
-}
-
-/// It is where a future that never waits sees that it was cancelled, or that
-/// its lane shuts down.
+/// It is where a future that never waits sees that it was cancelled, or that its lane shuts down.
+/// So does one that only yields, and is alone.
 #[test]
 fn a_long_future_sees_its_end() {
-    endless_sees_its_end(twolane::yield_if_due);
-}
-
-/// One that only yields, and is alone, does as well.
-#[test]
-fn one_that_only_yields_sees_its_end() {
-    endless_sees_its_end(twolane::yield_now);
-}
-
-fn endless_sees_its_end<F: Future<Output = ()> + Send + 'static>(give_way: fn() -> F) {
-    on_both(1, |lanes| {
-        let endless = || {
-            let (started, running) = std::sync::mpsc::channel();
-            let task = lanes.cpu.spawn(async move {
-                started.send(()).unwrap();
-                loop {
-                    give_way().await;
-                }
-            });
-            running.recv().unwrap();
-            task
-        };
-        let cancelled: twolane::Task<()> = endless();
-        cancelled.abort();
-        assert!(cancelled.wait().unwrap_err().is_cancelled());
-        let shut_down: twolane::Task<()> = endless();
-        assert!(lanes.cpu.shutdown().wait().is_empty());
-        assert!(shut_down.wait().unwrap_err().is_shutdown());
-    });
+    for only_yields in [false, true] {
+        on_both(1, |lanes| {
+            let endless = || {
+                let (started, running) = std::sync::mpsc::channel();
+                let task = lanes.cpu.spawn(async move {
+                    started.send(()).unwrap();
+                    loop {
+                        match only_yields {
+                            true => twolane::yield_now().await,
+                            false => twolane::yield_if_due().await,
+                        }
+                    }
+                });
+                running.recv().unwrap();
+                task
+            };
+            let cancelled: twolane::Task<()> = endless();
+            cancelled.abort();
+            assert!(cancelled.wait().unwrap_err().is_cancelled());
+            let shut_down: twolane::Task<()> = endless();
+            assert!(lanes.cpu.shutdown().wait().is_empty());
+            assert!(shut_down.wait().unwrap_err().is_shutdown());
+        });
+    }
 }
 
 /// In one queue for all, a small job that comes late would wait for a slice of
 /// each long one that has begun before it.
 #[test]
 fn a_late_job_goes_before_those_that_gave_way() {
-    with_both(|backend| {
-        let waited = turns_before_a_late_job(backend);
+    const LONG: usize = 20;
+    on_both(1, |lanes| {
+        let (started, over) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        // How often a long future had a turn.
+        let turns = Arc::new(AtomicUsize::new(0));
+        let (late, waited) = std::sync::mpsc::channel();
+        let long = |n| {
+            let (started, over, turns) = (started.clone(), over.clone(), turns.clone());
+            let mut late = (n == 0).then(|| late.clone());
+            let counter = turns.clone();
+            let mut job = Box::pin(async move {
+                started.fetch_add(1, SeqCst);
+                while !over.load(SeqCst) {
+                    twolane::yield_if_due().await;
+                    if started.load(SeqCst) < LONG {
+                        continue;
+                    }
+                    // Once all have begun, the first calls for a small job, in the
+                    // middle of its own slice.
+                    if let Some(late) = late.take() {
+                        let (turns, before) = (turns.clone(), turns.load(SeqCst));
+                        let small = async move { late.send(turns.load(SeqCst) - before).unwrap() };
+                        twolane::Handle::current().spawn(small).detach();
+                    }
+                }
+            });
+            lanes.cpu.spawn(std::future::poll_fn(move |cx| {
+                counter.fetch_add(1, SeqCst);
+                job.as_mut().poll(cx)
+            }))
+        };
+        let long: Vec<_> = (0..LONG).map(long).collect();
+        let waited = waited.recv().unwrap();
+        over.store(true, SeqCst);
+        for job in long {
+            job.wait().unwrap();
+        }
         // One whose turn it may have been.
         assert!(waited <= 1, "{waited} of {LONG} went before it");
     });
 }
 
-const LONG: usize = 20;
-
-fn turns_before_a_late_job(backend: Backend) -> usize {
-    let lanes = lanes(backend, 1);
-    let (started, over) = (
-        Arc::new(AtomicUsize::new(0)),
-        Arc::new(AtomicBool::new(false)),
-    );
-    // How often a long future had a turn.
-    let turns = Arc::new(AtomicUsize::new(0));
-    let (late, waited) = std::sync::mpsc::channel();
-    let long = |n| {
-        let (started, over, turns) = (started.clone(), over.clone(), turns.clone());
-        let mut late = (n == 0).then(|| late.clone());
-        let counter = turns.clone();
-        let mut job = Box::pin(async move {
-            started.fetch_add(1, SeqCst);
-            while !over.load(SeqCst) {
-                twolane::yield_if_due().await;
-                if started.load(SeqCst) < LONG {
-                    continue;
-                }
-                // Once all have begun, the first calls for a small job, in the
-                // middle of its own slice.
-                if let Some(late) = late.take() {
-                    let (turns, before) = (turns.clone(), turns.load(SeqCst));
-                    let small = async move { late.send(turns.load(SeqCst) - before).unwrap() };
-                    twolane::Handle::current().spawn(small).detach();
-                }
-            }
-        });
-        lanes.cpu.spawn(std::future::poll_fn(move |cx| {
-            counter.fetch_add(1, SeqCst);
-            job.as_mut().poll(cx)
-        }))
-    };
-    let long: Vec<_> = (0..LONG).map(long).collect();
-    let waited = waited.recv().unwrap();
-    over.store(true, SeqCst);
-    for job in long {
-        job.wait().unwrap();
-    }
-    waited
-}
-
 /// Jobs that keep coming don't keep it from coming back.
 #[test]
 fn a_steady_arrival_does_not_starve_it() {
-    fn arrive(over: Arc<AtomicBool>, ran: Arc<AtomicUsize>) {
-        ran.fetch_add(1, SeqCst);
-        if !over.load(SeqCst) {
-            twolane::spawn_cpu(move || arrive(over, ran)).detach();
-        }
-    }
     on_both(1, |lanes| {
-        let (over, ran) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicUsize::new(0)),
-        );
-        for _ in 0..3 {
-            let (over, ran) = (over.clone(), ran.clone());
-            lanes.cpu.spawn_cpu(move || arrive(over, ran)).detach();
-        }
-        let long = {
-            let ran = ran.clone();
-            lanes.cpu.spawn(async move {
-                // Three times it gave way, and another job ran.
-                for _ in 0..3 {
-                    let before = ran.load(SeqCst);
-                    while ran.load(SeqCst) == before {
-                        twolane::yield_if_due().await;
-                    }
+        let busy = Busy::with(3, &lanes.cpu.handle());
+        let ran = busy.count();
+        let long = lanes.cpu.spawn(async move {
+            // Three times it gave way, and another job ran.
+            for _ in 0..3 {
+                let before = ran();
+                while ran() == before {
+                    twolane::yield_if_due().await;
                 }
-            })
-        };
+            }
+        });
         long.wait().unwrap();
-        over.store(true, SeqCst);
     });
 }
 

@@ -7,7 +7,6 @@ mod coop_budget;
 mod destructors;
 mod ends;
 mod giving_way;
-mod in_flight;
 mod joining;
 mod results;
 mod run_cpu;

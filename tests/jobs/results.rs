@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::io;
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier};
 
 use crate::support::{self, PanicsOnDrop, lanes, on_both, thread_name, time_limit, with_both};
 use twolane::JoinError;
@@ -59,21 +59,6 @@ fn an_io_error_keeps_the_payload() {
     let inner = error.into_inner().unwrap().downcast::<JoinError>().unwrap();
     let payload = inner.into_panic().downcast::<OwnPayload>().unwrap();
     assert_eq!(*payload, OwnPayload(vec![5]));
-}
-
-/// A future that panics at a later poll, on whatever thread that is.
-#[test]
-fn panic_after_a_suspension() {
-    on_both(1, |lanes| {
-        let (go, wait) = tokio::sync::oneshot::channel::<()>();
-        let task = lanes.cpu.spawn(async move {
-            wait.await.unwrap();
-            panic!("later");
-        });
-        go.send(()).unwrap();
-        let error = task.wait().unwrap_err();
-        assert_eq!(error.to_string(), "the job panicked: later");
-    });
 }
 
 /// Rayon aborts, and Tokio replaces a worker, when a panic gets through.
@@ -188,15 +173,7 @@ fn destructors_that_panic_are_survived() {
         still_there();
 
         // A future's, dropped in suspension.
-        let captured = PanicsOnDrop;
-        let (started, running) = mpsc::channel();
-        let task = cpu.spawn(async move {
-            let _captured = captured;
-            started.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        running.recv().unwrap();
-        drop(task);
+        drop(support::suspended(&cpu.handle(), PanicsOnDrop));
         still_there();
 
         // A future's own, after it was ready: the output counts.
@@ -238,38 +215,6 @@ fn destructors_that_panic_are_survived() {
     });
 }
 
-/// A caller must be able to tell them apart.
-#[test]
-fn the_ends_are_distinct() {
-    on_both(1, |lanes| {
-        let panicked = lanes.cpu.spawn_cpu(|| panic!("x")).wait().unwrap_err();
-        let pending = lanes.cpu.spawn(std::future::pending::<()>());
-        pending.abort();
-        let cancelled = pending.wait().unwrap_err();
-        lanes.cpu.shutdown().wait();
-        let shut_down = lanes.cpu.spawn_cpu(|| ()).wait().unwrap_err();
-        let kinds = |error: &twolane::JoinError| {
-            [
-                error.is_panic(),
-                error.is_cancelled(),
-                error.is_shutdown(),
-                error.is_io_runtime_gone(),
-            ]
-        };
-        assert_eq!(kinds(&panicked), [true, false, false, false]);
-        assert_eq!(kinds(&cancelled), [false, true, false, false]);
-        assert_eq!(kinds(&shut_down), [false, false, true, false]);
-        let texts: BTreeSet<String> = [panicked, cancelled, shut_down]
-            .into_iter()
-            .map(|error| {
-                assert!(std::error::Error::source(&error).is_none());
-                error.to_string()
-            })
-            .collect();
-        assert_eq!(texts.len(), 3);
-    });
-}
-
 /// Large, zero-sized and borrowed-static outputs, through `await` and `wait`,
 /// and moved in and out unharmed.
 #[test]
@@ -280,43 +225,5 @@ fn outputs_of_all_sizes() {
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         let lent: &'static str = lanes.cpu.spawn(async { "static" }).wait().unwrap();
         assert_eq!(lent, "static");
-        let sum = lanes.io.block_on(async {
-            let tasks: Vec<_> = (0..1000_u64)
-                .map(|n| lanes.cpu.spawn_cpu(move || n))
-                .collect();
-            let mut sum = 0;
-            for task in tasks {
-                sum += task.await.unwrap();
-            }
-            sum
-        });
-        assert_eq!(sum, 499_500);
     });
-}
-
-/// Bad settings are named, with the limit and the remedy.
-#[test]
-fn settings_are_checked() {
-    let _limit = time_limit();
-    let io = tokio::runtime::Runtime::new().unwrap();
-    let builder = || twolane::CpuRuntime::builder().io_handle(io.handle().clone());
-    let none = builder().worker_threads(0).build().unwrap_err().to_string();
-    assert!(
-        none.starts_with("Builder::worker_threads(0): the CPU lane takes 1 to "),
-        "{none}"
-    );
-    let many = builder()
-        .worker_threads(usize::MAX)
-        .build()
-        .unwrap_err()
-        .to_string();
-    assert!(many.contains(&usize::MAX.to_string()), "{many}");
-    let name = builder()
-        .thread_name("a\0b")
-        .build()
-        .unwrap_err()
-        .to_string();
-    assert!(name.contains(r#""a\0b""#), "{name}");
-    let nowhere = twolane::CpuRuntime::new().unwrap_err().to_string();
-    assert!(nowhere.contains("Builder::io_handle"), "{nowhere}");
 }

@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use futures::executor::block_on_stream;
 use futures::stream;
-use tokio::sync::oneshot;
 use twolane::{JoinError, Task};
 
-use crate::support::{BOTH, cpu_lane, lanes, on_both, time_limit, with_both};
+use crate::support::{BOTH, cpu_lane, lanes, on_both, suspended, time_limit, with_both};
 
 async fn or_unwind<T>(task: Task<T>) -> T {
     task.await.unwrap_or_else(|error| error.resume_unwind())
@@ -42,15 +41,7 @@ fn a_shutdown_is_passed_on_without_a_panic() {
     for backend in BOTH {
         let lanes = lanes(backend, 1);
         let inner = cpu_lane(backend, 1, lanes.io.handle());
-        let start = || {
-            let (begin, has_begun) = oneshot::channel();
-            let job = inner.spawn(async {
-                begin.send(()).unwrap();
-                pending::<()>().await;
-            });
-            has_begun.blocking_recv().unwrap();
-            job
-        };
+        let start = || suspended(&inner.handle(), ());
         let jobs = [
             lanes.cpu.spawn(or_unwind(start())),
             lanes.cpu.spawn(by_a_task_of_tokio(start())),

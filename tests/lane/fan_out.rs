@@ -43,23 +43,6 @@ impl Parts {
 }
 
 #[test]
-fn the_limit_does_not() {
-    with_both(|backend| {
-        let lanes = with_limit_of_one(backend);
-        let (cpu, parts) = (lanes.cpu.handle(), Parts::default());
-        let of_job = parts.clone();
-        let job = lanes.cpu.spawn(async move {
-            for _ in 0..PARTS {
-                let part = of_job.next();
-                cpu.spawn_cpu(move || drop(part)).detach();
-            }
-        });
-        job.wait().unwrap();
-        assert_eq!(parts.most(), PARTS);
-    });
-}
-
-#[test]
 fn a_window_does() {
     const WINDOW: usize = 4;
     with_both(|backend| {

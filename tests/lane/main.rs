@@ -11,7 +11,6 @@ mod idle_workers;
 mod install;
 #[cfg(all(feature = "net", target_os = "linux"))]
 mod io_driver;
-mod limit_bounds_memory;
 mod metrics;
 mod names;
 mod nested;

@@ -4,7 +4,6 @@
 use std::sync::mpsc;
 
 use futures::FutureExt;
-use tokio::sync::oneshot;
 use twolane::{Handle, Priority};
 
 use crate::admission::{is_full, limited};
@@ -36,80 +35,42 @@ fn recursion_deeper_than_the_limit_ends() {
     });
 }
 
-/// By way of the other lane, and of another priority.
-#[test]
-fn what_a_job_submits_elsewhere_needs_no_permit() {
-    with_both(|backend| {
-        let lanes = lanes_with(backend, 1, |builder| {
-            let builder = builder.queue_limit(Priority::Normal, 1);
-            builder.queue_limit(Priority::High, 1)
-        });
-        let cpu = lanes.cpu.handle();
-        let high = cpu.with_priority(Priority::High);
-        let _high_is_full = high.try_reserve().unwrap();
-        let outer = cpu.spawn(async move {
-            let by_io = twolane::spawn_io(async {
-                let inner = Handle::current().reserve().await.unwrap().spawn_cpu(|| 1);
-                inner.await.unwrap()
-            });
-            let by_high = high.spawn_cpu(|| 2);
-            by_io.await.unwrap() + by_high.await.unwrap()
-        });
-        assert_eq!(outer.wait().unwrap(), 3);
-        assert!(!is_full(&cpu));
-    });
-}
-
-/// The chain goes by a priority that has no limit, and over the I/O lane.
+/// The chain goes by a priority that is full, or has no limit, and over the I/O lane.
 #[test]
 fn a_chain_of_jobs_waits_for_no_permit() {
     with_both(|backend| {
+        for is_full in [true, false] {
+            let lanes = lanes_with(backend, 1, |builder| {
+                let builder = builder.queue_limit(Priority::Normal, 1);
+                match is_full {
+                    true => builder.queue_limit(Priority::High, 1),
+                    false => builder,
+                }
+            });
+            let cpu = lanes.cpu.handle();
+            let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
+            let _high_is_full = high.try_reserve().unwrap();
+            let outer = cpu.spawn(async move {
+                let by_high = high.spawn(async move {
+                    let by_io = twolane::spawn_io(async move {
+                        let permit = normal.reserve().await.unwrap();
+                        permit.spawn_cpu(|| 42).await.unwrap()
+                    });
+                    by_io.await.unwrap()
+                });
+                by_high.await.unwrap()
+            });
+            assert_eq!(outer.wait().unwrap(), 42);
+        }
+        // From a job that has no permit.
         let lanes = limited(backend, 1);
         let cpu = lanes.cpu.handle();
-        let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
-        let outer = cpu.spawn(async move {
-            let by_high = high.spawn(async move {
-                let by_io = twolane::spawn_io(async move {
-                    let permit = normal.reserve().await.unwrap();
-                    permit.spawn_cpu(|| 42).await.unwrap()
-                });
-                by_io.await.unwrap()
-            });
-            by_high.await.unwrap()
-        });
-        assert_eq!(outer.wait().unwrap(), 42);
-        // From a job that has no permit.
         let (normal, high) = (cpu.clone(), cpu.with_priority(Priority::High));
         let _permit = cpu.try_reserve().unwrap();
         let outer = high.spawn(async move {
             twolane::spawn_io(async move { normal.reserve().await.is_ok() }).await
         });
         assert!(outer.wait().unwrap().unwrap());
-    });
-}
-
-/// The limit counts the jobs that come from outside.
-#[test]
-fn a_permit_is_free_when_its_job_has_ended() {
-    with_both(|backend| {
-        let lanes = limited(backend, 1);
-        let cpu = lanes.cpu.handle();
-        let (let_go, wait) = oneshot::channel::<()>();
-        let (started, child_started) = mpsc::channel();
-        let parent = cpu.spawn_cpu(move || {
-            Handle::current().spawn(async move {
-                started.send(()).unwrap();
-                wait.await
-            })
-        });
-        let child = parent.wait().unwrap();
-        child_started.recv().unwrap();
-        let permit = cpu.try_reserve().unwrap();
-        assert!(is_full(&cpu));
-        let_go.send(()).unwrap();
-        child.wait().unwrap().unwrap();
-        drop(permit);
-        assert!(!is_full(&cpu));
     });
 }
 

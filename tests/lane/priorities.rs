@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use crate::support::{Lanes, Stuck, lanes, on_both, thread_name, time_limit};
+use crate::support::{Lanes, Stuck, lanes, on_both, suspended, thread_name, time_limit};
 use twolane::{Backend, Handle, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
@@ -160,15 +160,7 @@ fn low_progresses_while_the_others_never_pause() {
 fn a_shutdown_ends_them_all() {
     on_both(1, |Lanes { cpu, io: _io }| {
         let handles = ALL.map(|priority| cpu.handle().with_priority(priority));
-        let suspended = handles.each_ref().map(|handle| {
-            let (started, running) = mpsc::channel();
-            let job = handle.spawn(async move {
-                started.send(()).unwrap();
-                std::future::pending::<()>().await;
-            });
-            running.recv().unwrap();
-            job
-        });
+        let suspended = handles.each_ref().map(|handle| suspended(handle, ()));
         let stuck = handles
             .each_ref()
             .map(|handle| Stuck::start(handle).split());
@@ -186,19 +178,5 @@ fn a_shutdown_ends_them_all() {
         for handle in handles {
             assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
         }
-    });
-}
-
-/// Two jobs of two priorities that wait for one another would hang: no thread
-/// of a lane may wait for a job of the lane, of whatever priority.
-#[test]
-fn a_worker_may_not_wait_for_another_priority() {
-    on_both(1, |Lanes { cpu, io: _io }| {
-        let low = cpu.handle().with_priority(Priority::Low);
-        let (stuck, let_go) = Stuck::start(&low).split();
-        let waits = cpu.spawn_cpu(move || stuck.wait());
-        let error = waits.wait().unwrap_err();
-        assert!(error.to_string().contains("`Task::wait`"), "{error}");
-        let_go.send(()).unwrap();
     });
 }

@@ -1,8 +1,8 @@
 //! Does rayon's own work run on a lane that has jobs all the time?
 
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 
+use crate::support::busy::Busy;
 use crate::support::{lanes, time_limit};
 use twolane::Backend;
 
@@ -12,22 +12,11 @@ fn a_busy_lane_does_not_starve_rayon() {
     let _limit = time_limit();
     for threads in [1, 2] {
         let lanes = lanes(Backend::Rayon, threads);
-        let done = Arc::new(AtomicBool::new(false));
-        // Each job submits the next, so that the queue is never empty.
-        fn chain(done: Arc<AtomicBool>) {
-            if !done.load(SeqCst) {
-                twolane::spawn_cpu(move || chain(done)).detach();
-            }
-        }
-        for _ in 0..2 * threads {
-            let done = done.clone();
-            lanes.cpu.spawn_cpu(move || chain(done)).detach();
-        }
+        let _busy = Busy::with(2 * threads, &lanes.cpu.handle());
         let (sent, received) = mpsc::channel();
         let leaves = move || rayon::spawn(move || sent.send("native").unwrap());
         lanes.cpu.spawn_cpu(leaves).wait().unwrap();
         assert_eq!(received.recv().unwrap(), "native");
         assert_eq!(lanes.cpu.handle().install(|| 3).unwrap(), 3);
-        done.store(true, SeqCst);
     }
 }

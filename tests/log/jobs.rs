@@ -3,7 +3,7 @@
 use std::sync::mpsc::{self, Sender};
 
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, Stuck};
+use crate::support::{Lanes, Stuck, suspended};
 use crate::tap::{PANICS_WHEN_CLOSED, listen};
 use twolane::{HandleExt, Priority, Task};
 
@@ -81,13 +81,7 @@ const DROPPED: &str = "WARN twolane: detached jobs were dropped";
 fn detached_jobs_that_a_shutdown_drops() {
     listen(|log, Lanes { cpu, io: _io }| {
         let low = cpu.handle().with_priority(Priority::Low);
-        let (resting, rests) = mpsc::channel();
-        cpu.spawn(async move {
-            resting.send(()).unwrap();
-            std::future::pending::<()>().await;
-        })
-        .detach();
-        rests.recv().unwrap();
+        suspended(&cpu.handle(), ()).detach();
         let (stuck, let_go) = Stuck::start(&cpu.handle()).split();
         let low_stuck = Stuck::start(&low);
         for _ in 0..10 {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, mpsc};
 
-use crate::support::wait::wait_until;
+use crate::support::wait::wait_for_idle;
 use crate::support::{Dropped, Lanes, Stuck};
 use crate::tap::listen;
 use futures::StreamExt;
@@ -25,7 +25,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
             let stage = |n| assert_ne!(n, 2, "of a stage");
             let mut stream = source.on_cpu(&cpu.handle()).map(stage).buffered(WINDOW);
             source_dropped.recv().unwrap();
-            wait_until_idle(&cpu.handle());
+            wait_for_idle(&cpu.handle());
             for _ in 0..taken {
                 block_on(stream.next()).unwrap().unwrap();
             }
@@ -37,7 +37,7 @@ fn a_panic_in_a_stream_that_is_dropped_before_it_is_read() {
         let mut stream = source.on_cpu(&cpu.handle()).map(|n| n).buffered(WINDOW);
         block_on(stream.next()).unwrap().unwrap();
         block_on(stream.next()).unwrap().unwrap();
-        wait_until_idle(&cpu.handle());
+        wait_for_idle(&cpu.handle());
         drop(stream);
         says("of the source");
 
@@ -178,10 +178,6 @@ const STREAM_ENDS: [StreamEnd; 9] = [
 
 const WINDOW: usize = 8;
 
-fn wait_until_idle(cpu: &Handle) {
-    wait_until(|| cpu.metrics().queued + cpu.metrics().running == 0);
-}
-
 /// Its workers have states that a destructor frees.
 fn stream_with_states(cpu: &Handle) -> twolane::stream::Buffered<usize> {
     let numbers = CpuStreamExt::on_cpu(futures::stream::iter(0..4), cpu);
@@ -196,6 +192,6 @@ fn read_to_its_end(lanes: &Lanes) -> twolane::stream::Buffered<usize> {
     }
     assert!(block_on(numbers.next()).is_none());
     // Its worker may still be on its way out, with the state in its hands.
-    wait_until_idle(&lanes.cpu.handle());
+    wait_for_idle(&lanes.cpu.handle());
     numbers
 }

@@ -62,6 +62,7 @@ mod window;
 #[path = "../../src/stream/workers.rs"]
 mod workers;
 
+mod job_lane;
 mod of_bridges;
 mod of_broadcasts;
 mod of_dozing;

@@ -1,7 +1,4 @@
-//! The life of a job: the code of `core/src/task`, on a lane of the model's own.
-//!
-//! A model's worker is the thread that calls [`Lane::run_next`]. The models are of one job, so
-//! the lane's registry has one place.
+//! The life of a job: the code of `core/src/task`, on a lane of the model's own (`job_lane.rs`).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,182 +8,13 @@ use std::time::Instant;
 
 use loom::future::block_on;
 use loom::sync::atomic::Ordering::SeqCst;
-use loom::sync::atomic::{AtomicBool, fence};
 use loom::thread;
-use stallwatch::{Entered, Name};
 
-use crate::error::CloseReason;
-use crate::metrics::call_sites::{Sites, Stamp, Steps};
-use crate::metrics::timings::Timings;
-use crate::priority::Priority;
-use crate::sync::Queue;
+use crate::error::JoinError;
+use crate::job_lane::Level;
 use crate::task::slice::set_in_cpu_context;
-use crate::task::{
-    Cancel, Event, Extras, FutureWork, Job, Page, RegistryKey, Run, Schedule, StepEnd, Task,
-    Worker, closure,
-};
+use crate::task::{Cancel, Extras, FutureWork, Job, Run, Schedule, Task, closure};
 use crate::{large_model, model};
-
-/// As `lane/`, with one worker.
-struct Lane {
-    queue: Queue<Arc<dyn Run>>,
-    closed: AtomicBool,
-    /// The standard library's atomics, which order nothing in a model.
-    counted: Page,
-    sites: Sites,
-    /// The standard library's mutex, which orders nothing in a model. (In the lane, the
-    /// registry's lock orders more.)
-    registered: Mutex<Option<Arc<dyn Run>>>,
-    /// A Tokio task of a job's, which the lane drops when it shuts down.
-    part_is_dropped: AtomicBool,
-}
-
-#[derive(Clone)]
-struct Level(Arc<Lane>);
-
-impl Level {
-    fn new() -> Self {
-        Self(Arc::new(Lane {
-            queue: Queue::new(),
-            closed: AtomicBool::new(false),
-            counted: Page::default(),
-            sites: Sites::new(false),
-            registered: Mutex::new(None),
-            part_is_dropped: AtomicBool::new(false),
-        }))
-    }
-
-    /// Pops a job, if there is one, and runs one step.
-    fn run_next(&self) -> bool {
-        let lane = &*self.0;
-        let Some(job) = lane.queue.pop() else {
-            return false;
-        };
-        let mut worker = Worker {
-            priority: Priority::Normal,
-            closed: &lane.closed,
-            page: &lane.counted,
-            shares_page: true,
-            throttle: None,
-            sites: &lane.sites,
-            steps: Steps::new(),
-            timings: None,
-            yielded: false,
-            defers_wake: true,
-            awaiter: None,
-        };
-        let end = job.run(&mut worker);
-        if let Some(awaiter) = worker.awaiter.take() {
-            awaiter.wake();
-        }
-        match end {
-            StepEnd::Ended | StepEnd::Suspended => {}
-            // As an active worker does: it looks at the queue again.
-            StepEnd::Requeue { job, .. } => lane.queue.push(job),
-        }
-        true
-    }
-
-    fn close_queued(&self) {
-        while let Some(job) = self.0.queue.pop() {
-            close(&*job);
-        }
-    }
-
-    /// What the closing thread and the control thread do.
-    fn shut_down(&self) {
-        self.0.closed.store(true, SeqCst);
-        fence(SeqCst);
-        self.close_queued();
-        let registered = self.0.registered.try_lock().unwrap().clone();
-        if let Some(job) = registered {
-            close(&*job);
-        }
-        self.0.part_is_dropped.store(true, SeqCst);
-    }
-
-    /// One job has ended, once, and the counters agree.
-    #[track_caller]
-    fn check_end(&self) {
-        let count = |event| self.0.counted.get(event);
-        let closed = [Event::Cancelled, Event::Expired, Event::Dropped].map(count);
-        let closed: u64 = closed.iter().sum();
-        let (queued, suspended) = (count(Event::ClosedQueued), count(Event::ClosedSuspended));
-        let came = count(Event::Submitted) + count(Event::Woken);
-        assert_eq!(came, count(Event::Begun) + queued, "queued");
-        let stopped = count(Event::Suspended) + count(Event::Completed);
-        assert_eq!(count(Event::Begun), stopped, "running");
-        let resumed = count(Event::Woken) + suspended;
-        assert_eq!(count(Event::Suspended), resumed, "suspended");
-        assert_eq!(count(Event::Completed) + closed, 1, "ended");
-        assert_eq!(queued + suspended, closed);
-        let registered = self.0.registered.try_lock().unwrap();
-        assert!(registered.is_none(), "it is still registered");
-    }
-}
-
-/// As the control thread and the reaper do.
-fn close(job: &dyn Run) {
-    job.close(CloseReason::ShutDown);
-    if job.has_ended() {
-        job.discard();
-    }
-}
-
-impl Schedule for Level {
-    fn is_closed(&self) -> bool {
-        self.0.closed.load(SeqCst)
-    }
-
-    /// The control thread has ended already.
-    fn enqueue(&self, job: Arc<dyn Run>) {
-        self.0.queue.push(job);
-        fence(SeqCst);
-        if self.is_closed() {
-            self.close_queued();
-        }
-    }
-
-    fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
-        *self.0.registered.try_lock().unwrap() = Some(job);
-        RegistryKey::MIN
-    }
-
-    fn unregister(&self, _: RegistryKey) {
-        *self.0.registered.try_lock().unwrap() = None;
-    }
-
-    fn enter_step(&self, _: bool, _: Option<Instant>) -> Option<Entered> {
-        None
-    }
-
-    fn is_own_worker(&self) -> bool {
-        false
-    }
-
-    fn count(&self, event: Event) {
-        self.0.counted.add(event);
-    }
-
-    fn submitted(&self) -> Stamp {
-        self.count(Event::Submitted);
-        Stamp::NO
-    }
-
-    fn woken(&self) -> Stamp {
-        Stamp::NO
-    }
-
-    fn site(&self) -> Name {
-        Name::OTHER
-    }
-
-    fn count_lost(&self) {}
-
-    fn timings(&self) -> Option<&Timings> {
-        None
-    }
-}
 
 const OUTPUT: u8 = 7;
 /// What a job returns without its part.
@@ -294,6 +122,25 @@ impl Subject {
         self.level.check_end();
         assert!(*self.captures_are_dropped.try_lock().unwrap());
     }
+
+    /// Runs a step against these threads, and then what is left. The job ends with its output, or
+    /// with an error that fits.
+    #[track_caller]
+    fn ends_against<const N: usize>(
+        &self,
+        task: Task<u8>,
+        threads: [thread::JoinHandle<()>; N],
+        fits: fn(&JoinError) -> bool,
+    ) {
+        self.level.run_next();
+        threads.into_iter().for_each(|it| it.join().unwrap());
+        while self.level.run_next() {}
+        match block_on(task) {
+            Ok(output) => assert_eq!(output, OUTPUT),
+            Err(error) => assert!(fits(&error)),
+        }
+        self.check_end();
+    }
 }
 
 /// Wake and cancel during a step: the awaiter is notified, the work is dropped once and
@@ -302,19 +149,10 @@ impl Subject {
 fn wake_and_cancel_against_a_step() {
     model(|| {
         let (subject, task) = Subject::submitted();
-        let waker = subject.wake_on_thread();
-        let canceller = subject.cancel_on_thread();
-        subject.level.run_next();
-        waker.join().unwrap();
-        canceller.join().unwrap();
-        while subject.level.run_next() {}
+        let threads = [subject.wake_on_thread(), subject.cancel_on_thread()];
         // A wake before the first step wakes nothing, so the job may still be
         // suspended. But it was cancelled, so it has ended.
-        match block_on(task) {
-            Ok(output) => assert_eq!(output, OUTPUT),
-            Err(error) => assert!(error.is_cancelled()),
-        }
-        subject.check_end();
+        subject.ends_against(task, threads, JoinError::is_cancelled);
     });
 }
 
@@ -354,17 +192,11 @@ fn a_submission_against_a_shutdown() {
 fn wake_and_shutdown_against_a_step() {
     model(|| {
         let (subject, task) = Subject::submitted();
-        let waker = subject.wake_on_thread();
-        let control = subject.on_thread(Level::shut_down);
-        subject.level.run_next();
-        waker.join().unwrap();
-        control.join().unwrap();
-        while subject.level.run_next() {}
-        match block_on(task) {
-            Ok(output) => assert_eq!(output, OUTPUT),
-            Err(error) => assert!(error.is_shutdown()),
-        }
-        subject.check_end();
+        let threads = [
+            subject.wake_on_thread(),
+            subject.on_thread(Level::shut_down),
+        ];
+        subject.ends_against(task, threads, JoinError::is_shutdown);
     });
 }
 
@@ -375,17 +207,11 @@ fn a_shutdown_against_a_job_with_a_part() {
     model(|| {
         let subject = Subject::new(1, true, None);
         let task = subject.submit();
-        let control = subject.on_thread(Level::shut_down);
-        let waker = subject.wake_on_thread();
-        subject.level.run_next();
-        waker.join().unwrap();
-        control.join().unwrap();
-        while subject.level.run_next() {}
-        match block_on(task) {
-            Ok(output) => assert_eq!(output, OUTPUT),
-            Err(error) => assert!(error.is_shutdown()),
-        }
-        subject.check_end();
+        let threads = [
+            subject.on_thread(Level::shut_down),
+            subject.wake_on_thread(),
+        ];
+        subject.ends_against(task, threads, JoinError::is_shutdown);
     });
 }
 
@@ -394,19 +220,13 @@ fn a_shutdown_against_a_job_with_a_part() {
 fn cancel_and_shutdown_against_a_step_that_is_woken() {
     large_model(|| {
         let (subject, task) = Subject::submitted();
-        let canceller = subject.cancel_on_thread();
-        let control = subject.on_thread(Level::shut_down);
-        let waker = subject.wake_on_thread();
-        subject.level.run_next();
-        waker.join().unwrap();
-        canceller.join().unwrap();
-        control.join().unwrap();
-        while subject.level.run_next() {}
-        match block_on(task) {
-            Ok(output) => assert_eq!(output, OUTPUT),
-            Err(error) => assert!(error.is_shutdown() || error.is_cancelled()),
-        }
-        subject.check_end();
+        let threads = [
+            subject.cancel_on_thread(),
+            subject.on_thread(Level::shut_down),
+            subject.wake_on_thread(),
+        ];
+        let fits = |error: &JoinError| error.is_shutdown() || error.is_cancelled();
+        subject.ends_against(task, threads, fits);
     });
 }
 

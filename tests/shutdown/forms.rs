@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::support::{self, Dropped, Stuck, lanes, on_both, with_both};
+use crate::support::{self, Dropped, Stuck, lanes, on_both, suspended, with_both};
 use twolane::{JoinError, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,20 +33,8 @@ fn every_cell_of_the_table() {
             let token = || Dropped(dropped.clone());
 
             // Suspended: an attached and a detached future.
-            let suspend = |token: Dropped| {
-                let (started, running) = mpsc::channel();
-                let task = handle.spawn(async move {
-                    let _token = token;
-                    started.send(()).unwrap();
-                    std::future::pending::<()>().await;
-                });
-                running.recv().unwrap();
-                // It has been polled; a job behind it on each thread says that
-                // the poll is over.
-                task
-            };
-            let suspended = suspend(token());
-            suspend(token()).detach();
+            let attached = suspended(&handle, token());
+            suspended(&handle, token()).detach();
             // Running: a closure, and a future that will have to wait. They
             // take both threads.
             let (closure, end_closure) = Stuck::start(&handle).split();
@@ -100,7 +88,7 @@ fn every_cell_of_the_table() {
             assert!(is_shutdown(handle.spawn(async {}).wait()));
             assert!(is_shutdown(handle.spawn_io(async {}).wait()));
             // These say so while both threads are stuck.
-            assert!(is_shutdown(suspended.wait()));
+            assert!(is_shutdown(attached.wait()));
             assert!(is_shutdown(queued.wait()));
             assert!(is_shutdown(queued_future.wait()));
             // So their captures go, two suspended and three queued ones, and are
@@ -130,68 +118,6 @@ fn every_cell_of_the_table() {
             drop(handle);
         });
     }
-}
-
-/// The table's first lines, once more with awaiters that sleep already. The captures go
-/// while all threads are stuck.
-#[test]
-fn sleeping_awaiters_are_woken() {
-    on_both(1, |lanes| {
-        let (dropped, suspended_drops) = mpsc::channel();
-        let captured = Dropped(dropped);
-        let (started, is_suspended) = mpsc::channel();
-        let suspended = lanes.cpu.spawn(async move {
-            let _captured = captured;
-            started.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        is_suspended.recv().unwrap();
-        // After the step of that one.
-        let (stuck, let_go) = Stuck::<()>::start(&lanes.cpu.handle()).split();
-        let (dropped, drops) = mpsc::channel();
-        let captured = Dropped(dropped);
-        let queued = lanes.cpu.spawn_cpu(move || drop(captured));
-        let (sleeps, is_asleep) = mpsc::channel();
-        let awaiters = [suspended, queued].map(|mut task| {
-            let sleeps = sleeps.clone();
-            lanes.io.spawn(async move {
-                tokio::select! {
-                    biased;
-                    _ = &mut task => unreachable!(),
-                    () = async { sleeps.send(()).unwrap() } => {}
-                }
-                task.await
-            })
-        });
-        assert_eq!(is_asleep.iter().take(2).count(), 2);
-        lanes.cpu.shutdown_background();
-        for awaiter in awaiters {
-            assert!(is_shutdown(lanes.io.block_on(awaiter).unwrap()));
-        }
-        for drops in [drops, suspended_drops] {
-            assert!(drops.recv().unwrap().starts_with("cpu-"));
-        }
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
-    });
-}
-
-/// A second runtime's `Drop` waits 300 s, or for ever, here.
-#[test]
-fn a_stuck_job_is_counted_and_left() {
-    on_both(2, |lanes| {
-        let (first, end_first) = Stuck::<()>::start(&lanes.cpu.handle()).split();
-        let (second, end_second) = Stuck::<()>::start(&lanes.cpu.handle()).split();
-        let limit = Duration::from_millis(5);
-        assert_eq!(lanes.cpu.shutdown_timeout(limit).wait().jobs, 2);
-        end_first.send(()).unwrap();
-        first.wait().unwrap();
-        let left = lanes.io.block_on(lanes.cpu.shutdown_timeout(limit));
-        assert_eq!(left.jobs, 1);
-        end_second.send(()).unwrap();
-        second.wait().unwrap();
-        assert!(lanes.cpu.shutdown().wait().is_empty());
-    });
 }
 
 /// A job that waits for the shutdown of its own lane would wait for itself.

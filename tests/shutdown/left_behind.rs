@@ -9,7 +9,7 @@ use futures::future::lazy;
 use twolane::HandleExt;
 use twolane::{Backend, in_cpu_context};
 
-use crate::support::{self, PanicsOnDrop, Stuck, lanes, on_both, time_limit, with_both};
+use crate::support::{self, PanicsOnDrop, Stuck, lanes, on_both, suspended, time_limit, with_both};
 
 /// Such a job's captures were dropped by the control thread outside of any `catch`: it
 /// died, and a shutdown was over before the running job.
@@ -38,14 +38,7 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
     }
     on_both(1, |lanes| {
         let (let_go, blocked) = mpsc::channel();
-        let (started, running) = mpsc::channel();
-        let held = Blocks(blocked);
-        let task = lanes.cpu.spawn(async move {
-            let _held = held;
-            started.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        running.recv().unwrap();
+        let task = suspended(&lanes.cpu.handle(), Blocks(blocked));
         // Only once it is suspended does it lie with the control thread.
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         // Were it held, the destructor would never be let go.
@@ -68,15 +61,7 @@ fn a_destructor_that_waits_for_the_shutdown_that_runs_it() {
     }
     on_both(1, |lanes| {
         let cpu = Arc::new(lanes.cpu);
-        let (started, running) = mpsc::channel();
-        let waits = Waits(cpu.clone());
-        cpu.spawn(async move {
-            let _waits = waits;
-            started.send(()).unwrap();
-            std::future::pending::<()>().await;
-        })
-        .detach();
-        running.recv().unwrap();
+        suspended(&cpu.handle(), Waits(cpu.clone())).detach();
         assert!(cpu.shutdown().wait().is_empty());
     });
 }

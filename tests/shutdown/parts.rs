@@ -14,7 +14,6 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError as Dropped, JoinHandle};
 use twolane::{Backend, CpuStreamExt, Handle, JoinError, in_cpu_context};
 
-use crate::support::wait::wait_until;
 use crate::support::{self, Lanes, lanes, on_both, time_limit};
 
 /// What it awaits of a part of its own, which will be dropped.
@@ -116,17 +115,6 @@ fn a_closure_returns_what_it_returns() {
     awaits.recv().unwrap();
     lanes.cpu.shutdown_background();
     assert!(job.wait().unwrap().unwrap_err().is_cancelled());
-}
-
-#[test]
-fn a_job_that_had_ended_keeps_its_output() {
-    let _limit = time_limit();
-    let lanes = two_threads();
-    let ends = async { tokio::spawn(async { 7 }).await.unwrap() };
-    let job = lanes.cpu.spawn(in_cpu_context(ends));
-    wait_until(|| job.is_finished());
-    lanes.cpu.shutdown().wait();
-    assert_eq!(job.wait().unwrap(), 7);
 }
 
 /// A reader must not take it for the end.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use twolane::in_cpu_context;
 
 use crate::support::wait::wait_until;
-use crate::support::{Lanes, lanes_with, time_limit, with_both};
+use crate::support::{Lanes, lanes_with, suspended, time_limit, with_both};
 
 /// Its destructor takes its time.
 struct Slow {
@@ -119,14 +119,7 @@ fn of_a_destructor() {
     with_both(|backend| {
         let lanes = lanes_with(backend, 1, |builder| builder);
         let (slow, watched) = slow();
-        let sets = Sets(Some(slow));
-        let (waits, is_waiting) = mpsc::channel();
-        let job = lanes.cpu.spawn(async move {
-            let _sets = sets;
-            waits.send(()).unwrap();
-            std::future::pending::<()>().await;
-        });
-        is_waiting.recv().unwrap();
+        let job = suspended(&lanes.cpu.handle(), Sets(Some(slow)));
         // After the step of that one.
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         lanes.cpu.shutdown_background();

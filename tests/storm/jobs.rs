@@ -3,8 +3,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::{Arc, mpsc};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -46,7 +46,7 @@ impl At {
         }
     }
 
-    fn aside(&self, mut dice: Dice, what: impl FnOnce() + Send + 'static) {
+    pub(super) fn aside(&self, mut dice: Dice, what: impl FnOnce() + Send + 'static) {
         self.outer.spawn(async move {
             wait_a_little(&mut dice).await;
             what();
@@ -90,6 +90,16 @@ pub(crate) fn child(at: &At, dice: &mut Dice) {
             1 => held.abort(),
             _ => drop(held),
         }
+    }
+}
+
+/// Another job sends what one waits for, or drops it if it never runs.
+pub(crate) fn sender(at: &At, dice: &mut Dice, send: oneshot::Sender<()>) {
+    let (level, cpu) = at.round.level(dice);
+    let mut drawn = Drawn::new(&at.deeper(), dice, level, false, false);
+    drawn.job.does = Does::Sends(send);
+    if let Some(held) = drawn.submit(&cpu, Way::Direct) {
+        held.detach();
     }
 }
 
@@ -212,8 +222,8 @@ impl Drawn {
         let id = at.id;
         let is_closure = !is_on_io && dice.once_in(2);
         let does = match is_closure {
-            true => closure(at, dice),
-            false => future(at, dice),
+            true => Does::of_closure(at, dice),
+            false => Does::of_future(at, dice),
         };
         let panics = dice.once_in(8).then(|| Payload::draw(dice));
         let panics = panics.filter(|_| !matches!(does, Does::Lasts));
@@ -307,56 +317,6 @@ impl Drawn {
             }
         }
         None
-    }
-}
-
-fn closure(at: &At, dice: &mut Dice) -> Does {
-    match dice.below(30) {
-        0..=2 => Does::Computes,
-        3..=5 => Does::Checks,
-        6 | 7 => {
-            let (let_go, wait) = mpsc::channel();
-            at.aside(dice.fork(), || drop(let_go));
-            Does::Holds(wait)
-        }
-        8 => Does::WaitsForIo,
-        9 => Does::BlocksInPlace,
-        // Elsewhere these would start rayon's global pool.
-        10 | 11 if at.round.is_on_rayon => Does::UsesRayon,
-        12 if at.round.is_on_rayon => Does::PanicsInRayon,
-        13..=15 if at.depth < 2 => Does::Spawns,
-        _ => Does::Nothing,
-    }
-}
-
-fn future(at: &At, dice: &mut Dice) -> Does {
-    match dice.below(30) {
-        0..=4 => Does::Yields,
-        5 => Does::Sleeps,
-        6 => Does::SleepsOnIo,
-        7 => Does::SpawnsTasks,
-        8..=10 => {
-            let (send, wait) = oneshot::channel();
-            match dice.below(4) {
-                0 => drop(send),
-                // Another job sends it, or drops it if it never runs.
-                1 => {
-                    let (level, cpu) = at.round.level(dice);
-                    let mut drawn = Drawn::new(&at.deeper(), dice, level, false, false);
-                    drawn.job.does = Does::Sends(send);
-                    if let Some(held) = drawn.submit(&cpu, Way::Direct) {
-                        held.detach();
-                    }
-                }
-                _ => at.aside(dice.fork(), || _ = send.send(())),
-            }
-            Does::Waits(wait)
-        }
-        11 | 12 => Does::Lasts,
-        13..=15 if at.depth < 2 => Does::Tree,
-        16 if at.depth < 2 => Does::TreeOnIo,
-        17..=19 if at.depth < 2 => Does::Spawns,
-        _ => Does::Nothing,
     }
 }
 

@@ -2,18 +2,36 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::thread;
 
 use futures::{StreamExt, stream};
 use twolane::{Handle, HandleExt, IoOwned};
 
 use crate::dice::Dice;
+use crate::round::IO;
 use crate::surroundings::{Done, Item, Round, wait_a_little};
 use crate::watchdog::Planned;
 
-/// What was done to the value, in order.
+/// What was done to the value, in order. As a pooled connection does, its drop spawns a task.
 struct Log {
     calls: Vec<u64>,
-    _item: Item,
+    item: Item,
+    round: Arc<Round>,
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        let (item, round) = (self.item.clone(), self.round.clone());
+        let is_on_io = move || {
+            let is_it = thread::current().name() == Some(IO);
+            assert!(is_it || round.io_ends.load(SeqCst), "dropped elsewhere");
+        };
+        is_on_io();
+        tokio::spawn(async move {
+            let _item = item;
+            is_on_io();
+        });
+    }
 }
 
 /// Calls of one owner: they come in the order in which it made them, also after one that was
@@ -21,7 +39,8 @@ struct Log {
 pub(crate) async fn owned(round: Arc<Round>, cpu: Handle, mut dice: Dice, id: u64) {
     let log = Log {
         calls: Vec::new(),
-        _item: round.live.item(id),
+        item: round.live.item(id),
+        round: round.clone(),
     };
     let mut log: IoOwned<Log> = cpu.io_owned(log);
     let mut certain = Vec::new();

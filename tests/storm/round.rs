@@ -31,6 +31,18 @@ enum Place {
 
 type Unit = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// The threads of the I/O lane.
+pub(crate) const IO: &str = "io";
+
+/// What the units of a round are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kinds {
+    Any,
+    /// All of the lane's jobs have a record, so its counters are known.
+    Jobs,
+    Streams,
+}
+
 #[derive(Debug)]
 struct Plan {
     backend: Backend,
@@ -39,8 +51,7 @@ struct Plan {
     wakes_by_driver: bool,
     limits: [Option<usize>; 3],
     units: u64,
-    /// All of the lane's jobs have a record, so its counters are known.
-    only_jobs: bool,
+    kinds: Kinds,
     /// The lane is shut down after so many units.
     ends: Option<(u64, Ending)>,
     /// The I/O lane's runtime is shut down after so many units.
@@ -61,7 +72,7 @@ impl Plan {
             wakes_by_driver: dice.once_in(2),
             limits: [limit(dice), limit(dice), limit(dice)],
             units,
-            only_jobs: dice.once_in(2),
+            kinds: dice.one_of(&[Kinds::Any, Kinds::Jobs, Kinds::Streams]),
             ends: (!dice.once_in(3)).then(|| (dice.below(units), Ending::draw(dice))),
             io_ends: dice.once_in(8).then(|| dice.below(units)),
         }
@@ -73,15 +84,10 @@ pub(crate) fn run(seed: u64) -> usize {
     let mut dice = Dice::of(seed);
     let plan = Plan::draw(&mut dice);
     // The units' own runtime, which outlives the lanes.
-    let outer = Builder::new_multi_thread()
-        .worker_threads(2)
-        .build()
-        .unwrap();
-    let io = Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .unwrap();
+    let mut two_threads = Builder::new_multi_thread();
+    two_threads.worker_threads(2);
+    let outer = two_threads.build().unwrap();
+    let io = two_threads.thread_name(IO).enable_all().build().unwrap();
     // Lives as long as the lane's memory.
     let token = Arc::new(());
     let mut builder = CpuRuntime::builder()
@@ -132,7 +138,7 @@ pub(crate) fn run(seed: u64) -> usize {
             dice.fork(),
             id,
             outer.handle().clone(),
-            plan.only_jobs,
+            plan.kinds,
         );
         let ended = ended.clone();
         all.push(Box::pin(async move {
@@ -190,7 +196,7 @@ pub(crate) fn run(seed: u64) -> usize {
             .map(|level| round.cpu.with_priority(*level));
         levels.all(|lane| is_balanced(&lane.metrics()))
     });
-    check::all(&round, plan.only_jobs);
+    check::all(&round, plan.kinds == Kinds::Jobs);
     let jobs = round.ledger.records().len();
     drop(owner);
     watchdog::phase("the lane's threads and its memory go");
@@ -223,7 +229,7 @@ async fn after_units(after: u64, mut ended: watch::Receiver<u64>) {
 }
 
 /// One unit: made here or where it runs, and run in one of the places.
-async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle, only_jobs: bool) {
+async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle, kinds: Kinds) {
     wait_a_little(&mut dice).await;
     let places = [
         Place::IoTask,
@@ -233,9 +239,13 @@ async fn drive(round: Arc<Round>, mut dice: Dice, id: u64, outer: Handle, only_j
         Place::Job,
     ];
     // A unit that is a job has no record.
-    let place = dice.one_of(&places[..if only_jobs { 3 } else { 5 }]);
+    let place = dice.one_of(&places[..if kinds == Kinds::Jobs { 3 } else { 5 }]);
     let made_here = dice.once_in(2);
-    let kind = if only_jobs { JOBS } else { dice.below(6) };
+    let kind = match kinds {
+        Kinds::Any => dice.below(6),
+        Kinds::Jobs => JOBS,
+        Kinds::Streams => 0,
+    };
     let mut of_unit = dice.fork();
     let (cpu, limited) = round.at(&mut dice);
     let name = match kind {

@@ -45,6 +45,51 @@ pub(crate) enum Does {
     TreeOnIo,
 }
 
+impl Does {
+    pub(super) fn of_closure(at: &At, dice: &mut Dice) -> Self {
+        match dice.below(30) {
+            0..=2 => Does::Computes,
+            3..=5 => Does::Checks,
+            6 | 7 => {
+                let (let_go, wait) = mpsc::channel();
+                at.aside(dice.fork(), || drop(let_go));
+                Does::Holds(wait)
+            }
+            8 => Does::WaitsForIo,
+            9 => Does::BlocksInPlace,
+            // Elsewhere these would start rayon's global pool.
+            10 | 11 if at.round.is_on_rayon => Does::UsesRayon,
+            12 if at.round.is_on_rayon => Does::PanicsInRayon,
+            13..=15 if at.depth < 2 => Does::Spawns,
+            _ => Does::Nothing,
+        }
+    }
+
+    pub(super) fn of_future(at: &At, dice: &mut Dice) -> Self {
+        match dice.below(30) {
+            0..=4 => Does::Yields,
+            5 => Does::Sleeps,
+            6 => Does::SleepsOnIo,
+            7 => Does::SpawnsTasks,
+            8..=10 => {
+                let (send, wait) = oneshot::channel();
+                match dice.below(4) {
+                    0 => drop(send),
+                    // Another job sends it, or drops it if it never runs.
+                    1 => jobs::sender(at, dice, send),
+                    _ => at.aside(dice.fork(), || _ = send.send(())),
+                }
+                Does::Waits(wait)
+            }
+            11 | 12 => Does::Lasts,
+            13..=15 if at.depth < 2 => Does::Tree,
+            16 if at.depth < 2 => Does::TreeOnIo,
+            17..=19 if at.depth < 2 => Does::Spawns,
+            _ => Does::Nothing,
+        }
+    }
+}
+
 pub(crate) struct Job {
     pub(crate) captures: Captures,
     pub(crate) at: At,

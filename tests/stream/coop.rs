@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::support::turns::{current_thread, turns_of_another};
-use crate::support::wait::wait_until;
+use crate::support::wait::{wait_for_idle, wait_until};
 use crate::support::{Dropped, cpu_lane, on_both, with_both};
 use futures::future::select_all;
 use futures::{StreamExt, stream};
@@ -78,7 +78,7 @@ fn a_consumer_of_cheap_items_lets_others_have_turns() {
         let source = (0..INPUTS).inspect(move |_| _ = &sentinel);
         let mut numbers = source.on_cpu(&cpu.handle()).map(|n| n).buffered(INPUTS + 1);
         source_dropped.recv().unwrap();
-        wait_until(|| cpu.handle().metrics().queued + cpu.handle().metrics().running == 0);
+        wait_for_idle(&cpu.handle());
         let turns = turns_of_another(&io, async move {
             for n in 0..INPUTS {
                 assert_eq!(numbers.next().await.unwrap().unwrap(), n);

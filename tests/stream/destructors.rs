@@ -6,16 +6,11 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use crate::channel;
 use crate::support::turns::current_thread;
-use crate::support::wait::wait_until;
+use crate::support::wait::{wait_for_idle, wait_until};
 use crate::support::{Dropped, Lanes, cpu_lane, lanes, on_both, thread_name, with_both};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
-use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt};
-
-/// Until no job is left, so the workers have sent all that they have.
-fn wait_for_idle(cpu: &CpuRuntime) {
-    wait_until(|| cpu.handle().metrics().queued + cpu.handle().metrics().running == 0);
-}
+use twolane::{CpuIteratorExt, CpuStreamExt};
 
 /// A function that returns once the sender is dropped.
 fn stay() -> (mpsc::Sender<()>, impl Fn() + Send + Sync) {
@@ -98,7 +93,7 @@ fn states_and_captures_are_dropped_on_the_lane() {
                     let _ = numbers.next().await;
                 }
             });
-            wait_for_idle(&lanes.cpu);
+            wait_for_idle(&lanes.cpu.handle());
             drop(numbers);
             // The source has ended in one case, and is dropped in the other one.
             assert_eq!(Vec::from_iter(drops), ["cpu-0", "cpu-0"]);
@@ -116,7 +111,7 @@ fn outputs_are_dropped_by_those_that_have_them() {
         let source = (0..8).on_cpu(&lanes.cpu.handle()).map(outputs.clone());
         let numbers = source.buffered(64);
         wait_until(|| lanes.cpu.handle().metrics().completed > 0);
-        wait_for_idle(&lanes.cpu);
+        wait_for_idle(&lanes.cpu.handle());
         drop(numbers);
         assert_eq!(drops.try_iter().collect::<Vec<_>>(), vec![thread_name(); 8]);
 
@@ -193,7 +188,7 @@ fn the_destructors_of_outputs_panic() {
                 .map(|_| Bomb)
                 .buffered(100);
             wait_until(|| lanes.cpu.handle().metrics().completed > 0);
-            wait_for_idle(&lanes.cpu);
+            wait_for_idle(&lanes.cpu.handle());
             for _ in 0..taken {
                 mem::forget(block_on(outputs.next()));
             }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::channel;
+use crate::context::{SOURCES, Source, numbers};
 use crate::support::{Dropped, Lanes, on_both};
 use futures::{StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
@@ -22,28 +23,23 @@ fn the_source_is_dropped_on_its_lane() {
         let cpu = lanes.cpu.handle();
         let (dropped, drops) = mpsc::channel();
         let (ran, runs) = mpsc::channel();
-        let report = move |n: u32| ran.send(n).unwrap();
-
-        let sentinel = Dropped(dropped.clone());
-        let source = (0..100).inspect(move |_| _ = &sentinel);
-        let numbers = source.on_cpu(&cpu).map(report.clone()).buffered(4);
-        runs.iter().take(4).for_each(drop);
-        drop(numbers);
-        assert_eq!(drops.recv().unwrap(), "cpu-0");
-
-        let sentinel = Dropped(dropped.clone());
-        let source = stream::iter(0..100).inspect(move |_| _ = &sentinel);
-        let numbers = CpuStreamExt::on_cpu(source, &cpu).map(report.clone());
-        let numbers = numbers.buffered(4);
-        runs.iter().take(4).for_each(drop);
-        drop(numbers);
-        assert_eq!(drops.recv().unwrap(), "io");
-
+        let report = move || ran.send(()).unwrap();
+        for source in SOURCES {
+            let sentinel = Dropped(dropped.clone());
+            let numbers = numbers(&cpu, source, move || _ = &sentinel, report.clone());
+            runs.iter().take(4).for_each(drop);
+            drop(numbers);
+            let lane = match source {
+                Source::IoOwned => "io",
+                _ => "cpu-0",
+            };
+            assert_eq!(drops.recv().unwrap(), lane, "{source:?}");
+        }
         let (sender, source) = channel();
         let sentinel = Dropped(dropped);
         let source = source.inspect(move |_| _ = &sentinel);
-        let numbers = source.on_cpu(&cpu).map(report).buffered(4);
-        sender.send(1).unwrap();
+        let numbers = source.on_cpu(&cpu).map(move |()| report()).buffered(4);
+        sender.send(()).unwrap();
         runs.recv().unwrap();
         drop(numbers);
         assert_eq!(drops.recv().unwrap(), "io");

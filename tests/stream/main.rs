@@ -9,14 +9,11 @@ mod ends_of_runtimes;
 mod fairness;
 mod limits;
 mod progress;
-mod properties;
 mod slow_items;
 #[cfg(feature = "tracing")]
 mod spans;
 mod window;
 
-#[path = "../support/dice.rs"]
-mod dice;
 #[path = "../support/mod.rs"]
 mod support;
 

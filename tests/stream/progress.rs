@@ -1,10 +1,10 @@
 //! Does a stream go on while its consumer, its source or its lane is busy?
 
 use std::iter;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::support::busy::Busy;
 use crate::support::turns::current_thread;
 use crate::support::{Stuck, cpu_lane, on_both, with_both};
 use crate::{channel, spin};
@@ -138,14 +138,6 @@ fn an_item_that_comes_alone_is_delivered_alone() {
     }
 }
 
-/// As long as `goes_on`, each job has a successor, so the queue is never empty.
-fn keep_busy(goes_on: &Arc<AtomicBool>) {
-    if goes_on.load(SeqCst) {
-        let goes_on = goes_on.clone();
-        twolane::spawn_cpu(move || keep_busy(&goes_on)).detach();
-    }
-}
-
 /// The ways in which a source is read.
 pub(crate) fn each_source(cpu: &Handle, inputs: u32) -> [Buffered<u32>; 3] {
     let source = || CpuStreamExt::on_cpu(stream::iter(0..inputs), cpu).map(|n| n);
@@ -164,16 +156,11 @@ pub(crate) async fn all(numbers: Buffered<u32>) -> Vec<u32> {
 fn a_stream_gets_its_turn_in_a_lane_that_is_full_of_jobs() {
     on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
-        let goes_on = Arc::new(AtomicBool::new(true));
-        {
-            let _entered = cpu.enter();
-            (0..16).for_each(|_| keep_busy(&goes_on));
-        }
+        let _busy = Busy::with(16, &cpu);
         for numbers in each_source(&cpu, 100) {
             let all = lanes.io.block_on(all(numbers));
             assert_eq!(all, Vec::from_iter(0..100));
         }
-        goes_on.store(false, SeqCst);
     });
 }
 

@@ -184,10 +184,9 @@ fn the_items_behind_a_slow_one_are_shared_out() {
         let (sender, source) = channel();
         let source = source.on_cpu(&cpu.handle()).map(move |n| {
             if n == TINY {
-                // Longer than a slice, of whose end the ticker tells, when it gets a core.
-                while !twolane::is_yield_due() {
-                    std::hint::spin_loop();
-                }
+                // To the end of its slice, which the ticker tells. (For so many milliseconds of
+                // a busy machine the ticker may have no core.)
+                while !twolane::is_yield_due() {}
             } else if n > TINY {
                 both.wait();
             }

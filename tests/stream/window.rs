@@ -1,96 +1,14 @@
-//! How far ahead of its consumer does a stream read?
+//! How far ahead of its consumer does a stream read? (No input behind the window is pulled: `storm`
+//! looks at each.)
 
-use std::iter;
-use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 
-use crate::buffered;
-use crate::support::wait::wait_until;
 use crate::support::{lanes, on_both, with_both};
-use futures::{StreamExt, stream};
-use twolane::{CpuIteratorExt, CpuStreamExt};
+use futures::StreamExt;
+use twolane::CpuIteratorExt;
 
 const INPUTS: usize = 500;
-
-/// Input k + window is not pulled before output k is taken.
-#[test]
-fn inputs_are_pulled_as_far_as_the_window() {
-    with_both(|backend| {
-        for (threads, items) in [(1, 1), (2, 1), (2, 2), (2, 7), (2, 64)] {
-            for (is_iterator, ordered) in
-                [(true, true), (true, false), (false, true), (false, false)]
-            {
-                let lanes = lanes(backend, threads);
-                let cpu = lanes.cpu.handle();
-                let taken = Arc::new(AtomicUsize::new(0));
-                let seen = taken.clone();
-                let pull = move |n: usize| {
-                    assert!(n < seen.load(SeqCst) + items, "{n}");
-                    n
-                };
-                // The consumer counts an output before it asks for it: so the source never
-                // sees fewer than are taken.
-                let mut numbers = match is_iterator {
-                    true => {
-                        let source = (0..INPUTS).map(pull).on_cpu(&cpu);
-                        buffered(source, items, ordered)
-                    }
-                    false => {
-                        let source = stream::iter(0..INPUTS).map(pull);
-                        buffered(CpuStreamExt::on_cpu(source, &cpu), items, ordered)
-                    }
-                };
-                lanes.io.block_on(async {
-                    for _ in 0..INPUTS {
-                        taken.fetch_add(1, SeqCst);
-                        numbers.next().await.unwrap().unwrap();
-                    }
-                    assert!(numbers.next().await.is_none());
-                });
-            }
-        }
-    });
-}
-
-/// Its room comes back with its last output, also if a worker hands over as many outputs as
-/// there were inputs.
-#[test]
-fn an_input_of_two_outputs_is_taken_with_the_second() {
-    const OUTPUTS: usize = 2;
-    for items in [8, 10] {
-        on_both(1, |lanes| {
-            let taken = Arc::new(AtomicUsize::new(0));
-            let most = Arc::new(AtomicUsize::new(0));
-            let (seen, under_way) = (taken.clone(), most.clone());
-            let source = (0..INPUTS).inspect(move |n| {
-                under_way.fetch_max(n + 1 - seen.load(SeqCst), SeqCst);
-            });
-            let stages = source.on_cpu(&lanes.cpu.handle()).flat_map(|n| {
-                // The one behind it has none.
-                let outputs = if n % OUTPUTS == 0 { OUTPUTS } else { 0 };
-                iter::repeat_n(n, outputs)
-            });
-            let mut numbers = stages.buffered(items);
-            lanes.io.block_on(async {
-                for n in 0..INPUTS {
-                    if n % OUTPUTS == 0 {
-                        // What can run has run, so its outputs come in large pieces.
-                        wait_until(|| {
-                            let now = lanes.cpu.handle().metrics();
-                            now.queued + now.running == 0
-                        });
-                    }
-                    // With the second one, the one behind is taken, too.
-                    taken.store((n + 1) / OUTPUTS * OUTPUTS, SeqCst);
-                    let number = numbers.next().await.unwrap().unwrap();
-                    assert_eq!(number, n / OUTPUTS * OUTPUTS);
-                }
-                assert!(numbers.next().await.is_none());
-            });
-            assert!(most.load(SeqCst) <= items, "{most:?} of {items}");
-        });
-    }
-}
 
 /// The room of an output came back when the whole piece in which it came was taken. A
 /// consumer that feeds its own source waited for ever.

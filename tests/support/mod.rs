@@ -6,8 +6,10 @@
     reason = "each test binary uses a part of it"
 )]
 
+pub mod busy;
 pub mod cgroup;
 pub mod child;
+pub mod few_threads;
 pub mod limit;
 pub mod must_run;
 pub mod turns;
@@ -108,6 +110,27 @@ impl Stuck<()> {
         self.let_go.send(()).unwrap();
         self.task.wait().unwrap();
     }
+}
+
+/// Holds this, and waits for ever. By the receiver it says that it is polled.
+pub fn lasts<T: Send + 'static>(
+    held: T,
+) -> (impl Future<Output = ()> + Send + use<T>, mpsc::Receiver<()>) {
+    let (polls, polled) = mpsc::channel();
+    let lasts = async move {
+        let _held = held;
+        let _ = polls.send(());
+        std::future::pending().await
+    };
+    (lasts, polled)
+}
+
+/// A job that holds this and waits for ever, in its first poll or after that.
+pub fn suspended<T: Send + 'static>(cpu: &twolane::Handle, held: T) -> twolane::Task<()> {
+    let (lasts, polled) = lasts(held);
+    let task = cpu.spawn(lasts);
+    polled.recv().unwrap();
+    task
 }
 
 /// Tells on which thread it was dropped.
