@@ -45,11 +45,7 @@ fn busy(cpu: &twolane::Handle) -> Vec<Stuck<()>> {
 }
 
 fn let_go(busy: Vec<Stuck<()>>) {
-    for job in busy {
-        let (task, let_go) = job.split();
-        let_go.send(()).unwrap();
-        task.wait().unwrap();
-    }
+    busy.into_iter().for_each(Stuck::end);
 }
 
 /// Polls a future once, which has to wait, and drops it.
