@@ -68,7 +68,11 @@ async fn main() -> Result<(), Error> {
     let variables = list(&dashboard["templating"]["list"]).iter();
     for variable in variables.filter(|one| one["type"] == "query") {
         let values = prometheus.label_values(text(&variable["definition"]))?;
-        println!("${}: {}", text(&variable["name"]), values.replace('\n', " "));
+        println!(
+            "${}: {}",
+            text(&variable["name"]),
+            values.replace('\n', " ")
+        );
         failures += usize::from(values.trim().is_empty());
     }
     let mut drawn = Vec::new();

@@ -1,7 +1,9 @@
-//! Each recipe does what it says. (`paused_clock` is a test itself.)
+//! Each recipe does what it says, and so does the example `axum`. (`paused_clock` is a test itself.)
 
 #![allow(dead_code, reason = "the recipes' `main`s are not called")]
 
+#[path = "../../axum.rs"]
+mod axum_example;
 #[path = "../../recipes/batch_on_low.rs"]
 mod batch_on_low;
 #[path = "../../recipes/from_spawn_blocking.rs"]
@@ -17,6 +19,7 @@ mod batch;
 mod many;
 mod moved;
 mod passwords;
+mod service;
 
 use std::pin::pin;
 

@@ -12,12 +12,13 @@ use futures::stream::{self, BoxStream, Stream, StreamExt};
 use tokio::sync::oneshot;
 use tonic::body::Body;
 use tonic::client::GrpcService;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 use twolane::{Bridged, Builder, CpuRuntime};
 use twolane_grpc::abort::{self, AbortableChannel};
 use twolane_grpc::{self as grpc};
 
+use crate::layer::channel;
 use crate::server::Server;
 use crate::support::{Lanes, lanes_with, with_both};
 
@@ -84,7 +85,7 @@ impl Service {
     }
 
     pub fn channel(&self, cpu: &CpuRuntime) -> Channel {
-        channel(cpu, &self.server)
+        channel(cpu, self.server.url(""))
     }
 
     pub fn client(&self, cpu: &CpuRuntime) -> AbortableChannel {
@@ -121,13 +122,6 @@ async fn read(mut messages: Streaming<Bytes>, tell: mpsc::Sender<Seen>) {
             return;
         }
     }
-}
-
-/// A channel whose tasks belong to the I/O lane.
-pub fn channel(cpu: &CpuRuntime, server: &Server) -> Channel {
-    let endpoint = Endpoint::from_shared(server.url("")).unwrap();
-    let make = async move { endpoint.connect_lazy() };
-    cpu.handle().spawn_io(make).wait().unwrap()
 }
 
 /// Makes a call and reads its answers to their end.

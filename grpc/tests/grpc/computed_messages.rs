@@ -1,4 +1,6 @@
-//! Messages that end, well or not: what the server sees and what the caller gets.
+//! Calls whose messages are computed on the CPU lane, by the recipe in `src/abort.rs`: if
+//! the computation ends early, the server sees an error and the caller gets its cause. It
+//! is never the end of a stream that looks whole.
 
 use std::future::pending;
 
