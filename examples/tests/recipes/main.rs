@@ -20,6 +20,8 @@ mod many;
 mod moved;
 mod passwords;
 mod service;
+#[path = "../streams/mod.rs"]
+mod streams;
 
 use std::pin::pin;
 
@@ -27,6 +29,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use support::Stuck;
+
+/// As the recipes of streams have it.
+type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves on a free port until the runtime ends. Returns the address as a URL.
 fn serve(io: &Runtime, routes: axum::Router) -> String {
