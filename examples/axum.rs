@@ -27,7 +27,7 @@
 //! In a debug build argon2 takes about a second, unless your `Cargo.toml` says otherwise:
 //! `[profile.dev.package.argon2]` and `[profile.dev.package.blake2]`, each with `opt-level = 3`.
 //!
-//! Its test is `tests/axum.rs`. Logins, which should not wait behind registrations:
+//! Its test is `examples/tests/recipes/service.rs`. Logins, which should not wait behind registrations:
 //! `recipes/password.rs`.
 
 use std::sync::Arc;

@@ -3,5 +3,6 @@
 
 pub mod engine;
 pub mod faults;
+pub mod seen;
 pub mod server;
 pub mod torrent;

@@ -10,16 +10,17 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use futures::StreamExt;
-use twolane::{Backend, Handle};
-use twolane_datafusion::{EnsureYields, collect_on, run_on, sql_on};
+use twolane::Handle;
+use twolane_datafusion::{EnsureYields, collect_on, run_on, sql_on, stream_on};
 
 use crate::setting::{GROUPS, Names, until};
-use crate::support::{BOTH, lanes, thread_name, time_limit};
+use crate::support::{Lanes, on_both, thread_name};
 
 const ROWS: i64 = 100_000;
 
-/// Ten billion pairs each, or a hundred thousand times as many rows as their tables have.
-const HOURS: [&str; 5] = [
+/// Ten billion pairs each, or a hundred thousand times as many rows as their tables have; or a
+/// hundred billion rows.
+const HOURS: [&str; 6] = [
     "select sum(seen(a.n) * b.n) from a cross join b",
     "select a.n, b.n from a cross join b where seen(a.n) + b.n > 300000",
     "select count(*) from a join b on a.one = b.one and seen(a.n) + b.n > 300000",
@@ -27,6 +28,7 @@ const HOURS: [&str; 5] = [
         (select 1 from b where b.one = a.one and seen(a.n) + b.n > 300000)",
     "select k, count(*) from (select (seen(a.n) + b.n) % 7 as k from a join b on a.one = b.one) \
         group by k order by k",
+    "select v % 1000 as k, sum(seen(v)) from generate_series(1, 100000000000) t(v) group by k",
 ];
 
 /// Tables `a` and `b`, and a function that tells that it was called.
@@ -61,15 +63,23 @@ fn context(partitions: usize, seen: mpsc::Sender<()>) -> SessionContext {
     context
 }
 
-/// Waits until no part of any query is left on the lane, and until each of its two threads has taken
-/// a new job.
-async fn until_quiet(cpu: &Handle) {
+/// Of this runtime.
+fn alive_tasks() -> usize {
+    tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks()
+}
+
+/// Waits until no part of any query is left on the lane, no task of theirs on the I/O runtime, which
+/// has so many others, and until each of the lane's two threads has taken a new job.
+async fn until_quiet(cpu: &Handle, tasks: usize) {
     until(|| {
         let lane = cpu.metrics();
         lane.queued + lane.running + lane.suspended + lane.tokio_tasks == 0
             && lane.threads_of_ended_jobs == 0
     })
     .await;
+    until(|| alive_tasks() <= tasks).await;
     let barrier = Arc::new(Barrier::new(2));
     let meet = [(); 2].map(|()| {
         let barrier = barrier.clone();
@@ -82,60 +92,64 @@ async fn until_quiet(cpu: &Handle) {
 
 #[test]
 fn a_query_that_computes_for_hours_ends() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    on_both(2, |Lanes { cpu, io }| {
+        let cpu = cpu.handle();
         for partitions in [1, 2] {
             for sql in HOURS {
-                let lanes = lanes(backend, 2);
-                let cpu = lanes.cpu.handle();
+                println!("{partitions} partitions: {sql}");
                 let (sender, seen) = mpsc::channel();
                 let context = context(partitions, sender);
-                lanes.io.block_on(async {
+                io.block_on(async {
+                    let tasks = alive_tasks();
                     let query = collect_on(&cpu, context.sql(sql).await.unwrap());
                     until(|| seen.try_recv().is_ok()).await;
                     drop(query);
-                    until_quiet(&cpu).await;
-                    assert_eq!(context.runtime_env().memory_pool.reserved(), 0);
+                    until_quiet(&cpu, tasks).await;
+                    until(|| context.runtime_env().memory_pool.reserved() == 0).await;
                 });
             }
         }
-    }
+    });
 }
 
 /// By each of the other ways in.
 #[test]
 fn so_does_each_kind_of_call() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
-        let cpu = lanes.cpu.handle();
+    on_both(2, |Lanes { cpu, io }| {
+        let cpu = cpu.handle();
         let (sender, seen) = mpsc::channel();
         let context = context(2, sender);
-        lanes.io.block_on(async {
-            let mut stream = sql_on(&cpu, &context, HOURS[0], 1 << 20).await.unwrap();
-            assert!(futures::poll!(stream.next()).is_pending());
-            until(|| seen.try_recv().is_ok()).await;
-            drop(stream);
-            until_quiet(&cpu).await;
+        io.block_on(async {
+            let tasks = alive_tasks();
+            let frame = context.sql(HOURS[0]).await.unwrap();
+            for from_text in [false, true] {
+                let stream = match from_text {
+                    true => sql_on(&cpu, &context, HOURS[0], 1 << 20).await,
+                    false => stream_on(&cpu, frame.clone(), 1 << 20).await,
+                };
+                let mut stream = stream.unwrap();
+                assert!(futures::poll!(stream.next()).is_pending());
+                until(|| seen.try_recv().is_ok()).await;
+                drop(stream);
+                until_quiet(&cpu, tasks).await;
+                while seen.try_recv().is_ok() {}
+            }
 
-            while seen.try_recv().is_ok() {}
             let own = context.clone();
             let query = async move { own.sql(HOURS[0]).await?.collect().await };
             let query = run_on(&cpu, query);
             until(|| seen.try_recv().is_ok()).await;
             drop(query);
-            until_quiet(&cpu).await;
+            until_quiet(&cpu, tasks).await;
         });
-    }
+    });
 }
 
 /// What cannot be stopped is shown.
 #[test]
 fn a_function_that_computes_on_is_counted() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, 2);
-        let cpu = lanes.cpu.handle();
+    on_both(2, |Lanes { cpu, io }| {
+        let cpu = cpu.handle();
         let context = crate::setting::context(2, &Names::default());
         let (began, has_begun) = mpsc::channel();
         let (let_go, wait) = mpsc::channel::<()>();
@@ -150,7 +164,8 @@ fn a_function_that_computes_on_is_counted() {
         let (from, to) = (vec![DataType::Int64], DataType::Int64);
         let block = create_udf("threads", from, to, Volatility::Volatile, Arc::new(block));
         context.register_udf(block);
-        lanes.io.block_on(async {
+        io.block_on(async {
+            let tasks = alive_tasks();
             let query = collect_on(&cpu, context.sql(GROUPS).await.unwrap());
             until(|| has_begun.try_recv().is_ok()).await;
             assert_eq!(cpu.metrics().threads_of_ended_jobs, 0);
@@ -158,13 +173,10 @@ fn a_function_that_computes_on_is_counted() {
             // One of its threads may be in the middle of another batch.
             until(|| cpu.metrics().threads_of_ended_jobs == 1).await;
             // On rayon the part is a job, and runs.
-            let left = match backend {
-                Backend::Runtime => 0,
-                _ => 1,
-            };
+            let left = u64::from(cpu.tokio_handle().is_none());
             until(|| cpu.metrics().queued == 0 && cpu.metrics().running == left).await;
             let_go.send(()).unwrap();
-            until_quiet(&cpu).await;
+            until_quiet(&cpu, tasks).await;
         });
-    }
+    });
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
-use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
@@ -15,9 +14,8 @@ use tokio::sync::mpsc;
 use twolane::JoinError;
 use twolane_datafusion::{collect_on, stream_on};
 
-use crate::lanes::lane_error;
-use crate::setting::{Names, context, until};
-use crate::support::{BOTH, Lanes, lanes, time_limit};
+use crate::setting::{Names, context, lane_error, until};
+use crate::support::{Lanes, on_both};
 
 fn batch() -> RecordBatch {
     let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
@@ -57,8 +55,7 @@ fn fed_by(io: &tokio::runtime::Runtime) -> StreamingTable {
             tokio::task::yield_now().await;
         }
     });
-    let schema = batch().schema();
-    let rows = Mutex::new(Some(rows));
+    let (schema, rows) = (batch().schema(), Mutex::new(Some(rows)));
     let fed = Fed {
         schema: schema.clone(),
         rows,
@@ -66,43 +63,35 @@ fn fed_by(io: &tokio::runtime::Runtime) -> StreamingTable {
     StreamingTable::try_new(schema, vec![Arc::new(fed)]).unwrap()
 }
 
-#[track_caller]
-fn assert_gone(error: &DataFusionError) {
-    let is_gone = lane_error(error).is_some_and(JoinError::is_io_runtime_gone);
-    assert!(is_gone, "{error:?}");
-}
-
 /// Not a result that lacks the rows that did not come.
 #[test]
 fn the_end_of_the_task_that_feeds_it_is_an_error() {
-    let _limit = time_limit();
     let other = tokio::runtime::Runtime::new().unwrap();
-    for backend in BOTH {
-        for streams in [false, true] {
-            let Lanes { cpu, io } = lanes(backend, 2);
+    for streams in [false, true] {
+        on_both(2, |Lanes { cpu, io }| {
             let names = Names::default();
-            let context = context(2, &names);
-            context
-                .register_table("fed", Arc::new(fed_by(&io)))
-                .unwrap();
-            let sql = "select sum(threads(n)) from fed";
-            let frame = other.block_on(context.sql(sql)).unwrap();
-            let handle = cpu.handle();
+            let (context, handle) = (context(2, &names), cpu.handle());
+            let fed = Arc::new(fed_by(&io));
+            context.register_table("fed", fed).unwrap();
             let begun = until(|| !names.lock().unwrap().is_empty());
-            if streams {
-                let mut rows = other.block_on(stream_on(&handle, frame, 1)).unwrap();
-                other.block_on(async {
+            let error = other.block_on(async {
+                let frame = context.sql("select sum(threads(n)) from fed");
+                let frame = frame.await.unwrap();
+                if streams {
+                    let mut rows = stream_on(&handle, frame, 1).await.unwrap();
                     assert!(futures::poll!(rows.next()).is_pending());
                     begun.await;
                     io.shutdown_background();
-                    assert_gone(&rows.try_collect::<Vec<_>>().await.unwrap_err());
-                });
-            } else {
-                let query = collect_on(&handle, frame);
-                other.block_on(begun);
-                io.shutdown_background();
-                assert_gone(&other.block_on(query).unwrap_err());
-            }
-        }
+                    rows.try_collect::<Vec<_>>().await.unwrap_err()
+                } else {
+                    let query = collect_on(&handle, frame);
+                    begun.await;
+                    io.shutdown_background();
+                    query.await.unwrap_err()
+                }
+            });
+            let is_gone = lane_error(&error).is_some_and(JoinError::is_io_runtime_gone);
+            assert!(is_gone, "{error:?}");
+        });
     }
 }

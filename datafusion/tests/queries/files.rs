@@ -2,89 +2,74 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::datatypes::Int64Type;
 use datafusion::dataframe::DataFrameWriteOptions;
-use datafusion::prelude::ParquetReadOptions;
+use datafusion::error::Result;
+use datafusion::prelude::{ParquetReadOptions, SessionContext};
 use futures::{StreamExt, TryStreamExt};
 use object_store::local::LocalFileSystem;
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload, WriteMultipart, path::Path};
-use twolane::{Backend, Priority};
-use twolane_datafusion::{IoStore, run_on, stream_on};
+use object_store::{ObjectStore, ObjectStoreExt, WriteMultipart, path::Path};
+use tempfile::TempDir;
+use twolane::{Backend, Handle, Priority};
+use twolane_datafusion::{IoStore, collect_on, run_on, stream_on};
 
-use crate::setting::{Names, context, until};
-use crate::support::{BOTH, Lanes, lanes, time_limit};
+use crate::setting::{Names, context, each, until};
+use crate::support::{BOTH, Lanes, lanes, on_both, time_limit};
+
+/// Writes the numbers to a folder, by way of an [`IoStore`], and has them as the table `read`.
+fn write(
+    context: SessionContext,
+    cpu: &Handle,
+    folder: &TempDir,
+) -> impl Future<Output = Result<()>> + use<> {
+    let files = IoStore::new(LocalFileSystem::new(), cpu);
+    context.register_object_store(&"file:///".parse().unwrap(), Arc::new(files));
+    let path = format!("file://{}/numbers/", folder.path().display());
+    async move {
+        // A request for each 1,000 rows.
+        let set = "set datafusion.execution.parquet.max_row_group_size = 1000";
+        context.sql(set).await?.collect().await?;
+        let numbers = context.table("numbers").await?;
+        let options = DataFrameWriteOptions::new();
+        numbers.write_parquet(&path, options, None).await?;
+        let options = ParquetReadOptions::default();
+        context.register_parquet("read", path, options).await
+    }
+}
 
 #[test]
 fn a_table_is_written_and_read() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    each(&[2], async |site| {
         let folder = tempfile::tempdir().unwrap();
-        let lanes = lanes(backend, 2);
-        let names = Names::default();
-        let context = context(2, &names);
-        let cpu = lanes.cpu.handle();
-        let files = IoStore::new(LocalFileSystem::new(), &cpu);
-        let url = "file:///".parse().unwrap();
-        context.register_object_store(&url, Arc::new(files));
-        let path = format!("file://{}/numbers/", folder.path().display());
-        let query = async move {
-            let numbers = context.table("numbers").await?;
-            numbers
-                .write_parquet(&path, DataFrameWriteOptions::new(), None)
-                .await?;
-            context
-                .register_parquet("read", path, ParquetReadOptions::default())
-                .await?;
-            context
-                .sql("select count(*), sum(n) from read")
-                .await?
-                .collect()
-                .await
-        };
-        let rows = lanes.io.block_on(run_on(&cpu, query)).unwrap();
-        let [count, sum] = [0, 1].map(|column| {
-            let column = rows[0].column(column);
-            let column: &datafusion::arrow::array::Int64Array =
-                column.as_any().downcast_ref().unwrap();
-            column.value(0)
-        });
-        assert_eq!((count, sum), (200_000, 199_999 * 100_000));
-    }
+        let written = run_on(&site.cpu, write(site.context.clone(), &site.cpu, &folder));
+        written.await.unwrap();
+        let frame = site.frame("select count(*), sum(n) from read").await;
+        let rows = collect_on(&site.cpu, frame).await.unwrap();
+        let found = [0, 1].map(|n| rows[0].column(n).as_primitive::<Int64Type>().value(0));
+        assert_eq!(found, [200_000, 199_999 * 100_000]);
+    });
 }
 
 /// It has read a part of the table by then.
 #[test]
 fn the_end_of_the_io_runtime_is_an_error() {
-    let _limit = time_limit();
-    for backend in BOTH {
+    on_both(2, |Lanes { cpu, io }| {
         let folder = tempfile::tempdir().unwrap();
-        let Lanes { cpu, io } = lanes(backend, 2);
         let other = tokio::runtime::Runtime::new().unwrap();
         let names = Names::default();
-        let context = context(4, &names);
-        let handle = cpu.handle();
-        let files = IoStore::new(LocalFileSystem::new(), &handle);
-        let url = "file:///".parse().unwrap();
-        context.register_object_store(&url, Arc::new(files));
-        let path = format!("file://{}/numbers/", folder.path().display());
-        let frame = other.block_on(run_on(&handle, async move {
-            // A request for each 1,000 rows.
-            let set = "set datafusion.execution.parquet.max_row_group_size = 1000";
-            context.sql(set).await?.collect().await?;
-            let numbers = context.table("numbers").await?;
-            let options = DataFrameWriteOptions::new();
-            numbers.write_parquet(&path, options, None).await?;
-            let options = ParquetReadOptions::default();
-            context.register_parquet("read", path, options).await?;
-            context.sql("select threads(n) from read").await
-        }));
-        names.lock().unwrap().clear();
-        // It waits for its reader after the first batch.
-        let stream = other.block_on(stream_on(&handle, frame.unwrap(), 1));
-        other.block_on(until(|| !names.lock().unwrap().is_empty()));
-        io.shutdown_background();
-        let rows = other.block_on(stream.unwrap().try_collect::<Vec<_>>());
-        rows.unwrap_err();
-    }
+        let (context, handle) = (context(4, &names), cpu.handle());
+        other.block_on(async {
+            let written = run_on(&handle, write(context.clone(), &handle, &folder));
+            written.await.unwrap();
+            let frame = context.sql("select threads(n) from read").await;
+            // It waits for its reader after the first batch.
+            let stream = stream_on(&handle, frame.unwrap(), 1).await.unwrap();
+            until(|| !names.lock().unwrap().is_empty()).await;
+            io.shutdown_background();
+            stream.try_collect::<Vec<_>>().await.unwrap_err();
+        });
+    });
 }
 
 /// Each call of the trait, through a store in a job.
@@ -97,9 +82,7 @@ fn a_store_does_what_the_inner_one_does() {
     let store = IoStore::new(inner, &lanes.cpu.handle());
     let work = async move {
         let [one, two, three] = ["d/one", "d/two", "d/three"].map(Path::from);
-        store
-            .put(&one, PutPayload::from_static(b"0123456789"))
-            .await?;
+        store.put(&one, "0123456789".into()).await?;
         assert_eq!(store.get(&one).await?.bytes().await?, "0123456789");
         assert_eq!(store.get_range(&one, 2..4).await?, "23");
         assert_eq!(store.get_ranges(&one, &[0..1, 8..10]).await?, ["0", "89"]);
@@ -110,29 +93,19 @@ fn a_store_does_what_the_inner_one_does() {
         upload.write(&vec![7; 12 << 20]);
         upload.finish().await?;
         assert_eq!(store.head(&two).await?.size, 12 << 20);
-        store
-            .put_multipart(&Path::from("d/four"))
-            .await?
-            .abort()
-            .await?;
-        let mut found: Vec<_> = store
-            .list(None)
-            .map_ok(|found| found.location)
-            .try_collect()
-            .await?;
+        let mut upload = store.put_multipart(&Path::from("d/four")).await?;
+        upload.abort().await?;
+        let found = store.list(None).map_ok(|found| found.location);
+        let mut found: Vec<_> = found.try_collect().await?;
         found.sort();
         assert_eq!(found, [one.clone(), three.clone(), two.clone()]);
         let after: Vec<_> = store.list_with_offset(None, &three).try_collect().await?;
         assert_eq!(after.len(), 1);
-        assert_eq!(
-            store.list_with_delimiter(None).await?.common_prefixes.len(),
-            1
-        );
+        let folders = store.list_with_delimiter(None).await?.common_prefixes;
+        assert_eq!(folders.len(), 1);
         store.delete(&one).await?;
-        assert!(matches!(
-            store.get(&one).await,
-            Err(object_store::Error::NotFound { .. })
-        ));
+        let gone = store.get(&one).await.unwrap_err();
+        assert!(matches!(gone, object_store::Error::NotFound { .. }));
         Ok::<_, object_store::Error>(())
     };
     lanes.io.block_on(lanes.cpu.spawn(work)).unwrap().unwrap();
@@ -182,16 +155,10 @@ fn the_threads_that_read_files_have_the_weight_of_the_io_lane() {
         let store = IoStore::new(inner, &low);
         let work = async move {
             let path = Path::from("file");
-            store
-                .put(&path, PutPayload::from_static(b"abc"))
-                .await
-                .unwrap();
+            store.put(&path, "abc".into()).await.unwrap();
             // Dropped, it removes a file.
             let mut upload = store.put_multipart(&path).await.unwrap();
-            upload
-                .put_part(PutPayload::from_static(b"d"))
-                .await
-                .unwrap();
+            upload.put_part("d".into()).await.unwrap();
             drop(upload);
             store.get(&path).await.unwrap().bytes().await.unwrap()
         };

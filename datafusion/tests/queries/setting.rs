@@ -7,11 +7,12 @@ use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::exec_err;
 use datafusion::datasource::MemTable;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use twolane::{Builder, Handle};
 
-use crate::support::thread_name;
+use crate::support::{Lanes, lanes_with, thread_name, with_both};
 
 const ROWS: i64 = 200_000;
 const BATCH: i64 = 4_096;
@@ -59,6 +60,84 @@ pub fn context(partitions: usize, names: &Names) -> SessionContext {
     context.register_udf(udf("broken", Arc::new(panics)));
     context.register_udf(udf("failing", Arc::new(fails)));
     context
+}
+
+/// Queries of that context, on lanes.
+pub struct Site {
+    pub lanes: Lanes,
+    pub cpu: Handle,
+    pub context: SessionContext,
+    pub names: Names,
+}
+
+/// Runs the test on each backend, with each number of partitions, on its I/O runtime.
+pub fn each(partitions: &[usize], test: impl AsyncFn(&Site)) {
+    each_with(partitions, |lane| lane, test);
+}
+
+pub fn each_with(
+    partitions: &[usize],
+    set: impl Fn(Builder) -> Builder,
+    test: impl AsyncFn(&Site),
+) {
+    with_both(|backend| {
+        for &partitions in partitions {
+            println!("{partitions} partitions");
+            let lanes = lanes_with(backend, 2, &set);
+            let names = Names::default();
+            let site = Site {
+                cpu: lanes.cpu.handle(),
+                context: context(partitions, &names),
+                names,
+                lanes,
+            };
+            site.lanes.io.block_on(test(&site));
+        }
+    });
+}
+
+impl Site {
+    pub async fn frame(&self, sql: &str) -> DataFrame {
+        self.context.sql(sql).await.unwrap()
+    }
+
+    /// Waits until a query has called `threads`.
+    pub async fn until_it_computes(&self) {
+        until(|| !self.names.lock().unwrap().is_empty()).await;
+    }
+
+    /// All calls of `threads` since the last time, of which there are some, were on these threads.
+    #[track_caller]
+    pub fn assert_computed_on(&self, prefix: &str) {
+        let names = std::mem::take(&mut *self.names.lock().unwrap());
+        let are = names.iter().all(|name| name.starts_with(prefix));
+        assert!(are && !names.is_empty(), "{names:?}");
+    }
+
+    /// Waits until nothing is left of any query: no job, no task of the I/O runtime but so many,
+    /// and none that holds memory.
+    pub async fn until_quiet(&self, tasks: usize) {
+        until(|| {
+            let jobs = self.cpu.metrics();
+            jobs.queued + jobs.running + jobs.suspended == 0
+        })
+        .await;
+        until(|| self.lanes.io.metrics().num_alive_tasks() <= tasks).await;
+        until(|| self.context.runtime_env().memory_pool.reserved() == 0).await;
+    }
+}
+
+/// How many rows these batches have.
+pub fn rows(batches: &[RecordBatch]) -> usize {
+    batches.iter().map(RecordBatch::num_rows).sum()
+}
+
+/// The error of the lane in a query's error.
+pub fn lane_error<E: std::error::Error + 'static>(error: &DataFusionError) -> Option<&E> {
+    match error {
+        DataFusionError::External(error) => error.downcast_ref(),
+        _ => None,
+    }
 }
 
 /// Waits, by Tokio's clock, until `is_so`. The test's time limit ends it otherwise.

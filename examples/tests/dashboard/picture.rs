@@ -1,18 +1,27 @@
 //! The panels, drawn from what Prometheus has answered.
 
+use std::error::Error;
+use std::ops::Range;
 use std::path::Path;
 
 use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
 
-use crate::panels::Panel;
-use crate::prometheus::Series;
-use crate::words::{Area, Drawn, FAINT, GRID, INK, text};
+pub(crate) struct Series {
+    pub(crate) legend: String,
+    /// The time in seconds, and the value.
+    pub(crate) points: Vec<(f64, f64)>,
+}
 
-const WIDTH: i32 = 980;
-const HEIGHT: i32 = 210;
-const COLUMNS: i32 = 2;
-const TOP: i32 = 40;
+pub(crate) struct Panel<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) unit: &'a str,
+    pub(crate) series: Vec<Series>,
+}
+
+const FONT: &str = "sans-serif";
+const COLUMNS: usize = 2;
+/// Below a panel, for the names of its lines.
+const LEGEND: i32 = 36;
 const LINES: [RGBColor; 6] = [
     RGBColor(18, 118, 76),
     RGBColor(62, 105, 190),
@@ -22,129 +31,54 @@ const LINES: [RGBColor; 6] = [
     RGBColor(120, 126, 136),
 ];
 
-pub(crate) fn draw(panels: &[(Panel, Vec<Series>)], span: (f64, f64), path: &Path) -> Drawn {
-    let rows = (panels.len() as i32 + COLUMNS - 1) / COLUMNS;
-    let size = (WIDTH as u32, (TOP + rows * HEIGHT) as u32);
+pub(crate) fn draw(
+    panels: &[&Panel<'_>],
+    span: Range<f64>,
+    path: &Path,
+) -> Result<(), Box<dyn Error>> {
+    let rows = panels.len().div_ceil(COLUMNS);
+    let size = (980, 40 + 210 * rows as u32);
     let area = SVGBackend::new(path, size).into_drawing_area();
     area.fill(&WHITE)?;
-    let title = "twolane: the CPU lane";
-    text(&area, title, (16, 12), 18, &INK, HPos::Left)?;
-    for (i, (panel, series)) in panels.iter().enumerate() {
-        let width = WIDTH / COLUMNS;
-        let (x, y) = (
-            i as i32 % COLUMNS * width,
-            TOP + i as i32 / COLUMNS * HEIGHT,
-        );
-        Plot::new(panel, series, span, (x, y), width).draw(&area)?;
+    let area = area.titled("twolane: the CPU lane", (FONT, 18))?;
+    for (cell, panel) in area.split_evenly((rows, COLUMNS)).iter().zip(panels) {
+        let (width, height) = cell.dim_in_pixel();
+        let (plot, below) = cell.split_vertically(height as i32 - LEGEND);
+        let values = panel.series.iter().flat_map(|one| &one.points);
+        let most = values
+            .map(|(_, value)| *value)
+            .fold(f64::MIN_POSITIVE, f64::max);
+        let mut chart = ChartBuilder::on(&plot)
+            .margin(6)
+            .margin_right(16)
+            .caption(panel.title, (FONT, 13))
+            .y_label_area_size(60)
+            .build_cartesian_2d(span.clone(), 0.0..most * 1.05)?;
+        chart
+            .configure_mesh()
+            .disable_x_axis()
+            .disable_x_mesh()
+            .y_labels(5)
+            .max_light_lines(1)
+            .y_label_formatter(&|value| with_unit(*value, panel.unit))
+            .draw()?;
+        let filled = panel.series.iter().filter(|one| !one.points.is_empty());
+        let (mut x, mut y) = (66, 0);
+        for (series, colour) in filled.zip(LINES.iter().cycle()) {
+            let points = series.points.iter().copied();
+            chart.draw_series(LineSeries::new(points, colour.stroke_width(2)))?;
+            let name = 22 + 6 * series.legend.len() as i32;
+            if x + name > width as i32 {
+                (x, y) = (66, y + 14);
+            }
+            let line = [(x, y + 6), (x + 10, y + 6)];
+            below.draw(&PathElement::new(line, colour.stroke_width(3)))?;
+            below.draw(&Text::new(&*series.legend, (x + 14, y), (FONT, 11)))?;
+            x += name;
+        }
     }
     area.present()?;
     Ok(())
-}
-
-struct Plot<'a> {
-    panel: &'a Panel,
-    series: Vec<&'a Series>,
-    span: (f64, f64),
-    left: i32,
-    right: i32,
-    top: i32,
-    bottom: i32,
-    /// The value at the top, and between two lines of the grid.
-    most: f64,
-    step: f64,
-}
-
-impl<'a> Plot<'a> {
-    fn new(
-        panel: &'a Panel,
-        series: &'a [Series],
-        span: (f64, f64),
-        (x, y): (i32, i32),
-        width: i32,
-    ) -> Self {
-        let series: Vec<_> = series.iter().filter(|one| !one.points.is_empty()).collect();
-        let values = series
-            .iter()
-            .flat_map(|one| &one.points)
-            .map(|(_, value)| *value);
-        let most = values.fold(f64::MIN_POSITIVE, f64::max);
-        let step = round_up(most / 4.0);
-        Self {
-            panel,
-            series,
-            span,
-            left: x + 66,
-            right: x + width - 16,
-            top: y + 24,
-            bottom: y + HEIGHT - 46,
-            most: (most / step).ceil() * step,
-            step,
-        }
-    }
-
-    fn draw(&self, area: &Area<'_>) -> Drawn {
-        text(
-            area,
-            &self.panel.title,
-            (self.left, self.top - 20),
-            13,
-            &INK,
-            HPos::Left,
-        )?;
-        let mut value = 0.0;
-        while value <= self.most * 1.001 {
-            let y = self.y(value);
-            area.draw(&PathElement::new([(self.left, y), (self.right, y)], GRID))?;
-            let label = with_unit(value, &self.panel.unit);
-            text(
-                area,
-                &label,
-                (self.left - 6, y - 5),
-                10,
-                &FAINT,
-                HPos::Right,
-            )?;
-            value += self.step;
-        }
-        let (mut x, mut y) = (self.left, self.bottom + 8);
-        for (series, colour) in self.series.iter().zip(LINES.iter().cycle()) {
-            let points = series.points.iter();
-            let points: Vec<_> = points
-                .map(|(at, value)| (self.x(*at), self.y(*value)))
-                .collect();
-            area.draw(&PathElement::new(points, colour.stroke_width(2)))?;
-            let width = 22 + 6 * series.legend.len() as i32;
-            if x + width > self.right {
-                (x, y) = (self.left, y + 14);
-            }
-            area.draw(&PathElement::new(
-                [(x, y + 6), (x + 10, y + 6)],
-                colour.stroke_width(3),
-            ))?;
-            text(area, &series.legend, (x + 14, y), 11, &INK, HPos::Left)?;
-            x += width;
-        }
-        Ok(())
-    }
-
-    fn x(&self, at: f64) -> i32 {
-        let share = (at - self.span.0) / (self.span.1 - self.span.0);
-        self.left + (share * f64::from(self.right - self.left)) as i32
-    }
-
-    fn y(&self, value: f64) -> i32 {
-        self.bottom - (value / self.most * f64::from(self.bottom - self.top)) as i32
-    }
-}
-
-/// To 1, 2 or 5 times a power of ten.
-fn round_up(value: f64) -> f64 {
-    let power = 10_f64.powf(value.log10().floor());
-    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
-    steps
-        .into_iter()
-        .find(|step| *step >= value)
-        .unwrap_or(value)
 }
 
 fn with_unit(value: f64, unit: &str) -> String {

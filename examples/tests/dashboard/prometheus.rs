@@ -1,38 +1,33 @@
 //! A real Prometheus: its process, its HTTP API, and promtool.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs::{self, File};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::ops::Range;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use reqwest::Client;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::time::{sleep, timeout};
 
-use crate::panels::{Query, Variable};
+use crate::picture::Series;
 use crate::service::Error;
-use crate::{JOBS, RATE};
+use crate::{JOBS, RATE, list, text};
 
 pub(crate) struct Prometheus {
+    /// The folder of its programs.
+    programs: PathBuf,
     url: String,
-    client: Client,
     process: Child,
     // Removed after the process has ended.
-    _folder: TempDir,
-}
-
-pub(crate) struct Series {
-    pub(crate) legend: String,
-    /// The time in seconds, and the value.
-    pub(crate) points: Vec<(f64, f64)>,
+    folder: TempDir,
 }
 
 impl Prometheus {
     /// Starts it on a free port, with a folder that is removed at the end.
-    pub(crate) async fn start(programs: &Path, target: SocketAddr) -> Result<Self, Error> {
+    pub(crate) async fn start(programs: PathBuf, target: SocketAddr) -> Result<Self, Error> {
         let folder = tempfile::Builder::new()
             .prefix("twolane-prometheus-")
             .tempdir()?;
@@ -44,93 +39,109 @@ impl Prometheus {
                  static_configs: [{{targets: [\"{target}\"]}}]}}"
             )?;
         }
-        let file = folder.path().join("prometheus.yml");
-        std::fs::write(&file, config)?;
+        fs::write(folder.path().join("prometheus.yml"), config)?;
         let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let log = std::fs::File::create(folder.path().join("log"))?;
-        let process = Command::new(programs.join("prometheus"))
-            .arg(format!("--config.file={}", file.display()))
-            .arg(format!(
-                "--storage.tsdb.path={}",
-                folder.path().join("data").display()
-            ))
+        let process = Command::new(fs::canonicalize(programs.join("prometheus"))?)
+            .current_dir(folder.path())
+            .args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"])
             .arg(format!("--web.listen-address={free}"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(log)
+            .stderr(File::create(folder.path().join("log"))?)
             .spawn()?;
         let mut prometheus = Self {
+            programs,
             url: format!("http://{free}"),
-            client: Client::new(),
             process,
-            _folder: folder,
+            folder,
         };
         let ready = timeout(Duration::from_secs(30), prometheus.ready()).await;
         if !matches!(ready, Ok(Ok(()))) {
-            let log = std::fs::read_to_string(prometheus._folder.path().join("log"))?;
+            let log = fs::read_to_string(prometheus.folder.path().join("log"))?;
             return Err(format!("Prometheus does not start:\n{log}").into());
         }
         Ok(prometheus)
     }
 
     async fn ready(&mut self) -> Result<(), Error> {
-        loop {
-            let answer = self
-                .client
-                .get(format!("{}/-/ready", self.url))
-                .send()
-                .await;
-            if answer.is_ok_and(|answer| answer.status().is_success()) {
-                return Ok(());
-            }
+        let url = format!("{}/-/ready", self.url);
+        while !reqwest::get(&url)
+            .await
+            .is_ok_and(|answer| answer.status().is_success())
+        {
             if let Some(status) = self.process.try_wait()? {
                 return Err(status.to_string().into());
             }
             sleep(Duration::from_millis(50)).await;
         }
+        Ok(())
     }
 
-    pub(crate) async fn query_range(
+    /// `legend` has labels in double braces.
+    pub(crate) fn query_range(
         &self,
-        query: &Query,
+        expression: &str,
+        legend: &str,
         job: &str,
-        (start, end): (f64, f64),
+        span: &Range<f64>,
     ) -> Result<Vec<Series>, Error> {
         let rate = format!("{}s", RATE.as_secs());
-        let expression = with_variables(&query.expression, job).replace("$__rate_interval", &rate);
-        let (start, end) = (start.to_string(), end.to_string());
-        let parameters = [
-            ("query", &*expression),
-            ("start", &start),
-            ("end", &end),
-            ("step", "1"),
-        ];
-        let found = self.ask("query_range", &parameters).await?;
-        let series = found["result"].as_array().ok_or("no result")?.iter();
-        Ok(series.map(|series| read(series, &query.legend)).collect())
+        let expression = with_variables(expression, job).replace("$__rate_interval", &rate);
+        let (start, end) = (
+            format!("--start={}", span.start),
+            format!("--end={}", span.end),
+        );
+        let range = ["query", "range", "--format=json", "--step=1s", &start, &end];
+        let found = self.promtool(
+            &[&range[..], &[&self.url, &expression]].concat(),
+            Stdio::null(),
+        );
+        let found: Vec<Value> = serde_json::from_str(&found?)?;
+        Ok(found.iter().map(|series| read(series, legend)).collect())
     }
 
-    pub(crate) async fn label_values(&self, of: &Variable) -> Result<Vec<String>, Error> {
-        let path = format!("label/{}/values", of.label);
-        let selector = with_variables(&of.selector, ".*");
-        let found = self.ask(&path, &[("match[]", &selector)]).await?;
-        let found = found.as_array().ok_or("no list")?.iter();
-        Ok(found
-            .filter_map(|value| Some(value.as_str()?.to_owned()))
-            .collect())
+    /// A line for each, by `label_values(selector, label)`.
+    pub(crate) fn label_values(&self, definition: &str) -> Result<String, Error> {
+        let of = definition.strip_prefix("label_values(");
+        let of = of.and_then(|of| of.strip_suffix(')')?.rsplit_once(", "));
+        let (selector, label) = of.ok_or_else(|| format!("no label_values: {definition}"))?;
+        let selector = format!("--match={}", with_variables(selector, ".*"));
+        self.promtool(
+            &["query", "labels", &selector, &self.url, label],
+            Stdio::null(),
+        )
     }
 
-    async fn ask(&self, path: &str, parameters: &[(&str, &str)]) -> Result<Value, Error> {
-        let mut url = format!("{}/api/v1/{path}?", self.url);
-        for (name, value) in parameters {
-            write!(url, "{}={}&", encoded(name), encoded(value))?;
+    /// Has promtool read a scrape. It knows Prometheus' older format: there, the lines that describe
+    /// a counter have the name with `_total`.
+    pub(crate) async fn check_metrics(&self, target: SocketAddr) -> Result<(), Error> {
+        let scrape = reqwest::get(format!("http://{target}/metrics")).await?;
+        let scrape = String::from_utf8(scrape.bytes().await?.into())?;
+        let mut older = scrape.clone();
+        let kinds = scrape
+            .lines()
+            .filter_map(|line| line.strip_prefix("# TYPE "));
+        for counter in kinds.filter_map(|kind| kind.strip_suffix(" counter")) {
+            for of in ["HELP", "TYPE", "UNIT"] {
+                let line = format!("# {of} {counter}");
+                older = older.replace(&format!("{line} "), &format!("{line}_total "));
+            }
         }
-        let answer = self.client.get(url).send().await?.bytes().await?;
-        let mut answer: Value = serde_json::from_slice(&answer)?;
-        match answer["status"].as_str() {
-            Some("success") => Ok(answer["data"].take()),
-            _ => Err(format!("{parameters:?}: {}", answer["error"]).into()),
+        let file = self.folder.path().join("scrape");
+        fs::write(&file, older)?;
+        self.promtool(&["check", "metrics"], File::open(file)?.into())?;
+        Ok(())
+    }
+
+    /// What it prints.
+    fn promtool(&self, arguments: &[&str], input: Stdio) -> Result<String, Error> {
+        let mut promtool = Command::new(self.programs.join("promtool"));
+        let found = promtool.args(arguments).stdin(input).output()?;
+        if found.status.success() {
+            return Ok(String::from_utf8(found.stdout)?);
         }
+        let said = [found.stdout, found.stderr].concat();
+        Err(format!("promtool {arguments:?}: {}", String::from_utf8_lossy(&said)).into())
     }
 }
 
@@ -145,63 +156,16 @@ fn with_variables(expression: &str, job: &str) -> String {
     expression.replace("$job", job).replace("$lane", ".*")
 }
 
-/// For the query of a URL.
-fn encoded(text: &str) -> String {
-    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
-}
-
 fn read(series: &Value, legend: &str) -> Series {
-    let none = serde_json::Map::new();
-    let labels = series["metric"].as_object().unwrap_or(&none).iter();
-    let labels: BTreeMap<_, _> = labels.map(|(k, v)| (k, v.as_str().unwrap_or(""))).collect();
     let mut legend = legend.to_owned();
-    for (label, value) in labels {
-        legend = legend.replace(&format!("{{{{{label}}}}}"), value);
+    for (label, value) in series["metric"].as_object().into_iter().flatten() {
+        legend = legend.replace(&format!("{{{{{label}}}}}"), text(value));
     }
     let point = |point: &Value| Some((point[0].as_f64()?, point[1].as_str()?.parse::<f64>().ok()?));
-    let points = series["values"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(point);
+    let points = list(&series["values"]).iter().filter_map(point);
     Series {
         legend,
         // A quantile of nothing is NaN.
         points: points.filter(|(_, value)| value.is_finite()).collect(),
     }
-}
-
-/// Has `promtool check metrics` read a scrape. It knows Prometheus' older format: there,
-/// the line of a counter's type has the name with `_total`.
-pub(crate) async fn check_metrics(programs: &Path, target: SocketAddr) -> Result<(), Error> {
-    let scrape = reqwest::get(format!("http://{target}/metrics"))
-        .await?
-        .bytes()
-        .await?;
-    let mut older = String::new();
-    let scrape = std::str::from_utf8(&scrape)?;
-    let is_counter = |name: &str| scrape.contains(&format!("# TYPE {name} counter\n"));
-    for line in scrape.lines() {
-        let mut words: Vec<_> = line.splitn(4, ' ').map(str::to_owned).collect();
-        if line.starts_with("# ") && words.len() == 4 && is_counter(&words[2]) {
-            words[2] += "_total";
-        }
-        writeln!(older, "{}", words.join(" "))?;
-    }
-    let mut promtool = Command::new(programs.join("promtool"));
-    let promtool = promtool.args(["check", "metrics"]);
-    let pipes = promtool
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut promtool = pipes.spawn()?;
-    let mut stdin = promtool.stdin.take().ok_or("it has no stdin")?;
-    std::io::Write::write_all(&mut stdin, older.as_bytes())?;
-    drop(stdin);
-    let found = promtool.wait_with_output()?;
-    if found.status.success() {
-        return Ok(());
-    }
-    let said = [found.stdout, found.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
-    Err(format!("promtool check metrics: {}", said.concat()).into())
 }

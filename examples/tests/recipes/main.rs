@@ -1,7 +1,9 @@
-//! Each recipe does what it says. (`paused_clock` is a test itself.)
+//! Each recipe does what it says, and so does the example `axum`. (`paused_clock` is a test itself.)
 
 #![allow(dead_code, reason = "the recipes' `main`s are not called")]
 
+#[path = "../../axum.rs"]
+mod axum_example;
 #[path = "../../recipes/batch_on_low.rs"]
 mod batch_on_low;
 #[path = "../../recipes/from_spawn_blocking.rs"]
@@ -17,6 +19,9 @@ mod batch;
 mod many;
 mod moved;
 mod passwords;
+mod service;
+#[path = "../streams/mod.rs"]
+mod streams;
 
 use std::pin::pin;
 
@@ -24,6 +29,9 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use support::Stuck;
+
+/// As the recipes of streams have it.
+type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Serves on a free port until the runtime ends. Returns the address as a URL.
 fn serve(io: &Runtime, routes: axum::Router) -> String {
@@ -45,11 +53,7 @@ fn busy(cpu: &twolane::Handle) -> Vec<Stuck<()>> {
 }
 
 fn let_go(busy: Vec<Stuck<()>>) {
-    for job in busy {
-        let (task, let_go) = job.split();
-        let_go.send(()).unwrap();
-        task.wait().unwrap();
-    }
+    busy.into_iter().for_each(Stuck::end);
 }
 
 /// Polls a future once, which has to wait, and drops it.

@@ -7,8 +7,8 @@ use tokio::sync::mpsc::channel;
 use tokio::task::JoinHandle;
 use twolane::Handle;
 
-use crate::recipes::consumer::{Message, Store, WINDOW, consume};
-use crate::{Error, with_cpu};
+use super::recipes::consumer::{Message, Store, WINDOW, consume};
+use super::{Error, with_cpu};
 
 const MESSAGES: u64 = 3_000;
 const CHANNEL: usize = 8;

@@ -20,8 +20,8 @@ use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use twolane::Handle;
 
-use crate::recipes::download::{CHUNK, LIMIT, of_rows, of_source, reader};
-use crate::with_cpu;
+use super::recipes::download::{CHUNK, LIMIT, of_rows, of_source, reader};
+use super::with_cpu;
 
 const ROWS: u32 = 100_000;
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::Barrier;
 
-use crate::recipes::fan::{WRITERS, fan, write_all};
-use crate::{Error, with_cpu};
+use super::recipes::fan::{WRITERS, fan, write_all};
+use super::{Error, with_cpu};
 
 const SOURCES: u64 = 3;
 const ITEMS: u64 = 2_000;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::Barrier;
 
-use crate::recipes::pipeline::{REQUESTS, three_stages, with_io};
+use super::recipes::pipeline::{REQUESTS, three_stages, with_io};
+use super::with_cpu;
 use crate::support::thread_name;
-use crate::with_cpu;
 
 #[test]
 fn three_stages_are_a_plain_loop() {

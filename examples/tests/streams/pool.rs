@@ -8,8 +8,8 @@ use flate2::read::ZlibDecoder;
 use futures::StreamExt;
 use tokio::sync::mpsc;
 
-use crate::recipes::pool::{compressor, pool};
-use crate::{THREADS, with_cpu};
+use super::recipes::pool::{compressor, pool};
+use super::{THREADS, with_cpu};
 
 /// The state that one item leaves must not show in the next one's output.
 #[test]

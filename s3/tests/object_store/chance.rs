@@ -158,30 +158,26 @@ fn a_download_whose_io_lane_ends_anywhere_is_exact_or_names_the_cause() {
             }
         }
         io.shutdown_background();
-        match job.wait() {
+        let error: Box<dyn std::error::Error> = match job.wait() {
             Ok(Ok(got)) => {
+                let bytes = got.len();
                 assert!(
                     !stalls && got == site.content,
-                    "round {round}: {} bytes",
-                    got.len()
+                    "round {round}: {bytes} bytes"
                 );
                 whole += 1;
+                continue;
             }
-            Ok(Err(error)) => match find::<twolane::JoinError>(&error) {
-                Some(join) => {
-                    assert!(join.is_io_runtime_gone(), "round {round}: {join}");
-                    refused += 1;
-                }
-                None => {
-                    let named = find::<twolane::BridgeError>(&error).is_some();
-                    assert!(named, "round {round}: {}", story(&error));
-                    lost += 1;
-                }
-            },
-            Err(join) => {
-                assert!(join.is_io_runtime_gone(), "round {round}: {join}");
-                refused += 1;
-            }
+            Ok(Err(error)) => error.into(),
+            Err(join) => join.into(),
+        };
+        if let Some(join) = find::<twolane::JoinError>(&*error) {
+            assert!(join.is_io_runtime_gone(), "round {round}: {join}");
+            refused += 1;
+        } else {
+            let named = find::<twolane::BridgeError>(&*error).is_some();
+            assert!(named, "round {round}: {}", story(&*error));
+            lost += 1;
         }
     }
     println!("{whole} whole, {lost} lost in mid-body, {refused} before");

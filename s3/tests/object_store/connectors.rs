@@ -14,7 +14,7 @@ use super::object_store::client::{
 };
 use super::object_store::{ClientOptions, Result};
 use super::store::{Site, get, retries, store_by};
-use crate::support::{self, BOTH, Lanes, lanes, thread_name};
+use crate::support::{Lanes, on_both, thread_name};
 
 /// hyper's own client, which writes down the thread that calls it.
 #[derive(Clone, Debug, Default)]
@@ -66,10 +66,8 @@ impl HttpService for HyperService {
 
 #[test]
 fn any_connector_is_called_on_the_io_lane_and_only_there() {
-    let _limit = support::time_limit();
     let site = Site::new(300_000);
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let inner = Hyper::default();
         let seen = inner.seen.clone();
         // This thread is in no runtime: a client that looks for one finds it.
@@ -78,9 +76,9 @@ fn any_connector_is_called_on_the_io_lane_and_only_there() {
         let got = cpu.spawn(async move { get(&store).await }).wait().unwrap();
         assert!(got.unwrap() == site.content);
         let seen = seen.lock().unwrap();
-        assert_eq!(seen.connected_in, [io.handle().id()], "{backend:?}");
-        assert_eq!(seen.called_on, ["io"], "{backend:?}");
+        assert_eq!(seen.connected_in, [io.handle().id()]);
+        assert_eq!(seen.called_on, ["io"]);
         assert!(!seen.polled_on.is_empty());
         assert!(seen.polled_on.iter().all(|name| name == "io"), "{seen:?}");
-    }
+    });
 }

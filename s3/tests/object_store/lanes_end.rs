@@ -12,7 +12,7 @@ use super::object_store::path::Path;
 use super::object_store::{ClientOptions, Error, ObjectStore, ObjectStoreExt, Result, RetryConfig};
 use super::store::{Site, get, io_connector, object, read, retries, store, store_by, wait};
 use crate::errors::{find, story};
-use crate::support::{self, BOTH, Lanes, lanes};
+use crate::support::{self, Lanes, lanes, on_both, with_both};
 use twolane_s3::faults::{After, Fault, How};
 
 const SIZE: usize = 300_000;
@@ -31,12 +31,12 @@ enum Reader {
 /// What a reader gets that has a part of the object when the I/O lane ends.
 fn read_until_io_ends(
     site: &Site,
-    backend: Backend,
+    Lanes { cpu, io }: Lanes,
+    connector: impl HttpConnector,
     reader: Reader,
     retry: RetryConfig,
 ) -> Result<Result<Vec<u8>>, JoinError> {
-    let Lanes { cpu, io } = lanes(backend, 1);
-    let store = store(&site.access(), &cpu.handle(), retry);
+    let store = store_by(connector, &site.access(), retry, ClientOptions::new());
     site.proxy.plan([STALL]);
     let (begins, begun) = mpsc::channel();
     let reading = async move {
@@ -45,6 +45,7 @@ fn read_until_io_ends(
     };
     let end_io = || {
         begun.recv().unwrap();
+        site.proxy.wait_for_fault();
         io.shutdown_background();
     };
     let job = match reader {
@@ -60,18 +61,47 @@ fn read_until_io_ends(
     job.wait()
 }
 
+/// The same by our connector.
+fn read_by_ours(
+    site: &Site,
+    backend: Backend,
+    reader: Reader,
+    retry: RetryConfig,
+) -> Result<Result<Vec<u8>>, JoinError> {
+    println!("{reader:?} on {backend:?}");
+    let lanes = lanes(backend, 1);
+    let connector = io_connector(&lanes.cpu.handle());
+    read_until_io_ends(site, lanes, connector, reader, retry)
+}
+
 #[test]
 fn a_body_whose_io_lane_ends_is_an_error_that_says_so() {
-    let _limit = support::time_limit();
     let site = Site::new(SIZE);
-    for backend in BOTH {
+    with_both(|backend| {
         for reader in [Reader::Job, Reader::Elsewhere] {
-            let read = read_until_io_ends(&site, backend, reader, retries(0));
+            let read = read_by_ours(&site, backend, reader, retries(0));
             let error = read.unwrap().unwrap_err();
             let lost = find::<twolane::BridgeError>(&error).unwrap();
-            assert!(!lost.is_panic(), "{backend:?}, {reader:?}: {lost}");
+            assert!(!lost.is_panic(), "{lost}");
             assert!(lost.to_string().contains("the I/O lane stopped"), "{lost}");
         }
+    });
+}
+
+/// What the bridge is for: by object_store's own connector for another runtime, the same body ends
+/// like a complete one.
+#[test]
+fn object_store_s_own_connector_is_silent() {
+    let _limit = support::time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let connector = SpawnedReqwestConnector::new(lanes.io.handle().clone());
+    let site = Site::new(SIZE);
+    let read = read_until_io_ends(&site, lanes, connector, Reader::Elsewhere, retries(0));
+    print!("SpawnedReqwestConnector: ");
+    match read.unwrap() {
+        Ok(read) if read.len() == SIZE => panic!("the rest came from nowhere"),
+        Ok(read) => println!("Ok with {} of {SIZE} bytes", read.len()),
+        Err(error) => println!("an error: mended, or lucky. {}", story(&error)),
     }
 }
 
@@ -82,23 +112,19 @@ fn a_body_whose_io_lane_ends_is_an_error_that_says_so() {
 fn with_retries_the_second_request_says_so() {
     let _limit = support::time_limit();
     let site = Site::new(SIZE);
-    let readers = [
+    for (backend, reader) in [
         (Backend::Runtime, Reader::InCpuContext),
         (Backend::Runtime, Reader::Elsewhere),
         (Backend::Rayon, Reader::Elsewhere),
-    ];
-    for (backend, reader) in readers {
+    ] {
         for retry in [retries(3), RetryConfig::default()] {
-            let read = read_until_io_ends(&site, backend, reader, retry);
+            let read = read_by_ours(&site, backend, reader, retry);
             let error = read.unwrap().unwrap_err();
             let join = find::<JoinError>(&error).unwrap();
-            assert!(join.is_io_runtime_gone(), "{backend:?}, {reader:?}: {join}");
+            assert!(join.is_io_runtime_gone(), "{join}");
             // No third: a runtime does not come back.
-            assert!(
-                story(&error).contains("after 1 retries"),
-                "{}",
-                story(&error)
-            );
+            let story = story(&error);
+            assert!(story.contains("after 1 retries"), "{story}");
         }
     }
 }
@@ -107,27 +133,23 @@ fn with_retries_the_second_request_says_so() {
 /// gone. Not nice, but not silent.
 #[test]
 fn with_retries_a_job_panics_at_the_timer_of_its_io_runtime() {
-    let _limit = support::time_limit();
     let site = Site::new(SIZE);
-    for backend in BOTH {
+    with_both(|backend| {
         for retry in [retries(3), RetryConfig::default()] {
-            let read = read_until_io_ends(&site, backend, Reader::Job, retry);
-            let error = read.unwrap_err();
-            assert!(error.is_panic(), "{backend:?}: {error}");
+            let error = read_by_ours(&site, backend, Reader::Job, retry).unwrap_err();
+            assert!(error.is_panic(), "{error}");
             let tokio_says = "A Tokio 1.x context was found, but it is being shutdown";
             assert!(error.to_string().contains(tokio_says), "{error}");
         }
-    }
+    });
 }
 
 /// Before there is a body, object_store heeds the kind of the error, which
 /// says that there is no point in asking again: no timer, on any backend.
 #[test]
 fn a_request_whose_io_lane_ends_is_not_sent_again() {
-    let _limit = support::time_limit();
     let site = Site::new(SIZE);
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let store = store(&site.access(), &cpu.handle(), RetryConfig::default());
         site.proxy.plan([Fault::Cut(After::Head(10), How::Stall)]);
         let (goes_on, may_go_on) = oneshot::channel::<()>();
@@ -142,20 +164,18 @@ fn a_request_whose_io_lane_ends_is_not_sent_again() {
         let (during, after) = job.wait().unwrap();
         for error in [during.unwrap_err(), after.unwrap_err()] {
             let join = find::<JoinError>(&error).unwrap();
-            assert!(join.is_io_runtime_gone(), "{backend:?}: {join}");
+            assert!(join.is_io_runtime_gone(), "{join}");
             assert!(!story(&error).contains("retries,"), "{}", story(&error));
         }
-    }
+    });
 }
 
 /// The job ends; the store does not, since its requests need the I/O lane
 /// alone: code that has the upload's id can still clean up.
 #[test]
 fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
-    let _limit = support::time_limit();
     let site = Site::new(10);
-    for backend in BOTH {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io }| {
         let store = store(&site.access(), &cpu.handle(), retries(3));
         let path = Path::from("upload");
         let (begins, begun) = mpsc::channel();
@@ -169,7 +189,7 @@ fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
         });
         let id = begun.recv().unwrap();
         cpu.shutdown().wait();
-        assert!(job.wait().unwrap_err().is_shutdown(), "{backend:?}");
+        assert!(job.wait().unwrap_err().is_shutdown());
 
         io.block_on(async {
             let is_there = || store.head(&path);
@@ -186,61 +206,7 @@ fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
             store.put(&path, "anew".into()).await?;
             store.get(&path).await?.bytes().await
         });
-        assert_eq!(got.unwrap(), "anew", "{backend:?}");
+        assert_eq!(got.unwrap(), "anew");
         wait(store.delete(&path)).unwrap();
-    }
-}
-
-/// What the bridge is for: object_store's own connector for another runtime ends a
-/// body that was lost like a complete one.
-#[test]
-fn where_object_store_s_own_connector_is_silent_ours_is_not() {
-    let _limit = support::time_limit();
-    let site = Site::new(SIZE);
-    let read_by = |connector: &dyn Fn(&Lanes) -> Box<dyn HttpConnector>| {
-        let lanes = lanes(Backend::Runtime, 1);
-        let store = store_by(
-            Boxed(connector(&lanes)),
-            &site.access(),
-            retries(0),
-            ClientOptions::new(),
-        );
-        site.proxy.plan([STALL]);
-        let (begins, begun) = mpsc::channel();
-        let reader = std::thread::spawn(move || {
-            wait(async move {
-                let got = store.get(&object()).await?;
-                read(got, || begins.send(()).unwrap()).await
-            })
-        });
-        begun.recv().unwrap();
-        site.proxy.wait_for_fault();
-        lanes.io.shutdown_background();
-        reader.join().unwrap()
-    };
-    let ours = read_by(&|lanes| Box::new(io_connector(&lanes.cpu.handle())));
-    assert!(find::<twolane::BridgeError>(&ours.unwrap_err()).is_some());
-
-    let theirs =
-        read_by(&|lanes| Box::new(SpawnedReqwestConnector::new(lanes.io.handle().clone())));
-    match theirs {
-        Ok(read) if read.len() == SIZE => panic!("the rest came from nowhere"),
-        Ok(read) => println!(
-            "SpawnedReqwestConnector: Ok with {} of {SIZE} bytes",
-            read.len()
-        ),
-        Err(error) => println!(
-            "SpawnedReqwestConnector gave an error: mended, or lucky. {}",
-            story(&error)
-        ),
-    }
-}
-
-#[derive(Debug)]
-struct Boxed(Box<dyn HttpConnector>);
-
-impl HttpConnector for Boxed {
-    fn connect(&self, options: &ClientOptions) -> Result<super::object_store::client::HttpClient> {
-        self.0.connect(options)
-    }
+    });
 }

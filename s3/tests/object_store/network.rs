@@ -7,25 +7,23 @@ use std::time::Duration;
 use futures::TryStreamExt;
 
 use super::object_store::client::{HttpError, HttpErrorKind};
-use super::object_store::{ClientOptions, ObjectStoreExt};
+use super::object_store::{ClientOptions, Error, ObjectStoreExt};
 use super::store::{Site, get, io_connector, object, read, retries, store, store_by};
 use crate::errors::{find, story};
-use crate::support::{self, BOTH, Lanes, lanes};
+use crate::support::{Lanes, on_both};
 use twolane_s3::faults::{After, Fault, How};
 use twolane_s3::torrent::{Event, Torrent};
 
 const SIZE: usize = 300_000;
+const STALL: Fault = Fault::Cut(After::Body(100_000), How::Stall);
 
 /// The server and the proxy before it, whose listeners go too.
 #[test]
 fn a_server_that_dies_in_mid_body_is_an_error_after_the_retries() {
-    let _limit = support::time_limit();
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let site = Site::new(SIZE);
         let store = store(&site.access(), &cpu.handle(), retries(3));
-        site.proxy
-            .plan([Fault::Cut(After::Body(100_000), How::Stall)]);
+        site.proxy.plan([STALL]);
         let (begins, begun) = mpsc::channel();
         let job = cpu.spawn(async move {
             let got = store.get(&object()).await?;
@@ -35,8 +33,8 @@ fn a_server_that_dies_in_mid_body_is_an_error_after_the_retries() {
         drop(site);
         let error = job.wait().unwrap().unwrap_err();
         let story = story(&error);
-        assert!(story.contains("after 3 retries"), "{backend:?}: {story}");
-    }
+        assert!(story.contains("after 3 retries"), "{story}");
+    });
 }
 
 /// The clock of the timeout is the I/O lane's. A busy machine may spend one or the other try; it
@@ -44,13 +42,10 @@ fn a_server_that_dies_in_mid_body_is_an_error_after_the_retries() {
 #[test]
 fn a_server_that_stalls_in_mid_body_times_out_and_is_asked_again() {
     const PATIENCE: Duration = Duration::from_secs(2);
-    let _limit = support::time_limit();
     let site = Site::new(SIZE);
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let stalling = |max_retries| {
-            site.proxy
-                .plan([Fault::Cut(After::Body(100_000), How::Stall)]);
+            site.proxy.plan([STALL]);
             let store = store_by(
                 io_connector(&cpu.handle()),
                 &site.access(),
@@ -61,94 +56,70 @@ fn a_server_that_stalls_in_mid_body_times_out_and_is_asked_again() {
             site.proxy.wait_for_fault();
             got
         };
-        assert!(stalling(30).unwrap() == site.content, "{backend:?}");
+        assert!(stalling(30).unwrap() == site.content);
 
         let error = stalling(0).unwrap_err();
         let kind = find::<HttpError>(&error).unwrap().kind();
         assert_eq!(kind, HttpErrorKind::Timeout, "{}", story(&error));
         assert!(story(&error).contains("timed out"), "{}", story(&error));
-    }
-}
-
-#[test]
-fn a_connection_reset_on_the_first_byte_is_asked_again() {
-    let _limit = support::time_limit();
-    try_with(Fault::Reset, 3, |error| {
-        let kind = find::<HttpError>(error).unwrap().kind();
-        // As reqwest has it: whether the reset or the end was seen first.
-        assert!(
-            [HttpErrorKind::Interrupted, HttpErrorKind::Request].contains(&kind),
-            "{}",
-            story(error)
-        );
     });
-}
-
-#[test]
-fn a_server_that_is_too_busy_is_asked_again() {
-    let _limit = support::time_limit();
-    try_with(Fault::SlowDown, 3, |error| {
-        assert!(story(error).contains("503"), "{}", story(error));
-    });
-}
-
-#[test]
-fn a_body_shorter_than_it_said_is_completed_or_an_error() {
-    let _limit = support::time_limit();
-    let ended = |after| Fault::Cut(After::Body(after), How::Fin);
-    try_with(ended(50_000), 3, is_the_peer_s);
-    // Not a byte of it.
-    try_with(ended(0), 3, is_the_peer_s);
-    // All but one: the rest is too short for a second time.
-    try_with(ended(SIZE - 1), 1, is_the_peer_s);
-}
-
-#[test]
-fn a_connection_reset_in_mid_body_is_completed_or_an_error() {
-    let _limit = support::time_limit();
-    let reset = Fault::Cut(After::Body(50_000), How::Reset);
-    try_with(reset, 3, is_the_peer_s);
 }
 
 /// The peer's failures do not look like ours.
-fn is_the_peer_s(error: &super::object_store::Error) {
-    assert!(find::<HttpError>(error).is_some(), "{}", story(error));
-    assert!(find::<twolane::BridgeError>(error).is_none());
-    assert!(find::<twolane::JoinError>(error).is_none());
+fn is_the_peer_s(error: &Error) -> bool {
+    let ours = find::<twolane::BridgeError>(error).is_some()
+        || find::<twolane::JoinError>(error).is_some();
+    find::<HttpError>(error).is_some() && !ours
 }
 
-/// With retries the fault is not seen; without, it is an error.
-fn try_with(fault: Fault, most: usize, check: impl Fn(&super::object_store::Error)) {
+/// As reqwest has it: whether the reset or the end was seen first.
+fn is_reset(error: &Error) -> bool {
+    let kind = find::<HttpError>(error).unwrap().kind();
+    [HttpErrorKind::Interrupted, HttpErrorKind::Request].contains(&kind)
+}
+
+/// So many times, at most: with retries it is not seen; without, it is an error, which is checked.
+#[test]
+fn a_fault_is_asked_again_or_an_error() {
+    let cut = |after, how| Fault::Cut(After::Body(after), how);
     let site = Site::new(SIZE);
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
-        for (max_retries, faults) in [(3, 1), (3, most), (0, 1)] {
-            let store = store(&site.access(), &cpu.handle(), retries(max_retries));
-            site.proxy.plan(vec![fault; faults]);
-            let before = (site.proxy.struck(), site.proxy.connections());
-            let got = cpu.spawn(async move { get(&store).await }).wait().unwrap();
-            let struck = site.proxy.struck() - before.0;
-            assert_eq!(struck, faults, "{fault:?}");
-            match (max_retries, got) {
-                (0, Err(error)) => check(&error),
-                (0, Ok(got)) => panic!("{} bytes and no error", got.len()),
-                (_, got) => {
-                    assert!(got.unwrap() == site.content, "{backend:?}: {fault:?}");
-                    assert_eq!(site.proxy.connections() - before.1, faults + 1);
+    let faults: [(Fault, usize, fn(&Error) -> bool); 6] = [
+        (Fault::Reset, 3, is_reset),
+        (Fault::SlowDown, 3, |error| story(error).contains("503")),
+        (cut(50_000, How::Reset), 3, is_the_peer_s),
+        // A body that is shorter than it said, of which not a byte comes, or all but one: the rest
+        // is too short for a second time.
+        (cut(50_000, How::Fin), 3, is_the_peer_s),
+        (cut(0, How::Fin), 3, is_the_peer_s),
+        (cut(SIZE - 1, How::Fin), 1, is_the_peer_s),
+    ];
+    on_both(1, |Lanes { cpu, io: _io }| {
+        for (fault, most, is_such) in faults {
+            for (max_retries, times) in [(3, 1), (3, most), (0, 1)] {
+                println!("{fault:?}, {times} times, {max_retries} retries");
+                let store = store(&site.access(), &cpu.handle(), retries(max_retries));
+                site.proxy.plan(vec![fault; times]);
+                let before = (site.proxy.struck(), site.proxy.connections());
+                let got = cpu.spawn(async move { get(&store).await }).wait().unwrap();
+                assert_eq!(site.proxy.struck() - before.0, times);
+                if max_retries == 0 {
+                    let error = got.unwrap_err();
+                    assert!(is_such(&error), "{}", story(&error));
+                } else {
+                    assert!(got.unwrap() == site.content);
+                    assert_eq!(site.proxy.connections() - before.1, times + 1);
                 }
             }
         }
-    }
+    });
 }
 
 /// One that waits for more, and one that has more than the job reads.
 #[test]
 fn dropping_the_stream_stops_the_download() {
-    let _limit = support::time_limit();
     let site = Site::new(SIZE);
     let torrent = Torrent::start(1 << 40);
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let read_a_part_of = |access| {
             let store = store(&access, &cpu.handle(), retries(3));
             let job = cpu.spawn(async move {
@@ -159,27 +130,23 @@ fn dropping_the_stream_stops_the_download() {
             });
             job.wait().unwrap()
         };
-        site.proxy
-            .plan([Fault::Cut(After::Body(100_000), How::Stall)]);
+        site.proxy.plan([STALL]);
         let _store = read_a_part_of(site.access());
         site.proxy.wait_for_leave();
 
         let _store = read_a_part_of(site.server.access_by(torrent.address));
         let mut events = torrent.events.iter();
         assert!(events.any(|event| matches!(event, Event::Gone { .. })));
-    }
+    });
 }
 
 /// The same for a job that is dropped while it reads.
 #[test]
 fn dropping_the_job_stops_the_download() {
-    let _limit = support::time_limit();
     let site = Site::new(SIZE);
-    for backend in BOTH {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    on_both(1, |Lanes { cpu, io: _io }| {
         let store = store(&site.access(), &cpu.handle(), retries(3));
-        site.proxy
-            .plan([Fault::Cut(After::Body(100_000), How::Stall)]);
+        site.proxy.plan([STALL]);
         let (begins, begun) = mpsc::channel();
         let inside = store.clone();
         let job = cpu.spawn(async move {
@@ -190,5 +157,5 @@ fn dropping_the_job_stops_the_download() {
         drop(job);
         site.proxy.wait_for_leave();
         drop(store);
-    }
+    });
 }

@@ -11,12 +11,13 @@ use axum::extract::Request;
 use axum::middleware::{Next, from_fn, map_request};
 use axum::response::Response;
 use futures::{StreamExt, TryStreamExt, stream};
-use object_store_0_14::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store_0_14::{Error, ObjectStoreExt};
+use object_store_0_14::{Error, ObjectStore, ObjectStoreExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use twolane::CpuRuntime;
+use twolane_s3::engine::contender::store_builder;
+use twolane_s3::seen::Seen;
 use twolane_s3::server::Server;
 
 use crate::service;
@@ -34,7 +35,7 @@ pub struct Site {
     pub dropped_handlers: mpsc::UnboundedReceiver<()>,
     pub cpu: CpuRuntime,
     pub threads: usize,
-    store: Arc<Watched>,
+    store: Arc<dyn ObjectStore>,
     client: reqwest::Client,
 }
 
@@ -54,14 +55,10 @@ pub fn with_site(test: impl AsyncFn(&mut Site)) {
 
 impl Site {
     async fn start(server: &Server, cpu: CpuRuntime, threads: usize) -> Self {
-        let mut builder = AmazonS3Builder::new();
-        for (key, value) in server.access().config() {
-            builder = builder.with_config(key.parse::<AmazonS3ConfigKey>().unwrap(), value);
-        }
         let (counts, ended) = Counts::new();
-        let store = Arc::new(Watched {
-            store: Arc::new(builder.build().unwrap()),
-            counts: counts.clone(),
+        let store: Arc<dyn ObjectStore> = Arc::new(Seen {
+            store: store_builder(&server.access()).build().unwrap(),
+            by: Watched(counts.clone()),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
-use object_store_0_14::aws::AmazonS3;
-use object_store_0_14::path::Path;
-use object_store_0_14::*;
+use object_store_0_14::{MultipartUpload, PutPayload, PutResult, Result, UploadPart};
 use tokio::sync::{Semaphore, mpsc};
+use twolane_s3::seen::See;
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
@@ -48,66 +46,13 @@ impl Counts {
     }
 }
 
-pub struct Watched {
-    pub store: Arc<AmazonS3>,
-    pub counts: Arc<Counts>,
-}
+/// As the service's store has it.
+pub struct Watched(pub Arc<Counts>);
 
-impl fmt::Debug for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.store.fmt(f)
-    }
-}
-
-impl fmt::Display for Watched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.store.fmt(f)
-    }
-}
-
-#[async_trait]
-impl ObjectStore for Watched {
-    async fn put_multipart_opts(
-        &self,
-        location: &Path,
-        options: PutMultipartOptions,
-    ) -> Result<Box<dyn MultipartUpload>> {
-        Ok(Box::new(Upload {
-            upload: self.store.put_multipart_opts(location, options).await?,
-            counts: self.counts.clone(),
-        }))
-    }
-
-    async fn put_opts(
-        &self,
-        location: &Path,
-        payload: PutPayload,
-        options: PutOptions,
-    ) -> Result<PutResult> {
-        self.store.put_opts(location, payload, options).await
-    }
-
-    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        self.store.get_opts(location, options).await
-    }
-
-    fn delete_stream(
-        &self,
-        locations: BoxStream<'static, Result<Path>>,
-    ) -> BoxStream<'static, Result<Path>> {
-        self.store.delete_stream(locations)
-    }
-
-    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.store.list(prefix)
-    }
-
-    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.store.list_with_delimiter(prefix).await
-    }
-
-    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.store.copy_opts(from, to, options).await
+impl See for Watched {
+    fn upload(&self, upload: Box<dyn MultipartUpload>) -> Box<dyn MultipartUpload> {
+        let counts = self.0.clone();
+        Box::new(Upload { upload, counts })
     }
 }
 

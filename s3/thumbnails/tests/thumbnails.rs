@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use example::{BODY, MAX_SIDE, SIDE, UPLOADS, cpu_lane, routes};
 use image::{DynamicImage, GenericImageView, ImageFormat};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::{Error, ObjectStore, ObjectStoreExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use twolane::Handle;
+use twolane_s3::engine::contender::store_builder;
 use twolane_s3::server::Server;
 
 /// An S3 server, the service, and a client of it.
@@ -31,11 +31,7 @@ struct Site {
 fn with_site(test: impl AsyncFn(&Site)) {
     let _limit = support::time_limit();
     let server = Server::start(Duration::ZERO).unwrap();
-    let mut builder = AmazonS3Builder::new();
-    for (key, value) in server.access().config() {
-        builder = builder.with_config(key.parse::<AmazonS3ConfigKey>().unwrap(), value);
-    }
-    let store = Arc::new(builder.build().unwrap());
+    let store = Arc::new(store_builder(&server.access()).build().unwrap());
     let io = Runtime::new().unwrap();
     io.block_on(async {
         let cpu = cpu_lane().unwrap();

@@ -36,30 +36,21 @@ fn the_files_of_threads_that_have_ended_are_closed() {
 }
 
 #[test]
-fn the_watch_s_thread_ends_when_it_is_stopped() {
+fn the_watch_s_thread_ends_when_it_is_stopped_or_with_the_runtime() {
     let _limit = time_limit();
-    let io = runtime(Some(1));
-    let watcher = Watch::new()
-        .thread_name("brief")
-        .start(io.handle())
-        .unwrap();
-    wait_until(|| has_thread("brief"));
-    watcher.stop();
-    watcher.stop();
-    wait_until(|| !has_thread("brief"));
-}
-
-#[test]
-fn the_watch_s_thread_ends_with_the_runtime() {
-    let _limit = time_limit();
-    let io = runtime(Some(1));
-    let _watcher = Watch::new()
-        .thread_name("orphan")
-        .start(io.handle())
-        .unwrap();
-    wait_until(|| has_thread("orphan"));
-    drop(io);
-    wait_until(|| !has_thread("orphan"));
+    for name in ["stopped", "orphan"] {
+        let io = runtime(Some(1));
+        let watch = Watch::new().thread_name(name);
+        let watcher = watch.start(io.handle()).unwrap();
+        wait_until(|| has_thread(name));
+        if name == "orphan" {
+            drop(io);
+        } else {
+            watcher.stop();
+            watcher.stop();
+        }
+        wait_until(|| !has_thread(name));
+    }
 }
 
 /// The runtime polls the last probe only then.

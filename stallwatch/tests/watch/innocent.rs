@@ -5,34 +5,41 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, mpsc};
 
 use stallwatch::watch;
-use tokio::task::{block_in_place, spawn_blocking};
+use tokio::task::block_in_place;
 
 use crate::limit::time_limit;
 use crate::setting::{
     Watched, blocks, see_spans, this_thread, two_probes, watched, with_open_files,
 };
 
-/// It goes on for longer than two stalls that are told.
+/// A runtime may have hundreds of them. They go on for longer than two stalls that are told; by then
+/// the watch has looked at all threads, and has no file open for these.
 #[test]
-fn a_thread_of_the_blocking_pool_may_stay_in_a_span() {
+fn threads_of_the_blocking_pool_may_stay_in_a_span() {
     let _limit = time_limit();
     see_spans();
     let watched = watched(Some(1));
-    let (let_go, wait) = mpsc::channel::<()>();
-    let (begin, has_begun) = mpsc::channel();
-    let waits = move || {
-        tracing::info_span!("waits").in_scope(|| {
-            begin.send(()).unwrap();
-            let _ = wait.recv();
+    let (begin, have_begun) = mpsc::channel();
+    let all = (0..10).map(|_| {
+        let (let_go, wait) = mpsc::channel::<()>();
+        let begin = begin.clone();
+        let waits = watched.io.spawn_blocking(move || {
+            tracing::info_span!("waits").in_scope(|| {
+                begin.send(this_thread()).unwrap();
+                let _ = wait.recv();
+            });
         });
-    };
-    let _entered = watched.io.enter();
-    let task = spawn_blocking(waits);
-    has_begun.recv().unwrap();
+        (waits, let_go)
+    });
+    let (waiting, let_go): (Vec<_>, Vec<_>) = all.unzip();
+    let threads = have_begun.iter().take(10).collect();
     watched.stall_as("one");
     watched.stall_as("two");
+    assert!(with_open_files().is_disjoint(&threads));
     drop(let_go);
-    watched.io.block_on(task).unwrap();
+    for waits in waiting {
+        watched.io.block_on(waits).unwrap();
+    }
     watched.stall_of("one");
     watched.stall_of("two");
     watched.assert_none_was_told_of(&["waits"]);
@@ -50,13 +57,11 @@ fn block_in_place_inside_of_a_future_that_is_watched_is_told() {
 }
 
 /// A task that blocks in `block_in_place`, in code that is not watched.
-#[cfg(target_os = "linux")]
 struct InPlace {
     task: tokio::task::JoinHandle<()>,
     let_go: PipeWriter,
 }
 
-#[cfg(target_os = "linux")]
 impl InPlace {
     /// Its thread is a worker that the watch knows, until it calls `block_in_place`.
     /// Returns once it has done so, and `then` has returned there.
@@ -93,7 +98,6 @@ impl InPlace {
 
 /// A worker that calls `block_in_place` gives its place to another thread. What it does
 /// then keeps no task from its worker.
-#[cfg(target_os = "linux")]
 #[test]
 fn a_thread_that_was_a_worker_may_block() {
     let _limit = time_limit();
@@ -112,7 +116,6 @@ fn a_thread_that_was_a_worker_may_block() {
 }
 
 /// The same, on a runtime where probes are rare on most workers.
-#[cfg(target_os = "linux")]
 #[test]
 fn block_in_place_in_code_that_is_not_watched_is_not_told() {
     let _limit = time_limit();
@@ -121,7 +124,6 @@ fn block_in_place_in_code_that_is_not_watched_is_not_told() {
 }
 
 /// A worker that does stand still meanwhile is in a poll that has a name.
-#[cfg(target_os = "linux")]
 #[test]
 fn block_in_place_beside_a_stall_is_not_told() {
     let _limit = time_limit();
@@ -139,31 +141,4 @@ fn block_in_place_beside_a_stall_is_not_told() {
     in_place.assert_not_told_beside(&watched, &["one", "two", "three"]);
     drop(let_go);
     watched.io.block_on(stall).unwrap();
-}
-
-/// A runtime may have hundreds of threads that block, each in a span.
-#[cfg(target_os = "linux")]
-#[test]
-fn no_file_is_open_for_a_thread_of_the_blocking_pool() {
-    let _limit = time_limit();
-    see_spans();
-    let watched = watched(Some(1));
-    let (begin, have_begun) = mpsc::channel();
-    let begin_one = |_| {
-        let (let_go, wait) = mpsc::channel::<()>();
-        let begin = begin.clone();
-        drop(watched.io.spawn_blocking(move || {
-            tracing::info_span!("waits").in_scope(|| {
-                begin.send(this_thread()).unwrap();
-                let _ = wait.recv();
-            });
-        }));
-        let_go
-    };
-    let _let_go: Vec<_> = (0..10).map(begin_one).collect();
-    let threads = have_begun.iter().take(10).collect();
-    // The watch has looked at all threads by then.
-    watched.stall_as("one");
-    watched.stall_as("two");
-    assert!(with_open_files().is_disjoint(&threads));
 }

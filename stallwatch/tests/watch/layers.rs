@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::future::ready;
 
 use crate::limit::time_limit;
-use crate::setting::{FLAVORS, Watched, see_spans, two_probes, watched};
+use crate::setting::{Watched, each_flavor, see_spans, two_probes, watched};
 use axum::Router;
 use axum::extract::{MatchedPath, Request};
 use axum::routing::get;
@@ -31,9 +31,7 @@ fn ask(watched: &Watched, app: Router, path: &'static str) -> String {
 
 #[test]
 fn a_route_is_a_name() {
-    let _limit = time_limit();
-    for workers in FLAVORS {
-        let watched = watched(workers);
+    each_flavor(|watched| {
         let compute = watched.compute("GET /users/{id}");
         let slow = async move || {
             compute();
@@ -45,7 +43,7 @@ fn a_route_is_a_name() {
         assert_eq!(ask(&watched, app, "/users/7"), "slow");
         let stall = watched.stall_of("GET /users/{id}");
         assert_eq!(*stall.cause(), Cause::Computes);
-    }
+    });
 }
 
 /// Before it returns its future.
@@ -66,40 +64,34 @@ fn a_service_that_computes_in_its_call_is_named() {
 
 #[test]
 fn a_span_names_a_plain_task() {
-    let _limit = time_limit();
     see_spans();
-    for workers in FLAVORS {
-        let watched = watched(workers);
+    each_flavor(|watched| {
         let compute = watched.compute("parse");
         watched.run_where_a_probe_ran(move || tracing::info_span!("parse").in_scope(compute));
         let stall = watched.stall_of("parse");
         assert!(stall.culprit().unwrap().contains("layers.rs:"), "{stall}");
         assert_eq!(stall.span(), None);
-    }
+    });
 }
 
 #[test]
 fn a_span_tells_what_is_inside_of_a_future_that_is_watched() {
-    let _limit = time_limit();
     see_spans();
-    for workers in FLAVORS {
-        let watched = watched(workers);
+    each_flavor(|watched| {
         let compute = watched.compute("request");
         watched.spawn_and_wait(
             watch(async move { tracing::info_span!("parse").in_scope(compute) }).named("request"),
         );
         let stall = watched.stall_of("request");
         assert!(stall.span().unwrap().starts_with("parse ("), "{stall}");
-    }
+    });
 }
 
 /// As in a `main` that is in a span. It is no poll, and what is watched inside has its name.
 #[test]
 fn a_span_around_the_runtime_hides_nothing() {
-    let _limit = time_limit();
     see_spans();
-    for workers in FLAVORS {
-        let watched = watched(workers);
+    each_flavor(|watched| {
         let _span = tracing::info_span!("main").entered();
         let probes = watched.probes.clone();
         watched.io.block_on(two_probes(&probes));
@@ -113,5 +105,5 @@ fn a_span_around_the_runtime_hides_nothing() {
         }
         // The thread of `block_on` waits in it.
         watched.assert_none_was_told_of(&["main"]);
-    }
+    });
 }

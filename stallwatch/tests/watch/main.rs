@@ -19,6 +19,7 @@ mod wait;
 mod ends;
 #[cfg(target_os = "linux")]
 mod forked;
+#[cfg(target_os = "linux")]
 mod innocent;
 mod layers;
 mod named;

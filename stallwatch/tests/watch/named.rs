@@ -4,25 +4,24 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use crate::limit::time_limit;
-use crate::setting::{FLAVORS, blocks, watched};
+use crate::setting::{blocks, each_flavor, watched};
 use stallwatch::{Cause, Name, watch};
+use tokio::runtime::RuntimeFlavor;
 
 #[test]
 fn a_future_that_computes_is_named() {
-    let _limit = time_limit();
-    for workers in FLAVORS {
-        let watched = watched(workers);
+    each_flavor(|watched| {
         watched.stall_as("POST /parse");
         let stall = watched.stall_of("POST /parse");
         assert_eq!(*stall.cause(), Cause::Computes);
         assert!(!stall.is_of_pool());
         assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
-        if workers.is_some() {
+        if watched.io.handle().runtime_flavor() == RuntimeFlavor::MultiThread {
             assert_eq!(stall.thread(), "io");
         }
         let named = watched.watcher.stalls_by_culprit();
         assert!(named.contains(&(Some(Name::named("POST /parse")), 1)));
-    }
+    });
 }
 
 /// `watch` without a name, and a scope.
@@ -46,9 +45,7 @@ fn a_place_in_the_source_is_a_name() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_blocks_is_named_with_its_call() {
-    let _limit = time_limit();
-    for workers in FLAVORS {
-        let mut watched = watched(workers);
+    each_flavor(|mut watched| {
         let (read, let_go) = blocks();
         let stall = watched.until_told(Some("a file"), let_go, |watched| {
             watched.spawn_and_wait(watch(async { read() }).named("a file"));
@@ -72,5 +69,5 @@ fn what_blocks_is_named_with_its_call() {
         });
         assert_eq!(*stall.cause(), Cause::Blocks(Some("futex")));
         assert!(stall.remedy().contains("lock"), "{stall}");
-    }
+    });
 }

@@ -1,7 +1,7 @@
 //! Work of a pool may take longer than a poll, or as long as it likes. What is told of it?
 
 use std::sync::mpsc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use stallwatch::{Cause, Name, Pool, Watch};
@@ -14,24 +14,37 @@ fn pool() -> Pool {
     pool.offload_by("Give it to the pool")
 }
 
+/// Has a thread of the pool do it.
+fn work(
+    pool: Pool,
+    name: &'static str,
+    deadline: Option<Instant>,
+    work: impl FnOnce() + Send + 'static,
+) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let _in = pool.enter(Name::named(name), deadline);
+        work();
+    })
+}
+
+/// Of each of two pools, and it is no stall of a poll.
 #[test]
 fn work_over_its_limit_is_told() {
     let _limit = time_limit();
-    let pool = pool();
-    let watched = watched_as(Some(1), |watch| watch.pool(&pool));
-    let compute = watched.compute("slice");
-    let slice = thread::spawn(move || {
-        let _in = pool.enter(Name::named("slice"), None);
-        compute();
-    });
-    slice.join().unwrap();
-    let stall = watched.stall_of("slice");
-    assert_eq!(*stall.cause(), Cause::Computes);
-    assert!(stall.is_of_pool() && stall.lasted() >= Duration::from_millis(200));
-    assert_eq!(stall.remedy(), "Cut it");
-    assert_eq!(watched.watcher.pool_stalls(), 1);
-    let of_polls = watched.watcher.stalls_by_culprit();
-    assert!(!of_polls.contains(&(Some(Name::named("slice")), 1)));
+    let pools = [pool(), pool()];
+    let set = |watch: Watch| pools.iter().fold(watch, Watch::pool);
+    let watched = watched_as(Some(1), set);
+    for (pool, name) in pools.into_iter().zip(["one", "two"]) {
+        let compute = watched.compute(name);
+        work(pool, name, None, compute).join().unwrap();
+        let stall = watched.stall_of(name);
+        assert_eq!(*stall.cause(), Cause::Computes);
+        assert!(stall.is_of_pool() && stall.lasted() >= Duration::from_millis(200));
+        assert_eq!(stall.remedy(), "Cut it");
+        let of_polls = watched.watcher.stalls_by_culprit();
+        assert!(!of_polls.contains(&(Some(Name::named(name)), 1)));
+    }
+    assert_eq!(watched.watcher.pool_stalls(), 2);
 }
 
 /// The others compute on until the late one is counted.
@@ -47,13 +60,7 @@ fn work_without_a_limit_is_told_after_its_deadline() {
         ("in time", Some(much_later)),
         ("late", Some(now)),
     ];
-    let all = deadlines.map(|(name, deadline)| {
-        let compute = watched.compute("late");
-        thread::spawn(move || {
-            let _in = pool.enter(Name::named(name), deadline);
-            compute();
-        })
-    });
+    let all = deadlines.map(|(name, deadline)| work(pool, name, deadline, watched.compute("late")));
     for work in all {
         work.join().unwrap();
     }
@@ -69,38 +76,17 @@ fn work_of_another_pool_is_not_told() {
     let (own, other) = (pool(500), pool(25));
     let watched = watched_as(Some(1), |watch| watch.pool(&own));
     let (began, has_begun) = mpsc::channel();
-    let begin = |pool: Pool, name| {
-        let (compute, began) = (watched.compute("ours"), began.clone());
-        thread::spawn(move || {
-            let _in = pool.enter(Name::named(name), None);
-            began.send(()).unwrap();
-            compute();
-        })
-    };
-    let theirs = begin(other, "theirs");
+    let compute = watched.compute("ours");
+    let theirs = work(other, "theirs", None, move || {
+        began.send(()).unwrap();
+        compute();
+    });
     has_begun.recv().unwrap();
-    let ours = begin(own, "ours");
+    let ours = work(own, "ours", None, watched.compute("ours"));
     theirs.join().unwrap();
     ours.join().unwrap();
     watched.stall_of("ours");
     watched.assert_none_was_told_of(&["theirs"]);
-}
-
-#[test]
-fn two_pools_are_watched() {
-    let _limit = time_limit();
-    let pools = [pool(), pool()];
-    let set = |watch: Watch| pools.iter().fold(watch, Watch::pool);
-    let watched = watched_as(Some(1), set);
-    for (pool, name) in pools.into_iter().zip(["one", "two"]) {
-        let compute = watched.compute(name);
-        let work = thread::spawn(move || {
-            let _in = pool.enter(Name::named(name), None);
-            compute();
-        });
-        work.join().unwrap();
-        watched.stall_of(name);
-    }
 }
 
 /// It cannot await.
@@ -111,13 +97,10 @@ fn work_that_blocks_is_told_what_to_do() {
     let pool = pool();
     let watched = watched_as(Some(1), |watch| watch.pool(&pool));
     let (read, let_go) = blocks();
-    let work = thread::spawn(move || {
-        let _in = pool.enter(Name::named("reads"), None);
-        read();
-    });
+    let reads = work(pool, "reads", None, read);
     let stall = watched.stall_of("reads");
     drop(let_go);
-    work.join().unwrap();
+    reads.join().unwrap();
     assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
 }
 

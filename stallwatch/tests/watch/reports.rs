@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::child;
 use crate::limit::time_limit;
-use crate::setting::{blocks, runtime, watched};
+use crate::setting::{blocks, hooked, runtime, watched};
 use stallwatch::{Stall, Watch, Watcher, watch};
 use tokio::runtime::Runtime;
 use tracing::field::{Field, Visit};
@@ -35,8 +35,7 @@ impl<S: Subscriber> Layer<S> for Events {
 fn logged(io: &Runtime) -> (Watcher, Receiver<Stall>, Receiver<String>) {
     let (send, events) = mpsc::channel();
     let log = tracing_subscriber::registry().with(Events(Mutex::new(send)));
-    let (send, stalls) = mpsc::channel();
-    let watched = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    let (watched, stalls) = hooked();
     // The events go to the subscriber of the thread that starts the watch.
     let watcher = subscriber::with_default(log, || watched.start(io.handle()).unwrap());
     (watcher, stalls, events)
@@ -65,14 +64,11 @@ fn five_events_are_logged_in_a_minute() {
     }
     // The hook's call comes before the event, so those of the first eight are through.
     let logged: Vec<String> = events.try_iter().collect();
-    let of = |n: usize| {
-        logged
-            .iter()
-            .filter(move |event| event.contains(&format!("culprit {n}")))
-    };
     if begin.elapsed() < Duration::from_secs(60) {
         for n in 0..9 {
-            assert_eq!(of(n).count(), usize::from(n < 5), "{logged:?}");
+            let is_of = |event: &&String| event.contains(&format!("culprit {n}"));
+            let events = logged.iter().filter(is_of).count();
+            assert_eq!(events, usize::from(n < 5), "{logged:?}");
         }
     } else {
         eprintln!("NOT TESTED: it took more than a minute");
@@ -145,17 +141,13 @@ fn a_watch_may_begin_before_the_log() {
 fn two_watches_of_one_runtime() {
     let _limit = time_limit();
     let first = watched(Some(2));
-    let (send, stalls) = mpsc::channel();
-    let second = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    let (second, stalls) = hooked();
     let _second = second.start(first.io.handle()).unwrap();
     let (read, let_go) = blocks();
     let task = first.io.spawn(watch(async { read() }).named("both see it"));
     first.stall_of("both see it");
-    assert!(
-        stalls
-            .iter()
-            .any(|stall| stall.culprit() == Some("both see it"))
-    );
+    let mut stalls = stalls.iter();
+    assert!(stalls.any(|stall| stall.culprit() == Some("both see it")));
     drop(let_go);
     first.io.block_on(task).unwrap();
 }

@@ -15,7 +15,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 use tracing_subscriber::prelude::*;
 
-pub(crate) const FLAVORS: [Option<usize>; 3] = [Some(2), Some(1), None];
+use crate::limit::time_limit;
+
+/// How many workers; or none, on a runtime that is driven by `block_on` alone.
+const FLAVORS: [Option<usize>; 3] = [Some(2), Some(1), None];
 
 pub(crate) struct Watched {
     pub(crate) watcher: Arc<Watcher>,
@@ -31,12 +34,27 @@ pub(crate) fn watched(workers: Option<usize>) -> Watched {
     watched_as(workers, |watch| watch)
 }
 
+/// Runs the test on each flavor.
+pub(crate) fn each_flavor(test: impl Fn(Watched)) {
+    let _limit = time_limit();
+    for workers in FLAVORS {
+        println!("{workers:?} workers");
+        test(watched(workers));
+    }
+}
+
+/// A watch, and what its hook gets.
+pub(crate) fn hooked() -> (Watch, Receiver<Stall>) {
+    let (send, stalls) = mpsc::channel();
+    let watch = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    (watch, stalls)
+}
+
 pub(crate) fn watched_as(workers: Option<usize>, set: impl FnOnce(Watch) -> Watch) -> Watched {
     let io = runtime(workers);
-    let (send, stalls) = mpsc::channel();
+    let (watch, stalls) = hooked();
     let probes = Arc::new(AtomicU64::new(0));
     let probed = probes.clone();
-    let watch = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
     let watch = watch.on_probe(move |_| _ = probed.fetch_add(1, SeqCst));
     Watched {
         watcher: Arc::new(set(watch).start(io.handle()).unwrap()),
@@ -47,7 +65,6 @@ pub(crate) fn watched_as(workers: Option<usize>, set: impl FnOnce(Watch) -> Watc
     }
 }
 
-/// A runtime of so many workers, or one that is driven by `block_on` alone.
 pub(crate) fn runtime(workers: Option<usize>) -> Runtime {
     let mut builder = match workers {
         Some(_) => Builder::new_multi_thread(),

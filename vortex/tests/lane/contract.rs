@@ -14,8 +14,14 @@ use vortex::session::VortexSession;
 use crate::limit::{thread_name, time_limit};
 use crate::setting::{BOTH, Lanes, lanes};
 
-/// The runtime of a session on the lanes. The session is kept, since it keeps the runtime.
-fn each(set: impl Fn(Builder) -> Builder, test: impl Fn(&Lanes, &Handle)) {
+/// The runtime of a session on the lanes of each backend.
+fn each(test: impl Fn(&Lanes, &Handle)) {
+    each_with(|builder| builder, test);
+}
+
+/// The session is kept, since it keeps the runtime.
+fn each_with(set: impl Fn(Builder) -> Builder, test: impl Fn(&Lanes, &Handle)) {
+    let _limit = time_limit();
     for backend in BOTH {
         let lanes = lanes(backend, &set);
         let session = lanes.session();
@@ -29,42 +35,34 @@ fn is_on(kind: &str, name: String) {
 
 #[test]
 fn each_call_has_its_lane() {
-    let _limit = time_limit();
-    each(
-        |builder| builder,
-        |lanes, handle| {
-            let wait = |task| lanes.io.block_on(task);
-            is_on("cpu", wait(handle.spawn(async { thread_name() })));
-            is_on("cpu", wait(handle.spawn_cpu(thread_name)));
-            is_on("io", wait(handle.spawn_io(async { thread_name() })));
-            is_on("io", wait(handle.spawn_blocking(thread_name)));
-        },
-    );
+    each(|lanes, handle| {
+        let wait = |task| lanes.io.block_on(task);
+        is_on("cpu", wait(handle.spawn(async { thread_name() })));
+        is_on("cpu", wait(handle.spawn_cpu(thread_name)));
+        is_on("io", wait(handle.spawn_io(async { thread_name() })));
+        is_on("io", wait(handle.spawn_blocking(thread_name)));
+    });
 }
 
 /// More closures wait for one another than the I/O runtime has workers.
 #[test]
 fn blocking_closures_leave_the_io_workers_alone() {
-    let _limit = time_limit();
-    each(
-        |builder| builder,
-        |lanes, handle| {
-            let all = Arc::new(Barrier::new(5));
-            let tasks: Vec<_> = (0..4)
-                .map(|_| {
-                    let all = all.clone();
-                    handle.spawn_blocking(move || all.wait())
-                })
-                .collect();
-            // The workers still answer.
-            let answer = lanes.io.spawn(async { 42 });
-            assert_eq!(lanes.io.block_on(answer).unwrap(), 42);
-            all.wait();
-            for task in tasks {
-                lanes.io.block_on(task);
-            }
-        },
-    );
+    each(|lanes, handle| {
+        let all = Arc::new(Barrier::new(5));
+        let tasks: Vec<_> = (0..4)
+            .map(|_| {
+                let all = all.clone();
+                handle.spawn_blocking(move || all.wait())
+            })
+            .collect();
+        // The workers still answer.
+        let answer = lanes.io.spawn(async { 42 });
+        assert_eq!(lanes.io.block_on(answer).unwrap(), 42);
+        all.wait();
+        for task in tasks {
+            lanes.io.block_on(task);
+        }
+    });
 }
 
 struct Dropped(Option<oneshot::Sender<()>>);
@@ -93,30 +91,25 @@ fn endless() -> (
 
 #[test]
 fn a_dropped_task_is_aborted() {
-    let _limit = time_limit();
-    each(
-        |builder| builder,
-        |lanes, handle| {
-            for on_io in [false, true] {
-                let (future, has_started, is_dropped) = endless();
-                let task = if on_io {
-                    handle.spawn_io(future)
-                } else {
-                    handle.spawn(future)
-                };
-                lanes.io.block_on(has_started).unwrap();
-                drop(task);
-                lanes.io.block_on(is_dropped).unwrap();
-            }
-            lanes.io.block_on(lanes.until_jobs(0));
-        },
-    );
+    each(|lanes, handle| {
+        for on_io in [false, true] {
+            let (future, has_started, is_dropped) = endless();
+            let task = if on_io {
+                handle.spawn_io(future)
+            } else {
+                handle.spawn(future)
+            };
+            lanes.io.block_on(has_started).unwrap();
+            drop(task);
+            lanes.io.block_on(is_dropped).unwrap();
+        }
+        lanes.io.block_on(lanes.until_jobs(0));
+    });
 }
 
 #[test]
 fn a_dropped_closure_never_runs_if_it_was_queued() {
-    let _limit = time_limit();
-    each(
+    each_with(
         |builder| builder.worker_threads(1),
         |lanes, handle| {
             let (let_go, wait) = mpsc::channel::<()>();
@@ -136,67 +129,58 @@ fn a_dropped_closure_never_runs_if_it_was_queued() {
 /// Vortex itself does not run a closure that was detached while it was queued.
 #[test]
 fn a_detached_future_goes_on() {
-    let _limit = time_limit();
-    each(
-        |builder| builder,
-        |lanes, handle| {
-            let (let_go, wait) = (0..2)
-                .map(|_| oneshot::channel::<()>())
-                .unzip::<_, _, Vec<_>, Vec<_>>();
-            let (done, finished) = mpsc::channel();
-            for (n, wait) in wait.into_iter().enumerate() {
-                let done = done.clone();
-                let future = async move {
-                    wait.await.unwrap();
-                    done.send(()).unwrap();
-                };
-                if n == 0 {
-                    handle.spawn(future).detach();
-                } else {
-                    handle.spawn_io(future).detach();
-                }
+    each(|lanes, handle| {
+        let (let_go, wait) = (0..2)
+            .map(|_| oneshot::channel::<()>())
+            .unzip::<_, _, Vec<_>, Vec<_>>();
+        let (done, finished) = mpsc::channel();
+        for (n, wait) in wait.into_iter().enumerate() {
+            let done = done.clone();
+            let future = async move {
+                wait.await.unwrap();
+                done.send(()).unwrap();
+            };
+            if n == 0 {
+                handle.spawn(future).detach();
+            } else {
+                handle.spawn_io(future).detach();
             }
-            for let_go in let_go {
-                let_go.send(()).unwrap();
-            }
-            for _ in 0..2 {
-                finished.recv().unwrap();
-            }
-            lanes.io.block_on(lanes.until_jobs(0));
-        },
-    );
+        }
+        for let_go in let_go {
+            let_go.send(()).unwrap();
+        }
+        for _ in 0..2 {
+            finished.recv().unwrap();
+        }
+        lanes.io.block_on(lanes.until_jobs(0));
+    });
 }
 
 /// Its awaiter panics with the same payload, as vortex promises.
 #[test]
 fn a_panic_goes_to_the_awaiter() {
-    let _limit = time_limit();
-    each(
-        |builder| builder,
-        |lanes, handle| {
-            let tasks = [
-                handle.spawn(async { panic!("broken") }),
-                handle.spawn_io(async { panic!("broken") }),
-                handle.spawn_cpu(|| panic!("broken")),
-                handle.spawn_blocking(|| panic!("broken")),
-            ];
-            for task in tasks {
-                let payload = lanes
-                    .io
-                    .block_on(lanes.io.spawn(task))
-                    .unwrap_err()
-                    .into_panic();
-                assert_eq!(payload.downcast_ref::<&str>(), Some(&"broken"));
-            }
-        },
-    );
+    each(|lanes, handle| {
+        let tasks = [
+            handle.spawn(async { panic!("broken") }),
+            handle.spawn_io(async { panic!("broken") }),
+            handle.spawn_cpu(|| panic!("broken")),
+            handle.spawn_blocking(|| panic!("broken")),
+        ];
+        for task in tasks {
+            let payload = lanes
+                .io
+                .block_on(lanes.io.spawn(task))
+                .unwrap_err()
+                .into_panic();
+            assert_eq!(payload.downcast_ref::<&str>(), Some(&"broken"));
+        }
+    });
 }
 
 /// Of vortex's own jobs none is refused for a full queue.
 #[test]
 fn spawns_need_no_permit() {
-    let _limit = time_limit();
-    each(
+    each_with(
         |builder| builder.queue_limit(Priority::Normal, 1),
         |lanes, handle| {
             let _permit = lanes.cpu.handle().try_reserve().unwrap();
@@ -209,21 +193,17 @@ fn spawns_need_no_permit() {
 /// A session outlives the request whose handle it got.
 #[test]
 fn spawns_have_no_deadline() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, |builder| builder);
+    each(|lanes, _| {
         let late = lanes.cpu.handle().with_deadline(std::time::Instant::now());
         let session = on_lane(VortexSession::empty(), &late);
         assert_eq!(lanes.io.block_on(session.handle().spawn_cpu(|| 42)), 42);
         assert_eq!(lanes.io.block_on(session.handle().spawn(async { 42 })), 42);
-    }
+    });
 }
 
 #[test]
 fn spawns_run_at_the_priority_of_the_handle() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, |builder| builder);
+    each(|lanes, _| {
         let low = lanes.cpu.handle().with_priority(Priority::Low);
         let session = on_lane(VortexSession::empty(), &low);
         let priority = || twolane_core::Handle::current().priority();
@@ -231,5 +211,5 @@ fn spawns_run_at_the_priority_of_the_handle() {
         assert_eq!(lanes.io.block_on(task), Priority::Low);
         let task = session.handle().spawn(async move { priority() });
         assert_eq!(lanes.io.block_on(task), Priority::Low);
-    }
+    });
 }

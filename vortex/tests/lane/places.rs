@@ -10,14 +10,12 @@ use vortex::expr::{gt_eq, lit};
 use vortex::file::OpenOptionsSessionExt;
 
 use crate::limit::time_limit;
-use crate::setting::{BOTH, Names, ROWS, Seen, Store, file, lanes, numbers, open, write};
+use crate::setting::{BOTH, Names, ROWS, Seen, Store, file, lanes, numbers, on_both, open, write};
 
 /// The reader is on the I/O runtime, as a handler is: the splits are jobs all the same.
 #[test]
 fn a_scan_decodes_on_the_lane_and_reads_on_the_io_runtime() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, |builder| builder);
+    on_both(|lanes| {
         let (session, store) = (lanes.session(), Store::with_file());
         let seen = Seen::default();
         let (own, functions) = (store.clone(), seen.clone());
@@ -47,7 +45,7 @@ fn a_scan_decodes_on_the_lane_and_reads_on_the_io_runtime() {
         assert_eq!(store.heads(), ["io"]);
         let jobs = lanes.cpu.handle().metrics();
         assert_eq!(jobs.panicked + jobs.rejected, 0, "{jobs:?}");
-    }
+    });
 }
 
 fn numbers_from(least: u64) -> usize {
@@ -78,9 +76,7 @@ fn a_projection_is_computed_by_the_reader_unless_the_scan_maps() {
 
 #[test]
 fn run_on_computes_all_of_it_on_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, |builder| builder);
+    on_both(|lanes| {
         let (session, store, seen) = (lanes.session(), Store::with_file(), Seen::default());
         let (own, functions) = (store.clone(), seen.clone());
         let operation = async move {
@@ -98,14 +94,12 @@ fn run_on_computes_all_of_it_on_the_lane() {
         // The one request that vortex does not spawn: a client that wants to be polled in time
         // has to be built with `IoConnector`.
         assert_eq!(store.heads(), ["cpu"]);
-    }
+    });
 }
 
 #[test]
 fn stream_on_polls_the_scan_on_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, |builder| builder);
+    on_both(|lanes| {
         let (session, store) = (lanes.session(), Store::with_file());
         let polls = Names::default();
         let (own, seen) = (store.clone(), polls.clone());
@@ -123,16 +117,14 @@ fn stream_on_polls_the_scan_on_the_lane() {
         });
         assert_eq!(polls.seen(), ["cpu"]);
         assert_eq!(store.requests(), ["io"]);
-    }
+    });
 }
 
 /// A writer's input is pulled, executed and compressed on the lane, and its bytes are written by
 /// the future that awaits it.
 #[test]
 fn a_writer_compresses_on_the_lane() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, |builder| builder);
+    on_both(|lanes| {
         let (session, seen) = (lanes.session(), Seen::default());
         let functions = seen.clone();
         let handler = async move {
@@ -141,15 +133,13 @@ fn a_writer_compresses_on_the_lane() {
         };
         lanes.io.block_on(lanes.io.spawn(handler)).unwrap();
         assert_eq!(seen.names.seen(), ["cpu"]);
-    }
+    });
 }
 
 /// By `spawn_blocking_io`, whose threads `contract.rs` sees.
 #[test]
 fn a_local_file_is_read() {
-    let _limit = time_limit();
-    for backend in BOTH {
-        let lanes = lanes(backend, |builder| builder);
+    on_both(|lanes| {
         let session = lanes.session();
         let path = std::env::temp_dir().join(format!("twolane-vortex-{}", std::process::id()));
         std::fs::write(&path, file()).unwrap();
@@ -161,7 +151,7 @@ fn a_local_file_is_read() {
         });
         std::fs::remove_file(path).unwrap();
         assert_eq!(rows as u64, ROWS);
-    }
+    });
 }
 
 /// Files and streams keep what they need of it.

@@ -31,7 +31,7 @@ use vortex::expr::Expression;
 use vortex::file::{OpenOptionsSessionExt, VortexFile, WriteOptionsSessionExt};
 use vortex::session::VortexSession;
 
-use crate::limit::thread_name;
+use crate::limit::{thread_name, time_limit};
 
 pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
 pub const ROWS: u64 = 1_000_000;
@@ -50,6 +50,14 @@ pub fn lanes(backend: Backend, set: impl FnOnce(Builder) -> Builder) -> Lanes {
     let builder = builder.thread_name("cpu").io_handle(io.handle().clone());
     let cpu = set(builder).build().unwrap();
     Lanes { cpu, io }
+}
+
+/// Runs the test on the lanes of each backend.
+pub fn on_both(test: impl Fn(Lanes)) {
+    let _limit = time_limit();
+    for backend in BOTH {
+        test(lanes(backend, |builder| builder));
+    }
 }
 
 impl Lanes {

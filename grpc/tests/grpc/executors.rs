@@ -1,21 +1,17 @@
 //! The handles where tonic and tower let a program say what spawns their tasks.
 
-#[path = "../../tests/support/server.rs"]
-mod server;
-#[path = "../../tests/support/mod.rs"]
-mod support;
-
 use std::future::ready;
 
 use axum::Router;
 use bytes::Bytes;
-use server::Server;
-use support::{BOTH, lanes, lanes_with, thread_name, time_limit};
 use tonic::transport::Endpoint;
 use tower::buffer::Buffer;
 use tower::{Service, ServiceExt, service_fn};
 use twolane::{Backend, Priority, in_cpu_context};
 use twolane_grpc as grpc;
+
+use crate::server::Server;
+use crate::support::{BOTH, lanes, lanes_with, thread_name, time_limit};
 
 /// tonic makes its connections, and serves them, in tasks of its own.
 #[test]

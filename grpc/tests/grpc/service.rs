@@ -12,14 +12,15 @@ use futures::stream::{self, BoxStream, Stream, StreamExt};
 use tokio::sync::oneshot;
 use tonic::body::Body;
 use tonic::client::GrpcService;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
-use twolane::{Backend, Bridged, CpuRuntime};
+use twolane::{Bridged, Builder, CpuRuntime};
 use twolane_grpc::abort::{self, AbortableChannel};
 use twolane_grpc::{self as grpc};
 
+use crate::layer::channel;
 use crate::server::Server;
-use crate::support::BOTH;
+use crate::support::{Lanes, lanes_with, with_both};
 
 #[derive(Clone, Copy, Debug)]
 pub enum Call {
@@ -29,8 +30,19 @@ pub enum Call {
 
 pub const CALLS: [Call; 2] = [Call::ClientStreaming, Call::Bidirectional];
 
-pub fn each_call() -> impl Iterator<Item = (Backend, Call)> {
-    BOTH.into_iter().flat_map(|on| CALLS.map(|call| (on, call)))
+/// Runs the test with each kind of call, on a lane of each backend that has one thread.
+pub fn each_call(test: impl Fn(&Service, Lanes, Call)) {
+    each_call_with(|lane| lane, test);
+}
+
+pub fn each_call_with(set: impl Fn(Builder) -> Builder, test: impl Fn(&Service, Lanes, Call)) {
+    let service = Service::start();
+    with_both(|backend| {
+        for call in CALLS {
+            println!("{call:?}");
+            test(&service, lanes_with(backend, 1, &set), call);
+        }
+    });
 }
 
 /// What a method of the server has seen of its request.
@@ -73,7 +85,7 @@ impl Service {
     }
 
     pub fn channel(&self, cpu: &CpuRuntime) -> Channel {
-        channel(cpu, &self.server)
+        channel(cpu, self.server.url(""))
     }
 
     pub fn client(&self, cpu: &CpuRuntime) -> AbortableChannel {
@@ -110,13 +122,6 @@ async fn read(mut messages: Streaming<Bytes>, tell: mpsc::Sender<Seen>) {
             return;
         }
     }
-}
-
-/// A channel whose tasks belong to the I/O lane.
-pub fn channel(cpu: &CpuRuntime, server: &Server) -> Channel {
-    let endpoint = Endpoint::from_shared(server.url("")).unwrap();
-    let make = async move { endpoint.connect_lazy() };
-    cpu.handle().spawn_io(make).wait().unwrap()
 }
 
 /// Makes a call and reads its answers to their end.

@@ -2,22 +2,12 @@
 //! a CPU job as they do without the layer; and if the I/O lane ends them, the
 //! status tells the reason.
 
-#[path = "../../tests/support/server.rs"]
-mod server;
-#[path = "../../tests/support/stepped.rs"]
-mod stepped;
-#[path = "../../tests/support/mod.rs"]
-mod support;
-
 use std::error::Error as _;
 use std::sync::mpsc;
 
 use axum::Router;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
-use server::Server;
-use stepped::wait;
-use support::{Lanes, Stuck, on_both};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use tower::Layer;
@@ -25,11 +15,15 @@ use twolane::io::{IoLayer, IoService};
 use twolane::{BridgeError, CpuRuntime, JoinError};
 use twolane_grpc as grpc;
 
+use crate::server::Server;
+use crate::stepped::wait;
+use crate::support::{Lanes, Stuck, on_both};
+
 /// A channel as a job would make it: its tasks belong to the I/O lane.
-fn channel(cpu: &CpuRuntime, url: String) -> Channel {
+pub(crate) fn channel(cpu: &CpuRuntime, url: String) -> Channel {
     let endpoint = Endpoint::from_shared(url).unwrap();
     let make = async move { endpoint.connect_lazy() };
-    cpu.spawn(make).wait().unwrap()
+    cpu.handle().without_limit().spawn(make).wait().unwrap()
 }
 
 fn layered(cpu: &CpuRuntime, server: &Server) -> IoService<Channel> {

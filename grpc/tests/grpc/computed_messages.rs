@@ -1,4 +1,6 @@
-//! Messages that end, well or not: what the server sees and what the caller gets.
+//! Calls whose messages are computed on the CPU lane, by the recipe in `src/abort.rs`: if
+//! the computation ends early, the server sees an error and the caller gets its cause. It
+//! is never the end of a stream that looks whole.
 
 use std::future::pending;
 
@@ -11,30 +13,24 @@ use twolane::{BridgeError, Priority};
 use twolane_grpc as grpc;
 
 use crate::service::*;
-use crate::support::{self, Lanes, lanes, lanes_with};
+use crate::support::Lanes;
 
 #[test]
 fn messages_arrive_whole_and_end_as_such() {
-    let _limit = support::time_limit();
-    let service = Service::start();
-    for (backend, call) in each_call() {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    each_call(|service, Lanes { cpu, io: _io }, call| {
         let client = service.client(&cpu);
         for count in [0, 1, 1_000] {
             let messages = computed(&cpu, numbers(count));
             let sent = cpu.spawn(send(client.clone(), call, messages));
             sent.wait().unwrap().unwrap();
-            assert_eq!(service.end(), Seen::Whole(count), "{backend:?}, {call:?}");
+            assert_eq!(service.end(), Seen::Whole(count));
         }
-    }
+    });
 }
 
 #[test]
 fn a_panic_on_the_lane_is_an_error_at_both_ends() {
-    let _limit = support::time_limit();
-    let service = Service::start();
-    for (backend, call) in each_call() {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    each_call(|service, Lanes { cpu, io: _io }, call| {
         let (go_on, messages) = three_then(|()| panic!("no such row"));
         let messages = computed(&cpu, messages);
         let sent = cpu.spawn(send(service.client(&cpu), call, messages));
@@ -43,21 +39,14 @@ fn a_panic_on_the_lane_is_an_error_at_both_ends() {
         let status = sent.wait().unwrap().unwrap_err();
         assert!(status.message().contains("no such row"), "{status:?}");
         assert!(source::<BridgeError>(&status).is_panic());
-        assert_eq!(
-            service.end(),
-            Seen::Failed(3, Code::Internal),
-            "{backend:?}, {call:?}"
-        );
-    }
+        assert_eq!(service.end(), Seen::Failed(3, Code::Internal));
+    });
 }
 
 /// The caller is on the I/O lane: a job would end with its lane.
 #[test]
 fn a_shutdown_of_the_lane_is_an_error_at_both_ends() {
-    let _limit = support::time_limit();
-    let service = Service::start();
-    for (backend, call) in each_call() {
-        let Lanes { cpu, io } = lanes(backend, 1);
+    each_call(|service, Lanes { cpu, io }, call| {
         let messages = computed(&cpu, three_and_no_end());
         let sent = io.spawn(send(service.client(&cpu), call, messages));
         service.has_read(3);
@@ -65,24 +54,15 @@ fn a_shutdown_of_the_lane_is_an_error_at_both_ends() {
         let status = io.block_on(sent).unwrap().unwrap_err();
         let cause = source::<BridgeError>(&status).to_string();
         assert!(cause.contains("the CPU lane stopped"), "{cause}");
-        assert_eq!(
-            service.end(),
-            Seen::Failed(3, Code::Internal),
-            "{backend:?}, {call:?}"
-        );
-    }
+        assert_eq!(service.end(), Seen::Failed(3, Code::Internal));
+    });
 }
 
 /// A full queue refuses the stream before its first message.
 #[test]
 fn a_stream_that_never_began_fails_the_call() {
-    let _limit = support::time_limit();
-    let service = Service::start();
-    for (backend, call) in each_call() {
-        let limited = lanes_with(backend, 1, |builder| {
-            builder.queue_limit(Priority::Normal, 1)
-        });
-        let Lanes { cpu, io } = limited;
+    let set = |lane: twolane::Builder| lane.queue_limit(Priority::Normal, 1);
+    each_call_with(set, |service, Lanes { cpu, io }, call| {
         let other = cpu.spawn(pending::<()>());
         let client = service.client(&cpu);
         let sent = send(client.clone(), call, computed(&cpu, numbers(3)));
@@ -97,16 +77,13 @@ fn a_stream_that_never_began_fails_the_call() {
             .seen
             .iter()
             .find(|seen| matches!(seen, Seen::Whole(_)));
-        assert_eq!(whole, Some(Seen::Whole(5)), "{backend:?}, {call:?}");
-    }
+        assert_eq!(whole, Some(Seen::Whole(5)));
+    });
 }
 
 #[test]
 fn an_error_of_the_messages_themselves_arrives_as_that_status() {
-    let _limit = support::time_limit();
-    let service = Service::start();
-    for (backend, call) in each_call() {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    each_call(|service, Lanes { cpu, io: _io }, call| {
         let (go_on, torn) = oneshot::channel();
         let torn = stream::once(torn.map(|torn| Err(torn.unwrap())));
         let messages = numbers(3).map(Ok::<_, Status>).chain(torn);
@@ -118,21 +95,14 @@ fn an_error_of_the_messages_themselves_arrives_as_that_status() {
         let status = sent.wait().unwrap().unwrap_err();
         assert_eq!(status.code(), Code::DataLoss);
         assert_eq!(status.message(), "page 7 is torn");
-        assert_eq!(
-            service.end(),
-            Seen::Failed(3, Code::Internal),
-            "{backend:?}, {call:?}"
-        );
-    }
+        assert_eq!(service.end(), Seen::Failed(3, Code::Internal));
+    });
 }
 
 /// An abort resets one stream of the connection.
 #[test]
 fn other_calls_of_the_connection_go_on() {
-    let _limit = support::time_limit();
-    let service = Service::start();
-    for (backend, call) in each_call() {
-        let Lanes { cpu, io: _io } = lanes(backend, 1);
+    each_call(|service, Lanes { cpu, io: _io }, call| {
         let client = service.client(&cpu);
         let (finish, rest) = three_then(|last| last);
         let other = cpu.spawn(send(client.clone(), call, computed(&cpu, rest)));
@@ -148,6 +118,6 @@ fn other_calls_of_the_connection_go_on() {
         assert_eq!(echo.wait().unwrap().unwrap(), message);
         finish.send(Bytes::from("4")).unwrap();
         other.wait().unwrap().unwrap();
-        assert_eq!(service.end(), Seen::Whole(4), "{backend:?}, {call:?}");
-    }
+        assert_eq!(service.end(), Seen::Whole(4));
+    });
 }

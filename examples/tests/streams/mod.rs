@@ -1,0 +1,29 @@
+//! The recipes of the example `streams`: each does what it says, also when things go wrong.
+
+mod consumer;
+mod download;
+mod fan;
+mod pipeline;
+mod pool;
+#[path = "../../streams"]
+mod recipes {
+    pub(super) mod consumer;
+    pub(super) mod download;
+    pub(super) mod fan;
+    pub(super) mod pipeline;
+    pub(super) mod pool;
+}
+
+use twolane::Handle;
+
+use crate::Error;
+use crate::support::on_both;
+
+const THREADS: usize = 2;
+
+/// On each backend, with a time limit, on an I/O lane whose threads are named `io`.
+fn with_cpu(test: impl AsyncFn(&Handle)) {
+    on_both(THREADS, |lanes| {
+        lanes.io.block_on(test(&lanes.cpu.handle()))
+    });
+}
