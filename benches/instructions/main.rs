@@ -93,10 +93,7 @@ struct Figures {
 fn main() -> ExitCode {
     if let Some(Role { row, side, turns }) = child::role() {
         // Without a contender there is nothing to count.
-        return match work::run(&side, &row, turns) {
-            Some(()) => ExitCode::SUCCESS,
-            None => ExitCode::FAILURE,
-        };
+        return ExitCode::from(u8::from(work::run(&side, &row, turns).is_none()));
     }
     let args = Args::parse();
     let Some(valgrind) = valgrind() else {
@@ -105,20 +102,16 @@ fn main() -> ExitCode {
     };
     let mut instructions = BTreeMap::new();
     println!("instructions a turn (watched, traced: the rayon backend)\n");
-    print!("{:14}", "");
-    for side in SIDES.iter().filter(|side| !args.check || is_own(side)) {
-        print!("{side:>10}");
-    }
-    println!();
+    let mut sides = SIDES.to_vec();
+    sides.retain(|side| !args.check || is_own(side));
+    let titles: String = sides.iter().map(|side| format!("{side:>10}")).collect();
+    println!("{:14}{titles}", "");
     for (row, is_exact) in ROWS {
         if (args.test && row != "wakes itself") || (args.check && !is_exact) {
             continue;
         }
         print!("{row:14}");
-        for side in SIDES
-            .into_iter()
-            .filter(|&side| !args.check || is_own(side))
-        {
+        for side in &sides {
             let found = median(&valgrind, row, side, is_exact || args.test);
             match found {
                 Some(found) => print!("{found:>10}"),
@@ -169,10 +162,7 @@ fn check(found: &Figures, known: &Figures) -> ExitCode {
             is_off = true;
         }
     }
-    match is_off {
-        true => ExitCode::FAILURE,
-        false => ExitCode::SUCCESS,
-    }
+    ExitCode::from(u8::from(is_off))
 }
 
 /// Of three, where chance is in it. `None`: there is no such contender.
