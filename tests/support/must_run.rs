@@ -1,4 +1,4 @@
-//! What a test says that can't run on this machine.
+//! For a test that cannot run on this machine: it prints why, or fails where it must run.
 
 use std::fmt::Display;
 use std::io::Write;
