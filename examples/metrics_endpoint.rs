@@ -15,7 +15,7 @@
 //! cargo run --release --example metrics_endpoint        # http://127.0.0.1:3000
 //! ```
 //!
-//! `.ci/dashboard` puts it under load, with a real Prometheus and the Grafana
+//! `examples/dashboard` puts it under load, with a real Prometheus and the Grafana
 //! dashboard of `docs/grafana`.
 
 use std::net::SocketAddr;

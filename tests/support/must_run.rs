@@ -1,4 +1,4 @@
-//! For a test that cannot run on this machine: it prints why, or fails where it must run.
+//! What a test says that can't run on this machine.
 
 use std::fmt::Display;
 use std::io::Write;

@@ -72,7 +72,7 @@ pub(super) fn is_draining() -> bool {
     IS_DRAINING.get()
 }
 
-/// This worker, which drains the queue, calls `settle` when its current turn of rayon ends. If it
+/// This worker, which drains the queue, calls `settle` after the turn of rayon that is on. If it
 /// waits inside a job, it does so after the next turn: each worker gives rayon a turn before it
 /// becomes idle. Only the latest `settle` is kept (`copies.rs`).
 pub(super) fn before_idle(settle: impl FnOnce() + 'static) {

@@ -10,8 +10,7 @@
 //! queued. If a worker is parked then, the ticker spawns an empty task, which wakes it: a woken
 //! worker looks at the whole queue. While no worker is busy, none is about to park without a look.
 //!
-//! The ticker stops looking by the protocol of `lane/doze.rs`: it looks at the queue once more after
-//! it has said that it stops. So either that look finds a push, or the push starts the ticker again.
+//! The look ends as a thread goes to sleep (`lane/doze.rs`): no push is lost beside its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

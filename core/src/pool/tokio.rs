@@ -67,7 +67,7 @@ pub(crate) struct CpuTokio {
     drain_tasks: Arc<DrainTasks>,
     /// Done when a worker was first moved to a thread of the I/O runtime.
     moved: Arc<Once>,
-    /// Finds jobs that wait beside a parked worker, and counts the parked ones.
+    /// How many workers are parked: with no job, and with no task of a library.
     stranded: Arc<Stranded>,
 }
 
