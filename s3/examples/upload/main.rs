@@ -8,7 +8,7 @@
 //! cargo run --release -p twolane-s3 --example upload -- --quick
 //! ```
 //!
-//! To copy it: `service.rs`. Its test is `tests/upload.rs`.
+//! To copy it: `service.rs`. Its tests are `tests/upload/`.
 
 mod lines;
 mod service;
