@@ -30,7 +30,7 @@ use tempfile::TempDir;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tonic::transport::server::{Server, TcpIncoming};
-use twolane::{Backend, CpuRuntime, Handle};
+use twolane::{Backend, Handle};
 use twolane_ballista::on_lane;
 
 const ROWS: i64 = 100_000;
@@ -239,49 +239,35 @@ fn a_shutdown_of_the_lane_fails_the_query() {
     drop(let_go);
 }
 
-#[track_caller]
-fn assert_refused(config: ExecutorProcessConfig, cpu: &CpuRuntime, why: &[&str]) {
-    let refused = on_lane(config, &cpu.handle()).err().unwrap();
-    assert!(
-        matches!(refused, BallistaError::Configuration(_)),
-        "{refused:?}"
-    );
-    let refused = refused.to_string();
-    assert!(why.iter().all(|why| refused.contains(why)), "{refused}");
-}
-
 #[test]
-fn a_rayon_lane_is_refused() {
-    let _limit = time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
-    let remedy = "backend(Backend::Runtime)";
-    assert_refused(ExecutorProcessConfig::default(), &cpu, &[remedy]);
-}
-
-#[test]
-fn readers_without_a_pool_are_refused() {
+fn what_would_lose_rows_or_cannot_run_is_refused() {
     let _limit = time_limit();
     let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
-    let config = ExecutorProcessConfig {
+    let rayon = lanes(Backend::Rayon, 1);
+    let plain = ExecutorProcessConfig::default;
+    let without_a_pool = ExecutorProcessConfig {
         client_ttl: 0,
-        ..Default::default()
+        ..plain()
     };
-    let why = ["client_ttl is 0", "set it to 1 (second) or more"];
-    assert_refused(config, &cpu, &why);
-}
-
-/// Such as Ballista's own with another pool: its readers would panic, and rows be lost.
-#[test]
-fn an_engine_of_its_own_is_refused() {
-    let _limit = time_limit();
-    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
-    let config = ExecutorProcessConfig {
+    // Such as Ballista's own with another pool: its readers would panic, and rows be lost.
+    let with_an_engine = ExecutorProcessConfig {
         override_execution_engine: Some(Arc::new(DefaultExecutionEngine::new())),
-        ..Default::default()
+        ..plain()
     };
-    let why = ["override_execution_engine is set", "rows are lost"];
-    assert_refused(config, &cpu, &why);
-    // So is what went through it already.
-    let config = on_lane(ExecutorProcessConfig::default(), &cpu.handle()).unwrap();
-    assert_refused(config, &cpu, &why);
+    // It has an engine, too.
+    let twice = on_lane(plain(), &cpu.handle()).unwrap();
+    let no_pool = ["client_ttl is 0", "set it to 1 (second) or more"];
+    let engine = ["override_execution_engine is set", "rows are lost"];
+    for (lane, config, why) in [
+        (&rayon.cpu, plain(), ["backend(Backend::Runtime)", ""]),
+        (&cpu, without_a_pool, no_pool),
+        (&cpu, with_an_engine, engine),
+        (&cpu, twice, engine),
+    ] {
+        let refused = on_lane(config, &lane.handle()).err().unwrap();
+        let is_of_the_setting = matches!(refused, BallistaError::Configuration(_));
+        assert!(is_of_the_setting, "{refused:?}");
+        let refused = refused.to_string();
+        assert!(why.iter().all(|why| refused.contains(why)), "{refused}");
+    }
 }
