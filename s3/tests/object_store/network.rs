@@ -83,7 +83,8 @@ fn is_reset(error: &Error) -> bool {
 fn a_fault_is_asked_again_or_an_error() {
     let cut = |after, how| Fault::Cut(After::Body(after), how);
     let site = Site::new(SIZE);
-    let faults: [(Fault, usize, fn(&Error) -> bool); 6] = [
+    type IsSuch = fn(&Error) -> bool;
+    let faults: [(Fault, usize, IsSuch); 6] = [
         (Fault::Reset, 3, is_reset),
         (Fault::SlowDown, 3, |error| story(error).contains("503")),
         (cut(50_000, How::Reset), 3, is_the_peer_s),
