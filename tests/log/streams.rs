@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, mpsc};
 
-use crate::support::wait::wait_for_idle;
+use crate::support::busy::wait_for_idle;
 use crate::support::{Dropped, Lanes, Stuck};
 use crate::tap::listen;
 use futures::StreamExt;
