@@ -22,7 +22,7 @@ fn each<T: Send + 'static>(
 ) -> (f64, f64) {
     let lanes = lanes(backend, 1);
     let handle = lanes.cpu.handle();
-    let (held, let_go) = Stuck::<()>::start(&handle).split();
+    let held = Stuck::<()>::start(&handle);
     let mut tasks = Vec::with_capacity(JOBS);
     let session = Session::new().no_stdout().no_file();
     let queued = session.operation("queued");
@@ -33,8 +33,7 @@ fn each<T: Send + 'static>(
     let report = session.to_report();
     let (_, figures) = report.operations().next().unwrap();
     let found = (figures.allocations().unwrap(), figures.bytes().unwrap());
-    let_go.send(()).unwrap();
-    held.wait().unwrap();
+    held.end();
     for task in tasks {
         task.wait().unwrap();
     }

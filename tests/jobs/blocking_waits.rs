@@ -93,14 +93,13 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
         let future = refusal(cpu.spawn(async move { wait() }).wait());
         let urgent = cpu.handle().with_priority(twolane::Priority::High);
         // Else it may have ended before it is waited for.
-        let (stuck, let_go) = Stuck::start(&urgent).split();
+        let stuck = Stuck::start(&urgent);
         let other_priority = refusal(cpu.spawn_cpu(move || urgent.spawn_cpu(|| ()).wait()).wait());
         for text in [closure, future, other_priority] {
             assert!(text.contains("it would wait for itself"), "{text}");
             assert!(text.contains("Await the task"), "{text}");
         }
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         if backend == Backend::Rayon {
             let child = cpu.spawn_cpu(move || rayon::join(wait, || ()).0);
             assert!(refusal(child.wait()).contains("it would wait for itself"));

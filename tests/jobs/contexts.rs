@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use crate::support::{self, BOTH, Lanes, lanes, on_both, thread_name, with_both};
+use crate::support::{
+    self, BOTH, Lanes, PanicsOnDrop, lanes, lasts, on_both, thread_name, with_both,
+};
 use tracing::subscriber::with_default;
 use tracing::{Event, Subscriber, field};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -85,27 +87,23 @@ fn the_span_and_the_subscriber_come_along() {
     });
 }
 
+struct Logs(std::sync::mpsc::Sender<()>);
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        tracing::info!("dropped");
+        self.0.send(()).unwrap();
+    }
+}
+
 /// What is logged while a cancelled job's captures are dropped, on another
 /// thread and much later, belongs to the request too.
 #[test]
 fn destructors_run_inside_the_span() {
-    struct Logs(std::sync::mpsc::Sender<()>);
-    impl Drop for Logs {
-        fn drop(&mut self) {
-            tracing::info!("dropped");
-            self.0.send(()).unwrap();
-        }
-    }
     on_both(1, |Lanes { cpu, io: _io }| {
         let ((), lines) = Log::during(|| {
             let (dropped, wait) = std::sync::mpsc::channel();
-            let never = || {
-                let logs = Logs(dropped.clone());
-                async move {
-                    let _logs = logs;
-                    std::future::pending::<()>().await
-                }
-            };
+            let never = || lasts(Logs(dropped.clone())).0;
             let span = tracing::info_span!("request").entered();
             let (on_cpu, on_io) = (cpu.spawn(never()), cpu.handle().spawn_io(never()));
             drop(span);
@@ -262,16 +260,9 @@ fn a_closure_that_returns_an_async_block_is_warned_of_once() {
 /// it is dropped.
 #[test]
 fn a_value_on_the_io_lane_is_used_and_dropped_inside_its_user_s_span() {
-    struct Client(std::sync::mpsc::Sender<()>);
-    impl Drop for Client {
-        fn drop(&mut self) {
-            tracing::info!("dropped");
-            self.0.send(()).unwrap();
-        }
-    }
     on_both(1, |Lanes { cpu, io: _io }| {
         let (dropped, wait) = std::sync::mpsc::channel();
-        let mut client = cpu.handle().io_owned(Client(dropped));
+        let mut client = cpu.handle().io_owned(Logs(dropped));
         let ((), lines) = Log::during(|| {
             let span = tracing::info_span!("request").entered();
             let job = cpu.spawn(async move { client.with(async |_| two_polls().await).await });
@@ -299,13 +290,6 @@ impl<S: Subscriber> Layer<S> for PanicsOnEnter {
 /// the task that was cancelled ended as one that had panicked.
 #[test]
 fn a_subscriber_that_panics_at_the_drop_of_a_spawn_io_changes_no_error() {
-    struct PanicsOnDrop;
-    impl Drop for PanicsOnDrop {
-        fn drop(&mut self) {
-            panic!("planned");
-        }
-    }
-
     let _limit = support::time_limit();
     let io = support::turns::current_thread();
     let cpu = support::cpu_lane(BOTH[0], 1, io.handle());

@@ -131,7 +131,7 @@ fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
     const ITEMS: usize = 300;
     const JOBS: usize = 200;
     on_both(1, |lanes| {
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let stuck = Stuck::start(&lanes.cpu.handle());
         let mut receiver = full(ITEMS);
         let ran = Arc::new(AtomicUsize::new(0));
         let before = ran.clone();
@@ -147,8 +147,7 @@ fn a_job_that_used_up_its_budget_gets_its_turn_in_a_busy_lane() {
                 lanes.cpu.spawn_cpu(move || ran.fetch_add(1, SeqCst))
             })
             .collect();
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         // It yields twice, and after each at most eight jobs pass it. It starts first.
         let before = reads.wait().unwrap();
         let passed = 1..=16;

@@ -34,7 +34,7 @@ fn a_queued_job_that_ends_is_dropped_on_its_lane() {
     for (backend, is_closure) in BOTH.into_iter().flat_map(|it| [(it, true), (it, false)]) {
         let lanes = lanes(backend, 1);
         let cpu = lanes.cpu.handle();
-        let (stuck, let_go) = Stuck::start(&cpu).split();
+        let stuck = Stuck::start(&cpu);
         let (dropped, drops) = mpsc::channel();
         let captured = || Dropped(dropped.clone());
         let aborted = submit(&cpu, is_closure, captured());
@@ -57,8 +57,7 @@ fn a_queued_job_that_ends_is_dropped_on_its_lane() {
         let (late, deadline) = late.expect("it is never taken on");
         wait_until(|| Instant::now() > deadline);
         assert!(!late.is_finished(), "its thread is not free to tell");
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         assert!(is_expired(late));
         for on in drops.iter().take(3) {
             assert!(on.starts_with("cpu-"), "{on}");

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, mpsc};
 
-use crate::support::wait::wait_for_idle;
+use crate::support::busy::wait_for_idle;
 use crate::support::{Dropped, Lanes, Stuck};
 use crate::tap::listen;
 use futures::StreamExt;
@@ -105,16 +105,15 @@ const STREAM_ENDS: [StreamEnd; 9] = [
     }),
     ("states, dropped while the shutdown is held", |lanes| {
         let numbers = read_to_its_end(lanes);
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let stuck = Stuck::start(&lanes.cpu.handle());
         let over = lanes.cpu.shutdown();
         drop(numbers);
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         over.wait();
     }),
     ("inputs, dropped while the shutdown is held", |lanes| {
         let (pulled, pulls) = mpsc::channel();
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let stuck = Stuck::start(&lanes.cpu.handle());
         let source = futures::stream::iter(0..4).map(move |n| {
             pulled.send(()).unwrap();
             n.to_string()
@@ -124,8 +123,7 @@ const STREAM_ENDS: [StreamEnd; 9] = [
         pulls.iter().take(4).for_each(drop);
         let over = lanes.cpu.shutdown();
         drop(lengths);
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         over.wait();
     }),
     ("a bridge from the CPU lane, unread, cut off", |lanes| {
@@ -145,11 +143,10 @@ const STREAM_ENDS: [StreamEnd; 9] = [
         let endless = futures::stream::repeat(1);
         let mut items = lanes.cpu.handle().stream_from_cpu(endless, 1, |_| 1);
         block_on(items.next()).unwrap().unwrap();
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let stuck = Stuck::start(&lanes.cpu.handle());
         drop(items);
         let over = lanes.cpu.shutdown();
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         over.wait();
     }),
     ("a bridge that comes after the shutdown", |lanes| {

@@ -16,13 +16,12 @@ use crate::support::{self, PanicsOnDrop, Stuck, lanes, on_both, suspended, time_
 #[test]
 fn captures_that_panic_leave_the_control_thread_alive() {
     on_both(1, |lanes| {
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let stuck = Stuck::start(&lanes.cpu.handle());
         let captured = PanicsOnDrop;
         drop(lanes.cpu.spawn_cpu(move || drop(captured)));
         let limit = Duration::from_millis(5);
         assert_eq!(lanes.cpu.shutdown_timeout(limit).wait().jobs, 1);
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         assert!(lanes.cpu.shutdown().wait().is_empty());
     });
 }

@@ -11,7 +11,7 @@ use twolane::Remaining;
 fn shutdown_twice_and_concurrently() {
     on_both(1, |lanes| {
         let cpu = Arc::new(lanes.cpu);
-        let (stuck, let_go) = Stuck::<()>::start(&cpu.handle()).split();
+        let stuck = Stuck::<()>::start(&cpu.handle());
         let together = Arc::new(Barrier::new(9));
         let threads: Vec<_> = (0..8)
             .map(|n| {
@@ -30,8 +30,7 @@ fn shutdown_twice_and_concurrently() {
             })
             .collect();
         together.wait();
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         for thread in threads {
             assert!(thread.join().unwrap().is_empty());
         }

@@ -45,7 +45,7 @@ fn one_thread_drops_what_comes_during_a_shutdown() {
             .map(|_| read_to_its_end(&cpu, &dropped))
             .collect();
         // The one worker is busy from now on: it has let go of the states.
-        let (stuck, let_go) = Stuck::start(&cpu).split();
+        let stuck = Stuck::start(&cpu);
         let over = lanes.cpu.shutdown();
         drop(streams);
         let by: Vec<_> = drops.iter().take(STREAMS).collect();
@@ -53,8 +53,7 @@ fn one_thread_drops_what_comes_during_a_shutdown() {
         assert!(on_lane, "{by:?}");
         let threads: HashSet<_> = by.into_iter().map(|(thread, _)| thread).collect();
         assert_eq!(threads.len(), 1);
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         assert!(over.wait().is_empty());
     });
 }
@@ -64,7 +63,7 @@ fn one_thread_drops_what_comes_during_a_shutdown() {
 #[test]
 fn a_thread_that_has_dropped_all_is_not_left() {
     on_both(1, |lanes| {
-        let (stuck, let_go) = Stuck::start(&lanes.cpu.handle()).split();
+        let stuck = Stuck::start(&lanes.cpu.handle());
         let (dropped, drops) = mpsc::channel();
         let state = State(dropped);
         let queued = lanes.cpu.spawn_cpu(move || drop(state));
@@ -75,8 +74,7 @@ fn a_thread_that_has_dropped_all_is_not_left() {
         let left = || lanes.cpu.shutdown_timeout(std::time::Duration::ZERO).wait();
         wait_until(|| left().threads == 1);
         assert_eq!((left().jobs, left().threads), (1, 1));
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         assert!(over.wait().is_empty());
     });
 }

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use crate::support::busy::wait_for_idle;
 use crate::support::turns::{current_thread, turns_of_another};
-use crate::support::wait::{wait_for_idle, wait_until};
+use crate::support::wait::wait_until;
 use crate::support::{Dropped, cpu_lane, on_both, with_both};
 use futures::future::select_all;
 use futures::{StreamExt, stream};

@@ -1,13 +1,15 @@
-//! Where does a dropped stream drop what it holds, and what if a destructor panics?
+//! Where does a dropped stream drop what it holds, and what if a destructor panics? (That nothing is
+//! left of one, also if its lane is gone: `storm`.)
 
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 
 use crate::channel;
+use crate::support::busy::wait_for_idle;
 use crate::support::turns::current_thread;
-use crate::support::wait::{wait_for_idle, wait_until};
-use crate::support::{Dropped, Lanes, cpu_lane, lanes, on_both, thread_name, with_both};
+use crate::support::wait::wait_until;
+use crate::support::{Dropped, cpu_lane, lanes, on_both, thread_name, with_both};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
 use twolane::{CpuIteratorExt, CpuStreamExt};
@@ -135,37 +137,6 @@ fn outputs_are_dropped_by_those_that_have_them() {
         // The senders go with the stages, and they go last.
         assert!(drops.iter().all(|on| on == "cpu-0"));
     });
-}
-
-/// A closed lane takes no value. Each is dropped all the same.
-#[test]
-fn nothing_is_left_of_a_stream_whose_lane_is_gone() {
-    for is_dropped in [false, true] {
-        on_both(1, |Lanes { cpu, io }| {
-            let (dropped, drops) = mpsc::channel();
-            let (sender, source) = channel();
-            let init = move || Dropped(dropped.clone());
-            let stage = |_: &mut Dropped, input: Dropped| input;
-            let source = source.on_cpu(&cpu.handle()).map_init(init, stage);
-            let mut outputs = source.buffered(4);
-            let (of_item, drops_of_items) = mpsc::channel();
-            for _ in 0..8 {
-                sender.send(Dropped(of_item.clone())).unwrap();
-            }
-            drop(of_item);
-            drop(io.block_on(outputs.next()).unwrap().unwrap());
-            if is_dropped {
-                drop(cpu);
-            } else {
-                cpu.shutdown().wait();
-            }
-            drop(sender);
-            drop(outputs);
-            // The source is dropped on the I/O lane.
-            assert_eq!(drops_of_items.iter().count(), 8);
-            assert_eq!(drops.iter().count(), 1);
-        });
-    }
 }
 
 /// Its destructor always panics. Two of them in one drop would abort the process: "panic in

@@ -63,15 +63,14 @@ fn a_drop_cancels_what_is_queued() {
     for source in SOURCES {
         on_both(1, |lanes| {
             let cpu = lanes.cpu.handle();
-            let (stuck, let_go) = Stuck::start(&cpu).split();
+            let stuck = Stuck::start(&cpu);
             let (dropped, drops) = mpsc::channel();
             let sentinel = Dropped(dropped);
             let pull = move || _ = &sentinel;
             let stream = numbers::<()>(&cpu, source, pull, || panic!("it is not wanted"));
             wait_until(|| cpu.metrics().queued > 0);
             drop(stream);
-            let_go.send(()).unwrap();
-            stuck.wait().unwrap();
+            stuck.end();
             drops.recv().unwrap();
             wait_until(|| cpu.metrics().gauges().all(|(_, jobs)| jobs == 0));
             assert_eq!(cpu.metrics().panicked, 0);

@@ -48,7 +48,7 @@ fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
     on_both(2, |lanes| {
         let cpu = lanes.cpu.handle();
         // One thread is busy while the other one reads the iterator.
-        let (other, let_other_go) = Stuck::start(&cpu).split();
+        let other = Stuck::start(&cpu);
         let (turn_began, turn_begins) = mpsc::channel();
         let (go_on, wait) = mpsc::channel::<()>();
         let mut first = true;
@@ -70,8 +70,7 @@ fn a_long_job_does_not_hold_up_an_iterator_that_has_yielded() {
         });
         go_on.send(()).unwrap();
         starts.recv().unwrap();
-        let_other_go.send(()).unwrap();
-        other.wait().unwrap();
+        other.end();
         let all: Vec<_> = lanes
             .io
             .block_on(numbers.map(|n| n.unwrap()).collect::<Vec<_>>());
@@ -176,7 +175,7 @@ fn a_worker_has_its_place_in_the_queue() {
             let ran = ran.clone();
             cpu.spawn_cpu(move || ran.send(what).unwrap()).detach();
         };
-        let (stuck, let_go) = Stuck::start(&cpu).split();
+        let stuck = Stuck::start(&cpu);
         (0..8).for_each(|_| submit("before"));
         let at_stage = ran.clone();
         let source = CpuStreamExt::on_cpu(stream::iter([()]), &cpu);
@@ -189,8 +188,7 @@ fn a_worker_has_its_place_in_the_queue() {
             }
         });
         (0..8).for_each(|_| submit("after"));
-        let_go.send(()).unwrap();
-        stuck.wait().unwrap();
+        stuck.end();
         let runs: Vec<_> = runs.iter().take(17).collect();
         let before = iter::repeat_n("before", 8).chain(["stage"]);
         assert_eq!(

@@ -10,7 +10,7 @@ use std::sync::{Barrier, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::support::turns::current_thread;
-use crate::support::{BOTH, cpu_lane, lanes, on_both, time_limit, with_both};
+use crate::support::{BOTH, cpu_lane, lanes, time_limit, with_both};
 use crate::{buffered, channel, spin};
 use futures::executor::block_on;
 use futures::{StreamExt, stream};
@@ -61,32 +61,44 @@ async fn take(numbers: &mut Buffered<usize>, outputs: impl IntoIterator<Item = u
     }
 }
 
-/// At any place: the second of all, and after a run of quick ones.
+/// At any place: the second of all, and after a run of quick ones. Of tiny ones the last before it
+/// may be in its group. If the cost of the items is not known, there are none.
 #[test]
 fn an_output_does_not_wait_for_a_slow_item_behind_it() {
-    let _limit = time_limit();
+    const CASES: [(usize, usize, u64, usize); 7] = [
+        (8, 1, QUICK, 0),
+        (8, 2, QUICK, 0),
+        (1_000, 100, QUICK, 0),
+        (1_000, 20_000, QUICK, 0),
+        (65_536, 1, 0, 0),
+        (65_536, 1_000, 0, AT_ONCE - 1),
+        (65_536, 100_000, 0, AT_ONCE - 1),
+    ];
     let kinds = [(true, false), (false, false), (true, true), (false, true)];
-    for (backend, threads) in BOTH.into_iter().flat_map(|it| [(it, 1), (it, 2)]) {
-        for (items, quick) in [(8, 1), (8, 2), (1_000, 100), (1_000, 20_000)] {
-            for (ordered, is_iterator) in kinds {
-                let lanes = lanes(backend, threads);
-                let (let_go, stage) = stage(quick, QUICK);
-                let settings = (items, ordered, is_iterator);
-                let mut numbers = numbers(&lanes.cpu.handle(), quick + 1, stage, settings);
-                lanes.io.block_on(async {
-                    if ordered {
-                        take(&mut numbers, 0..quick).await;
-                    } else {
-                        for _ in 0..quick {
-                            assert_ne!(numbers.next().await.unwrap().unwrap(), quick);
+    for threads in [1, 2] {
+        with_both(|backend| {
+            for (items, quick, micros, may_wait) in CASES {
+                for (ordered, is_iterator) in kinds {
+                    let lanes = lanes(backend, threads);
+                    let (let_go, stage) = stage(quick, micros);
+                    let settings = (items, ordered, is_iterator);
+                    let mut numbers = numbers(&lanes.cpu.handle(), quick + 1, stage, settings);
+                    lanes.io.block_on(async {
+                        if ordered {
+                            take(&mut numbers, 0..quick - may_wait).await;
+                        } else {
+                            for _ in 0..quick - may_wait {
+                                assert_ne!(numbers.next().await.unwrap().unwrap(), quick);
+                            }
                         }
-                    }
-                    drop(let_go);
-                    take(&mut numbers, [quick]).await;
-                    assert!(numbers.next().await.is_none());
-                });
+                        drop(let_go);
+                        let rest: Vec<_> = numbers.map(Result::unwrap).collect().await;
+                        assert_eq!(rest.len(), may_wait + 1);
+                        assert!(!ordered || rest.into_iter().eq(quick - may_wait..=quick));
+                    });
+                }
             }
-        }
+        });
     }
 }
 
@@ -124,25 +136,6 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
         assert!(io.block_on(numbers.next()).is_none());
         assert!(!format!("{numbers:?}").contains("-"), "{numbers:?}");
     });
-}
-
-/// The last ones before it may be in its group. If the cost of the items is not known, there
-/// are none.
-#[test]
-fn outputs_of_tiny_items_do_not_wait_either() {
-    for (quick, may_wait) in [(1, 0), (1_000, AT_ONCE - 1), (100_000, AT_ONCE - 1)] {
-        on_both(2, |lanes| {
-            let (let_go, stage) = stage(quick, 0);
-            let settings = (65_536, true, true);
-            let mut numbers = numbers(&lanes.cpu.handle(), quick + 1, stage, settings);
-            lanes.io.block_on(async {
-                take(&mut numbers, 0..quick - may_wait).await;
-                drop(let_go);
-                take(&mut numbers, quick - may_wait..=quick).await;
-                assert!(numbers.next().await.is_none());
-            });
-        });
-    }
 }
 
 /// They would be in its group if their cost alone counted. (Of some places in a row one is not

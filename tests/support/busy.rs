@@ -1,8 +1,9 @@
-//! A lane whose queue is never empty.
+//! A lane whose queue is never empty, or is empty at last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
+use super::wait::wait_until;
 use twolane::Handle;
 
 /// Until it is dropped, each of its jobs submits the next.
@@ -44,4 +45,14 @@ impl Drop for Busy {
     fn drop(&mut self) {
         self.0.over.store(true, SeqCst);
     }
+}
+
+/// Until no job has anything to do. A snapshot is not of one moment while jobs come and go; two
+/// that agree are.
+pub fn wait_for_idle(cpu: &Handle) {
+    let idle = || {
+        let now = cpu.metrics();
+        (now.queued + now.running == 0).then(|| now.to_string())
+    };
+    wait_until(|| idle().is_some_and(|now| idle() == Some(now)));
 }
