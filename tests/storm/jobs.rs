@@ -145,7 +145,8 @@ async fn one(at: At, mut dice: Dice, is_alone: bool) {
             held.abort();
             held.settle().await;
         }
-        5 if !lasts && at.may_block => held.settle_here(),
+        // Not beside others, which might have a permit that this job waits for.
+        5 if !lasts && is_alone && at.may_block => held.settle_here(),
         // Before its reader waits, or while it does.
         6 => {
             at.aside(dice.fork(), held.aborter());

@@ -3,8 +3,9 @@
 //! priorities, deadlines, cancels, panics and all forms of a shutdown, on both backends and on one
 //! to four threads.
 //!
-//! What is checked: each stream gives all that it should, in order, or ends with an error that
-//! fits what was done to it; each job starts at most once, ends once, as its work knows, and drops
+//! What is checked: each stream gives all that a plain loop does, in order, or ends with an error
+//! that fits what was done to it, and pulls no input from behind its window; what lives on the I/O
+//! lane is dropped there; each job starts at most once, ends once, as its work knows, and drops
 //! what it has captured once; no job starts or is taken on after the lane's end; the permits come
 //! back; the counters are what the storm has counted itself (`check.rs`), and balance; all that was
 //! made is dropped, the lane's threads and its memory go; nothing hangs, and nothing panics but by
@@ -42,7 +43,7 @@ use std::time::{Duration, Instant};
 
 use dice::Dice;
 
-/// Rounds, on a machine that is busy, too. They have 500 streams.
+/// Rounds, on a machine that is busy, too. They have some 400 streams.
 const LEAST: u32 = 100;
 
 #[test]
