@@ -191,7 +191,7 @@ impl Report {
         let widths = measured.clone().map(|(name, _)| name.len());
         let width = widths.max().unwrap_or(0);
         println!(
-            "\n{}: medians of the rounds' own ratios (least to most)\n",
+            "\n{}: the rounds' own ratios; of three or more: the median (least to most)\n",
             self.bench
         );
         for (name, ratio) in measured {
