@@ -71,7 +71,7 @@ pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
 pub use bridge::writer::BridgeWriter;
 pub use build_error::BuildError;
 pub use error::{JoinError, JoinErrorKind};
-pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, RunCpu, spawn_cpu, spawn_io};
+pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use os::nice::take_short_slices;
 pub use os::preemption::Preemption;
 pub use priority::Priority;

@@ -9,7 +9,6 @@ mod ends;
 mod giving_way;
 mod joining;
 mod results;
-mod run_cpu;
 mod unwinding;
 
 #[path = "../support/computing.rs"]

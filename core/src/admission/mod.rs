@@ -53,17 +53,6 @@ pub(crate) fn try_submit<F, W: Work>(
     }
 }
 
-/// Why what needs no permit is refused now, if it is.
-pub(crate) fn check(level: &Level, deadline: Option<Instant>) -> Result<(), JoinError> {
-    match refused_now(level, deadline) {
-        None => Ok(()),
-        Some(cause) => {
-            level.count(Event::Rejected);
-            Err(cause.into())
-        }
-    }
-}
-
 fn refused_now(level: &Level, deadline: Option<Instant>) -> Option<CloseReason> {
     let late = || has_passed(deadline).then_some(CloseReason::Expired);
     level.lane().close_reason().or_else(late)

@@ -8,7 +8,6 @@ mod io;
 mod io_handle;
 mod metrics;
 mod reserve;
-mod run_cpu;
 mod spawn;
 
 use std::fmt;
@@ -26,7 +25,6 @@ use crate::priority::Priority;
 use crate::task::Schedule;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use io_handle::IoHandle;
-pub use run_cpu::RunCpu;
 
 /// Spawns on the two lanes of a [`CpuRuntime`](crate::CpuRuntime).
 ///
@@ -37,7 +35,6 @@ pub use run_cpu::RunCpu;
 /// |---|---|---|
 /// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation |
 /// | [`spawn_cpu_with`](Self::spawn_cpu_with) | a closure with a long loop, which asks whether to go on | the same |
-/// | [`run_cpu`](Self::run_cpu) | a closure that may be too small for that | nothing, if it is; else the same |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |
 /// | [`io`](Self::io) | the same for what outlives the CPU lane | the same |

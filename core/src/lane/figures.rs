@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::Level;
 use crate::metrics::Metrics;
-use crate::metrics::call_sites::{InPlace, Sites, Stamp, Steps};
+use crate::metrics::call_sites::{Sites, Stamp, Steps};
 use crate::metrics::held::Held;
 use crate::shard;
 use crate::task::Worker;
@@ -49,11 +49,6 @@ impl Level {
     /// The stamp of a closure for [`timed`](Self::timed), which begins to wait now.
     pub(crate) fn installs(&self) -> Stamp {
         self.state().sites.submitted(self.site, shard::number())
-    }
-
-    /// What is learned of this site for [`run_cpu`](crate::Handle::run_cpu).
-    pub(crate) fn in_place(&self) -> &InPlace {
-        self.state().sites.in_place(self.site)
     }
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.

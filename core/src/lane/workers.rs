@@ -60,8 +60,6 @@ pub(crate) struct ThreadSettings {
     pub(crate) has_histograms: bool,
     /// Of each thread that runs jobs. `None`: the standard library's.
     pub(crate) stack_size: Option<usize>,
-    /// The longest closure that `run_cpu` computes in place, in nanoseconds.
-    pub(crate) most_in_place: u64,
     /// How often to interrupt the cores of a lane that computes, on a kernel that needs it.
     pub(crate) interrupt_every: Duration,
     /// By priority.

@@ -12,7 +12,6 @@ use crate::backend::Backend;
 use crate::build_error::{BuildError, BuildErrorKind};
 use crate::io_lane::{IoLane, NoRelay};
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
-use crate::metrics::clock::nanos;
 use crate::os::throttle::Throttle;
 use crate::os::{nice, starter, surroundings};
 use crate::panics;
@@ -54,7 +53,6 @@ pub struct Builder {
     holds_paused_clock: bool,
     has_histograms: bool,
     pub(super) stack_size: Option<usize>,
-    pub(super) most_in_place: Duration,
     pub(super) has_scout: bool,
     pub(super) watch_io: Option<Watch>,
     pub(super) interrupt_every: Duration,
@@ -77,7 +75,6 @@ impl Builder {
             holds_paused_clock: false,
             has_histograms: false,
             stack_size: None,
-            most_in_place: Duration::from_micros(50),
             has_scout: false,
             watch_io: None,
             interrupt_every: interrupts::DEFAULT,
@@ -325,7 +322,6 @@ impl Builder {
             holds_paused_clock: self.holds_paused_clock,
             has_histograms: self.has_histograms,
             stack_size: self.stack_size,
-            most_in_place: nanos(self.most_in_place),
             interrupt_every: self.interrupt_every,
             niceness,
         };

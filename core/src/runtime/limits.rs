@@ -1,6 +1,4 @@
-//! The limits of the queues, and of what `run_cpu` computes in place.
-
-use std::time::Duration;
+//! The limits of the queues.
 
 use tokio::sync::Semaphore;
 
@@ -66,22 +64,6 @@ impl Builder {
     /// ```
     pub fn queue_limit(mut self, priority: Priority, jobs: usize) -> Self {
         self.queue_limits[priority.index()] = Some(jobs);
-        self
-    }
-
-    /// Sets the longest closure that [`run_cpu`](crate::Handle::run_cpu) computes in place.
-    ///
-    /// For so long a closure may keep the awaiter's thread from other tasks, and for twice as long
-    /// several in a row, before the awaiter's task yields. Default: 50 µs. With [`Duration::ZERO`] each closure goes to the lane.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// let settings = twolane::CpuRuntime::builder().run_in_place_up_to(Duration::from_micros(10));
-    /// ```
-    pub fn run_in_place_up_to(mut self, longest: Duration) -> Self {
-        self.most_in_place = longest;
         self
     }
 

@@ -1,7 +1,6 @@
 //! [`CallSites`]: what the jobs of each call site cost, and whether that is worth an
 //! offload.
 
-mod in_place;
 mod lengths;
 mod table;
 
@@ -11,7 +10,6 @@ use std::time::Duration;
 use std::vec;
 
 use crate::priority::Priority;
-pub(crate) use in_place::{InPlace, Place};
 pub(crate) use lengths::{Length, Lengths};
 use stallwatch::escaped;
 pub(crate) use table::{Sample, Sites, Stamp, Steps};

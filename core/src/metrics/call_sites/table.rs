@@ -18,7 +18,7 @@ use crossbeam_utils::CachePadded;
 use once_cell::race::OnceBox;
 use stallwatch::Name;
 
-use super::{CallSite, InPlace, Lengths};
+use super::{CallSite, Lengths};
 use crate::metrics::clock::now;
 use crate::metrics::histogram::AtomicHistogram;
 use crate::os::cpu_clock;
@@ -110,7 +110,6 @@ struct Counters {
     samples: AtomicU64,
     runs: AtomicHistogram,
     waits: AtomicHistogram,
-    in_place: InPlace,
     lengths: Lengths,
 }
 
@@ -121,7 +120,6 @@ impl Counters {
             samples: AtomicU64::new(0),
             runs: AtomicHistogram::coarse(),
             waits: AtomicHistogram::coarse(),
-            in_place: InPlace::new(),
             lengths: Lengths::new(),
         }
     }
@@ -223,10 +221,6 @@ impl Sites {
         if let Some(wait) = sample.wait {
             counters.waits.add(wait, weight);
         }
-    }
-
-    pub(crate) fn in_place(&self, site: Name) -> &InPlace {
-        &self.of(site).in_place
     }
 
     pub(crate) fn lengths(&self, site: Name) -> &Lengths {
