@@ -98,7 +98,6 @@
 //! | `tracing-layer` | no | [`watch::SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
 //! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
 //! | `hyper` | no | the handles are executors of hyper 1: for hyper-util's clients and servers, and tonic's |
-//! | `net` | no | [`Builder::enable_driver_wakeups`], on Linux: a shorter trip to an idle lane and back |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
 //! A server needs no feature; `axum` saves code, and `tower` names requests in the watch. Tested on

@@ -30,10 +30,6 @@ pub(crate) enum BuildErrorKind {
     NoIoRuntime,
     /// The Tokio runtime that was to be the I/O lane has been shut down.
     IoRuntimeGone,
-    /// `Builder::enable_driver_wakeups`: the I/O runtime has no I/O driver.
-    NoIoDriver,
-    /// The same: its driver does not take the lane's `eventfd`.
-    IoDriver(io::Error),
     /// [`Builder::worker_threads`](crate::Builder::worker_threads) was given a number
     /// outside `1..=max`.
     Threads {
@@ -123,15 +119,6 @@ impl fmt::Display for BuildError {
             Kind::IoRuntimeGone => f.write_str(
                 "the Tokio runtime that was to be the I/O lane has been shut down: \
                  give Builder::io_handle the handle of one that runs",
-            ),
-            Kind::NoIoDriver => f.write_str(
-                "Builder::enable_driver_wakeups: the I/O runtime has no I/O driver; call enable_io \
-                 or enable_all on its builder",
-            ),
-            Kind::IoDriver(error) => write!(
-                f,
-                "Builder::enable_driver_wakeups: no eventfd for the I/O runtime's driver: {error}; \
-                 raise the limit of open files, or leave the setting out"
             ),
             Kind::Threads { asked, max } => write!(
                 f,

@@ -10,8 +10,6 @@
 #![cfg(target_os = "linux")]
 
 mod beside_a_join;
-#[cfg(feature = "net")]
-mod driver_wakeups;
 mod first_jobs;
 mod idle_lane;
 mod lifo_slot;

@@ -11,7 +11,5 @@ mod joining;
 mod results;
 mod unwinding;
 
-#[path = "../support/computing.rs"]
-mod computing;
 #[path = "../support/mod.rs"]
 mod support;

@@ -9,8 +9,6 @@ mod executors;
 mod fan_out;
 mod idle_workers;
 mod install;
-#[cfg(all(feature = "net", target_os = "linux"))]
-mod io_driver;
 mod metrics;
 mod names;
 mod nested;

@@ -31,9 +31,7 @@ async fn stands<T>(awaited: impl Future<Output = T>) -> T {
     output
 }
 
-/// The clock is that of another runtime than the I/O lane, through whose driver the awaiter would
-/// be woken later.
-#[cfg(all(feature = "net", target_os = "linux"))]
+/// The clock is that of another runtime than the I/O lane.
 #[test]
 fn the_clock_stands_until_the_awaiter_is_woken() {
     let _limit = time_limit();
@@ -49,7 +47,7 @@ fn the_clock_stands_until_the_awaiter_is_woken() {
         .unwrap();
     for backend in BOTH {
         let settings = CpuRuntime::builder().backend(backend).worker_threads(1);
-        let settings = settings.hold_paused_clock().enable_driver_wakeups();
+        let settings = settings.hold_paused_clock();
         let cpu = settings.io_handle(io.handle().clone()).build().unwrap();
         paused.block_on(async {
             for _ in 0..100 {

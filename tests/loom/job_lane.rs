@@ -60,13 +60,8 @@ impl Level {
             steps: Steps::new(),
             timings: None,
             yielded: false,
-            defers_wake: true,
-            awaiter: None,
         };
         let end = job.run(&mut worker);
-        if let Some(awaiter) = worker.awaiter.take() {
-            awaiter.wake();
-        }
         match end {
             StepEnd::Ended | StepEnd::Suspended => {}
             // As an active worker does: it looks at the queue again.

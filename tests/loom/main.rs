@@ -55,8 +55,6 @@ mod drain_tasks;
 mod idle;
 #[path = "../../datafusion/src/polls.rs"]
 mod polls;
-#[path = "../../core/src/io_lane/wake_list.rs"]
-mod wake_list;
 #[path = "../../src/stream/window.rs"]
 mod window;
 #[path = "../../src/stream/workers.rs"]
@@ -70,7 +68,6 @@ mod of_drain_tasks;
 mod of_idle_workers;
 mod of_jobs;
 mod of_polls;
-mod of_relays;
 mod of_windows;
 
 /// Explores every interleaving with at most three preemptions, which takes each model some seconds

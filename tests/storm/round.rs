@@ -48,7 +48,6 @@ struct Plan {
     backend: Backend,
     threads: usize,
     has_scout: bool,
-    wakes_by_driver: bool,
     limits: [Option<usize>; 3],
     units: u64,
     kinds: Kinds,
@@ -69,7 +68,6 @@ impl Plan {
             backend: dice.one_of(&[Backend::Rayon, Backend::Runtime]),
             threads: 1 + dice.below(4) as usize,
             has_scout: dice.once_in(3),
-            wakes_by_driver: dice.once_in(2),
             limits: [limit(dice), limit(dice), limit(dice)],
             units,
             kinds: dice.one_of(&[Kinds::Any, Kinds::Jobs, Kinds::Streams]),
@@ -101,10 +99,6 @@ pub(crate) fn run(seed: u64) -> usize {
         });
     if plan.has_scout {
         builder = builder.enable_scout();
-    }
-    #[cfg(feature = "net")]
-    if plan.wakes_by_driver {
-        builder = builder.enable_driver_wakeups();
     }
     for (priority, limit) in PRIORITIES.into_iter().zip(plan.limits) {
         if let Some(limit) = limit {

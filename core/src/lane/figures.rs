@@ -65,8 +65,6 @@ impl Level {
             steps: Steps::new(),
             timings: state.counters.timings.as_deref(),
             yielded: false,
-            defers_wake: self.lane().io.relay().is_some(),
-            awaiter: None,
         }
     }
 }

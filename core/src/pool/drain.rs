@@ -47,7 +47,6 @@ use std::time::{Duration, Instant};
 use rayon_core::Yield;
 
 use super::idle::{Idle, Wakeup};
-use super::step;
 use crate::guard::on_drop;
 use crate::lane::Level;
 use crate::task::{Run, StepEnd, Worker, budget, slice};
@@ -214,7 +213,6 @@ impl<S: Fn()> Turn<'_, S> {
                 }
                 Parked::TimedOut => {
                     self.spins = false;
-                    step::wake_leftovers(self.level);
                     look_after *= 2;
                     if !self.finds_work() && look_after <= LONGEST_LOOK {
                         continue;
@@ -232,7 +230,7 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        match step::run(job, &mut self.worker, self.level, self.spins) {
+        match job.run(&mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {

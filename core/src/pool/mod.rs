@@ -14,6 +14,5 @@ mod polling;
 pub(crate) mod rayon;
 pub(crate) mod scout;
 mod stack;
-mod step;
 mod stranded;
 pub(crate) mod tokio;

@@ -12,7 +12,6 @@ use std::thread;
 use std::time::Duration;
 
 use super::drain::run_rayons_work;
-use super::step;
 use crate::lane::Level;
 use crate::task::{StepEnd, budget};
 
@@ -25,7 +24,7 @@ pub(super) fn serve(level: &Level, is_over: impl Fn() -> bool) {
     loop {
         while let Some(job) = level.pop() {
             budget::refill();
-            if let StepEnd::Requeue { job, yielded } = step::run(job, &mut worker, level, false) {
+            if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
                 level.put_back(job, yielded);
             }
             run_rayons_work();

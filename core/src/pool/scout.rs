@@ -13,7 +13,6 @@ use std::thread;
 use rayon_core::ThreadPoolBuilder;
 
 use super::drain::run_rayons_work;
-use super::step;
 use crate::backend::Backend;
 use crate::lane::{Level, ScoutThread, scout, thread as lane_thread};
 use crate::panics;
@@ -107,7 +106,7 @@ fn serve(level: &Level, run_other_work: impl Fn() -> bool) {
             };
             let site = job.site();
             this.begin_step(site);
-            let end = step::run(job, &mut worker, level, false);
+            let end = job.run(&mut worker);
             let mut is_lowered = this.end_step();
             match end {
                 // It has had its time here: the workers go on with it.

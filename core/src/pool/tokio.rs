@@ -37,7 +37,6 @@ use std::time::Duration;
 use ::tokio::runtime::{Builder, Handle, Runtime};
 
 use super::drain_tasks::DrainTasks;
-use super::step;
 use super::stranded::Stranded;
 use crate::guard::on_drop;
 use crate::lane::{Lane, Level, Workers, thread as lane_thread};
@@ -272,7 +271,7 @@ impl Future for DrainTask {
             let _adopted = (!lane_thread::is_of(level)).then(|| adopt_thread(level, &this.moved));
             let _io = level.lane().io.handle().enter();
             let worker = &mut level.worker(lane_thread::worker());
-            match step::run(job, worker, level, false) {
+            match job.run(worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.put_back(job, yielded);
                 }

@@ -10,7 +10,7 @@ use stallwatch::Watch;
 use super::{CpuRuntime, interrupts, niceness, watch_io};
 use crate::backend::Backend;
 use crate::build_error::{BuildError, BuildErrorKind};
-use crate::io_lane::{IoLane, NoRelay};
+use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::os::throttle::Throttle;
 use crate::os::{nice, starter, surroundings};
@@ -44,7 +44,6 @@ pub struct Builder {
     pub(super) threads: Option<usize>,
     pub(super) name: String,
     io: Option<tokio::runtime::Handle>,
-    wakes_by_driver: bool,
     pub(super) nice: [u8; Priority::ALL.len()],
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
     pub(super) idle_class_for_low: bool,
@@ -66,7 +65,6 @@ impl Builder {
             threads: None,
             name: "twolane".to_owned(),
             io: None,
-            wakes_by_driver: false,
             nice: niceness::DEFAULT_NICE,
             queue_limits: Default::default(),
             idle_class_for_low: false,
@@ -110,46 +108,6 @@ impl Builder {
     /// ```
     pub fn io_handle(mut self, io: tokio::runtime::Handle) -> Self {
         self.io = Some(io);
-        self
-    }
-
-    /// Wakes awaiters through the I/O runtime's own driver where that runtime is idle. Default:
-    /// off.
-    ///
-    /// By default a job that ends wakes its awaiter as any thread does. In an idle Tokio runtime
-    /// that unparks two workers: one for the awaiter, and one that looks for more work and then
-    /// takes over the I/O driver. With this setting an `eventfd` of the driver becomes ready, which
-    /// unparks one worker. A round trip to a lane and an I/O runtime that are both idle then takes
-    /// less time and less CPU (`twolane::guide::cost` has the figures).
-    ///
-    /// What it costs: that one worker runs the awaiter, and no other worker is in the driver
-    /// meanwhile. So sockets and timers wait until the awaiter's poll ends, as they do in Tokio
-    /// after any event of a socket. Do not use it where awaiters compute for long after a job.
-    ///
-    /// It works for awaiters that are tasks of the I/O runtime and are polled by their own waker. A
-    /// `block_on`, which is what `#[tokio::main]` runs `main` in, and futures inside of
-    /// `FuturesUnordered` are woken as by default. (A task of another runtime is woken by a detour.)
-    /// It needs two I/O workers and Linux; elsewhere the setting has no effect.
-    ///
-    /// # Errors
-    ///
-    /// [`build`](Self::build) fails if the I/O runtime has no I/O driver (`enable_io` or
-    /// `enable_all` of its builder). Tokio tells so by a panic, which `build` catches; its message
-    /// goes to the panic hook, and with `panic = "abort"` the process ends.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::builder().enable_driver_wakeups().build().unwrap();
-    /// let trip = tokio::spawn(async move { cpu.spawn_cpu(|| 6 * 7).await });
-    /// assert_eq!(trip.await.unwrap().unwrap(), 42);
-    /// # }
-    /// ```
-    #[cfg(feature = "net")]
-    #[cfg_attr(docsrs, doc(cfg(feature = "net")))]
-    pub fn enable_driver_wakeups(mut self) -> Self {
-        self.wakes_by_driver = true;
         self
     }
 
@@ -261,9 +219,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; it has no I/O driver,
-    /// which `enable_driver_wakeups` asks for; a number of
-    /// threads (here or in `TWOLANE_CPU_THREADS`), a queue limit, a name, a nice value, a stack size
+    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; a number of threads (here or in `TWOLANE_CPU_THREADS`), a queue limit, a name, a nice value, a stack size
     /// or the threshold of the watch is
     /// invalid; or the operating system gives no threads.
     ///
@@ -288,15 +244,9 @@ impl Builder {
                 tokio::runtime::Handle::try_current().map_err(|_| BuildErrorKind::NoIoRuntime)?
             }
         };
-        let mut io = IoLane::watch(io);
+        let io = IoLane::watch(io);
         if io.is_gone() {
             return Err(BuildErrorKind::IoRuntimeGone.into());
-        }
-        if self.wakes_by_driver {
-            io.start_relay().map_err(|error| match error {
-                NoRelay::NoDriver => BuildErrorKind::NoIoDriver,
-                NoRelay::Os(error) => BuildErrorKind::IoDriver(error),
-            })?;
         }
 
         slice::start_ticker().map_err(BuildErrorKind::Spawn)?;

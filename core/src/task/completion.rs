@@ -78,19 +78,15 @@ impl<T, W> Completion<T, W> {
         self.slot.try_lock().ok()
     }
 
-    /// The runner calls it; the output is in the slot. It wakes the awaiter, or leaves it in
-    /// `place`. Returns whether the job is lost; see [`closed`](Self::closed).
+    /// The runner calls it; the output is in the slot. It wakes the awaiter.
+    /// Returns whether the job is lost; see [`closed`](Self::closed).
     #[must_use]
-    pub(crate) fn finish(&self, place: Option<&mut Option<Waker>>) -> bool {
+    pub(crate) fn finish(&self) -> bool {
         let interest = self.state.finish();
         if interest.is_dropped() {
             return self.drop_output() && interest.is_detached();
         }
-        let waker = self.waker(interest);
-        match place {
-            Some(place) => *place = waker,
-            None => wake(waker),
-        }
+        wake(self.waker(interest));
         false
     }
 

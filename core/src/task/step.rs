@@ -133,17 +133,16 @@ impl<W: Work, S: Schedule> Job<W, S> {
             // If no awaiter takes the panic, it is logged, inside the job's span. The
             // span is user code and may panic: the call below then does the rest.
             run_hook("a job's span", || {
-                self.extras.in_scope(|| self.publish(worker));
+                self.extras.in_scope(|| self.publish());
             });
         }
         if !self.has_ended() {
-            self.publish(worker);
+            self.publish();
         }
     }
 
-    fn publish(&self, worker: &mut Worker<'_>) {
-        let place = worker.defers_wake.then_some(&mut worker.awaiter);
-        if self.completion.finish(place) {
+    fn publish(&self) {
+        if self.completion.finish() {
             self.scheduler.count_lost();
         }
     }
@@ -187,7 +186,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
         // Held until the awaiter has been woken, or the job waits.
         #[cfg(feature = "test-util")]
-        let clock = self.extras.take_clock();
+        let _clock = self.extras.take_clock();
         let own = W::waker(self);
         let mut slot = self.completion.slot();
         let waker = own.as_deref().unwrap_or(Waker::noop());
@@ -195,11 +194,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
             Poll::Ready(output) => {
                 self.leave_registry();
                 self.finish(slot, output, worker);
-                // Before the clock goes on.
-                #[cfg(feature = "test-util")]
-                if let Some(awaiter) = worker.awaiter.take_if(|_| clock.is_some()) {
-                    crate::panics::wake(awaiter);
-                }
                 None
             }
             Poll::Pending => {

@@ -3,8 +3,6 @@
 //! It lives on the stack of the loop that drains the queue, and is passed down to each job. So a
 //! step finds its counters, the lane's flag and the sampling at hand, and looks nothing up.
 
-use std::task::Waker;
-
 use stallwatch::Name;
 
 use super::event::{Event, Page};
@@ -29,9 +27,6 @@ pub(crate) struct Worker<'a> {
     pub(crate) timings: Option<&'a Timings>,
     /// The last step yielded to the other jobs of the lane.
     pub(crate) yielded: bool,
-    /// A job that ends leaves its awaiter here, and the caller of the step wakes it.
-    pub(crate) defers_wake: bool,
-    pub(crate) awaiter: Option<Waker>,
 }
 
 impl Worker<'_> {
