@@ -11,8 +11,7 @@
 //! when its answer was there. It fails if the small job waited for half of them on twolane.
 //!
 //! It is no benchmark: `cargo bench --bench late_job` has percentiles, goroutines and the price in
-//! total time. `docs/late_job.md` says when to use a priority, and when `enable_scout`, which finds
-//! the short jobs by itself where the others take more than a millisecond.
+//! total time. `docs/late_job.md` says when to use a priority.
 //!
 //! ```text
 //! cargo run --release -p demos --example late_job   # 6 seconds

@@ -17,9 +17,6 @@ mod order;
 mod paused_clock;
 mod priorities;
 mod rayons_own_work;
-// A lane has a scout where it can set nice values.
-#[cfg(target_os = "linux")]
-mod scout;
 #[cfg(target_os = "linux")]
 mod short_slices;
 mod threads;
@@ -28,9 +25,6 @@ mod tokio_tasks;
 #[cfg(feature = "reqwest")]
 mod types;
 
-#[cfg(target_os = "linux")]
-#[path = "../support/computing.rs"]
-mod computing;
 #[path = "../support/joins.rs"]
 mod joins;
 #[path = "../support/stepped.rs"]

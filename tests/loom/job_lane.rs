@@ -38,7 +38,7 @@ impl Level {
             queue: Queue::new(),
             closed: AtomicBool::new(false),
             counted: Page::default(),
-            sites: Sites::new(false),
+            sites: Sites::new(),
             registered: Mutex::new(None),
             part_is_dropped: AtomicBool::new(false),
         }))

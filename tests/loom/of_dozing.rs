@@ -1,4 +1,4 @@
-//! A thread that sleeps beside its queue, and the pushes that wake it.
+//! A thread that looks at a queue and dozes in between, and the pushes that wake it.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::sync::Queue;
 #[test]
 fn each_job_is_taken() {
     model(|| {
-        let scout = Arc::new((Queue::new(), Doze::new(), Notify::new()));
+        let looks = Arc::new((Queue::new(), Doze::new(), Notify::new()));
         let pushes: Vec<_> = (0..2)
             .map(|n| {
-                let scout = scout.clone();
+                let looks = looks.clone();
                 thread::spawn(move || {
-                    let (queue, doze, unparked) = &*scout;
+                    let (queue, doze, unparked) = &*looks;
                     queue.push(n);
                     fence(SeqCst);
                     if doze.end() {
@@ -29,7 +29,7 @@ fn each_job_is_taken() {
                 })
             })
             .collect();
-        let (queue, doze, unparked) = &*scout;
+        let (queue, doze, unparked) = &*looks;
         let mut taken = 0;
         while taken < 2 {
             if queue.pop().is_some() {

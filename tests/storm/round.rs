@@ -47,7 +47,6 @@ enum Kinds {
 struct Plan {
     backend: Backend,
     threads: usize,
-    has_scout: bool,
     limits: [Option<usize>; 3],
     units: u64,
     kinds: Kinds,
@@ -67,7 +66,6 @@ impl Plan {
         Self {
             backend: dice.one_of(&[Backend::Rayon, Backend::Runtime]),
             threads: 1 + dice.below(4) as usize,
-            has_scout: dice.once_in(3),
             limits: [limit(dice), limit(dice), limit(dice)],
             units,
             kinds: dice.one_of(&[Kinds::Any, Kinds::Jobs, Kinds::Streams]),
@@ -97,9 +95,6 @@ pub(crate) fn run(seed: u64) -> usize {
             let token = token.clone();
             move || _ = &token
         });
-    if plan.has_scout {
-        builder = builder.enable_scout();
-    }
     for (priority, limit) in PRIORITIES.into_iter().zip(plan.limits) {
         if let Some(limit) = limit {
             builder = builder.queue_limit(priority, limit);

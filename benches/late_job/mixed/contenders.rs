@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use tokio::runtime::Handle as Tokio;
-use twolane::{Builder, Priority};
+use twolane::Priority;
 use twolane_benches::go::Go;
 use twolane_benches::tail::sleep_until;
 use twolane_benches::tail::work::Work;
@@ -21,18 +21,14 @@ type Job = Box<dyn FnOnce() + Send>;
 type Open = fn(&Load, &Tokio) -> Contender;
 
 /// `None`: goroutines.
-pub const WAYS: [(&str, Option<Open>); 5] = [
+pub const WAYS: [(&str, Option<Open>); 4] = [
     (
         "twolane",
-        Some(|load, io| on_lane(load, io, |lane| lane, Priority::Normal)),
+        Some(|load, io| on_lane(load, io, Priority::Normal)),
     ),
     (
         "twolane, short ones High",
-        Some(|load, io| on_lane(load, io, |lane| lane, Priority::High)),
-    ),
-    (
-        "twolane, a scout",
-        Some(|load, io| on_lane(load, io, Builder::enable_scout, Priority::Normal)),
+        Some(|load, io| on_lane(load, io, Priority::High)),
     ),
     ("second runtime", Some(second_runtime)),
     ("goroutines", None),
@@ -45,8 +41,8 @@ pub struct Contender {
     close: Box<dyn FnOnce()>,
 }
 
-fn on_lane(load: &Load, io: &Tokio, set: fn(Builder) -> Builder, of_short: Priority) -> Contender {
-    let cpu = lane(io, set);
+fn on_lane(load: &Load, io: &Tokio, of_short: Priority) -> Contender {
+    let cpu = lane(io, |lane| lane);
     let of_length = |(length, site): (usize, String)| {
         let label = if load.is_short(length) {
             of_short

@@ -11,7 +11,7 @@ use super::{LONG_WORK, mean, p99};
 
 /// The part of the cores' time that arrives as work.
 const LOAD: f64 = 0.9;
-/// What a lane with a scout takes for short, and what is labelled.
+/// What is short, and labelled.
 const SHORT_US: f64 = 1_000.0;
 pub const SHORT: &str = "up to 1 ms";
 pub const LONG: &str = "more than 1 ms";

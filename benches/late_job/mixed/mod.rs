@@ -2,8 +2,7 @@
 //! each slower than alone?
 //!
 //! Where jobs wait in a line, a short one waits for the long ones before it, and its answer takes
-//! a thousand times as long as its work. A program can label the short ones, if it knows them. A
-//! lane with a scout (`Builder::enable_scout`) finds out by itself.
+//! a thousand times as long as its work. A program can label the short ones, if it knows them.
 //!
 //! # The loads
 //!
@@ -24,7 +23,6 @@
 //! - twolane, `spawn_cpu`: first come, first served;
 //! - twolane, with jobs of a millisecond or less at `Priority::High`, which has as many threads of
 //!   its own: a label that is always right;
-//! - twolane with a scout, which is a thread more, or some, and without a label;
 //! - tasks of a second Tokio runtime;
 //! - goroutines, in a process of their own.
 //!
@@ -88,10 +86,9 @@ pub fn run(bench: &Bench) {
     }
     for (kind, suffix) in [("ten sites", ""), ("one site", "_one_site")] {
         let lines = "
-            slowdown_p99_short_over_labelledX: p99 of up to 1 ms of K: twolane, a scout / K: twolane, short ones High
-            slowdown_p99_short_fifo_over_scoutX: p99 of up to 1 ms of K: twolane / K: twolane, a scout
-            slowdown_long_over_fifoX: mean of more than 1 ms of K: twolane, a scout / K: twolane
-            long_work_over_fifoX: long_work of K: twolane, a scout / K: twolane
+            slowdown_p99_short_fifo_over_labelledX: p99 of up to 1 ms of K: twolane / K: twolane, short ones High
+            slowdown_long_labelled_over_fifoX: mean of more than 1 ms of K: twolane, short ones High / K: twolane
+            long_work_labelled_over_fifoX: long_work of K: twolane, short ones High / K: twolane
         ";
         report.ratios(
             &lines

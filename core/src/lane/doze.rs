@@ -1,4 +1,5 @@
-//! [`Doze`]: how a thread that serves one queue sleeps, and which push wakes it.
+//! [`Doze`]: how a thread that looks at a queue now and then stops looking, and which push has it
+//! begin again.
 //!
 //! A push pushes, and then looks whether the thread sleeps. The thread notes that it sleeps, and
 //! then looks at the queue. Each has a `SeqCst` fence in between, so one of the two sees the

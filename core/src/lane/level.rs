@@ -23,7 +23,6 @@ use tokio::sync::Semaphore;
 use super::control::Message;
 use super::counters::Counters;
 use super::queue::RunQueue;
-use super::scout::{self, Scout};
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::call_sites::{Sites, Stamp};
@@ -41,34 +40,25 @@ pub(super) struct LevelState {
     pub(super) counters: Counters,
     pub(super) sites: Sites,
     pub(super) threads_of_ended_jobs: AtomicIsize,
-    pub(super) scout: Option<Box<Scout>>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
 
 impl LevelState {
-    pub(super) fn new(
-        settings: &ThreadSettings,
-        priority: Priority,
-        queue_limit: Option<usize>,
-    ) -> Self {
-        // Of `High` there is no use, and `Low` is for what may wait.
-        let has_scout = settings.has_scout && priority == Priority::Normal;
+    pub(super) fn new(settings: &ThreadSettings, queue_limit: Option<usize>) -> Self {
         Self {
             queue: RunQueue::new(),
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             queue_limit,
             counters: Counters::new(settings),
-            sites: Sites::new(has_scout),
+            sites: Sites::new(),
             threads_of_ended_jobs: AtomicIsize::new(0),
-            scout: has_scout.then(|| Box::new(Scout::new())),
             workers: OnceLock::new(),
         }
     }
 
     pub(super) fn has_queued(&self) -> bool {
-        let of_scout = self.scout.as_ref();
-        !self.queue.is_empty() || of_scout.is_some_and(|scout| !scout.is_empty())
+        !self.queue.is_empty()
     }
 
     /// Whether its threads compute, or are about to, as far as it knows.
@@ -88,9 +78,7 @@ impl LevelState {
     /// Closes all queued jobs, which resolves their tasks. The caller then drops their
     /// work ([`Lane::discard`]).
     pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
-        let of_scout = || self.scout.as_ref()?.pop();
-        let jobs = std::iter::from_fn(|| self.queue.pop().or_else(of_scout));
-        let jobs: Vec<_> = jobs.collect();
+        let jobs: Vec<_> = std::iter::from_fn(|| self.queue.pop()).collect();
         for job in &jobs {
             job.close(cause);
         }
@@ -188,7 +176,7 @@ impl Level {
     }
 
     pub(crate) fn queued(&self) -> usize {
-        self.state().queue.len() + self.scout().map_or(0, Scout::len)
+        self.state().queue.len()
     }
 
     pub(crate) fn has_queued(&self) -> bool {
@@ -197,25 +185,17 @@ impl Level {
 
     /// For a worker.
     pub(crate) fn pop(&self) -> Option<Arc<dyn Run>> {
-        match self.scout() {
-            None => self.state().queue.pop(),
-            Some(scout) => self.pop_beside(scout),
-        }
+        self.state().queue.pop()
     }
 
     /// Queues a job that was woken in its own step. A job that yielded goes behind
     /// those that have not run yet.
     ///
-    /// This notifies no worker, unless there is a scout: the caller pops the next job itself, or
-    /// notifies. Nor does it check whether the lane is closed: an active worker goes on until it
+    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check whether the lane is closed: an active worker goes on until it
     /// finds the queue empty.
     pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
         if yielded {
             return self.state().queue.push_behind(job);
-        }
-        if self.scout().is_some() {
-            // Into the queue that its site has; and the scout may be asleep.
-            return self.enqueue(job);
         }
         self.state().queue.push(job);
     }
@@ -260,7 +240,6 @@ impl Level {
         workers.notify_all(self);
         // A worker that has not parked yet takes a library's task without being unparked.
         self.note_work();
-        scout::start(self)?;
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.
@@ -276,21 +255,13 @@ impl Schedule for Level {
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {
-        let length = match self.scout() {
-            None => {
-                self.state().queue.push(job);
-                None
-            }
-            Some(scout) => self.push_beside(scout, job),
-        };
+        self.state().queue.push(job);
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.
         fence(SeqCst);
-        if length.is_none_or(|length| !self.wake_scout(length)) {
-            if let Some(workers) = self.workers() {
-                workers.notify(self);
-            }
+        if let Some(workers) = self.workers() {
+            workers.notify(self);
         }
         self.note_work();
         self.close_if_late();

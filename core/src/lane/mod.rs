@@ -26,7 +26,6 @@
 //! and the pushes. `alive` and `lost` are `SeqCst` because they are rarely used; a
 //! weaker ordering is not worth its proof.
 
-mod beside_scout;
 pub(crate) mod control;
 mod counters;
 pub(crate) mod doze;
@@ -36,7 +35,6 @@ mod interrupts;
 mod level;
 mod queue;
 mod registry;
-pub(crate) mod scout;
 pub(crate) mod thread;
 mod watched;
 mod workers;
@@ -64,7 +62,6 @@ pub(crate) use hooks::ThreadHooks;
 use interrupts::Interrupts;
 pub(crate) use level::Level;
 use registry::Registry;
-pub(crate) use scout::ScoutThread;
 pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {
@@ -104,10 +101,7 @@ impl Lane {
     ) -> Arc<Self> {
         Arc::new(Self {
             has_limits: queue_limits.iter().any(Option::is_some),
-            levels: Priority::ALL.map(|priority| {
-                let limit = queue_limits[priority.index()];
-                level::LevelState::new(&settings, priority, limit)
-            }),
+            levels: queue_limits.map(|limit| level::LevelState::new(&settings, limit)),
             interrupts: Interrupts::new(settings.interrupt_every),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
@@ -296,9 +290,6 @@ impl Lane {
         for level in &self.levels {
             if let Some(workers) = level.workers.get() {
                 workers.shutdown();
-            }
-            if let Some(scout) = &level.scout {
-                scout.end();
             }
         }
     }

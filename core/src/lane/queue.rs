@@ -5,8 +5,7 @@
 //! short job that comes late. In one FIFO queue, the short job would wait for a slice
 //! of each long future before it. So a job that yielded goes behind every job that has
 //! not run yet, and behind every job that was woken by what it waited for. It does not
-//! starve: after [`PASSES`] jobs in a row have passed it, its turn comes. (A scout's queue may
-//! pass this one in the same way.)
+//! starve: after [`PASSES`] jobs in a row have passed it, its turn comes.
 
 use std::sync::Arc;
 
@@ -43,27 +42,19 @@ impl RunQueue {
     }
 
     pub(super) fn pop(&self) -> Option<Arc<dyn Run>> {
-        self.pop_noting().map(|(job, _)| job)
-    }
-
-    /// And whether it is a job that yielded.
-    #[inline]
-    pub(super) fn pop_noting(&self) -> Option<(Arc<dyn Run>, bool)> {
-        let ready = || self.ready.pop().map(|job| (job, false));
-        let yielded = || self.yielded.pop().map(|job| (job, true));
         if !self.yielded.is_empty() {
             let passed = self.passed.load(Relaxed);
             // Check for emptiness first: a `pop` that finds nothing costs a fence.
             if passed >= PASSES || self.ready.is_empty() {
                 self.passed.store(0, Relaxed);
-                if let Some(job) = yielded() {
+                if let Some(job) = self.yielded.pop() {
                     return Some(job);
                 }
             } else {
                 self.passed.store(passed + 1, Relaxed);
             }
         }
-        ready().or_else(yielded)
+        self.ready.pop().or_else(|| self.yielded.pop())
     }
 
     pub(super) fn len(&self) -> usize {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::Level;
 use super::hooks::ThreadHooks;
-use super::scout::ScoutThread;
 use crate::backend::Backend;
 use crate::os::nice::Niceness;
 use crate::priority::Priority;
@@ -47,9 +46,6 @@ pub(crate) struct ThreadSettings {
     pub(crate) backend: Backend,
     /// Starts the threads of a level, and waits until each has run its start hook.
     pub(crate) start: fn(&Level) -> io::Result<Arc<dyn Workers>>,
-    /// Starts the thread that serves as the scout of a level.
-    pub(crate) start_scout: fn(&Level) -> io::Result<Arc<ScoutThread>>,
-    pub(crate) has_scout: bool,
     /// How many, per priority.
     pub(crate) threads: usize,
     pub(crate) name: String,

@@ -14,15 +14,6 @@ pub(crate) fn of_thread() -> Option<Duration> {
     read(rustix::time::ClockId::ThreadCPUTime)
 }
 
-/// The CPU time of another thread of this process, as `/proc` has it.
-#[cfg(target_os = "linux")]
-pub(crate) fn of_other_thread(thread: super::nice::ThreadId) -> Option<Duration> {
-    let path = format!("/proc/self/task/{}/schedstat", thread.as_raw_nonzero());
-    let text = std::fs::read_to_string(path).ok()?;
-    let nanos = text.split_whitespace().next()?.parse().ok()?;
-    Some(Duration::from_nanos(nanos))
-}
-
 #[cfg(target_os = "linux")]
 pub(super) fn read(clock: rustix::time::ClockId) -> Option<Duration> {
     let time = rustix::time::clock_gettime(clock);
@@ -37,10 +28,5 @@ pub(crate) fn of_process() -> Option<Duration> {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn of_thread() -> Option<Duration> {
-    None
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn of_other_thread(_thread: super::nice::ThreadId) -> Option<Duration> {
     None
 }

@@ -93,25 +93,6 @@ pub(crate) fn current_nice() -> i32 {
     rustix::process::getpriority_process(None).unwrap_or(0)
 }
 
-/// A thread, as the kernel numbers it.
-#[cfg(target_os = "linux")]
-pub(crate) type ThreadId = rustix::thread::Pid;
-
-#[cfg(target_os = "linux")]
-pub(crate) fn this_thread() -> ThreadId {
-    rustix::thread::gettid()
-}
-
-/// Raises the nice value of another thread of this process. No privilege is needed for that, and
-/// none but a privileged process can take it back.
-#[cfg(target_os = "linux")]
-pub(crate) fn raise(thread: ThreadId, nice: i32) -> io::Result<()> {
-    if rustix::process::getpriority_process(Some(thread))? < nice {
-        rustix::process::setpriority_process(Some(thread), nice)?;
-    }
-    Ok(())
-}
-
 /// Gives this thread the niceness. Never lowers its nice value.
 #[cfg(target_os = "linux")]
 pub(crate) fn apply(niceness: Niceness) -> io::Result<()> {
@@ -182,17 +163,6 @@ fn set_slice(_slice: Duration) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn current_nice() -> i32 {
     0
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) type ThreadId = ();
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn this_thread() -> ThreadId {}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn raise(_thread: ThreadId, _nice: i32) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -12,7 +12,6 @@ pub(crate) mod drain_tasks;
 mod idle;
 mod polling;
 pub(crate) mod rayon;
-pub(crate) mod scout;
 mod stack;
 mod stranded;
 pub(crate) mod tokio;

@@ -13,7 +13,7 @@ use crate::build_error::{BuildError, BuildErrorKind};
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::os::throttle::Throttle;
-use crate::os::{nice, starter, surroundings};
+use crate::os::{starter, surroundings};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -52,7 +52,6 @@ pub struct Builder {
     holds_paused_clock: bool,
     has_histograms: bool,
     pub(super) stack_size: Option<usize>,
-    pub(super) has_scout: bool,
     pub(super) watch_io: Option<Watch>,
     pub(super) interrupt_every: Duration,
     pub(super) hooks: ThreadHooks,
@@ -73,7 +72,6 @@ impl Builder {
             holds_paused_clock: false,
             has_histograms: false,
             stack_size: None,
-            has_scout: false,
             watch_io: None,
             interrupt_every: interrupts::DEFAULT,
             hooks: ThreadHooks::default(),
@@ -258,12 +256,6 @@ impl Builder {
             start: match self.backend {
                 Backend::Rayon => pool::rayon::Pool::start,
                 Backend::Runtime => pool::tokio::CpuTokio::start,
-            },
-            start_scout: pool::scout::start,
-            // Without nice values the kernel would not let it pass.
-            has_scout: self.has_scout && nice::SUPPORTED && {
-                let [high, normal, _] = niceness;
-                high.nice < normal.nice
             },
             threads,
             name: self.name,

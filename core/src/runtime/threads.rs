@@ -71,54 +71,6 @@ impl Builder {
         self
     }
 
-    /// Lets a short job start at once, also behind long ones, and without a priority.
-    ///
-    /// Without it a job at [`Priority::Normal`](crate::Priority::Normal) waits for those that were
-    /// submitted before, and for a thread. With it a further thread, the *scout*, sleeps beside
-    /// the threads of `Normal`, with the nice value of [`Priority::High`](crate::Priority::High).
-    /// The lane measures the CPU time of each call site's jobs (as for
-    /// [`call_sites`](crate::Handle::call_sites)):
-    ///
-    /// - Jobs of a site that takes less than a millisecond start on the scout at once. The kernel
-    ///   interrupts a long job for them.
-    /// - So do jobs of a site that is not known, or has jobs of both kinds. If one goes on for
-    ///   longer than a millisecond or two, its thread gets the nice value of the `Normal` threads,
-    ///   and a new scout starts. (Unless there are as many such threads as `Normal` has: then it
-    ///   keeps its own.)
-    /// - Jobs of a site that is known to be long wait in the queue.
-    ///
-    /// Off by default: with it more jobs run at a time than
-    /// [`worker_threads`](Self::worker_threads) says, one on the scout and at most as many as
-    /// there are threads on former scouts. They no longer start in the order of their submission,
-    /// but those of one site do, as far as threads that take jobs at the same time keep it.
-    ///
-    /// So a site that was long and becomes short has its jobs started at once again when none of
-    /// them waits in the queue any more. Under a lasting backlog that may take long.
-    ///
-    /// Give different kinds of jobs different [names](crate::Handle::with_name) if one line of your
-    /// program submits them all. A job on the scout is in a rayon pool of one thread: `join`
-    /// and parallel iterators compute on it, and a job that waits for what it has passed to
-    /// `rayon::spawn` never ends. The start hooks run on each scout, whose name is `NAME-scout`. Without
-    /// effect where threads have no nice values, and if `High` and `Normal` have the same.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::builder().worker_threads(1).enable_scout().build().unwrap();
-    /// let (let_go, wait) = std::sync::mpsc::channel::<()>();
-    /// let long = cpu.handle().with_name("long").spawn_cpu(move || wait.recv());
-    /// let short = cpu.handle().with_name("short").spawn_cpu(|| 42);
-    /// assert_eq!(short.await.unwrap(), 42); // although the only thread is busy
-    /// # let_go.send(()).unwrap();
-    /// # long.await.unwrap().unwrap();
-    /// # }
-    /// ```
-    pub fn enable_scout(mut self) -> Self {
-        self.has_scout = true;
-        self
-    }
-
     /// Adds a hook that each computing thread of the lane runs when it starts.
     ///
     /// The threads of every priority run it. It runs after twolane's own preparations (the

@@ -42,7 +42,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_task::ArcWake;
-use stallwatch::Name;
 
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::Stamp;
@@ -112,8 +111,6 @@ pub(crate) trait Run: Cancel {
     fn end_request(&self) -> Option<CloseReason>;
     /// Runs `f` inside the span in which the job was submitted.
     fn in_span(&self, f: &mut dyn FnMut());
-    /// Its call site.
-    fn site(&self) -> Name;
 }
 
 pub(crate) struct Job<W: Work, S: Schedule> {
@@ -222,10 +219,6 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
 
     fn in_span(&self, f: &mut dyn FnMut()) {
         self.extras.in_scope(f);
-    }
-
-    fn site(&self) -> Name {
-        self.scheduler.site()
     }
 }
 

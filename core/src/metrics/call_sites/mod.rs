@@ -1,7 +1,6 @@
 //! [`CallSites`]: what the jobs of each call site cost, and whether that is worth an
 //! offload.
 
-mod lengths;
 mod table;
 
 use std::fmt;
@@ -10,7 +9,6 @@ use std::time::Duration;
 use std::vec;
 
 use crate::priority::Priority;
-pub(crate) use lengths::{Length, Lengths};
 use stallwatch::escaped;
 pub(crate) use table::{Sample, Sites, Stamp, Steps};
 

@@ -12,16 +12,14 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use once_cell::race::OnceBox;
 use stallwatch::Name;
 
-use super::{CallSite, Lengths};
+use super::CallSite;
 use crate::metrics::clock::now;
 use crate::metrics::histogram::AtomicHistogram;
-use crate::os::cpu_clock;
 use crate::priority::Priority;
 
 const ONE_IN: u64 = 32;
@@ -100,8 +98,6 @@ pub(crate) struct Sample {
     weight: u64,
     wait: Option<u64>,
     begun: u64,
-    /// The thread's CPU time at the begin, where lengths are learned.
-    cpu: Option<Duration>,
 }
 
 struct Counters {
@@ -110,7 +106,6 @@ struct Counters {
     samples: AtomicU64,
     runs: AtomicHistogram,
     waits: AtomicHistogram,
-    lengths: Lengths,
 }
 
 impl Counters {
@@ -120,7 +115,6 @@ impl Counters {
             samples: AtomicU64::new(0),
             runs: AtomicHistogram::coarse(),
             waits: AtomicHistogram::coarse(),
-            lengths: Lengths::new(),
         }
     }
 }
@@ -132,16 +126,14 @@ pub(crate) struct Sites {
     // Two threads may make the same one, and one of them drops its own. So no thread waits for
     // another one, which may have lost its core.
     pages: Box<[OnceBox<Page>; Name::MOST / PAGE]>,
-    /// Whether it learns which sites are long.
-    has_scout: bool,
 }
 
 // Relaxed, here and below: a submission is counted before the job is queued, and a sample
 // is added before the job's output is published. These order what an awaiter finds.
 impl Sites {
-    pub(crate) fn new(has_scout: bool) -> Self {
+    pub(crate) fn new() -> Self {
         let pages = Box::new([const { OnceBox::new() }; Name::MOST / PAGE]);
-        Self { pages, has_scout }
+        Self { pages }
     }
 
     fn of(&self, site: Name) -> &Counters {
@@ -182,11 +174,7 @@ impl Sites {
             Stamp::UNDECIDED => (steps.weigh(self, site)?, false),
             stamp => (stamp.weight(), true),
         };
-        let mut sample = Self::sample(queued, weight, was_queued);
-        if self.has_scout {
-            sample.cpu = cpu_clock::of_thread();
-        }
-        Some(sample)
+        Some(Self::sample(queued, weight, was_queued))
     }
 
     /// As [`begin`](Self::begin), for a job whose stamp was decided.
@@ -201,16 +189,12 @@ impl Sites {
             weight,
             wait: was_queued.then(|| queued.wait(begun)),
             begun,
-            cpu: None,
         }
     }
 
     /// Ends the step.
     pub(crate) fn end(&self, site: Name, sample: &Sample) {
         self.add(site, sample, now().saturating_sub(sample.begun));
-        if let (Some(begun), Some(now)) = (sample.cpu, cpu_clock::of_thread()) {
-            self.lengths(site).learn(now.saturating_sub(begun));
-        }
     }
 
     fn add(&self, site: Name, sample: &Sample, ran: u64) {
@@ -221,10 +205,6 @@ impl Sites {
         if let Some(wait) = sample.wait {
             counters.waits.add(wait, weight);
         }
-    }
-
-    pub(crate) fn lengths(&self, site: Name) -> &Lengths {
-        &self.of(site).lengths
     }
 
     fn has_few(&self, site: Name) -> bool {
@@ -267,6 +247,8 @@ fn is_one_of_many(nth: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn sample(weight: u64, wait: Option<u64>) -> Sample {
@@ -274,13 +256,12 @@ mod tests {
             weight,
             wait,
             begun: 0,
-            cpu: None,
         }
     }
 
     #[test]
     fn samples_become_figures() {
-        let (sites, site) = (Sites::new(false), Name::named("samples_become_figures"));
+        let (sites, site) = (Sites::new(), Name::named("samples_become_figures"));
         let other = Name::named("samples_become_figures, other");
         for _ in 0..16 {
             sites.submitted(site, 0);
@@ -338,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_stands_for_all_is_as_much_as_all() {
-        let (sites, site) = (Sites::new(false), Name::named("what_stands_for_all"));
+        let (sites, site) = (Sites::new(), Name::named("what_stands_for_all"));
         let weights = (0..100_000).map(|_| match sites.submitted(site, 0) {
             Stamp::NO => 0,
             stamp => stamp.weight(),
