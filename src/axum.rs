@@ -40,7 +40,7 @@ use axum_core::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use http::request::Parts;
-use twolane_core::{BridgeError, Handle, JoinError, Permit, Rejected};
+use twolane_core::{BridgeError, Handle, JoinError, Permit};
 
 /// Seconds.
 const TRY_AGAIN_AFTER: &str = "1";
@@ -48,9 +48,8 @@ const TRY_AGAIN_AFTER: &str = "1";
 /// A [`JoinError`] or a [`BridgeError`] as the answer of a handler.
 ///
 /// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the queue is full,
-/// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`. A
-/// weight [that never fits](JoinError::is_too_large) is a 413. Every other error is a 500 without a text: a panic's message is for the log and not for the
-/// client. With the feature `tracing`, it goes there.
+/// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`.
+/// Every other error is a 500 without a text: a panic's message is for the log and not for the client. With the feature `tracing`, it goes there.
 ///
 /// # Examples
 ///
@@ -81,10 +80,6 @@ impl JobError {
             Cause::Bridge(error) => error.is_unavailable(),
         }
     }
-
-    fn is_too_large(&self) -> bool {
-        matches!(&self.0, Cause::Job(error) if error.is_too_large())
-    }
 }
 
 impl From<JoinError> for JobError {
@@ -97,13 +92,6 @@ impl From<JoinError> for JobError {
 impl From<BridgeError> for JobError {
     fn from(error: BridgeError) -> Self {
         Self(Cause::Bridge(error))
-    }
-}
-
-/// Drops the closure or future.
-impl<F> From<Rejected<F>> for JobError {
-    fn from(rejected: Rejected<F>) -> Self {
-        Self(Cause::Job(rejected.into()))
     }
 }
 
@@ -124,9 +112,6 @@ impl IntoResponse for JobError {
         if self.is_unavailable() {
             let head = [(RETRY_AFTER, TRY_AGAIN_AFTER)];
             return (StatusCode::SERVICE_UNAVAILABLE, head, "try again later\n").into_response();
-        }
-        if self.is_too_large() {
-            return (StatusCode::PAYLOAD_TOO_LARGE, "too large\n").into_response();
         }
         #[cfg(feature = "tracing")]
         tracing::error!(target: "twolane", error = %self, "a handler answers 500");

@@ -171,8 +171,8 @@ pub use stream::{CpuIteratorExt, CpuStreamExt};
 pub use twolane_core::{
     AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
     EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
-    Permit, Preemption, Priority, Rejected, Remaining, Reserve, Shutdown, Task, Yield,
-    in_cpu_context, is_yield_due, spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
+    Permit, Preemption, Priority, Remaining, Reserve, Shutdown, Task, Yield, in_cpu_context,
+    is_yield_due, spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

@@ -63,7 +63,7 @@ mod trace;
 pub use self::metrics::call_sites::{CallSite, CallSites};
 pub use self::metrics::{DurationHistogram, Metrics};
 
-pub use admission::{Permit, Rejected, Reserve};
+pub use admission::{Permit, Reserve};
 pub use backend::Backend;
 pub use bridge::buffer::Bridged;
 pub use bridge::error::BridgeError;

@@ -1,5 +1,4 @@
-//! What comes into a queue with a limit? (In which order, what of weights, and when is a place free
-//! again: `model`. That the limit holds with many submitters, and that a shutdown ends each wait:
+//! What comes into a queue with a limit? (In which order, and when is a place free again: `model`. That the limit holds with many submitters, and that a shutdown ends each wait:
 //! `storm`.)
 //!
 //! Once, a job that was cancelled in the queue gave its place back at once, while its entry, and
@@ -31,53 +30,26 @@ pub(crate) fn is_full(cpu: &Handle) -> bool {
 }
 
 #[test]
-fn a_full_queue_refuses_and_hands_the_closure_back() {
+fn a_full_queue_refuses() {
     with_both(|backend| {
         let lanes = limited(backend, 2);
         let cpu = lanes.cpu.handle();
         let running = Stuck::start(&cpu);
-        let queued = cpu.try_spawn_cpu(|| 1).unwrap();
-        let captured = String::from("as it was");
-        let rejected = cpu.try_spawn_cpu(move || captured).unwrap_err();
-        assert!(rejected.cause().is_queue_full());
-        assert!(
-            rejected.to_string().contains("Builder::queue_limit"),
-            "{rejected}"
-        );
-        assert_eq!(rejected.into_inner()(), "as it was");
-        let rejected = cpu.try_spawn(async { 2 }).unwrap_err();
-        assert_eq!(lanes.io.block_on(rejected.into_inner()), 2);
+        let queued = cpu.spawn_cpu(|| 1);
+        let full = cpu.try_reserve().unwrap_err();
+        assert!(full.is_queue_full() && full.is_unavailable(), "{full}");
+        assert!(full.to_string().contains("Builder::queue_limit"), "{full}");
         // The plain forms tell the task.
         assert!(cpu.spawn_cpu(|| 3).wait().unwrap_err().is_queue_full());
         assert!(cpu.spawn(async { 4 }).wait().unwrap_err().is_queue_full());
         // Each priority has a limit of its own, or none.
         let high = cpu.with_priority(Priority::High);
-        assert_eq!(high.try_spawn_cpu(|| 5).unwrap().wait().unwrap(), 5);
+        assert_eq!(high.spawn_cpu(|| 5).wait().unwrap(), 5);
         running.end();
         assert_eq!(queued.wait().unwrap(), 1);
-        assert_eq!(cpu.try_spawn_cpu(|| 6).unwrap().wait().unwrap(), 6);
-        assert_eq!(cpu.metrics().rejected, 4);
-    });
-}
-
-/// It would wait for ever.
-#[test]
-fn what_never_fits_is_refused_at_once() {
-    with_both(|backend| {
-        let lanes = limited(backend, 8);
-        let cpu = lanes.cpu.handle();
-        let error = cpu.reserve_many(9).wait().unwrap_err();
-        assert!(error.is_too_large() && !error.is_unavailable(), "{error}");
-        assert!(
-            error.to_string().contains("a weight of 9") && error.to_string().contains("limit of 8")
-        );
-        assert!(cpu.try_reserve_many(u32::MAX).unwrap_err().is_too_large());
-        drop(cpu.reserve_many(8).wait().unwrap());
-        assert_eq!(cpu.metrics().rejected, 2);
-        // Without a limit all fits.
-        let high = cpu.with_priority(twolane::Priority::High);
-        let permit = high.reserve_many(u32::MAX).wait().unwrap();
-        assert_eq!(permit.spawn_cpu(|| 3).wait().unwrap(), 3);
+        let permit = cpu.try_reserve().unwrap();
+        assert_eq!(permit.spawn_cpu(|| 6).wait().unwrap(), 6);
+        assert_eq!(cpu.metrics().rejected, 3);
     });
 }
 

@@ -18,7 +18,7 @@ fn countdown(n: u32) -> futures::future::BoxFuture<'static, u32> {
         let cpu = Handle::current();
         let below = match n % 3 {
             0 => cpu.spawn(countdown(n - 1)).await,
-            1 => cpu.try_spawn(countdown(n - 1)).unwrap().await,
+            1 => cpu.try_reserve().unwrap().spawn(countdown(n - 1)).await,
             _ => cpu.reserve().await.unwrap().spawn(countdown(n - 1)).await,
         };
         below.unwrap() + 1

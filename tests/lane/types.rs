@@ -32,11 +32,9 @@ assert_impl_all!(Task<std::marker::PhantomPinned>: Unpin);
 assert_impl_all!(AbortHandle: Clone, Debug, Send, Sync, Unpin);
 assert_impl_all!(JobContext: Clone, Debug, Send, Sync, Unpin);
 
-// A place in a queue may wait and go anywhere; what was handed back is what it was.
+// A place in a queue may wait and go anywhere.
 assert_impl_all!(Reserve: Future, Debug, Send, Sync, Unpin);
 assert_impl_all!(Permit: Debug, Send, Sync, Unpin);
-assert_impl_all!(Rejected<Rc<u8>>: Error);
-assert_not_impl_any!(Rejected<Rc<u8>>: Send);
 assert_impl_all!(Metrics: Clone, Debug, Send, Sync, Unpin);
 assert_impl_all!(DurationHistogram: Clone, Debug, Send, Sync, Unpin);
 assert_impl_all!(CallSites: Clone, Debug, std::fmt::Display, Send, Sync, Unpin);

@@ -63,12 +63,11 @@ impl Which {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     Spawn(Deadline, Kind, Option<Tell>),
-    TrySpawn(Deadline, Kind, Option<Tell>),
     /// By the job that runs.
     SpawnChild(Deadline, Kind, Option<Tell>),
-    TryReserve(Deadline, u32),
+    TryReserve(Deadline),
     /// Polled once.
-    Reserve(Deadline, u32),
+    Reserve(Deadline),
     PollReserve(Which),
     DropReserve(Which),
     SetDeadline {
@@ -117,10 +116,9 @@ fn calls() -> impl Strategy<Value = Call> {
         .prop_map(|(permit, has_passed)| SetDeadline { permit, has_passed });
     prop_oneof![
         6 => (deadlines(), kinds(), first()).prop_map(|(until, kind, first)| Spawn(until, kind, first)),
-        4 => (deadlines(), kinds(), first()).prop_map(|(until, kind, first)| TrySpawn(until, kind, first)),
         2 => (deadlines(), kinds(), first()).prop_map(|(until, kind, first)| SpawnChild(until, kind, first)),
-        4 => (deadlines(), weights()).prop_map(|(until, weight)| TryReserve(until, weight)),
-        4 => (deadlines(), weights()).prop_map(|(until, weight)| Reserve(until, weight)),
+        4 => deadlines().prop_map(TryReserve),
+        4 => deadlines().prop_map(Reserve),
         4 => which().prop_map(PollReserve),
         2 => which().prop_map(DropReserve),
         1 => deadline,
@@ -152,11 +150,6 @@ fn kinds() -> impl Strategy<Value = Kind> {
 fn deadlines() -> impl Strategy<Value = Deadline> {
     use Deadline::*;
     prop_oneof![6 => Just(None), 4 => select(&[Ahead, Passed, PassedAndAhead, Taken][..])]
-}
-
-/// One more than the largest limit. Most are one.
-fn weights() -> impl Strategy<Value = u32> {
-    prop_oneof![2 => Just(1), 1 => 0_u32..=4]
 }
 
 /// For most jobs there is nothing in the gate when they start.

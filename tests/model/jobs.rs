@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{StreamExt, executor};
-use twolane::{AbortHandle, Cancelled, Handle, JobContext, JoinError, Permit, Rejected, Task};
+use twolane::{AbortHandle, Cancelled, Handle, JobContext, JoinError, Permit, Task};
 
 use crate::calls::{Kind, Tell};
 use crate::model::End;
@@ -106,7 +106,6 @@ impl Drop for Captured {
 /// How work is submitted.
 pub(crate) enum Way<'a> {
     Spawn(&'a Handle),
-    TrySpawn(&'a Handle),
     By(Permit),
 }
 
@@ -119,8 +118,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// An error: the work came back, and was dropped here.
-    pub(crate) fn submit(self, way: Way<'_>) -> Result<Task<usize>, End> {
+    pub(crate) fn submit(self, way: Way<'_>) -> Task<usize> {
         match self.kind {
             Kind::Closure => {
                 let closure = || match self.run_as_closure(None) {
@@ -128,25 +126,22 @@ impl Work {
                     Err(_) => unreachable!("it has no context"),
                 };
                 match way {
-                    Way::Spawn(handle) => Ok(handle.spawn_cpu(closure)),
-                    Way::By(permit) => Ok(permit.spawn_cpu(closure)),
-                    Way::TrySpawn(handle) => or_end(handle.try_spawn_cpu(closure)),
+                    Way::Spawn(handle) => handle.spawn_cpu(closure),
+                    Way::By(permit) => permit.spawn_cpu(closure),
                 }
             }
             Kind::ClosureWith => {
                 let closure = |job: &JobContext| self.run_as_closure(Some(job));
                 match way {
-                    Way::Spawn(handle) => Ok(handle.spawn_cpu_with(closure)),
-                    Way::By(permit) => Ok(permit.spawn_cpu_with(closure)),
-                    Way::TrySpawn(handle) => or_end(handle.try_spawn_cpu_with(closure)),
+                    Way::Spawn(handle) => handle.spawn_cpu_with(closure),
+                    Way::By(permit) => permit.spawn_cpu_with(closure),
                 }
             }
             Kind::Busy | Kind::Sleepy => {
                 let future = self.into_future();
                 match way {
-                    Way::Spawn(handle) => Ok(handle.spawn(future)),
-                    Way::By(permit) => Ok(permit.spawn(future)),
-                    Way::TrySpawn(handle) => or_end(handle.try_spawn(future)),
+                    Way::Spawn(handle) => handle.spawn(future),
+                    Way::By(permit) => permit.spawn(future),
                 }
             }
         }
@@ -210,10 +205,6 @@ impl Work {
     }
 }
 
-fn or_end<W>(submitted: Result<Task<usize>, Rejected<W>>) -> Result<Task<usize>, End> {
-    submitted.map_err(|rejected| end_of(rejected.cause()))
-}
-
 enum After {
     End,
     Told(Tell),
@@ -244,7 +235,6 @@ pub(crate) fn end_of(error: &JoinError) -> End {
         (error.is_expired(), End::Expired),
         (error.is_shutdown(), End::ShutDown),
         (error.is_queue_full(), End::QueueFull),
-        (error.is_too_large(), End::TooLarge),
     ];
     let mut is = ends.into_iter().filter(|(is, _)| *is);
     let (Some((_, end)), None) = (is.next(), is.next()) else {

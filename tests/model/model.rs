@@ -14,7 +14,6 @@ pub(crate) enum End {
     Expired,
     ShutDown,
     QueueFull,
-    TooLarge,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +108,7 @@ impl Model {
 
     /// `is_late`: by a handle with a deadline that has passed, which is looked at last.
     pub(crate) fn enter(&mut self, is_late: bool) -> Result<Permit, End> {
-        let mut entered = self.permits.try_reserve(1);
+        let mut entered = self.permits.try_reserve();
         if let (Ok(permit), true) = (&entered, is_late) {
             self.permits.give_back(*permit);
             entered = Err(End::Expired);
@@ -118,15 +117,15 @@ impl Model {
         entered
     }
 
-    pub(crate) fn try_reserve(&mut self, weight: usize) -> Result<Permit, End> {
-        let entered = self.permits.try_reserve(weight);
+    pub(crate) fn try_reserve(&mut self) -> Result<Permit, End> {
+        let entered = self.permits.try_reserve();
         self.count_refused(&entered);
         entered
     }
 
     /// None: it waits, as the last waiter.
-    pub(crate) fn reserve(&mut self, weight: usize) -> Option<Result<Permit, End>> {
-        let entered = self.permits.reserve(weight)?;
+    pub(crate) fn reserve(&mut self) -> Option<Result<Permit, End>> {
+        let entered = self.permits.reserve()?;
         self.count_refused(&entered);
         Some(entered)
     }
@@ -316,7 +315,7 @@ impl Model {
             End::Cancelled => &mut self.ended.cancelled,
             End::Expired => &mut self.ended.expired,
             End::ShutDown => &mut self.ended.dropped,
-            End::QueueFull | End::TooLarge => unreachable!("it is in"),
+            End::QueueFull => unreachable!("it is in"),
         } += 1;
     }
 

@@ -1,11 +1,11 @@
 //! The permits of a queue, by their documentation: those that wait are served first in, first
-//! out, and while the first one waits for many, each permit that is free is kept for it.
+//! out.
 
 use std::collections::VecDeque;
 
 use crate::model::End;
 
-/// How many permits of the queue a job or a submitter holds. None where there is no limit, and
+/// How many permits of the queue a job or a submitter holds: one. None where there is no limit, and
 /// none of what a job submits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Permit {
@@ -23,18 +23,12 @@ enum Answer {
     Gone,
 }
 
-struct Waiter {
-    weight: usize,
-    /// Of its weight.
-    lacks: usize,
-    answer: Answer,
-}
-
 pub(crate) struct Permits {
     limit: Option<usize>,
     free: usize,
     waiting: VecDeque<usize>,
-    waiters: Vec<Waiter>,
+    /// The answer of each that has ever waited.
+    waiters: Vec<Answer>,
     is_closed: bool,
 }
 
@@ -54,39 +48,29 @@ impl Permits {
         (self.limit.is_some() && !self.is_closed).then_some(self.free)
     }
 
-    /// A weight of 0 counts 1.
-    pub(crate) fn try_reserve(&mut self, weight: usize) -> Result<Permit, End> {
-        let weight = weight.max(1);
+    pub(crate) fn try_reserve(&mut self) -> Result<Permit, End> {
         if self.is_closed {
             return Err(End::ShutDown);
         }
         match self.limit {
             None => Ok(Permit::default()),
-            Some(limit) if weight > limit => Err(End::TooLarge),
             // Where some wait, none is free.
-            Some(_) if weight > self.free => Err(End::QueueFull),
+            Some(_) if self.free == 0 => Err(End::QueueFull),
             Some(_) => {
-                self.free -= weight;
-                Ok(Permit { held: weight })
+                self.free -= 1;
+                Ok(Permit { held: 1 })
             }
         }
     }
 
     /// None: it waits, and its number is [`last`](Self::last).
-    pub(crate) fn reserve(&mut self, weight: usize) -> Option<Result<Permit, End>> {
-        let weight = weight.max(1);
-        let entered = self.try_reserve(weight);
+    pub(crate) fn reserve(&mut self) -> Option<Result<Permit, End>> {
+        let entered = self.try_reserve();
         if entered.as_ref().err() != Some(&End::QueueFull) {
             return Some(entered);
         }
         self.waiting.push_back(self.waiters.len());
-        self.waiters.push(Waiter {
-            weight,
-            lacks: weight,
-            answer: Answer::Waits,
-        });
-        let free = std::mem::take(&mut self.free);
-        self.give(free);
+        self.waiters.push(Answer::Waits);
         None
     }
 
@@ -95,32 +79,28 @@ impl Permits {
     }
 
     pub(crate) fn is_answered(&self, waiter: usize) -> bool {
-        self.waiters[waiter].answer != Answer::Waits
+        self.waiters[waiter] != Answer::Waits
     }
 
     /// None: it waits still. `has_permit`: what counts where that is left open.
     pub(crate) fn poll(&mut self, waiter: usize, has_permit: bool) -> Option<Result<Permit, End>> {
-        let waiter = &mut self.waiters[waiter];
-        let permit = Permit {
-            held: waiter.weight,
-        };
-        let entered = match waiter.answer {
+        let answer = &mut self.waiters[waiter];
+        let entered = match *answer {
             Answer::Waits => return None,
             Answer::PermitOrClosed if !has_permit => Err(End::ShutDown),
-            Answer::Permit | Answer::PermitOrClosed => Ok(permit),
+            Answer::Permit | Answer::PermitOrClosed => Ok(Permit { held: 1 }),
             Answer::Closed => Err(End::ShutDown),
             Answer::Gone => unreachable!("it is polled no more"),
         };
-        waiter.answer = Answer::Gone;
+        *answer = Answer::Gone;
         Some(entered)
     }
 
     pub(crate) fn drop_waiter(&mut self, number: usize) {
         self.waiting.retain(|waits| *waits != number);
-        let waiter = &mut self.waiters[number];
-        if std::mem::replace(&mut waiter.answer, Answer::Gone) != Answer::Closed {
-            let held = waiter.weight - waiter.lacks;
-            self.give(held);
+        let answer = std::mem::replace(&mut self.waiters[number], Answer::Gone);
+        if matches!(answer, Answer::Permit | Answer::PermitOrClosed) {
+            self.give(1);
         }
     }
 
@@ -129,15 +109,11 @@ impl Permits {
     }
 
     fn give(&mut self, mut permits: usize) {
-        while let Some(first) = self.waiting.front().filter(|_| permits > 0) {
-            let waiter = &mut self.waiters[*first];
-            let given = permits.min(waiter.lacks);
-            waiter.lacks -= given;
-            permits -= given;
-            if waiter.lacks == 0 {
-                waiter.answer = Answer::Permit;
-                self.waiting.pop_front();
-            }
+        while permits > 0
+            && let Some(first) = self.waiting.pop_front()
+        {
+            self.waiters[first] = Answer::Permit;
+            permits -= 1;
         }
         self.free += permits;
     }
@@ -145,8 +121,8 @@ impl Permits {
     pub(crate) fn close(&mut self) {
         self.is_closed = true;
         self.waiting.clear();
-        for waiter in &mut self.waiters {
-            waiter.answer = match waiter.answer {
+        for answer in &mut self.waiters {
+            *answer = match *answer {
                 Answer::Waits => Answer::Closed,
                 Answer::Permit => Answer::PermitOrClosed,
                 other => other,

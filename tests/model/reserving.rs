@@ -46,26 +46,18 @@ impl Run {
         }
     }
 
-    /// By `reserve` itself, or `reserve_many`.
-    pub(crate) fn try_reserve(&mut self, until: Deadline, weight: u32) -> Checked {
+    pub(crate) fn try_reserve(&mut self, until: Deadline) -> Checked {
         let (handle, is_late) = self.handle_until(until);
-        let real = match weight {
-            1 => handle.try_reserve(),
-            weight => handle.try_reserve_many(weight),
-        };
-        let model = self.model.try_reserve(weight as usize);
-        self.reserved(real, model, is_late)
+        let model = self.model.try_reserve();
+        self.reserved(handle.try_reserve(), model, is_late)
     }
 
-    pub(crate) fn reserve(&mut self, until: Deadline, weight: u32) -> Checked {
+    pub(crate) fn reserve(&mut self, until: Deadline) -> Checked {
         let (handle, is_late) = self.handle_until(until);
-        let mut reserve = match weight {
-            1 => handle.reserve(),
-            weight => handle.reserve_many(weight),
-        };
+        let mut reserve = handle.reserve();
         let flag = Arc::new(Flag::default());
         let polled = poll_once(&mut reserve, &flag);
-        match (polled, self.model.reserve(weight as usize)) {
+        match (polled, self.model.reserve()) {
             (Poll::Ready(real), Some(model)) => self.reserved(real, model, is_late),
             (Poll::Pending, None) => {
                 self.waiters.push(Waiter {

@@ -81,17 +81,12 @@ impl Run {
                 let (handle, is_late) = self.handle_until(until);
                 let by = self.model.enter(is_late);
                 let job = self.model.spawn(by, kind, first);
-                self.submit(job, kind, first, Way::Spawn(&handle))
-            }
-            Call::TrySpawn(until, kind, first) => {
-                let (handle, is_late) = self.handle_until(until);
-                let by = self.model.enter(is_late);
-                let job = self.model.spawn(by, kind, first);
-                self.submit(job, kind, first, Way::TrySpawn(&handle))
+                self.submit(job, kind, first, Way::Spawn(&handle));
+                Ok(())
             }
             Call::SpawnChild(until, kind, first) => self.spawn_child(until, kind, first),
-            Call::TryReserve(until, weight) => self.try_reserve(until, weight),
-            Call::Reserve(until, weight) => self.reserve(until, weight),
+            Call::TryReserve(until) => self.try_reserve(until),
+            Call::Reserve(until) => self.reserve(until),
             Call::PollReserve(which) => self.poll_reserve(which),
             Call::DropReserve(which) => {
                 self.drop_reserve(which);
@@ -107,7 +102,8 @@ impl Run {
                 };
                 let (by, is_late) = (permit.model, permit.is_late);
                 let job = self.model.spawn_by(by, is_late, kind, first);
-                self.submit(job, kind, first, Way::By(permit.real))
+                self.submit(job, kind, first, Way::By(permit.real));
+                Ok(())
             }
             Call::SpawnUntilSoon(which, kind) => self.spawn_until_soon(which, kind),
             Call::DropPermit(which) => {
@@ -204,22 +200,10 @@ impl Run {
 
     // Submitting.
 
-    fn submit(&mut self, job: usize, kind: Kind, first: Option<Tell>, way: Way<'_>) -> Checked {
-        let gives_back = matches!(way, Way::TrySpawn(_));
+    fn submit(&mut self, job: usize, kind: Kind, first: Option<Tell>, way: Way<'_>) {
         let (mut real, work) = Real::new(job, kind, first, self.step.clone());
-        match work.submit(way) {
-            Ok(task) => {
-                let refused = self.model.jobs[job].was_refused;
-                prop_assert!(!(gives_back && refused), "job {} was not given back", job);
-                real.submitted(task);
-            }
-            Err(end) => {
-                prop_assert!(gives_back);
-                prop_assert_eq!(Some(end), self.model.end_of(job));
-            }
-        }
+        real.submitted(work.submit(way));
         self.jobs.push(real);
-        Ok(())
     }
 
     fn spawn_child(&mut self, until: Deadline, kind: Kind, first: Option<Tell>) -> Checked {
@@ -232,8 +216,7 @@ impl Run {
         let spawned = self.jobs[parent].call(move |_| work.submit(Way::Spawn(&handle)));
         let spawned = spawned.recv_timeout(patience());
         prop_assert!(spawned.is_ok(), "job {} spawned nothing", parent);
-        let task = spawned.unwrap();
-        real.submitted(task.expect("`spawn` gives nothing back"));
+        real.submitted(spawned.unwrap());
         self.jobs.push(real);
         Ok(())
     }
@@ -261,7 +244,7 @@ impl Run {
                 (work.submit(Way::Spawn(&handle)), by, false)
             }
         };
-        real.submitted(task.expect("it gives nothing back"));
+        real.submitted(task);
         self.jobs.push(real);
         match by {
             Ok(permit) => {

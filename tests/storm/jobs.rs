@@ -12,7 +12,7 @@ use futures::future::{Either, join_all, select};
 use futures::poll;
 use tokio::sync::oneshot;
 use tokio::task::unconstrained;
-use twolane::{Handle, JoinError, Permit};
+use twolane::{Handle, Permit};
 
 use crate::dice::Dice;
 use crate::held::Held;
@@ -57,7 +57,6 @@ impl At {
 /// The call that submits.
 enum Way {
     Direct,
-    Try,
     OnIo,
     Permit(Permit),
 }
@@ -79,12 +78,11 @@ pub(crate) fn tree(at: At, mut dice: Dice) -> Outcome {
 /// A job of one that runs, which leaves it alone.
 pub(crate) fn child(at: &At, dice: &mut Dice) {
     let (level, cpu) = at.round.level(dice);
-    let way = dice.one_of(&[true, false]).then_some(Way::Direct);
     let mut drawn = Drawn::new(at, dice, level, false, false);
     if matches!(drawn.job.does, Does::Lasts) {
         drawn.job.does = Does::Nothing;
     }
-    if let Some(held) = drawn.submit(&cpu, way.unwrap_or(Way::Try)) {
+    if let Some(held) = drawn.submit(&cpu, Way::Direct) {
         match dice.below(3) {
             0 => held.detach(),
             1 => held.abort(),
@@ -112,8 +110,7 @@ async fn one(at: At, mut dice: Dice, is_alone: bool) {
         may_expire = may_come;
     }
     let mut way = match dice.below(10) {
-        0..=3 => Way::Direct,
-        4 => Way::Try,
+        0..=4 => Way::Direct,
         5 => Way::OnIo,
         _ => match permit(&at, &mut dice, &cpu, level, is_alone && at.may_block).await {
             Some(permit) => Way::Permit(permit),
@@ -174,16 +171,15 @@ async fn permit(
     may_block: bool,
 ) -> Option<Permit> {
     let round = &at.round;
-    let weight = dice.one_of(&[1, 1, 2, 3]);
     let asks = Asks::new(round, level);
     let answer = if dice.once_in(2) {
-        cpu.try_reserve_many(weight)
+        cpu.try_reserve()
     } else if may_block && dice.once_in(2) {
-        cpu.reserve_many(weight).wait()
+        cpu.reserve().wait()
     } else {
         // The lane counts each wait that is given up, but not one that Tokio's budget has kept
         // from its first poll.
-        let reserve = Box::pin(unconstrained(cpu.reserve_many(weight)));
+        let reserve = Box::pin(unconstrained(cpu.reserve()));
         match dice.once_in(6) {
             false => reserve.await,
             true => match select(reserve, Box::pin(wait_a_little(dice))).await {
@@ -192,10 +188,8 @@ async fn permit(
             },
         }
     };
-    let limit = round.limits[level];
     let done = Done {
-        needs_permit: limit.is_some(),
-        is_too_large: limit.is_some_and(|limit| limit < weight as usize),
+        needs_permit: round.limits[level].is_some(),
         // The handle's.
         has_deadline: true,
         ..Done::default()
@@ -265,39 +259,28 @@ impl Drawn {
         }
     }
 
-    /// Submits it, and writes down whether it was taken on. None: it came back.
+    /// Submits it, and writes down whether it was taken on. None: its captures' drop panicked.
     fn submit(self, cpu: &Handle, way: Way) -> Option<Held> {
         let Self {
-            mut job,
-            mut done,
+            job,
+            done,
             has_context,
         } = self;
         let (round, record) = (job.at.round.clone(), job.captures.record.clone());
         let what = record.what;
-        if let (Way::Try, Some(bomb)) = (&way, &job.bomb) {
-            // What comes back is dropped in here.
-            done.panics = done.must_panic.then_some(bomb.0);
-            std::mem::forget(job.bomb.take());
-        }
         let was_closed = round.is_closed.load(SeqCst);
         let without = |job: Job| move || job.run(None).unwrap_or_else(|_| unreachable!());
         let call = || match (way, what.is_closure) {
-            (Way::Direct, true) if has_context => Ok(cpu.spawn_cpu_with(|c| job.run(Some(c)))),
-            (Way::Direct, true) => Ok(cpu.spawn_cpu(without(job))),
-            (Way::Direct, false) => Ok(cpu.spawn(job.future())),
-            (Way::Try, true) => cpu
-                .try_spawn_cpu(without(job))
-                .map_err(|it| it.into_parts().1),
-            (Way::Try, false) => cpu.try_spawn(job.future()).map_err(|it| it.into_parts().1),
-            (Way::Permit(it), true) if has_context => Ok(it.spawn_cpu_with(|c| job.run(Some(c)))),
-            (Way::Permit(permit), true) => Ok(permit.spawn_cpu(without(job))),
-            (Way::Permit(permit), false) => Ok(permit.spawn(job.future())),
-            (Way::OnIo, _) => Ok(cpu.spawn_io(job.future())),
+            (Way::Direct, true) if has_context => cpu.spawn_cpu_with(|c| job.run(Some(c))),
+            (Way::Direct, true) => cpu.spawn_cpu(without(job)),
+            (Way::Direct, false) => cpu.spawn(job.future()),
+            (Way::Permit(it), true) if has_context => it.spawn_cpu_with(|c| job.run(Some(c))),
+            (Way::Permit(permit), true) => permit.spawn_cpu(without(job)),
+            (Way::Permit(permit), false) => permit.spawn(job.future()),
+            (Way::OnIo, _) => cpu.spawn_io(job.future()),
         };
-        let answer: std::thread::Result<Result<_, JoinError>> =
-            catch_unwind(AssertUnwindSafe(|| submitting(&record, call)));
+        let answer = catch_unwind(AssertUnwindSafe(|| submitting(&record, call)));
         let entry = match &answer {
-            Ok(Err(_)) => Entry::Refused,
             _ if !record.facts().gone_in_call => Entry::Taken,
             _ if round.lane_may_close() => Entry::RefusedOrClosed,
             _ => Entry::Refused,
@@ -306,11 +289,7 @@ impl Drawn {
         let is_late = was_closed && entry == Entry::Taken && !what.is_on_io;
         assert!(!is_late, "taken after the shutdown: {record:?}");
         match answer {
-            Ok(Ok(task)) => return Some(Held::new(round, record, task, done)),
-            Ok(Err(error)) => {
-                record.see(Seen::of(&error));
-                round.check(error, done);
-            }
+            Ok(task) => return Some(Held::new(round, record, task, done)),
             // The destructor of what it has captured, which was dropped in here.
             Err(payload) => {
                 assert_eq!(watchdog::planned(&*payload), done.panics);

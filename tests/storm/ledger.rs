@@ -59,7 +59,7 @@ impl Seen {
             () if error.is_expired() => Self::Expired,
             () if error.is_shutdown() => Self::Shutdown,
             () if error.is_io_runtime_gone() => Self::IoGone,
-            () if error.is_queue_full() || error.is_too_large() => Self::NoPermit,
+            () if error.is_queue_full() => Self::NoPermit,
             () => panic!("no job ends with that: {error}"),
         }
     }

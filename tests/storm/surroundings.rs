@@ -66,8 +66,6 @@ pub(crate) struct Done {
     pub(crate) panics: Option<u64>,
     pub(crate) cancelled: bool,
     pub(crate) needs_permit: bool,
-    /// It asks for more permits than there are.
-    pub(crate) is_too_large: bool,
     pub(crate) has_deadline: bool,
     pub(crate) payload: Payload,
     /// It does not end without a panic by itself.
@@ -100,7 +98,6 @@ impl Round {
             || (error.is_io_runtime_gone() && self.io_ends.load(SeqCst))
             || (error.is_cancelled() && done.cancelled)
             || (error.is_queue_full() && done.needs_permit)
-            || (error.is_too_large() && done.is_too_large)
             || (error.is_expired() && done.has_deadline);
         if fits {
             return;

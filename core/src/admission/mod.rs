@@ -1,13 +1,11 @@
 //! The ways into the queue.
 //!
 //! A submission is accepted at once or refused. A queue with a limit
-//! ([`Builder::queue_limit`](crate::Builder::queue_limit)) has two more ways: to wait
-//! for a permit, and to get the refused closure back. The permits are those of a Tokio
-//! semaphore.
+//! ([`Builder::queue_limit`](crate::Builder::queue_limit)) has one more way: to take a
+//! permit first, or to wait for one. The permits are those of a Tokio semaphore.
 
 mod drop_on_lane;
 mod permit;
-mod rejected;
 mod reserve;
 
 use std::sync::Arc;
@@ -15,12 +13,11 @@ use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
-use crate::error::{CloseReason, JoinError};
+use crate::error::CloseReason;
 use crate::lane::{Level, thread};
 use crate::task::{Event, Extras, Job, Schedule, Task, Work, has_passed};
 pub(crate) use drop_on_lane::drop_on_lane;
 pub use permit::Permit;
-pub use rejected::Rejected;
 pub use reserve::Reserve;
 
 /// Submits the work at once. If it is refused, its task returns the reason.
@@ -36,23 +33,7 @@ pub(crate) fn submit<W: Work>(
     }
 }
 
-/// Submits the work at once, or hands it back.
-#[track_caller]
-pub(crate) fn try_submit<F, W: Work>(
-    level: &Level,
-    deadline: Option<Instant>,
-    work: F,
-    into_work: impl FnOnce(F) -> W,
-) -> Result<Task<W::Output>, Rejected<F>> {
-    match acquire_in_time(level, deadline) {
-        Ok(permit) => Ok(take_on(level, permit, deadline, into_work(work))),
-        Err(cause) => {
-            level.count(Event::Rejected);
-            Err(Rejected::new(work, cause.into()))
-        }
-    }
-}
-
+/// Why a job with a permit is refused now, if it is.
 fn refused_now(level: &Level, deadline: Option<Instant>) -> Option<CloseReason> {
     let late = || has_passed(deadline).then_some(CloseReason::Expired);
     level.lane().close_reason().or_else(late)
@@ -72,7 +53,7 @@ fn acquire_in_time(
     level: &Level,
     deadline: Option<Instant>,
 ) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
-    let acquired = acquire(level, 1);
+    let acquired = acquire(level);
     match deadline {
         None => acquired,
         Some(_) => acquired.and_then(|permit| match has_passed(deadline) {
@@ -82,48 +63,26 @@ fn acquire_in_time(
     }
 }
 
-/// Returns the permit of that weight for a submission by this thread, if it needs one.
+/// Returns the permit for a submission by this thread, if it needs one.
 #[inline]
-fn acquire(level: &Level, weight: u32) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
+fn acquire(level: &Level) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
     }
     match level.limit() {
         None => Ok(None),
-        Some(limit) => acquire_of(limit, level, weight),
-    }
-}
-
-/// Whether the queue, once it is empty, has room for this weight.
-fn fits(level: &Level, weight: u32) -> bool {
-    let limit = level.queue_limit();
-    limit.is_none_or(|limit| weight as usize <= limit)
-}
-
-/// Why a permit of that weight was refused.
-fn refusal(level: &Level, weight: u32, cause: CloseReason) -> JoinError {
-    level.count(Event::Rejected);
-    match level.queue_limit() {
-        Some(limit) if cause == CloseReason::QueueFull && !fits(level, weight) => {
-            JoinError::too_large(weight, limit)
-        }
-        _ => cause.into(),
+        Some(limit) => acquire_of(limit, level),
     }
 }
 
 fn acquire_of(
     limit: &Arc<Semaphore>,
     level: &Level,
-    weight: u32,
 ) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if level.is_unlimited() || thread::is_exempt(level.lane()) {
         return Ok(None);
     }
-    // With 32-bit pointers Tokio's semaphore panics at some weights, where the limit is smaller.
-    if !fits(level, weight) {
-        return Err(CloseReason::QueueFull);
-    }
-    match limit.clone().try_acquire_many_owned(weight) {
+    match limit.clone().try_acquire_owned() {
         Ok(permit) => Ok(Some(permit)),
         Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
         Err(TryAcquireError::Closed) => Err(level.lane().reason_of_close()),

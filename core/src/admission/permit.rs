@@ -8,13 +8,14 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
-use crate::task::{Cancelled, FutureWork, JobContext, Task, Work, closure, closure_with};
+use crate::task::{
+    Cancelled, Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with,
+};
 
 /// The right to submit one job, not yet used.
 ///
 /// Returned by [`Handle::reserve`](crate::Handle::reserve) and
-/// [`Handle::try_reserve`](crate::Handle::try_reserve), and of a weight other than one by
-/// [`Handle::reserve_many`](crate::Handle::reserve_many). It submits through the handle that
+/// [`Handle::try_reserve`](crate::Handle::try_reserve). It submits through the handle that
 /// it came from. If it is dropped unused, it goes to the next waiter.
 ///
 /// What needs no permit of its own, such as a stream, is limited by a permit that is held beside
@@ -42,16 +43,16 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn acquire(level: &Level, weight: u32) -> Result<Self, CloseReason> {
-        let permit = super::acquire(level, weight)?;
+    pub(super) fn acquire(level: &Level) -> Result<Self, CloseReason> {
+        let permit = super::acquire(level)?;
         Ok(Self::new(level, permit))
     }
 
-    pub(crate) fn try_new(level: &Level, weight: u32) -> Result<Self, JoinError> {
-        // 0 would pass a full queue, and all waiters.
-        let weight = weight.max(1);
-        let acquired = Self::acquire(level, weight);
-        acquired.map_err(|cause| super::refusal(level, weight, cause))
+    pub(crate) fn try_new(level: &Level) -> Result<Self, JoinError> {
+        Self::acquire(level).map_err(|cause| {
+            level.count(Event::Rejected);
+            cause.into()
+        })
     }
 
     pub(super) fn new(level: &Level, permit: Option<OwnedSemaphorePermit>) -> Self {

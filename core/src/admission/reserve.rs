@@ -19,8 +19,7 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 
 /// A future that waits for a permit of the queue.
 ///
-/// Returned by [`Handle::reserve`](crate::Handle::reserve) and
-/// [`Handle::reserve_many`](crate::Handle::reserve_many). It resolves to a [`Permit`].
+/// Returned by [`Handle::reserve`](crate::Handle::reserve). It resolves to a [`Permit`].
 ///
 /// # Errors
 ///
@@ -54,7 +53,6 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 #[must_use = "futures do nothing unless awaited"]
 pub struct Reserve {
     level: Level,
-    weight: u32,
     deadline: Option<Instant>,
     step: Step,
 }
@@ -67,11 +65,9 @@ enum Step {
 }
 
 impl Reserve {
-    pub(crate) fn new(level: Level, weight: u32, deadline: Option<Instant>) -> Self {
+    pub(crate) fn new(level: Level, deadline: Option<Instant>) -> Self {
         Self {
             level,
-            // 0 would pass a full queue, and all waiters.
-            weight: weight.max(1),
             deadline,
             step: Step::NotPolled,
         }
@@ -102,12 +98,10 @@ impl Reserve {
         loop {
             match &mut self.step {
                 Step::NotPolled => {
-                    let acquired = Permit::acquire(&self.level, self.weight);
+                    let acquired = Permit::acquire(&self.level);
                     match (acquired, self.level.limit()) {
-                        (Err(CloseReason::QueueFull), Some(limit))
-                            if super::fits(&self.level, self.weight) =>
-                        {
-                            let acquire = limit.clone().acquire_many_owned(self.weight);
+                        (Err(CloseReason::QueueFull), Some(limit)) => {
+                            let acquire = limit.clone().acquire_owned();
                             self.step = Step::Waits(Box::pin(acquire));
                         }
                         (entered, _) => return Poll::Ready(entered),
@@ -139,7 +133,10 @@ impl Future for Reserve {
                 Some(deadline) => permit.with_deadline(deadline),
                 None => permit,
             }),
-            Err(cause) => Err(super::refusal(&self.level, self.weight, cause)),
+            Err(cause) => {
+                self.level.count(Event::Rejected);
+                Err(cause.into())
+            }
         })
     }
 }

@@ -6,9 +6,8 @@ use super::buffer::{Bridged, channel};
 use super::error::CPU;
 use super::pump::Pump;
 use super::spawn_io::spawn_io;
-use crate::admission;
+use crate::admission::Permit;
 use crate::lane::Level;
-use crate::task::FutureWork;
 
 /// The unit of a stream, as errors name it: the `size` of the caller defines it.
 pub(super) const UNIT: &str = "units of `size`";
@@ -40,12 +39,9 @@ where
 {
     let (writer, reader) = channel(level.held(), limit, CPU, UNIT);
     let pump = Pump::new(stream, size, writer).on_cpu(level);
-    match admission::try_submit(level, None, pump, FutureWork::new) {
-        Ok(task) => task.detach_quietly(),
-        Err(rejected) => {
-            let (pump, cause) = rejected.into_parts();
-            pump.refuse(cause);
-        }
+    match Permit::try_new(level) {
+        Ok(permit) => permit.spawn(pump).detach_quietly(),
+        Err(cause) => pump.refuse(cause),
     }
     reader
 }

@@ -34,8 +34,6 @@ pub enum JoinErrorKind {
     IoRuntimeGone,
     /// The queue was full.
     QueueFull,
-    /// A permit's weight was more than the queue's limit.
-    TooLarge,
     /// The job's deadline passed before its end.
     Expired,
 }

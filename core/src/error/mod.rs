@@ -19,8 +19,7 @@ pub use kind::JoinErrorKind;
 /// and each reason has a method `is_..`.
 ///
 /// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`
-/// ([`is_unavailable`](Self::is_unavailable)), 413 to [`is_too_large`](Self::is_too_large), and
-/// 500 to the rest. Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that
+/// ([`is_unavailable`](Self::is_unavailable)), and 500 to the rest. Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that
 /// other code aborts) or problems that an operator has to solve. The closure of a
 /// [`spawn_cpu_with`](crate::Handle::spawn_cpu_with) that a
 /// [`checkpoint`](crate::JobContext::checkpoint) has ended gives the same errors.
@@ -41,8 +40,6 @@ enum Kind {
     /// Boxed: each job reserves space for an error, and few jobs panic.
     Panicked(Box<PanicPayload>),
     Closed(CloseReason),
-    /// A weight, and the limit of the queue. Boxed for the same reason.
-    TooLarge(Box<(u32, usize)>),
 }
 
 impl From<CloseReason> for JoinError {
@@ -88,17 +85,11 @@ impl JoinError {
         Self::of_unwinding(PanicPayload::new(payload))
     }
 
-    pub(crate) fn too_large(weight: u32, limit: usize) -> Self {
-        Self(Kind::TooLarge(Box::new((weight, limit))))
-    }
-
     /// Why the job was closed, if it did not panic.
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         match self.0 {
             Kind::Panicked(_) => None,
             Kind::Closed(cause) => Some(cause),
-            // Of a permit. A job that unwinds with it ends as one that was refused.
-            Kind::TooLarge(_) => Some(CloseReason::QueueFull),
         }
     }
 
@@ -128,7 +119,6 @@ impl JoinError {
         match self.0 {
             Kind::Panicked(_) => JoinErrorKind::Panic,
             Kind::Closed(reason) => reason.into(),
-            Kind::TooLarge(_) => JoinErrorKind::TooLarge,
         }
     }
 
@@ -245,24 +235,6 @@ impl JoinError {
         self.is(CloseReason::QueueFull)
     }
 
-    /// Returns true if a permit's weight was more than the queue's limit.
-    ///
-    /// Of [`Handle::reserve_many`](crate::Handle::reserve_many). To try again is of no use.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// use twolane::{CpuRuntime, Priority};
-    /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 8).build().unwrap();
-    /// let error = cpu.handle().try_reserve_many(9).unwrap_err();
-    /// assert!(error.is_too_large() && !error.is_unavailable());
-    /// ```
-    pub fn is_too_large(&self) -> bool {
-        matches!(self.0, Kind::TooLarge(_))
-    }
-
     /// Returns true if the job's deadline passed before the job ended.
     ///
     /// [`Handle::with_deadline`](crate::Handle::with_deadline) sets the deadline. It passed
@@ -375,12 +347,6 @@ impl fmt::Display for JoinError {
         match &self.0 {
             Kind::Panicked(payload) => write!(f, "the job panicked: {}", payload.text()),
             Kind::Closed(cause) => f.write_str(cause.text()),
-            Kind::TooLarge(of) => write!(
-                f,
-                "a weight of {} is more than the queue's limit of {}: it never fits; \
-                 refuse the input (HTTP 413), split it, or raise Builder::queue_limit",
-                of.0, of.1
-            ),
         }
     }
 }
@@ -390,7 +356,6 @@ impl fmt::Debug for JoinError {
         match &self.0 {
             Kind::Panicked(payload) => write!(f, "JoinError::Panic({:?})", payload.text()),
             Kind::Closed(cause) => write!(f, "JoinError::{cause:?}"),
-            Kind::TooLarge(_) => write!(f, "JoinError::TooLarge({self})"),
         }
     }
 }

@@ -9,13 +9,13 @@ use futures_task::{FutureObj, Spawn, SpawnError};
 use super::{Handle, IoHandle};
 
 /// The future computes on the CPU lane, as a detached job. It is refused where
-/// [`Handle::try_spawn`] refuses it: the error is the only one of this interface, also for a full
-/// queue and a deadline that has passed. [`call_sites`](Handle::call_sites) counts all of them
+/// [`Handle::try_reserve`] fails: the error is the only one of this interface, also for a full queue.
+/// With a deadline that has passed the future is dropped, and the lane logs it. [`call_sites`](Handle::call_sites) counts all of them
 /// as one call site, unless the handle has a [name](Handle::with_name).
 impl Spawn for Handle {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
-        let task = self.try_spawn(future).map_err(|_| SpawnError::shutdown())?;
-        task.detach();
+        let permit = self.try_reserve().map_err(|_| SpawnError::shutdown())?;
+        permit.spawn(future).detach();
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::Handle;
-use crate::admission::{self, Rejected};
+use crate::admission;
 use crate::task::{Cancelled, FutureWork, JobContext, Task, closure, closure_with};
 
 impl Handle {
@@ -137,96 +137,6 @@ impl Handle {
         F::Output: Send + 'static,
     {
         admission::submit(self.level(), self.deadline, FutureWork::new(future))
-    }
-
-    /// Runs a closure on the CPU lane, or returns it if the lane does not accept the job.
-    ///
-    /// As [`spawn_cpu`](Self::spawn_cpu). The caller can run a returned closure here,
-    /// later, elsewhere, or not at all.
-    ///
-    /// # Errors
-    ///
-    /// [`Rejected`] if the queue has a [limit](crate::Builder::queue_limit) and is full,
-    /// or other submitters wait for a permit. Also if the lane accepts no jobs at all.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// use twolane::{CpuRuntime, Priority};
-    /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
-    /// let (release, wait) = std::sync::mpsc::channel::<()>();
-    /// let first = cpu.handle().try_spawn_cpu(move || wait.recv()).unwrap();
-    /// let rejected = cpu.handle().try_spawn_cpu(|| 6 * 7).unwrap_err();
-    /// assert!(rejected.cause().is_queue_full());
-    /// let closure = rejected.into_inner();
-    /// assert_eq!(closure(), 42);
-    /// drop(release);
-    /// # first.wait().unwrap().unwrap_err();
-    /// ```
-    #[track_caller]
-    pub fn try_spawn_cpu<F, T>(&self, f: F) -> Result<Task<T>, Rejected<F>>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        admission::try_submit(self.level(), self.deadline, f, closure)
-    }
-
-    /// Runs a closure with a [`JobContext`] on the CPU lane, or returns it if the lane does not
-    /// accept the job.
-    ///
-    /// As [`spawn_cpu_with`](Self::spawn_cpu_with).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_spawn_cpu`](Self::try_spawn_cpu).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.handle().try_spawn_cpu_with(|job| { job.checkpoint()?; Ok(42) });
-    /// assert_eq!(task.unwrap().await.unwrap(), 42);
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn try_spawn_cpu_with<F, T>(&self, f: F) -> Result<Task<T>, Rejected<F>>
-    where
-        F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
-        T: Send + 'static,
-    {
-        admission::try_submit(self.level(), self.deadline, f, closure_with)
-    }
-
-    /// Runs a future on the CPU lane, or returns it if the lane does not accept the job.
-    ///
-    /// As [`spawn`](Self::spawn).
-    ///
-    /// # Errors
-    ///
-    /// As [`try_spawn_cpu`](Self::try_spawn_cpu).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.shutdown().await;
-    /// let rejected = cpu.handle().try_spawn(async { 42 }).unwrap_err();
-    /// assert!(rejected.cause().is_shutdown());
-    /// assert_eq!(rejected.into_inner().await, 42);
-    /// # }
-    /// ```
-    #[track_caller]
-    pub fn try_spawn<F>(&self, future: F) -> Result<Task<F::Output>, Rejected<F>>
-    where
-        F: Future + Send + 'static,
-        F::Output: Send + 'static,
-    {
-        admission::try_submit(self.level(), self.deadline, future, FutureWork::new)
     }
 
     /// Drops a value on the CPU lane, by a job of its own.

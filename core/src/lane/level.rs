@@ -165,11 +165,6 @@ impl Level {
         self.state().limit.as_ref()
     }
 
-    /// How many permits the queue has when it is empty. `None` if it has no limit.
-    pub(crate) fn queue_limit(&self) -> Option<usize> {
-        self.state().queue_limit
-    }
-
     /// `None` before the threads have started.
     pub(crate) fn workers(&self) -> Option<&dyn Workers> {
         self.state().workers.get().map(|workers| &**workers)

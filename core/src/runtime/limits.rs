@@ -9,17 +9,16 @@ use crate::priority::Priority;
 impl Builder {
     /// Limits the jobs of a priority: queued, running and suspended ones together.
     ///
-    /// The limit counts jobs that the lane has accepted and that have not ended, each as one unless
-    /// it has [more permits](crate::Handle::reserve_many). It is at least 1. Default: no limit, as with Tokio.
+    /// The limit counts jobs that the lane has accepted and that have not ended, each as one.
+    /// It is at least 1. Default: no limit, as with Tokio.
     ///
     /// The submitter chooses what happens when the queue is full:
     ///
     /// | form | if the queue is full |
     /// |---|---|
     /// | [`spawn_cpu`](crate::Handle::spawn_cpu), [`spawn_cpu_with`](crate::Handle::spawn_cpu_with), [`spawn`](crate::Handle::spawn) | the task fails with [`is_queue_full`](crate::JoinError::is_queue_full); the closure is dropped |
-    /// | [`try_spawn_cpu`](crate::Handle::try_spawn_cpu), [`try_spawn_cpu_with`](crate::Handle::try_spawn_cpu_with), [`try_spawn`](crate::Handle::try_spawn) | an error that hands the closure back |
-    /// | [`reserve`](crate::Handle::reserve), [`reserve_many`](crate::Handle::reserve_many) | waits for a permit, in FIFO order |
-    /// | [`try_reserve`](crate::Handle::try_reserve), [`try_reserve_many`](crate::Handle::try_reserve_many) | an error, before there is a closure |
+    /// | [`reserve`](crate::Handle::reserve) | waits for a permit, in FIFO order |
+    /// | [`try_reserve`](crate::Handle::try_reserve) | an error, before there is a closure |
     ///
     /// **What the lane's threads submit needs no permit**, at any priority: a job that waits
     /// for another job never waits for the permit that it holds itself. The same holds
