@@ -3,7 +3,7 @@
 use std::thread;
 
 use super::quota::Quota;
-use crate::build_error::BuildErrorKind;
+use crate::build_error::BuildError;
 
 /// The environment variable that sets the number of threads.
 pub(crate) const VARIABLE: &str = "TWOLANE_CPU_THREADS";
@@ -12,7 +12,7 @@ pub(crate) const VARIABLE: &str = "TWOLANE_CPU_THREADS";
 const RESERVE: f64 = 0.25;
 
 /// See [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads).
-pub(crate) fn default_threads() -> Result<usize, BuildErrorKind> {
+pub(crate) fn default_threads() -> Result<usize, BuildError> {
     if let Some(value) = std::env::var_os(VARIABLE) {
         return from_variable(&value.to_string_lossy());
     }
@@ -25,13 +25,14 @@ pub(crate) fn max() -> usize {
     rayon_core::max_num_threads()
 }
 
-fn from_variable(value: &str) -> Result<usize, BuildErrorKind> {
+fn from_variable(value: &str) -> Result<usize, BuildError> {
     match value.trim().parse() {
         Ok(threads) if (1..=max()).contains(&threads) => Ok(threads),
-        _ => Err(BuildErrorKind::EnvThreads {
-            value: value.to_owned(),
-            max: max(),
-        }),
+        _ => Err(BuildError::new(format!(
+            "TWOLANE_CPU_THREADS={value:?}: the CPU lane takes 1 to {} threads; \
+             unset the variable for one per core",
+            max()
+        ))),
     }
 }
 

@@ -9,7 +9,7 @@ use stallwatch::Watch;
 
 use super::{CpuRuntime, interrupts, niceness, watch_io};
 use crate::backend::Backend;
-use crate::build_error::{BuildError, BuildErrorKind};
+use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::os::throttle::Throttle;
@@ -238,17 +238,23 @@ impl Builder {
         self.check_name()?;
         let io = match &self.io {
             Some(io) => io.clone(),
-            None => {
-                tokio::runtime::Handle::try_current().map_err(|_| BuildErrorKind::NoIoRuntime)?
-            }
+            None => tokio::runtime::Handle::try_current().map_err(|_| {
+                BuildError::new(
+                    "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
+                         (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
+                )
+            })?,
         };
         let io = IoLane::watch(io);
         if io.is_gone() {
-            return Err(BuildErrorKind::IoRuntimeGone.into());
+            return Err(BuildError::new(
+                "the Tokio runtime that was to be the I/O lane has been shut down: \
+                 give Builder::io_handle the handle of one that runs",
+            ));
         }
 
-        slice::start_ticker().map_err(BuildErrorKind::Spawn)?;
-        let base_nice = starter::base_nice().map_err(BuildErrorKind::Spawn)?;
+        slice::start_ticker().map_err(BuildError::no_thread)?;
+        let base_nice = starter::base_nice().map_err(BuildError::no_thread)?;
         surroundings::look(base_nice);
         let niceness = self.niceness(base_nice);
         let settings = ThreadSettings {
@@ -273,13 +279,13 @@ impl Builder {
             .flatten();
         let (messages, receiver) = mpsc::channel();
         let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
-        control::start(lane.clone(), receiver).map_err(BuildErrorKind::Spawn)?;
+        control::start(lane.clone(), receiver).map_err(BuildError::no_thread)?;
         // From here on an error drops `cpu`, which stops the lane's threads.
         let cpu = CpuRuntime::of(lane.clone());
         if let Some(watch) = self.watch_io {
             watch_io::start(&lane, watch)?;
         }
-        start_workers(lane).map_err(BuildErrorKind::Spawn)?;
+        start_workers(lane).map_err(BuildError::no_thread)?;
         Ok(cpu)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Builder;
-use crate::build_error::BuildErrorKind;
+use crate::build_error::BuildError;
 
 pub(super) const DEFAULT: Duration = Duration::from_micros(300);
 /// More often would take more than a tenth of the cores.
@@ -48,15 +48,14 @@ impl Builder {
         self
     }
 
-    pub(super) fn check_interrupts(&self) -> Result<(), BuildErrorKind> {
+    pub(super) fn check_interrupts(&self) -> Result<(), BuildError> {
         let asked = self.interrupt_every;
         match asked.is_zero() || (SHORTEST..=LONGEST).contains(&asked) {
             true => Ok(()),
-            false => Err(BuildErrorKind::Interrupts {
-                asked,
-                min: SHORTEST,
-                max: LONGEST,
-            }),
+            false => Err(BuildError::new(format!(
+                "Builder::interrupt_cores_every({asked:?}): a period is {SHORTEST:?} to \
+                 {LONGEST:?}; Duration::ZERO turns the interrupts off"
+            ))),
         }
     }
 }

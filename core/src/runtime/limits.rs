@@ -3,7 +3,7 @@
 use tokio::sync::Semaphore;
 
 use super::Builder;
-use crate::build_error::BuildErrorKind;
+use crate::build_error::BuildError;
 use crate::priority::Priority;
 
 impl Builder {
@@ -66,15 +66,14 @@ impl Builder {
         self
     }
 
-    pub(super) fn check_queue_limits(&self) -> Result<(), BuildErrorKind> {
+    pub(super) fn check_queue_limits(&self) -> Result<(), BuildError> {
         let max = Semaphore::MAX_PERMITS;
         for (priority, limit) in Priority::ALL.into_iter().zip(self.queue_limits) {
             if let Some(asked) = limit.filter(|jobs| !(1..=max).contains(jobs)) {
-                return Err(BuildErrorKind::QueueLimit {
-                    priority,
-                    asked,
-                    max,
-                });
+                return Err(BuildError::new(format!(
+                    "Builder::queue_limit({priority:?}, {asked}): a limit is 1 to {max} jobs; \
+                     leave it out for none"
+                )));
             }
         }
         Ok(())

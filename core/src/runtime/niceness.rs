@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Builder;
-use crate::build_error::BuildErrorKind;
+use crate::build_error::BuildError;
 use crate::os::nice::{self, Class, Niceness};
 use crate::priority::Priority;
 
@@ -157,22 +157,24 @@ impl Builder {
         })
     }
 
-    pub(super) fn check_nice(&self) -> Result<(), BuildErrorKind> {
-        let of = |priority: Priority| (priority, self.nice[priority.index()]);
-        for priority in Priority::ALL {
-            if of(priority).1 > nice::MAX_NICE {
-                let asked = of(priority).1;
-                return Err(BuildErrorKind::Nice {
-                    priority,
-                    asked,
-                    max: nice::MAX_NICE,
-                });
+    pub(super) fn check_nice(&self) -> Result<(), BuildError> {
+        let max = nice::MAX_NICE;
+        for (priority, asked) in Priority::ALL.into_iter().zip(self.nice) {
+            if asked > max {
+                return Err(BuildError::new(format!(
+                    "Builder::nice({priority:?}, {asked}): a nice value can be raised by 0 to {max}"
+                )));
             }
         }
         for pair in Priority::ALL.windows(2) {
-            let (urgent, patient) = (of(pair[0]), of(pair[1]));
-            if urgent.1 > patient.1 {
-                return Err(BuildErrorKind::NiceOrder { urgent, patient });
+            let [urgent, patient] = [pair[0], pair[1]];
+            let [of_urgent, of_patient] = [urgent, patient].map(|one| self.nice[one.index()]);
+            if of_urgent > of_patient {
+                return Err(BuildError::new(format!(
+                    "Builder::nice({urgent:?}, {of_urgent}) would yield to {patient:?} at \
+                     {of_patient}: give the more urgent priority a value that is not above the \
+                     other's"
+                )));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! The settings of the threads: their number, names, stacks and hooks.
 
 use super::Builder;
-use crate::build_error::{BuildError, BuildErrorKind};
+use crate::build_error::BuildError;
 use crate::os::sizing;
 
 /// Below this a thread of the lane, and not a job, would need more.
@@ -103,20 +103,22 @@ impl Builder {
         self
     }
 
-    pub(super) fn check_name(&self) -> Result<(), BuildErrorKind> {
+    pub(super) fn check_name(&self) -> Result<(), BuildError> {
         if self.name.contains('\0') {
-            let asked = self.name.clone();
-            return Err(BuildErrorKind::ThreadName { asked });
+            return Err(BuildError::new(format!(
+                "Builder::thread_name({:?}): a thread's name cannot hold a NUL byte",
+                self.name
+            )));
         }
         Ok(())
     }
 
-    pub(super) fn check_stack_size(&self) -> Result<(), BuildErrorKind> {
+    pub(super) fn check_stack_size(&self) -> Result<(), BuildError> {
         match self.stack_size {
-            Some(asked) if asked < MIN_STACK_SIZE => {
-                let min = MIN_STACK_SIZE;
-                Err(BuildErrorKind::StackSize { asked, min })
-            }
+            Some(asked) if asked < MIN_STACK_SIZE => Err(BuildError::new(format!(
+                "Builder::thread_stack_size({asked}): a stack takes at least {MIN_STACK_SIZE} \
+                 bytes; leave it out for the default of the standard library"
+            ))),
             _ => Ok(()),
         }
     }
@@ -124,9 +126,12 @@ impl Builder {
     pub(super) fn checked_threads(&self) -> Result<usize, BuildError> {
         let max = sizing::max();
         match self.threads {
-            None => Ok(sizing::default_threads()?),
+            None => sizing::default_threads(),
             Some(asked) if (1..=max).contains(&asked) => Ok(asked),
-            Some(asked) => Err(BuildErrorKind::Threads { asked, max }.into()),
+            Some(asked) => Err(BuildError::new(format!(
+                "Builder::worker_threads({asked}): the CPU lane takes 1 to {max} threads; \
+                 leave it out for one per core"
+            ))),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::{io, thread};
 use stallwatch::Watch;
 
 use super::Builder;
-use crate::build_error::{BuildError, BuildErrorKind};
+use crate::build_error::BuildError;
 use crate::lane::{self, Lane};
 use crate::metrics::clock::nanos;
 use crate::metrics::histogram::AtomicHistogram;
@@ -84,9 +84,10 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
     Ok(())
 }
 
-fn build_error(error: io::Error) -> BuildErrorKind {
+fn build_error(error: io::Error) -> BuildError {
     match error.kind() {
-        io::ErrorKind::InvalidInput => BuildErrorKind::Watch(error),
-        _ => BuildErrorKind::Spawn(error),
+        // Its threshold is too low.
+        io::ErrorKind::InvalidInput => BuildError::new(error.to_string()),
+        _ => BuildError::no_thread(error),
     }
 }
