@@ -96,10 +96,8 @@ fn take_on<W: Work>(
     deadline: Option<Instant>,
     work: W,
 ) -> Task<W::Output> {
-    #[cfg_attr(not(feature = "test-util"), allow(unused_mut))]
     let mut extras = Extras::new(permit, deadline);
-    #[cfg(feature = "test-util")]
-    if level.lane().settings.holds_paused_clock {
+    if cfg!(feature = "test-util") && level.lane().settings.holds_paused_clock {
         extras.hold_clock_of(level.lane().io.handle());
     }
     let job = Job::new(level.at_caller(), work, extras);

@@ -50,8 +50,7 @@ pub(crate) struct ThreadSettings {
     pub(crate) threads: usize,
     pub(crate) name: String,
     pub(crate) hooks: ThreadHooks,
-    /// Whether a closure stops the paused Tokio clock while it is under way.
-    #[cfg(feature = "test-util")]
+    /// Whether a job stops the paused Tokio clock while it is under way. Needs `test-util`.
     pub(crate) holds_paused_clock: bool,
     pub(crate) has_histograms: bool,
     /// Of each thread that runs jobs. `None`: the standard library's.

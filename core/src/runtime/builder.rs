@@ -48,7 +48,6 @@ pub struct Builder {
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
     pub(super) idle_class_for_low: bool,
     throttle_to_quota: bool,
-    #[cfg(feature = "test-util")]
     holds_paused_clock: bool,
     has_histograms: bool,
     pub(super) stack_size: Option<usize>,
@@ -68,7 +67,6 @@ impl Builder {
             queue_limits: Default::default(),
             idle_class_for_low: false,
             throttle_to_quota: true,
-            #[cfg(feature = "test-util")]
             holds_paused_clock: false,
             has_histograms: false,
             stack_size: None,
@@ -266,7 +264,6 @@ impl Builder {
             threads,
             name: self.name,
             hooks: self.hooks,
-            #[cfg(feature = "test-util")]
             holds_paused_clock: self.holds_paused_clock,
             has_histograms: self.has_histograms,
             stack_size: self.stack_size,

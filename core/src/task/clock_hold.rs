@@ -7,9 +7,42 @@
 //! submission of a job, or its wake-up, until its awaiter has been woken, or the job waits.
 //! It waits on the blocking pool of the runtime whose clock may be paused.
 
+use std::mem;
 use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
+
+/// A job's share in the clock.
+#[derive(Default)]
+pub(super) struct HeldClock {
+    hold: Mutex<Option<ClockHold>>,
+    /// The I/O lane's runtime. `None` if the lane holds no clock.
+    io: Option<Handle>,
+}
+
+impl HeldClock {
+    pub(super) fn of(io: &Handle) -> Self {
+        Self {
+            hold: Mutex::new(None),
+            io: Some(io.clone()),
+        }
+    }
+
+    pub(super) fn hold(&self) {
+        let hold = self.io.as_ref().and_then(ClockHold::new);
+        self.replace(hold);
+    }
+
+    pub(super) fn take(&self) -> Option<ClockHold> {
+        self.replace(None)
+    }
+
+    fn replace(&self, hold: Option<ClockHold>) -> Option<ClockHold> {
+        let mut held = self.hold.lock().unwrap_or_else(PoisonError::into_inner);
+        mem::replace(&mut held, hold)
+    }
+}
 
 /// The clock does not advance until this is dropped.
 pub(crate) struct ClockHold {
@@ -20,7 +53,7 @@ impl ClockHold {
     /// Holds the clock of the I/O lane's runtime, or else of this thread's runtime.
     /// Only a runtime with one thread can have a paused clock; `None` if neither is of
     /// that kind.
-    pub(super) fn new(io: &Handle) -> Option<Self> {
+    fn new(io: &Handle) -> Option<Self> {
         let runtimes = [Some(io.clone()), Handle::try_current().ok()];
         let can_be_paused =
             |runtime: &Handle| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread;

@@ -3,15 +3,13 @@
 //! They are in a box of their own: most jobs of most programs have none of them, and a
 //! queued job should be small.
 
-#[cfg(feature = "test-util")]
-use std::mem;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
-#[cfg(feature = "test-util")]
-use super::clock_hold::ClockHold;
+use super::clock_hold::{ClockHold, HeldClock};
 use crate::panics::run_hook;
 use crate::trace::{self, Origin};
 
@@ -25,10 +23,7 @@ struct Inner {
     /// The thread that ends the job takes it. Only threads that run or discard the job
     /// lock the mutex, for a few instructions.
     permit: Mutex<Option<OwnedSemaphorePermit>>,
-    #[cfg(feature = "test-util")]
-    clock: Mutex<Option<ClockHold>>,
-    #[cfg(feature = "test-util")]
-    clock_of: Option<tokio::runtime::Handle>,
+    clock: HeldClock,
 }
 
 #[inline]
@@ -38,10 +33,6 @@ pub(crate) fn has_passed(deadline: Option<Instant>) -> bool {
 
 impl Extras {
     /// For a job that this thread submits.
-    #[allow(
-        clippy::needless_update,
-        reason = "without `test-util` there are no more fields"
-    )]
     #[inline]
     pub(crate) fn new(permit: Option<OwnedSemaphorePermit>, deadline: Option<Instant>) -> Self {
         let origin = Origin::capture();
@@ -52,7 +43,7 @@ impl Extras {
             origin,
             deadline,
             permit: Mutex::new(permit),
-            ..Inner::default()
+            clock: HeldClock::default(),
         })))
     }
 
@@ -75,38 +66,32 @@ impl Extras {
 
     /// Call after the job has ended and its captures were dropped.
     pub(crate) fn release_permit(&self) {
-        if let Some(permit) = self.lock(|inner| &inner.permit, Option::take) {
+        let Some(inner) = &self.0 else {
+            return;
+        };
+        let permit = inner.permit.lock();
+        let permit = permit.unwrap_or_else(PoisonError::into_inner).take();
+        if permit.is_some() {
             // This may wake the next `Reserve`, and a waker is user code.
             run_hook("the waker of a `Reserve`", || drop(permit));
         }
     }
 
-    #[cfg(feature = "test-util")]
-    pub(crate) fn hold_clock_of(&mut self, io: &tokio::runtime::Handle) {
-        self.0.get_or_insert_default().clock_of = Some(io.clone());
+    pub(crate) fn hold_clock_of(&mut self, io: &Handle) {
+        self.0.get_or_insert_default().clock = HeldClock::of(io);
         self.hold_clock();
     }
 
     /// Call whenever the job is queued.
-    #[cfg(feature = "test-util")]
+    #[inline]
     pub(crate) fn hold_clock(&self) {
-        let io = self.0.as_ref().and_then(|inner| inner.clock_of.as_ref());
-        let hold = io.and_then(ClockHold::new);
-        self.lock(|inner| &inner.clock, |clock| mem::replace(clock, hold));
-    }
-
-    #[cfg(feature = "test-util")]
-    pub(crate) fn take_clock(&self) -> Option<ClockHold> {
-        self.lock(|inner| &inner.clock, Option::take)
+        if let Some(inner) = &self.0 {
+            inner.clock.hold();
+        }
     }
 
     #[inline]
-    fn lock<T>(
-        &self,
-        field: impl FnOnce(&Inner) -> &Mutex<Option<T>>,
-        f: impl FnOnce(&mut Option<T>) -> Option<T>,
-    ) -> Option<T> {
-        let field = field(self.0.as_ref()?);
-        f(&mut field.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn take_clock(&self) -> Option<ClockHold> {
+        self.0.as_ref().and_then(|inner| inner.clock.take())
     }
 }

@@ -23,7 +23,7 @@
 
 mod abort_handle;
 pub(crate) mod budget;
-#[cfg(feature = "test-util")]
+#[cfg_attr(not(feature = "test-util"), path = "no_clock_hold.rs")]
 mod clock_hold;
 pub(crate) mod completion;
 mod context;
@@ -228,7 +228,6 @@ impl<T: Send + 'static, S: Schedule> ArcWake for Job<FutureWork<T>, S> {
     fn wake_by_ref(job: &Arc<Self>) {
         if job.state().wake() {
             job.scheduler.count(Event::Woken);
-            #[cfg(feature = "test-util")]
             job.extras.hold_clock();
             job.time_queued(job.scheduler.woken());
             job.scheduler.enqueue(job.clone());

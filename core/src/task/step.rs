@@ -173,8 +173,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             self.extras.release_permit();
         }
         // Also if there is no work: a wake-up may hold the clock of a job that is closed.
-        #[cfg(feature = "test-util")]
-        drop(self.extras.take_clock());
+        let _clock = self.extras.take_clock();
     }
 
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
@@ -185,7 +184,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
             return None;
         }
         // Held until the awaiter has been woken, or the job waits.
-        #[cfg(feature = "test-util")]
         let _clock = self.extras.take_clock();
         let own = W::waker(self);
         let mut slot = self.completion.slot();
@@ -203,7 +201,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 if let ToIdle::Discard { .. } = paused {
                     self.discard();
                 }
-                #[cfg(feature = "test-util")]
                 if let ToIdle::Requeue = paused {
                     self.extras.hold_clock();
                 }
