@@ -179,7 +179,7 @@ impl<E: Into<Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         let error = error.into();
         let job = error.downcast_ref::<JoinError>();
-        let is_late = job.is_some_and(|job| job.is_unavailable() || job.is_expired());
+        let is_late = job.is_some_and(JoinError::is_unavailable);
         Self(if is_late {
             StatusCode::SERVICE_UNAVAILABLE
         } else {

@@ -11,7 +11,7 @@
 //! | .. while it runs | it runs to its end | it stops at its next checkpoint ([`after::gzip`]), or runs to its end without one |
 //! | urgent work | waits behind the rest, unless it has semaphores of its own | `with_priority(Priority::High)` |
 //! | all cores are busy | the kernel treats Tokio's threads and these alike | on Linux, Tokio's threads get a core first |
-//! | a shutdown | queued requests learn of it if you close the semaphores; Tokio waits for the closures that run | queued jobs never run and fail with `is_shutdown`; `shutdown_timeout` limits the wait |
+//! | a shutdown | queued requests learn of it if you close the semaphores; Tokio waits for the closures that run | queued jobs never run and fail with `JoinErrorKind::Shutdown`; `shutdown_timeout` limits the wait |
 //! | `par_iter` in the closure | rayon's global pool, beside the semaphore's threads | the lane's threads |
 //!
 //! These do not change: the handler does its I/O as before, the closure is `Send + 'static`, and a

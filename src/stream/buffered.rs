@@ -44,8 +44,10 @@ const ITEMS_A_UNIT: u32 = 32;
 /// - [`JoinError::is_panic`]: a stage, the source, an `init` of `map_init` or a function of
 ///   `max_bytes` panicked. In order, all outputs of earlier inputs come first. The payload
 ///   is intact.
-/// - [`JoinError::is_shutdown`]: the CPU lane was shut down, or its `CpuRuntime` dropped.
-/// - [`JoinError::is_io_runtime_gone`]: the I/O runtime was shut down.
+/// - [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown): the CPU lane was shut down, or
+///   its `CpuRuntime` dropped.
+/// - [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone): the I/O runtime was
+///   shut down.
 ///
 /// A stream that ends without an error is complete.
 ///

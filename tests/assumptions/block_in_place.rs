@@ -12,7 +12,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use crate::support::{lanes, thread_name, time_limit};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::block_in_place;
-use twolane::{Backend, Handle, JoinError, Priority, Task, in_cpu_context};
+use twolane::{Backend, Handle, JoinError, JoinErrorKind, Priority, Task, in_cpu_context};
 
 fn of_one_worker(name: &str) -> Runtime {
     Builder::new_multi_thread()
@@ -110,7 +110,8 @@ fn a_wait_in_place_does_not_keep_the_io_runtime_from_ending() {
             let jobs: Vec<_> = (0..=threads).map(|_| meets(&all)).collect();
             jobs.into_iter().for_each(|job| job.wait().unwrap());
         }
-        let refused = |error: JoinError| assert!(error.is_io_runtime_gone(), "{error}");
+        let refused =
+            |error: JoinError| assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
         let waits = lanes.cpu.handle().with_priority(Priority::Low).reserve();
         drop(lanes.io);
         refused(lanes.cpu.spawn_cpu(|| ()).wait().unwrap_err());

@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use futures::stream;
 use support::{Lanes, Stuck, lanes_with};
 use tokio::sync::oneshot;
-use twolane::{Backend, Bridged, Permit, Priority, Task};
+use twolane::{Backend, Bridged, JoinErrorKind, Permit, Priority, Task};
 
 const LIMIT: usize = 5;
 
@@ -52,7 +52,7 @@ fn busy(backend: Backend) -> Busy {
     cpu.spawn_cpu(|| ()).abort();
     let permit = cpu.try_reserve().unwrap();
     for _ in 0..2 {
-        assert!(cpu.spawn_cpu(|| ()).wait().unwrap_err().is_queue_full());
+        assert!(cpu.spawn_cpu(|| ()).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
     }
     let low = cpu.with_priority(Priority::Low);
     low.spawn_cpu(|| ()).wait().unwrap();

@@ -21,7 +21,7 @@ use http_body_util::{BodyExt, StreamBody};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::BoxError;
 use twolane::io::DEFAULT_BODY_LIMIT;
-use twolane::{BridgeError, JoinError};
+use twolane::{BridgeError, JoinError, JoinErrorKind};
 
 fn checksum() -> HeaderMap {
     HeaderMap::from_iter([("x-checksum".parse().unwrap(), "5d41".parse().unwrap())])
@@ -204,7 +204,8 @@ fn a_request_without_an_answer_tells_that_its_io_lane_ended() {
         // The second one finds no lane.
         for end in [waits.wait().unwrap(), wait(ask())] {
             let error = end.unwrap_err();
-            let gone = find::<JoinError>(&error).is_some_and(JoinError::is_io_runtime_gone);
+            let gone = find::<JoinError>(&error)
+                .is_some_and(|error| error.kind() == JoinErrorKind::IoRuntimeGone);
             assert!(gone, "{error:?}");
         }
     });

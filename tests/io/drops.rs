@@ -7,7 +7,7 @@ use std::future::pending;
 use std::sync::mpsc;
 
 use crate::support::{self, Lanes, Stuck, lanes, thread_name, with_both};
-use twolane::{Backend, Handle, HandleExt, Task, in_cpu_context};
+use twolane::{Backend, Handle, HandleExt, JoinErrorKind, Task, in_cpu_context};
 
 /// Where a value was dropped, and where the task ran that its destructor spawned.
 #[derive(Debug)]
@@ -161,7 +161,7 @@ const WAYS: [Way; 17] = [
     ("ended by a shutdown that is awaited", |lanes, value, _| {
         let job = suspended(&lanes.cpu.handle(), value);
         assert!(lanes.cpu.shutdown().wait().is_empty());
-        assert!(job.wait().unwrap_err().is_shutdown());
+        assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
     }),
     // Detached while it is queued: an output that is there already is dropped by the thread
     // that detaches.

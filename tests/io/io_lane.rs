@@ -3,7 +3,7 @@
 
 use crate::support::turns::current_thread;
 use crate::support::{Lanes, cpu_lane, lanes, lanes_with, lasts, on_both, thread_name, with_both};
-use twolane::{CpuRuntime, Handle};
+use twolane::{CpuRuntime, Handle, JoinErrorKind};
 
 /// A `current_thread` runtime outside its `block_on` does nothing: what is
 /// given to it must wait rather than be lost.
@@ -22,7 +22,7 @@ fn a_runtime_that_is_not_driven_loses_nothing() {
 }
 
 fn tells_the_remedy(error: &twolane::JoinError) {
-    assert!(error.is_io_runtime_gone(), "{error}");
+    assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
     let text = error.to_string();
     assert!(text.contains("build a CpuRuntime on the runtime that is there now"));
     assert!(text.contains("one per #[tokio::test]"));

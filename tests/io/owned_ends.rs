@@ -9,7 +9,7 @@ use crate::stepped::{Stepped, wait};
 use crate::support::wait::wait_until;
 use crate::support::{self, Lanes, on_both, thread_name, with_both};
 use futures::{StreamExt, stream};
-use twolane::{HandleExt, IoOwned, Task};
+use twolane::{HandleExt, IoOwned, JoinErrorKind, Task};
 
 type Value = IoOwned<Probe>;
 
@@ -39,7 +39,7 @@ const WAYS: [Way; 11] = [
         let permit = lanes.cpu.handle().try_reserve().unwrap();
         let late = permit.with_deadline(Instant::now());
         let job = late.spawn(async move { drop(value) });
-        assert!(job.wait().unwrap_err().is_expired());
+        assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Expired);
     }),
     ("cancelled during a call", |lanes, value| {
         drop(in_a_call(lanes, value));
@@ -53,7 +53,7 @@ const WAYS: [Way; 11] = [
     ("shut down during a call", |lanes, value| {
         let job = in_a_call(lanes, value);
         assert!(lanes.cpu.shutdown().wait().is_empty());
-        assert!(job.wait().unwrap_err().is_shutdown());
+        assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
     }),
     ("an output that no awaiter reads", |lanes, value| {
         let task = lanes.cpu.spawn(async move { value });
@@ -154,7 +154,7 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
                 pending::<()>().await;
             });
             let error = wait(call).unwrap_err();
-            assert!(error.is_io_runtime_gone(), "{error}");
+            assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
         });
         begins.recv().unwrap();
         let (begun, begins) = mpsc::channel();
@@ -179,7 +179,7 @@ fn without_its_io_runtime_a_value_is_dropped_in_that_runtime_s_context() {
             assert_eq!(drops.recv().unwrap(), (thread_name(), context));
         }
         let error = wait(shared.with(async |_| ())).unwrap_err();
-        assert!(error.is_io_runtime_gone(), "{error}");
+        assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
         drop(shared);
         assert_eq!(drops.recv().unwrap(), (thread_name(), context));
         let_go.send(()).unwrap();

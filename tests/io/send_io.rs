@@ -11,7 +11,7 @@ use axum::response::Redirect;
 use axum::routing::get;
 use reqwest::Version;
 use twolane::io::SendIoError;
-use twolane::{Backend, RequestBuilderExt};
+use twolane::{Backend, JoinErrorKind, RequestBuilderExt};
 
 /// `url()` after a redirect is what relative links are resolved by; reqwest
 /// keeps it outside the `http::Response`, where a rebuilt one loses it.
@@ -78,7 +78,7 @@ fn it_needs_a_handle_and_the_io_lane() {
 
     drop(io);
     match elsewhere.block_on(request().on(&handle).into_future()) {
-        Err(SendIoError::Join(error)) => assert!(error.is_io_runtime_gone()),
+        Err(SendIoError::Join(error)) => assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone),
         other => panic!("{other:?}"),
     }
 }

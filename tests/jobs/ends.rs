@@ -14,7 +14,8 @@ use twolane::{Backend, Cancelled, Handle, JobContext, JoinErrorKind, Priority, T
 const NEVER: Duration = Duration::from_secs(3_600);
 
 fn is_expired<T>(task: Task<T>) -> bool {
-    task.wait().is_err_and(|error| error.is_expired())
+    task.wait()
+        .is_err_and(|error| error.kind() == JoinErrorKind::Expired)
 }
 
 /// A job that drops what it has captured when it runs, which none of these does.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 use crate::support::busy::Busy;
 use crate::support::on_both;
+use twolane::JoinErrorKind;
 
 /// It is where a future that never waits sees that it was cancelled, or that its lane shuts down.
 /// So does one that only yields, and is alone.
@@ -32,7 +33,10 @@ fn a_long_future_sees_its_end() {
             assert!(cancelled.wait().unwrap_err().is_cancelled());
             let shut_down: twolane::Task<()> = endless();
             assert!(lanes.cpu.shutdown().wait().is_empty());
-            assert!(shut_down.wait().unwrap_err().is_shutdown());
+            assert_eq!(
+                shut_down.wait().unwrap_err().kind(),
+                JoinErrorKind::Shutdown
+            );
         });
     }
 }

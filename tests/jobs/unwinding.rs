@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use futures::executor::block_on_stream;
 use futures::stream;
-use twolane::{JoinError, Task};
+use twolane::{JoinError, JoinErrorKind, Task};
 
 use crate::support::{BOTH, cpu_lane, lanes, on_both, suspended, time_limit, with_both};
 
@@ -54,7 +54,7 @@ fn a_shutdown_is_passed_on_without_a_panic() {
         inner.shutdown_background();
         for job in jobs {
             let error = job.wait().unwrap_err();
-            assert!(error.is_shutdown(), "{error}");
+            assert_eq!(error.kind(), JoinErrorKind::Shutdown, "{error}");
         }
         let metrics = lanes.cpu.handle().metrics();
         assert_eq!(

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use crate::support::{self, Stuck, lanes_with, time_limit, with_both};
 use futures::FutureExt;
 use futures::task::noop_waker;
-use twolane::{Backend, Handle, Permit, Priority, Reserve};
+use twolane::{Backend, Handle, JoinErrorKind, Permit, Priority, Reserve};
 
 /// One thread, and room for so many jobs at Normal.
 pub(crate) fn limited(backend: Backend, limit: usize) -> support::Lanes {
@@ -26,7 +26,8 @@ pub(crate) fn look(reserve: &mut Reserve) -> Poll<Result<Permit, twolane::JoinEr
 }
 
 pub(crate) fn is_full(cpu: &Handle) -> bool {
-    cpu.try_reserve().is_err_and(|error| error.is_queue_full())
+    cpu.try_reserve()
+        .is_err_and(|error| error.kind() == JoinErrorKind::QueueFull)
 }
 
 #[test]
@@ -37,11 +38,14 @@ fn a_full_queue_refuses() {
         let running = Stuck::start(&cpu);
         let queued = cpu.spawn_cpu(|| 1);
         let full = cpu.try_reserve().unwrap_err();
-        assert!(full.is_queue_full() && full.is_unavailable(), "{full}");
+        assert!(
+            full.kind() == JoinErrorKind::QueueFull && full.is_unavailable(),
+            "{full}"
+        );
         assert!(full.to_string().contains("Builder::queue_limit"), "{full}");
         // The plain forms tell the task.
-        assert!(cpu.spawn_cpu(|| 3).wait().unwrap_err().is_queue_full());
-        assert!(cpu.spawn(async { 4 }).wait().unwrap_err().is_queue_full());
+        assert!(cpu.spawn_cpu(|| 3).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
+        assert!(cpu.spawn(async { 4 }).wait().unwrap_err().kind() == JoinErrorKind::QueueFull);
         // Each priority has a limit of its own, or none.
         let high = cpu.with_priority(Priority::High);
         assert_eq!(high.spawn_cpu(|| 5).wait().unwrap(), 5);

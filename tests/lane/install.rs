@@ -4,7 +4,7 @@ use std::panic;
 use std::sync::mpsc;
 
 use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit};
-use twolane::{Backend, Handle, Priority};
+use twolane::{Backend, Handle, JoinErrorKind, Priority};
 
 /// `install` is for plain threads: it borrows, runs on the lane's threads, and
 /// carries a panic as an error.
@@ -20,7 +20,7 @@ fn it_borrows() {
     let error = lanes.cpu.handle().install(|| panic!("inside")).unwrap_err();
     assert_eq!(error.to_string(), "the job panicked: inside");
     lanes.cpu.shutdown().wait();
-    assert!(lanes.cpu.handle().install(|| ()).unwrap_err().is_shutdown());
+    assert!(lanes.cpu.handle().install(|| ()).unwrap_err().kind() == JoinErrorKind::Shutdown);
 }
 
 /// The other backend has no pool to install into, and says so.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use crate::support::{Lanes, Stuck, lanes, on_both, suspended, thread_name, time_limit};
-use twolane::{Backend, Handle, Priority};
+use twolane::{Backend, Handle, JoinErrorKind, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 
@@ -168,7 +168,7 @@ fn a_shutdown_ends_them_all() {
         let in_time = cpu.shutdown_timeout(Duration::from_millis(1)).wait();
         assert_eq!(in_time.jobs, 3);
         for job in suspended.into_iter().chain(queued) {
-            assert!(job.wait().unwrap_err().is_shutdown());
+            assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
         }
         for (job, let_go) in stuck {
             let_go.send(5).unwrap();
@@ -176,7 +176,7 @@ fn a_shutdown_ends_them_all() {
         }
         assert!(cpu.shutdown().wait().is_empty());
         for handle in handles {
-            assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
+            assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().kind() == JoinErrorKind::Shutdown);
         }
     });
 }

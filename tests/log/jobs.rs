@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Sender};
 use crate::support::wait::wait_until;
 use crate::support::{Lanes, Stuck, suspended};
 use crate::tap::{PANICS_WHEN_CLOSED, listen};
-use twolane::{HandleExt, Priority, Task};
+use twolane::{HandleExt, JoinErrorKind, Priority, Task};
 
 struct PanicsOnDrop;
 
@@ -101,7 +101,7 @@ fn detached_jobs_that_a_shutdown_drops() {
         let over = cpu.shutdown();
         log.says(&[DROPPED, "jobs=21 "]);
         for task in awaited {
-            assert!(task.wait().unwrap_err().is_shutdown());
+            assert_eq!(task.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
         }
         let_go.send(()).unwrap();
         low_stuck.end();

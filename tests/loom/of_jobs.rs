@@ -10,7 +10,7 @@ use loom::future::block_on;
 use loom::sync::atomic::Ordering::SeqCst;
 use loom::thread;
 
-use crate::error::JoinError;
+use crate::error::{JoinError, JoinErrorKind};
 use crate::job_lane::Level;
 use crate::task::slice::set_in_cpu_context;
 use crate::task::{Cancel, Extras, FutureWork, Job, Run, Schedule, Task, closure};
@@ -167,7 +167,7 @@ fn a_cancel_against_a_deadline() {
         canceller.join().unwrap();
         while subject.level.run_next() {}
         let error = block_on(task).unwrap_err();
-        assert!(error.is_cancelled() || error.is_expired());
+        assert!(error.is_cancelled() || error.kind() == JoinErrorKind::Expired);
         subject.check_end();
     });
 }
@@ -182,7 +182,7 @@ fn a_submission_against_a_shutdown() {
         let task = subject.submit();
         control.join().unwrap();
         assert!(subject.level.0.queue.pop().is_none(), "it is forgotten");
-        assert!(block_on(task).unwrap_err().is_shutdown());
+        assert_eq!(block_on(task).unwrap_err().kind(), JoinErrorKind::Shutdown);
         subject.check_end();
     });
 }
@@ -196,7 +196,9 @@ fn wake_and_shutdown_against_a_step() {
             subject.wake_on_thread(),
             subject.on_thread(Level::shut_down),
         ];
-        subject.ends_against(task, threads, JoinError::is_shutdown);
+        subject.ends_against(task, threads, |error| {
+            error.kind() == JoinErrorKind::Shutdown
+        });
     });
 }
 
@@ -211,7 +213,9 @@ fn a_shutdown_against_a_job_with_a_part() {
             subject.on_thread(Level::shut_down),
             subject.wake_on_thread(),
         ];
-        subject.ends_against(task, threads, JoinError::is_shutdown);
+        subject.ends_against(task, threads, |error| {
+            error.kind() == JoinErrorKind::Shutdown
+        });
     });
 }
 
@@ -225,7 +229,8 @@ fn cancel_and_shutdown_against_a_step_that_is_woken() {
             subject.on_thread(Level::shut_down),
             subject.wake_on_thread(),
         ];
-        let fits = |error: &JoinError| error.is_shutdown() || error.is_cancelled();
+        let fits =
+            |error: &JoinError| error.kind() == JoinErrorKind::Shutdown || error.is_cancelled();
         subject.ends_against(task, threads, fits);
     });
 }

@@ -12,6 +12,7 @@ use proptest::test_runner::TestCaseError;
 use crate::calls::Kind;
 use crate::model::Counts;
 use crate::run::Run;
+use twolane::JoinErrorKind;
 
 pub(crate) type Checked<T = ()> = Result<T, TestCaseError>;
 
@@ -147,7 +148,7 @@ impl Run {
             let found: Result<Vec<_>, _> = (0..free).map(|_| self.handle.try_reserve()).collect();
             match found {
                 Ok(_) => return Ok(()),
-                Err(error) => prop_assert!(error.is_queue_full(), "{}", error),
+                Err(error) => prop_assert!(error.kind() == JoinErrorKind::QueueFull, "{}", error),
             }
             self.model.count_refusal();
             prop_assert!(start.elapsed() < patience(), "a permit is lost");

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake};
 
 use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use futures::{StreamExt, executor};
-use twolane::{AbortHandle, Cancelled, Handle, JobContext, JoinError, Permit, Task};
+use twolane::{AbortHandle, Cancelled, Handle, JobContext, JoinError, JoinErrorKind, Permit, Task};
 
 use crate::calls::{Kind, Tell};
 use crate::model::End;
@@ -232,9 +232,9 @@ pub(crate) fn end_of(error: &JoinError) -> End {
     let ends = [
         (error.is_panic(), End::Panicked),
         (error.is_cancelled(), End::Cancelled),
-        (error.is_expired(), End::Expired),
-        (error.is_shutdown(), End::ShutDown),
-        (error.is_queue_full(), End::QueueFull),
+        (error.kind() == JoinErrorKind::Expired, End::Expired),
+        (error.kind() == JoinErrorKind::Shutdown, End::ShutDown),
+        (error.kind() == JoinErrorKind::QueueFull, End::QueueFull),
     ];
     let mut is = ends.into_iter().filter(|(is, _)| *is);
     let (Some((_, end)), None) = (is.next(), is.next()) else {

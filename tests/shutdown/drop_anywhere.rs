@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use crate::support::{Stuck, on_both, thread_name};
+use twolane::JoinErrorKind;
 
 /// The I/O worker goes on at once, though a CPU job runs and others wait.
 #[test]
@@ -22,7 +23,7 @@ fn on_an_io_worker_while_cpu_work_runs() {
             .unwrap()
         });
         assert_eq!(dropped_on, "io");
-        assert!(queued.wait().unwrap_err().is_shutdown());
+        assert_eq!(queued.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
         let_go.send(3).unwrap();
         assert_eq!(stuck.wait().unwrap(), 3);
     });
@@ -39,7 +40,7 @@ fn while_unwinding() {
             panic!("with the lane in scope");
         }));
         assert!(unwound.is_err());
-        assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().is_shutdown());
+        assert!(handle.spawn_cpu(|| ()).wait().unwrap_err().kind() == JoinErrorKind::Shutdown);
     });
 }
 
@@ -66,6 +67,6 @@ fn captured_in_what_ends() {
         // The last but one; what remains is the job's own.
         drop(lanes.io);
         let error = handle.spawn_io(async {}).wait().unwrap_err();
-        assert!(error.is_io_runtime_gone(), "{error}");
+        assert_eq!(error.kind(), JoinErrorKind::IoRuntimeGone, "{error}");
     });
 }

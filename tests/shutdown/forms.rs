@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::support::{self, Dropped, Stuck, lanes, on_both, suspended, with_both};
-use twolane::{JoinError, Task};
+use twolane::{JoinError, JoinErrorKind, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
@@ -19,7 +19,9 @@ enum Form {
 const FORMS: [Form; 4] = [Form::Shutdown, Form::Timeout, Form::Background, Form::Drop];
 
 fn is_shutdown<T>(joined: Result<T, JoinError>) -> bool {
-    joined.err().is_some_and(|error| error.is_shutdown())
+    joined
+        .err()
+        .is_some_and(|error| error.kind() == JoinErrorKind::Shutdown)
 }
 
 /// One job of each kind, attached and detached; shut down; look.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::lazy;
 #[cfg(feature = "http-body")]
 use twolane::HandleExt;
-use twolane::{Backend, in_cpu_context};
+use twolane::{Backend, JoinErrorKind, in_cpu_context};
 
 use crate::support::{self, PanicsOnDrop, Stuck, lanes, on_both, suspended, time_limit, with_both};
 
@@ -42,7 +42,7 @@ fn a_destructor_that_blocks_does_not_hold_a_timeout() {
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         // Were it held, the destructor would never be let go.
         lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();
-        assert!(task.wait().unwrap_err().is_shutdown());
+        assert_eq!(task.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
         let_go.send(()).unwrap();
         assert!(lanes.cpu.shutdown().wait().is_empty());
     });
@@ -81,7 +81,10 @@ fn a_runtime_that_ends_with_its_thread() {
     })
     .join()
     .unwrap();
-    assert!(task.wait().unwrap_err().is_io_runtime_gone());
+    assert_eq!(
+        task.wait().unwrap_err().kind(),
+        JoinErrorKind::IoRuntimeGone
+    );
     assert!(state.io().is_gone());
 }
 

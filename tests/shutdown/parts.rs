@@ -12,7 +12,7 @@ use futures::executor::block_on_stream;
 use futures::stream::{self, Stream};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError as Dropped, JoinHandle};
-use twolane::{Backend, CpuStreamExt, Handle, JoinError, in_cpu_context};
+use twolane::{Backend, CpuStreamExt, Handle, JoinError, JoinErrorKind, in_cpu_context};
 
 use crate::support::{self, Lanes, lanes, on_both, time_limit};
 
@@ -76,7 +76,7 @@ where
     awaits.recv().unwrap();
     lanes.cpu.shutdown_background();
     let error = job.wait().err().expect("it has lost a part");
-    assert!(error.is_shutdown(), "{error}");
+    assert_eq!(error.kind(), JoinErrorKind::Shutdown, "{error}");
     let metrics = lanes.cpu.handle().metrics();
     let ended = (metrics.completed, metrics.panicked, metrics.dropped);
     assert_eq!(ended, (0, 0, 1));

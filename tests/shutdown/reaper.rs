@@ -6,7 +6,7 @@ use std::thread::{self, ThreadId};
 
 use futures::StreamExt;
 use futures::executor::block_on;
-use twolane::{CpuIteratorExt, Handle};
+use twolane::{CpuIteratorExt, Handle, JoinErrorKind};
 
 use crate::support::wait::wait_until;
 use crate::support::{Stuck, on_both, thread_name};
@@ -68,7 +68,7 @@ fn a_thread_that_has_dropped_all_is_not_left() {
         let state = State(dropped);
         let queued = lanes.cpu.spawn_cpu(move || drop(state));
         let over = lanes.cpu.shutdown();
-        assert!(queued.wait().unwrap_err().is_shutdown());
+        assert_eq!(queued.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
         drops.recv().unwrap();
         // It needs a moment to say that it is done.
         let left = || lanes.cpu.shutdown_timeout(std::time::Duration::ZERO).wait();

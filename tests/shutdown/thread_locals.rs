@@ -15,6 +15,7 @@ use twolane::in_cpu_context;
 
 use crate::support::wait::wait_until;
 use crate::support::{Lanes, lanes_with, suspended, time_limit, with_both};
+use twolane::JoinErrorKind;
 
 /// Its destructor takes its time.
 struct Slow {
@@ -123,7 +124,7 @@ fn of_a_destructor() {
         // After the step of that one.
         lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
         lanes.cpu.shutdown_background();
-        assert!(job.wait().unwrap_err().is_shutdown());
+        assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
         is_counted(&lanes, &watched);
     });
 }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
-use twolane::JoinError;
+use twolane::{JoinError, JoinErrorKind};
 
 use crate::check;
 use crate::surroundings::{Item, PRIORITIES, Round};
@@ -56,10 +56,10 @@ impl Seen {
         match () {
             () if error.is_panic() => Self::Panic,
             () if error.is_cancelled() => Self::Cancelled,
-            () if error.is_expired() => Self::Expired,
-            () if error.is_shutdown() => Self::Shutdown,
-            () if error.is_io_runtime_gone() => Self::IoGone,
-            () if error.is_queue_full() => Self::NoPermit,
+            () if error.kind() == JoinErrorKind::Expired => Self::Expired,
+            () if error.kind() == JoinErrorKind::Shutdown => Self::Shutdown,
+            () if error.kind() == JoinErrorKind::IoRuntimeGone => Self::IoGone,
+            () if error.kind() == JoinErrorKind::QueueFull => Self::NoPermit,
             () => panic!("no job ends with that: {error}"),
         }
     }

@@ -10,7 +10,7 @@ use futures::future::join_all;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{oneshot, watch};
 use twolane::metrics::Metrics;
-use twolane::{Backend, CpuRuntime, JoinError};
+use twolane::{Backend, CpuRuntime, JoinError, JoinErrorKind};
 
 use crate::dice::Dice;
 use crate::ending::{Ending, Owner};
@@ -332,7 +332,7 @@ fn permits_are_back(round: &Round, plan: &Plan) {
             let permits = (0..limit).map(|_| lane.try_reserve().unwrap());
             let permits: Vec<_> = permits.collect();
             let refused = Asks::new(round, level).answered(lane.try_reserve());
-            assert!(refused.unwrap_err().is_queue_full());
+            assert_eq!(refused.unwrap_err().kind(), JoinErrorKind::QueueFull);
             drop(permits);
         }
     }

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::SeqCst};
 
-use twolane::{BridgeError, Handle, JoinError, Priority};
+use twolane::{BridgeError, Handle, JoinError, JoinErrorKind, Priority};
 
 use crate::dice::Dice;
 use crate::ledger::Ledger;
@@ -94,11 +94,11 @@ impl Round {
 
     /// Fails if nothing that was done explains the error.
     pub(crate) fn check(&self, error: JoinError, done: Done) {
-        let fits = (error.is_shutdown() && self.lane_may_close())
-            || (error.is_io_runtime_gone() && self.io_ends.load(SeqCst))
+        let fits = (error.kind() == JoinErrorKind::Shutdown && self.lane_may_close())
+            || (error.kind() == JoinErrorKind::IoRuntimeGone && self.io_ends.load(SeqCst))
             || (error.is_cancelled() && done.cancelled)
-            || (error.is_queue_full() && done.needs_permit)
-            || (error.is_expired() && done.has_deadline);
+            || (error.kind() == JoinErrorKind::QueueFull && done.needs_permit)
+            || (error.kind() == JoinErrorKind::Expired && done.has_deadline);
         if fits {
             return;
         }

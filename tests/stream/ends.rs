@@ -9,7 +9,7 @@ use crate::context::{SOURCES, Source, numbers};
 use crate::support::{Dropped, Lanes, on_both};
 use futures::{StreamExt, TryStreamExt, stream};
 use twolane::stream::Buffered;
-use twolane::{CpuIteratorExt, CpuStreamExt, JoinError};
+use twolane::{CpuIteratorExt, CpuStreamExt, JoinError, JoinErrorKind};
 
 fn next<T>(lanes: &Lanes, stream: &mut Buffered<T>) -> Option<Result<T, JoinError>> {
     lanes.io.block_on(stream.next())
@@ -118,7 +118,7 @@ fn a_shutdown_while_the_source_is_pending() {
         assert_eq!(next(&lanes, &mut numbers).unwrap().unwrap(), 2);
         lanes.cpu.shutdown().wait();
         let error = next(&lanes, &mut numbers).unwrap().unwrap_err();
-        assert!(error.is_shutdown(), "{error}");
+        assert_eq!(error.kind(), JoinErrorKind::Shutdown, "{error}");
         assert!(next(&lanes, &mut numbers).is_none());
     });
 }

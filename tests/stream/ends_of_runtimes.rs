@@ -10,7 +10,7 @@ use crate::support::wait::wait_until;
 use crate::support::{Dropped, Stuck, cpu_lane, on_both, with_both};
 use futures::StreamExt;
 use futures::executor::block_on;
-use twolane::JoinError;
+use twolane::{JoinError, JoinErrorKind};
 
 /// Either all came, or the last item says that the I/O runtime is gone.
 #[track_caller]
@@ -19,7 +19,10 @@ fn is_complete(items: Vec<Result<(), JoinError>>) -> bool {
     let errors = &items[outputs..];
     match errors {
         [] => assert_eq!(outputs, INPUTS as usize),
-        [error] => assert!(error.as_ref().unwrap_err().is_io_runtime_gone()),
+        [error] => assert_eq!(
+            error.as_ref().unwrap_err().kind(),
+            JoinErrorKind::IoRuntimeGone
+        ),
         _ => panic!("something comes after an error"),
     }
     errors.is_empty()

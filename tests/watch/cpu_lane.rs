@@ -9,7 +9,7 @@ use crate::setting::{lane, watched};
 use crate::support::wait::wait_until;
 use crate::support::{time_limit, with_both};
 use twolane::watch::{Cause, Watch, watch};
-use twolane::{Backend, Priority};
+use twolane::{Backend, JoinErrorKind, Priority};
 
 #[test]
 fn a_future_that_does_not_yield_is_told() {
@@ -47,7 +47,7 @@ fn a_closure_past_its_deadline_is_told_and_no_other() {
         wait_until(|| match late() {
             Ok(()) => true,
             Err(error) => {
-                assert!(error.is_expired(), "{error}");
+                assert_eq!(error.kind(), JoinErrorKind::Expired, "{error}");
                 false
             }
         });

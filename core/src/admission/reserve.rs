@@ -23,8 +23,10 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 ///
 /// # Errors
 ///
-/// [`JoinError::is_shutdown`] if the lane is shut down, also during the wait;
-/// [`JoinError::is_io_runtime_gone`] if its I/O runtime is gone.
+/// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown) if the lane is shut down, also
+/// during the wait;
+/// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone) if its I/O runtime is
+/// gone.
 ///
 /// # Panics
 ///

@@ -6,7 +6,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use crate::error::JoinError;
+use crate::error::{JoinError, JoinErrorKind};
 use crate::panics::PanicPayload;
 
 /// The error of a bridge whose pump stopped before the stream ended.
@@ -110,7 +110,8 @@ impl BridgeError {
 
     /// Returns whether the stream was never begun, since the CPU lane's queue was full.
     ///
-    /// As [`JoinError::is_queue_full`]. Only [`stream_from_cpu`](crate::Handle::stream_from_cpu)
+    /// As [`JoinErrorKind::QueueFull`](crate::JoinErrorKind::QueueFull). Only
+    /// [`stream_from_cpu`](crate::Handle::stream_from_cpu)
     /// needs a place in a queue.
     ///
     /// # Examples
@@ -126,7 +127,8 @@ impl BridgeError {
     /// # }
     /// ```
     pub fn is_queue_full(&self) -> bool {
-        matches!(&self.cause, LostReason::Refused(reason) if reason.is_queue_full())
+        let queue_full = JoinErrorKind::QueueFull;
+        matches!(&self.cause, LostReason::Refused(reason) if reason.kind() == queue_full)
     }
 
     /// Returns whether the CPU lane's queue was full, or the lane was shut down: a service answers

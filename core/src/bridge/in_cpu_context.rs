@@ -33,7 +33,8 @@ use crate::task::slice;
 /// Tasks that are spawned so are Tokio's own: limits, deadlines and cancellation do not see
 /// them, and of the counters only [`Metrics::tokio_tasks`](crate::Metrics::tokio_tasks) (and
 /// `threads_of_ended_jobs`, if a library reports them). A shutdown drops them, and the task of
-/// a job that was polled here fails with [`is_shutdown`](crate::JoinError::is_shutdown) then,
+/// a job that was polled here fails with
+/// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown) then,
 /// whatever the job makes of it.
 ///
 /// # Panics

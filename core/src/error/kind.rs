@@ -28,13 +28,17 @@ pub enum JoinErrorKind {
     Panic,
     /// The job was aborted.
     Cancelled,
-    /// The CPU lane was shut down before the job ended.
+    /// The CPU lane was shut down before the job ended. The job may never have started.
     Shutdown,
-    /// The I/O runtime of the [`CpuRuntime`](crate::CpuRuntime) is gone.
+    /// The I/O runtime of the [`CpuRuntime`](crate::CpuRuntime) is gone. Build a new one on a
+    /// runtime that runs; in a test suite, one for each `#[tokio::test]`.
     IoRuntimeGone,
-    /// The queue was full.
+    /// The queue was full: as many jobs as the priority's
+    /// [`queue_limit`](crate::Builder::queue_limit) were accepted and have not ended.
     QueueFull,
-    /// The job's deadline passed before its end.
+    /// The job's [deadline](crate::Handle::with_deadline) passed before its start, a later poll of
+    /// a future, or a [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure without
+    /// a checkpoint that has started returns its output, late or not.)
     Expired,
 }
 

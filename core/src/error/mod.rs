@@ -15,11 +15,10 @@ pub use kind::JoinErrorKind;
 /// The error of a [`Task`](crate::Task) whose job has no output.
 ///
 /// The names are those of [`tokio::task::JoinError`]. That type cannot be built outside
-/// of Tokio, so this is a type of its own. [`kind`](Self::kind) returns the reason for a `match`,
-/// and each reason has a method `is_..`.
+/// of Tokio, so this is a type of its own. [`kind`](Self::kind) returns the reason.
 ///
-/// A service answers 503 to `is_queue_full`, `is_expired` and `is_shutdown`
-/// ([`is_unavailable`](Self::is_unavailable)), and 500 to the rest. Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that
+/// A service answers 503 if the error [`is_unavailable`](Self::is_unavailable), and 500 to the rest.
+/// Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that
 /// other code aborts) or problems that an operator has to solve. The closure of a
 /// [`spawn_cpu_with`](crate::Handle::spawn_cpu_with) that a
 /// [`checkpoint`](crate::JobContext::checkpoint) has ended gives the same errors.
@@ -93,10 +92,6 @@ impl JoinError {
         }
     }
 
-    fn is(&self, cause: CloseReason) -> bool {
-        matches!(self.0, Kind::Closed(closed) if closed == cause)
-    }
-
     /// Called when an error is dropped that no awaiter has read: logs a panic in it.
     pub(crate) fn report_unread(&self) {
         if let Kind::Panicked(payload) = &self.0 {
@@ -144,7 +139,8 @@ impl JoinError {
     /// assert_eq!(status, 503);
     /// ```
     pub fn is_unavailable(&self) -> bool {
-        self.is_queue_full() || self.is_expired() || self.is_shutdown()
+        use JoinErrorKind::{Expired, QueueFull, Shutdown};
+        matches!(self.kind(), QueueFull | Expired | Shutdown)
     }
 
     /// Returns true if the job panicked.
@@ -177,83 +173,7 @@ impl JoinError {
     /// assert!(task.wait().unwrap_err().is_cancelled());
     /// ```
     pub fn is_cancelled(&self) -> bool {
-        self.is(CloseReason::Cancelled)
-    }
-
-    /// Returns true if the CPU lane was shut down before the job ended.
-    ///
-    /// The job may never have started.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.shutdown().wait();
-    /// assert!(cpu.spawn_cpu(|| 1).wait().unwrap_err().is_shutdown());
-    /// ```
-    pub fn is_shutdown(&self) -> bool {
-        self.is(CloseReason::ShutDown)
-    }
-
-    /// Returns true if the I/O runtime of the [`CpuRuntime`](crate::CpuRuntime) is gone.
-    ///
-    /// Build a new `CpuRuntime` on a runtime that runs. In a test suite, build one per
-    /// `#[tokio::test]`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let io = tokio::runtime::Runtime::new().unwrap();
-    /// let cpu = twolane::CpuRuntime::builder().io_handle(io.handle().clone()).build().unwrap();
-    /// drop(io);
-    /// assert!(cpu.handle().spawn_io(async {}).wait().unwrap_err().is_io_runtime_gone());
-    /// ```
-    pub fn is_io_runtime_gone(&self) -> bool {
-        self.is(CloseReason::IoRuntimeGone)
-    }
-
-    /// Returns true if the job was not accepted because the queue was full.
-    ///
-    /// As many jobs as the priority's [`queue_limit`](crate::Builder::queue_limit) were
-    /// accepted and have not ended.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// use twolane::{CpuRuntime, Priority};
-    /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
-    /// let permit = cpu.handle().try_reserve().unwrap();
-    /// assert!(cpu.spawn_cpu(|| 1).wait().unwrap_err().is_queue_full());
-    /// drop(permit);
-    /// assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
-    /// ```
-    pub fn is_queue_full(&self) -> bool {
-        self.is(CloseReason::QueueFull)
-    }
-
-    /// Returns true if the job's deadline passed before the job ended.
-    ///
-    /// [`Handle::with_deadline`](crate::Handle::with_deadline) sets the deadline. It passed
-    /// before the job's start, before a later poll of a future, or before a
-    /// [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure without a
-    /// checkpoint that has started returns its output, late or not.)
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let permit = cpu.handle().try_reserve().unwrap();
-    /// let late = permit.with_deadline(std::time::Instant::now()).spawn_cpu(|| 1);
-    /// assert!(late.wait().unwrap_err().is_expired());
-    /// ```
-    pub fn is_expired(&self) -> bool {
-        self.is(CloseReason::Expired)
+        self.kind() == JoinErrorKind::Cancelled
     }
 
     /// Returns the payload of the job's panic, for [`std::panic::resume_unwind`].
@@ -296,7 +216,7 @@ impl JoinError {
     /// # let cpu = twolane::CpuRuntime::new().unwrap();
     /// cpu.shutdown().wait();
     /// let err = cpu.spawn_cpu(|| ()).wait().unwrap_err();
-    /// assert!(err.try_into_panic().unwrap_err().is_shutdown());
+    /// assert_eq!(err.try_into_panic().unwrap_err().kind(), twolane::JoinErrorKind::Shutdown);
     /// ```
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send + 'static>, JoinError> {
         self.try_into_payload().map(PanicPayload::into_inner)
@@ -314,7 +234,7 @@ impl JoinError {
     /// For an adapter that awaits a job in a place where it can return no error. It unwinds:
     /// with the payload of the job's panic, or with this error. No panic hook runs, so nothing
     /// is printed. A job that unwinds with an error of a job ends as that one did: if the lane
-    /// was shut down, it is [`is_shutdown`](Self::is_shutdown) and not
+    /// was shut down, it is [`JoinErrorKind::Shutdown`] and not
     /// [`is_panic`](Self::is_panic). That holds if tasks of Tokio are in between that resume the
     /// panics of what they await.
     ///
@@ -332,7 +252,7 @@ impl JoinError {
     /// # other.shutdown().wait();
     /// let part = other.spawn_cpu(|| 42); // of a lane that was shut down
     /// let job = cpu.spawn(async { part.await.unwrap_or_else(|error| error.resume_unwind()) });
-    /// assert!(job.wait().unwrap_err().is_shutdown());
+    /// assert_eq!(job.wait().unwrap_err().kind(), twolane::JoinErrorKind::Shutdown);
     /// ```
     pub fn resume_unwind(self) -> ! {
         match self.try_into_panic() {

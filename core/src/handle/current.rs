@@ -86,7 +86,7 @@ impl Handle {
     /// For programs with one `CpuRuntime`. In tests prefer handles: a default set in
     /// one `#[tokio::test]` stops working when that test's runtime ends. A later test
     /// that uses it gets
-    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone).
+    /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
     ///
     /// # Examples
     ///

@@ -9,7 +9,8 @@ impl Handle {
     ///
     /// The lane compares the deadline when a job's turn comes and, if the job is a future,
     /// before each later poll. A job past its deadline does not run, and its task returns
-    /// [`JoinError::is_expired`](crate::JoinError::is_expired). A closure that already runs sees the deadline through
+    /// [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired). A closure that already runs sees
+    /// the deadline through
     /// [`JobContext::checkpoint`](crate::JobContext::checkpoint).
     ///
     /// There is no timer. The awaiter of an expired job gets the error when the job's turn
@@ -34,7 +35,8 @@ impl Handle {
     /// let in_time = cpu.handle().with_deadline(received + Duration::from_secs(1));
     /// assert_eq!(in_time.spawn_cpu(|| 42).await.unwrap(), 42);
     /// let late = in_time.with_deadline(received);
-    /// assert!(late.spawn_cpu(|| 42).await.unwrap_err().is_expired());
+    /// let error = late.spawn_cpu(|| 42).await.unwrap_err();
+    /// assert_eq!(error.kind(), twolane::JoinErrorKind::Expired);
     /// # }
     /// ```
     pub fn with_deadline(&self, deadline: Instant) -> Self {

@@ -16,8 +16,9 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`JoinError::is_panic`] if `f` panicked; [`JoinError::is_shutdown`] after a
-    /// shutdown; [`JoinError::is_io_runtime_gone`].
+    /// [`JoinError::is_panic`] if `f` panicked;
+    /// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown) after a
+    /// shutdown; [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
     ///
     /// # Panics
     ///

@@ -23,8 +23,9 @@ impl Handle {
     ///
     /// None here. The task returns the [`JoinError`](crate::JoinError). If the I/O
     /// runtime ends first, that is
-    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone). After a shutdown
-    /// of the CPU lane it is [`is_shutdown`](crate::JoinError::is_shutdown); [`io`](Self::io)
+    /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone). After a shutdown
+    /// of the CPU lane it is [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown);
+    /// [`io`](Self::io)
     /// spawns then, too.
     ///
     /// # Examples

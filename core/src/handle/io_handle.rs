@@ -41,7 +41,7 @@ impl IoHandle {
     /// # Errors
     ///
     /// None here. The task returns
-    /// [`JoinError::is_io_runtime_gone`](crate::JoinError::is_io_runtime_gone) if the I/O
+    /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone) if the I/O
     /// runtime ends first.
     ///
     /// # Examples

@@ -175,7 +175,8 @@ impl Handle {
     /// use twolane::Priority;
     /// let cpu = twolane::CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
     /// let permit = cpu.handle().try_reserve().unwrap(); // the only one
-    /// assert!(cpu.spawn_cpu(|| 1).await.unwrap_err().is_queue_full());
+    /// let error = cpu.spawn_cpu(|| 1).await.unwrap_err();
+    /// assert_eq!(error.kind(), twolane::JoinErrorKind::QueueFull);
     /// assert_eq!(cpu.handle().without_limit().spawn_cpu(|| 1).await.unwrap(), 1);
     /// # drop(permit);
     /// # }
@@ -327,7 +328,7 @@ impl Handle {
     /// let handle = cpu.handle();
     /// assert!(handle.close_error().is_none());
     /// drop(cpu);
-    /// assert!(handle.close_error().unwrap().is_shutdown());
+    /// assert_eq!(handle.close_error().unwrap().kind(), twolane::JoinErrorKind::Shutdown);
     /// # }
     /// ```
     pub fn close_error(&self) -> Option<JoinError> {

@@ -16,8 +16,9 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`JoinError::is_shutdown`], also if the shutdown comes during the wait;
-    /// [`JoinError::is_io_runtime_gone`].
+    /// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown), also if the shutdown comes
+    /// during the wait;
+    /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
     ///
     /// # Cancel safety
     ///
@@ -48,8 +49,10 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// [`JoinError::is_queue_full`], also if other submitters wait for a permit;
-    /// [`JoinError::is_shutdown`]; [`JoinError::is_io_runtime_gone`].
+    /// [`JoinErrorKind::QueueFull`](crate::JoinErrorKind::QueueFull), also if other submitters wait
+    /// for a permit;
+    /// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown);
+    /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
     ///
     /// # Examples
     ///

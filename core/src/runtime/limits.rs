@@ -16,7 +16,7 @@ impl Builder {
     ///
     /// | form | if the queue is full |
     /// |---|---|
-    /// | [`spawn_cpu`](crate::Handle::spawn_cpu), [`spawn_cpu_with`](crate::Handle::spawn_cpu_with), [`spawn`](crate::Handle::spawn) | the task fails with [`is_queue_full`](crate::JoinError::is_queue_full); the closure is dropped |
+    /// | [`spawn_cpu`](crate::Handle::spawn_cpu), [`spawn_cpu_with`](crate::Handle::spawn_cpu_with), [`spawn`](crate::Handle::spawn) | the task fails with [`JoinErrorKind::QueueFull`](crate::JoinErrorKind::QueueFull); the closure is dropped |
     /// | [`reserve`](crate::Handle::reserve) | waits for a permit, in FIFO order |
     /// | [`try_reserve`](crate::Handle::try_reserve) | an error, before there is a closure |
     ///

@@ -35,28 +35,28 @@ pub use shutdown::Shutdown;
 ///
 /// All three forms, and dropping the `CpuRuntime`, stop admission at the call. They can
 /// be called from any thread, any number of times. Jobs submitted afterwards fail with
-/// [`JoinError::is_shutdown`](crate::JoinError::is_shutdown). What becomes of the
+/// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown). What becomes of the
 /// other jobs, detached ones included, depends on their state at that moment, not on
 /// the form:
 ///
 /// | job is | [`shutdown`] | [`shutdown_timeout`] | [`shutdown_background`], drop |
 /// |---|---|---|---|
-/// | queued | never runs; its task fails with `is_shutdown` at once (if it was detached, the log has a warning) | the same | the same |
-/// | a suspended future | dropped; its task fails with `is_shutdown` at once | the same | the same |
-/// | a running closure | awaited; its task gets the output, or `is_shutdown` if a checkpoint ends it | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
+/// | queued | never runs; its task fails with `JoinErrorKind::Shutdown` at once (if it was detached, the log has a warning) | the same | the same |
+/// | a suspended future | dropped; its task fails with `JoinErrorKind::Shutdown` at once | the same | the same |
+/// | a running closure | awaited; its task gets the output, or `JoinErrorKind::Shutdown` if a checkpoint ends it | awaited until the deadline, counted if it is late; its task gets the output | not awaited; its task gets the output |
 /// | already on the I/O lane (`spawn_io`, streams and bodies on their way) | goes on | the same | the same |
 /// | a new `spawn_io`, `stream_from_io`, `stream_from_cpu` | refused: its task, or its reader, gets the error | the same | the same |
 /// | an HTTP request or body (`send_io`, `response_from_io`, `body_from_io`, `IoLayer`, `IoConnector`), also a new one | goes on: it needs the I/O lane alone | the same | the same |
-/// | a wait for a permit ([`Handle::reserve`]) | fails with `is_shutdown` at once | the same | the same |
+/// | a wait for a permit ([`Handle::reserve`]) | fails with `JoinErrorKind::Shutdown` at once | the same | the same |
 /// | a running future | runs until its next `.await` that has to wait, then as a suspended one | the same, counted if it is late | the same, not awaited |
-/// | a running future that was polled [`in_cpu_context`](crate::in_cpu_context) | the same; its task fails with `is_shutdown` also if it ends without such a wait | the same | the same |
+/// | a running future that was polled [`in_cpu_context`](crate::in_cpu_context) | the same; its task fails with `JoinErrorKind::Shutdown` also if it ends without such a wait | the same | the same |
 ///
 /// So await the tasks whose work matters, and then shut down. In a server the handlers
 /// hold the tasks. There the order is:
 ///
 /// 1. Stop the server, and wait for it for some seconds.
 /// 2. Call `cpu.shutdown_timeout(limit).await`. A handler that waits for a job that has
-///    not started gets [`JoinError::is_shutdown`](crate::JoinError::is_shutdown), and
+///    not started gets [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown), and
 ///    answers 503. A closure that runs and calls
 ///    [`checkpoint`](crate::JobContext::checkpoint) ends with the same error.
 /// 3. Wait for the server once more, so that it sends those answers.
@@ -217,7 +217,8 @@ impl CpuRuntime {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// let running = cpu.spawn_cpu(|| 1).await;
     /// cpu.shutdown().await;
-    /// assert!(cpu.spawn_cpu(|| 1).await.unwrap_err().is_shutdown());
+    /// let error = cpu.spawn_cpu(|| 1).await.unwrap_err();
+    /// assert_eq!(error.kind(), twolane::JoinErrorKind::Shutdown);
     /// # }
     /// ```
     pub fn shutdown(&self) -> Shutdown {
@@ -264,7 +265,8 @@ impl CpuRuntime {
     /// # let _io = io.enter();
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// cpu.shutdown_background();
-    /// assert!(cpu.spawn_cpu(|| 1).wait().unwrap_err().is_shutdown());
+    /// let error = cpu.spawn_cpu(|| 1).wait().unwrap_err();
+    /// assert_eq!(error.kind(), twolane::JoinErrorKind::Shutdown);
     /// ```
     pub fn shutdown_background(&self) {
         self.handle.level().lane().close();

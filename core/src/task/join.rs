@@ -25,7 +25,7 @@ use crate::trace::warn_of_lost_jobs;
 /// should run on.
 ///
 /// A task does not keep its runtime alive. If a shutdown ends the job, the task
-/// resolves with [`JoinError::is_shutdown`]; it never hangs.
+/// resolves with [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown); it never hangs.
 ///
 /// # Many tasks
 ///

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use twolane::{Backend, BridgeError, JoinError};
+use twolane::{Backend, BridgeError, JoinError, JoinErrorKind};
 use twolane_datafusion::{collect_on, stream_on};
 
 use crate::setting::{GROUPS, LONG, Names, context, each, lane_error, until};
@@ -44,7 +44,8 @@ fn a_shutdown_ends_a_query_as_such() {
         site.until_it_computes().await;
         site.lanes.cpu.shutdown_background();
         let error = query.await.unwrap_err();
-        let is_such = lane_error(&error).is_some_and(JoinError::is_shutdown);
+        let is_such = lane_error(&error)
+            .is_some_and(|error: &JoinError| error.kind() == JoinErrorKind::Shutdown);
         assert!(is_such, "{error:?}");
         let error = stream.next().await.unwrap().unwrap_err();
         let cut = lane_error::<BridgeError>(&error);

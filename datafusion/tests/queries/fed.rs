@@ -11,7 +11,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::mpsc;
-use twolane::JoinError;
+use twolane::{JoinError, JoinErrorKind};
 use twolane_datafusion::{collect_on, stream_on};
 
 use crate::setting::{Names, context, lane_error, until};
@@ -90,7 +90,8 @@ fn the_end_of_the_task_that_feeds_it_is_an_error() {
                     query.await.unwrap_err()
                 }
             });
-            let is_gone = lane_error(&error).is_some_and(JoinError::is_io_runtime_gone);
+            let is_gone = lane_error(&error)
+                .is_some_and(|error: &JoinError| error.kind() == JoinErrorKind::IoRuntimeGone);
             assert!(is_gone, "{error:?}");
         });
     }

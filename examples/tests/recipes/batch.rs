@@ -3,7 +3,7 @@
 use std::sync::mpsc::channel;
 
 use tokio::runtime::Runtime;
-use twolane::CpuRuntime;
+use twolane::{CpuRuntime, JoinErrorKind};
 
 use crate::batch_on_low::reindex;
 use crate::support::time_limit;
@@ -37,6 +37,6 @@ fn a_shutdown_ends_it_and_other_jobs_run_beside_it() {
     }
     assert!(!batch.is_finished());
     cpu.shutdown().wait();
-    assert!(batch.wait().unwrap_err().is_shutdown());
+    assert_eq!(batch.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
     assert!(saved.iter().all(|next| next % 256 == 0));
 }

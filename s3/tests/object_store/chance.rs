@@ -11,6 +11,7 @@ use super::store::{Site, content, io_connector, object, read, retries, store, st
 use crate::dice::Dice;
 use crate::errors::{find, story};
 use crate::support::{self, BOTH, Lanes, lanes};
+use twolane::JoinErrorKind;
 use twolane_s3::faults::{After, Fault, How};
 
 const ROUNDS: usize = 1_000;
@@ -172,7 +173,11 @@ fn a_download_whose_io_lane_ends_anywhere_is_exact_or_names_the_cause() {
             Err(join) => join.into(),
         };
         if let Some(join) = find::<twolane::JoinError>(&*error) {
-            assert!(join.is_io_runtime_gone(), "round {round}: {join}");
+            assert_eq!(
+                join.kind(),
+                JoinErrorKind::IoRuntimeGone,
+                "round {round}: {join}"
+            );
             refused += 1;
         } else {
             let named = find::<twolane::BridgeError>(&*error).is_some();

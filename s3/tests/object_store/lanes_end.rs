@@ -4,7 +4,7 @@ use std::sync::mpsc;
 
 use futures::TryStreamExt;
 use tokio::sync::oneshot;
-use twolane::{Backend, JoinError, in_cpu_context};
+use twolane::{Backend, JoinError, JoinErrorKind, in_cpu_context};
 
 use super::object_store::client::{HttpConnector, SpawnedReqwestConnector};
 use super::object_store::multipart::MultipartStore;
@@ -121,7 +121,7 @@ fn with_retries_the_second_request_says_so() {
             let read = read_by_ours(&site, backend, reader, retry);
             let error = read.unwrap().unwrap_err();
             let join = find::<JoinError>(&error).unwrap();
-            assert!(join.is_io_runtime_gone(), "{join}");
+            assert_eq!(join.kind(), JoinErrorKind::IoRuntimeGone, "{join}");
             // No third: a runtime does not come back.
             let story = story(&error);
             assert!(story.contains("after 1 retries"), "{story}");
@@ -164,7 +164,7 @@ fn a_request_whose_io_lane_ends_is_not_sent_again() {
         let (during, after) = job.wait().unwrap();
         for error in [during.unwrap_err(), after.unwrap_err()] {
             let join = find::<JoinError>(&error).unwrap();
-            assert!(join.is_io_runtime_gone(), "{join}");
+            assert_eq!(join.kind(), JoinErrorKind::IoRuntimeGone, "{join}");
             assert!(!story(&error).contains("retries,"), "{}", story(&error));
         }
     });
@@ -189,7 +189,7 @@ fn an_upload_cut_off_by_the_cpu_lane_s_end_is_not_seen_and_can_be_aborted() {
         });
         let id = begun.recv().unwrap();
         cpu.shutdown().wait();
-        assert!(job.wait().unwrap_err().is_shutdown());
+        assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
 
         io.block_on(async {
             let is_there = || store.head(&path);

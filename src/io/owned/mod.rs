@@ -157,7 +157,8 @@ impl<T: Send + 'static> IoOwned<T> {
     ///
     /// - [`JoinError::is_panic`] if the closure panicked. The value stays as the panic left
     ///   it. Unless you know that it is whole, drop the `IoOwned`.
-    /// - [`JoinError::is_io_runtime_gone`] if the I/O runtime is gone.
+    /// - [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone) if the I/O runtime
+    ///   is gone.
     ///
     /// # Cancel safety
     ///
