@@ -13,8 +13,7 @@
 //! - **ten sites**: jobs of ten lines of the program, of 10 µs to 100 ms, each length 2.8 times
 //!   the one before. Heavy-tailed: a job of four times the length is half as frequent. The two
 //!   longest of the ten make two thirds of the work.
-//! - **one site**: all from one line. 99 of 100 take 20 µs, one takes 20 ms. The worst case for
-//!   what learns by lines.
+//! - **one site**: all from one line. 99 of 100 take 20 µs, one takes 20 ms.
 //!
 //! # The contenders
 //!

@@ -186,8 +186,8 @@ impl Level {
     /// Queues a job that was woken in its own step. A job that yielded goes behind
     /// those that have not run yet.
     ///
-    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check whether the lane is closed: an active worker goes on until it
-    /// finds the queue empty.
+    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
+    /// whether the lane is closed: an active worker goes on until it finds the queue empty.
     pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
         if yielded {
             return self.state().queue.push_behind(job);

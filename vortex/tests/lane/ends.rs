@@ -83,7 +83,11 @@ fn a_shutdown_in_mid_scan_is_an_error() {
             assert_eq!(messages.recv().await, Some("stuck"));
             assert!(lane.shutdown().await.is_empty());
             let error = whole.await.unwrap_err();
-            assert_eq!(join_error(&error).unwrap().kind(), JoinErrorKind::Shutdown, "{error:?}");
+            assert_eq!(
+                join_error(&error).unwrap().kind(),
+                JoinErrorKind::Shutdown,
+                "{error:?}"
+            );
             let error = parts.next().await.unwrap().unwrap_err();
             assert!(is_unavailable(&error), "{error:?}");
             assert!(parts.next().await.is_none());
@@ -115,7 +119,11 @@ fn a_shutdown_while_splits_decode_is_an_error() {
             has_started.recv().await.unwrap();
             assert!(lane.shutdown().await.is_empty());
             let error = whole.await.unwrap_err();
-            assert_eq!(join_error(&error).unwrap().kind(), JoinErrorKind::Shutdown, "{error:?}");
+            assert_eq!(
+                join_error(&error).unwrap().kind(),
+                JoinErrorKind::Shutdown,
+                "{error:?}"
+            );
         });
     }
 }
@@ -149,7 +157,11 @@ fn a_closed_or_full_lane_is_unavailable() {
         io.block_on(async {
             let permits = [cpu.reserve().await.unwrap(), cpu.reserve().await.unwrap()];
             let error = run_on(&cpu, read(file.clone())).await.unwrap_err();
-            assert_eq!(join_error(&error).unwrap().kind(), JoinErrorKind::QueueFull, "{error:?}");
+            assert_eq!(
+                join_error(&error).unwrap().kind(),
+                JoinErrorKind::QueueFull,
+                "{error:?}"
+            );
             let scan = file.scan().unwrap().into_stream().unwrap();
             let mut parts = Box::pin(stream_on(&cpu, scan, 1, |_| 1));
             assert!(is_unavailable(&parts.next().await.unwrap().unwrap_err()));
@@ -160,7 +172,11 @@ fn a_closed_or_full_lane_is_unavailable() {
             );
             lane.shutdown().await;
             let error = run_on(&cpu, read(file)).await.unwrap_err();
-            assert_eq!(join_error(&error).unwrap().kind(), JoinErrorKind::Shutdown, "{error:?}");
+            assert_eq!(
+                join_error(&error).unwrap().kind(),
+                JoinErrorKind::Shutdown,
+                "{error:?}"
+            );
         });
     }
 }
