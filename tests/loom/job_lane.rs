@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, fence};
 use stallwatch::{Entered, Name};
 
 use crate::error::CloseReason;
-use crate::metrics::call_sites::{Sites, Stamp, Steps};
+use crate::metrics::call_sites::{Length, Sites, Stamp, Steps};
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::sync::Queue;
@@ -162,6 +162,10 @@ impl Schedule for Level {
 
     fn site(&self) -> Name {
         Name::OTHER
+    }
+
+    fn length(&self) -> Length {
+        Length::Long
     }
 
     fn count_lost(&self) {}

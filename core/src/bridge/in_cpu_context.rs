@@ -74,7 +74,7 @@ pin_project! {
 /// Runs `poll` inside the context.
 fn enter<R>(poll: impl FnOnce() -> R) -> R {
     slice::set_in_cpu_context();
-    let level = thread::own();
+    let level = thread::served();
     let workers = level.as_ref().and_then(|level| level.workers());
     let Some(runtime) = workers.and_then(|workers| workers.runtime()) else {
         panic!(

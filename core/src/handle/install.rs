@@ -3,6 +3,7 @@
 use super::Handle;
 use crate::backend::Backend;
 use crate::error::JoinError;
+use crate::lane::thread;
 use crate::panics;
 
 impl Handle {
@@ -60,10 +61,15 @@ impl Handle {
         let mut run = || {
             level.timed(queued, || result = f.take().map(panics::catch));
         };
-        if level
-            .workers()
-            .is_some_and(|workers| workers.install(&mut run))
-        {
+        let is_done = if thread::helps(level) {
+            // This thread is one of another pool, but the job that it runs is of this level.
+            run();
+            true
+        } else {
+            let workers = level.workers();
+            workers.is_some_and(|workers| workers.install(&mut run))
+        };
+        if is_done {
             let result = result.expect("an installed closure runs once");
             result.map_err(JoinError::of_unwinding)
         } else {

@@ -37,7 +37,7 @@ const SHARED: usize = 16;
 pub(crate) struct Counters {
     /// One page per worker, by its index. Then one page for lane threads without a
     /// worker index (Tokio starts such threads where a job blocks in place). Then the
-    /// shared pages.
+    /// shared pages. Then one page per worker of `High` (`short_first.rs`).
     pages: Box<[CachePadded<Page>]>,
     workers: usize,
     pub(super) held: Held,
@@ -47,7 +47,7 @@ pub(crate) struct Counters {
 impl Counters {
     pub(super) fn new(settings: &ThreadSettings) -> Self {
         let workers = settings.threads;
-        let pages = workers + 1 + SHARED;
+        let pages = 2 * workers + 1 + SHARED;
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
@@ -69,6 +69,13 @@ impl Counters {
     /// For the thread of that number.
     pub(super) fn count_from(&self, thread: usize, event: Event) {
         self.add(self.workers + 1 + thread % SHARED, event);
+    }
+
+    /// The same for a worker of another priority.
+    pub(super) fn helpers_page(&self, worker: Option<usize>) -> (&Page, bool) {
+        let own = worker.filter(|worker| *worker < self.workers);
+        let page = own.map(|worker| self.workers + 1 + SHARED + worker);
+        (&self.pages[page.unwrap_or(self.workers)], own.is_none())
     }
 
     fn add(&self, page: usize, event: Event) {

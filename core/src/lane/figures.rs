@@ -2,12 +2,13 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::Level;
+use super::{Level, thread};
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Sites, Stamp, Steps};
 use crate::metrics::held::Held;
+use crate::priority::Priority;
 use crate::shard;
-use crate::task::Worker;
+use crate::task::{Page, Worker};
 
 impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
@@ -53,8 +54,20 @@ impl Level {
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
     pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
+        self.worker_on(self.state().counters.page(index))
+    }
+
+    /// The same for this thread, which is a worker of `High`, and pauses as one for the CPU quota.
+    pub(super) fn helper(&self) -> Worker<'_> {
+        let page = self.state().counters.helpers_page(thread::worker());
+        Worker {
+            priority: Priority::High,
+            ..self.worker_on(page)
+        }
+    }
+
+    fn worker_on<'a>(&'a self, (page, shares_page): (&'a Page, bool)) -> Worker<'a> {
         let state = self.state();
-        let (page, shares_page) = state.counters.page(index);
         Worker {
             priority: self.priority(),
             closed: &self.lane().closed,

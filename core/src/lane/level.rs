@@ -25,11 +25,11 @@ use super::counters::Counters;
 use super::queue::RunQueue;
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
-use crate::metrics::call_sites::{Sites, Stamp};
+use crate::metrics::call_sites::{Length, Sites, Stamp};
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::shard;
-use crate::sync::{Ordering::SeqCst, fence};
+use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{Event, RegistryKey, Run, Schedule};
 
 pub(super) struct LevelState {
@@ -39,6 +39,8 @@ pub(super) struct LevelState {
     pub(super) queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
+    /// How many of its threads run steps that are not known to be short (`short_first.rs`).
+    pub(super) long_steps: AtomicUsize,
     pub(super) threads_of_ended_jobs: AtomicIsize,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
@@ -52,6 +54,7 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(settings),
             sites: Sites::new(),
+            long_steps: AtomicUsize::new(0),
             threads_of_ended_jobs: AtomicIsize::new(0),
             workers: OnceLock::new(),
         }
@@ -78,7 +81,8 @@ impl LevelState {
     /// Closes all queued jobs, which resolves their tasks. The caller then drops their
     /// work ([`Lane::discard`]).
     pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
-        let jobs: Vec<_> = std::iter::from_fn(|| self.queue.pop()).collect();
+        let popped = std::iter::from_fn(|| self.queue.pop());
+        let jobs: Vec<_> = popped.map(|(job, _)| job).collect();
         for job in &jobs {
             job.close(cause);
         }
@@ -174,13 +178,9 @@ impl Level {
         self.state().queue.len()
     }
 
+    /// Whether there is a job for its workers.
     pub(crate) fn has_queued(&self) -> bool {
-        self.state().has_queued()
-    }
-
-    /// For a worker.
-    pub(crate) fn pop(&self) -> Option<Arc<dyn Run>> {
-        self.state().queue.pop()
+        self.state().has_queued() || self.has_others_short()
     }
 
     /// Queues a job that was woken in its own step. A job that yielded goes behind
@@ -192,7 +192,7 @@ impl Level {
         if yielded {
             return self.state().queue.push_behind(job);
         }
-        self.state().queue.push(job);
+        self.push(job);
     }
 
     /// Call after a push, or where a worker has unparked, and a fence.
@@ -250,13 +250,16 @@ impl Schedule for Level {
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {
-        self.state().queue.push(job);
+        let is_short = self.push(job);
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.
         fence(SeqCst);
         if let Some(workers) = self.workers() {
             workers.notify(self);
+        }
+        if is_short && self.is_stuck() {
+            self.call_for_help();
         }
         self.note_work();
         self.close_if_late();
@@ -298,6 +301,10 @@ impl Schedule for Level {
 
     fn site(&self) -> Name {
         self.site
+    }
+
+    fn length(&self) -> Length {
+        self.length_of_site()
     }
 
     fn count_lost(&self) {

@@ -35,6 +35,7 @@ mod interrupts;
 mod level;
 mod queue;
 mod registry;
+mod short_first;
 pub(crate) mod thread;
 mod watched;
 mod workers;
@@ -62,6 +63,7 @@ pub(crate) use hooks::ThreadHooks;
 use interrupts::Interrupts;
 pub(crate) use level::Level;
 use registry::Registry;
+pub(crate) use short_first::Popped;
 pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {

@@ -48,7 +48,7 @@ use rayon_core::Yield;
 
 use super::idle::{Idle, Wakeup};
 use crate::guard::on_drop;
-use crate::lane::Level;
+use crate::lane::{Level, Popped};
 use crate::task::{Run, StepEnd, Worker, budget, slice};
 
 /// About twice a round trip to an awaiter that was asleep.
@@ -178,7 +178,7 @@ struct Turn<'a, S> {
     /// Whether jobs follow each other closely.
     spins: bool,
     /// A job to go on with, which is not in the queue.
-    next: Option<Arc<dyn Run>>,
+    next: Option<Popped>,
     /// The tick of rayon's last turn, and the jobs since then.
     rayon_had_its: u32,
     jobs: usize,
@@ -192,9 +192,9 @@ impl<S: Fn()> Turn<'_, S> {
         let is_empty = || !self.level.has_queued();
         let mut look_after = FIRST_LOOK;
         loop {
-            while let Some(job) = self.next.take().or_else(|| self.level.pop()) {
+            while let Some(popped) = self.next.take().or_else(|| self.level.pop()) {
                 self.end_search();
-                self.run(job);
+                self.run(popped);
                 look_after = FIRST_LOOK;
             }
             if self.spins {
@@ -229,8 +229,8 @@ impl<S: Fn()> Turn<'_, S> {
         }
     }
 
-    fn run(&mut self, job: Arc<dyn Run>) {
-        match job.run(&mut self.worker) {
+    fn run(&mut self, popped: Popped) {
+        match self.level.run(popped, &mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {
@@ -272,7 +272,7 @@ impl<S: Fn()> Turn<'_, S> {
             self.level.put_back(job, yielded);
         } else {
             // No need to pass it through the queue.
-            self.next = Some(job);
+            self.next = Some(self.level.popped_again(job));
         }
     }
 

@@ -22,9 +22,9 @@ pub(super) fn serve(level: &Level, is_over: impl Fn() -> bool) {
     // It counts on the page that threads without an index share: it is slow anyway.
     let mut worker = level.worker(None);
     loop {
-        while let Some(job) = level.pop() {
+        while let Some(popped) = level.pop() {
             budget::refill();
-            if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
+            if let StepEnd::Requeue { job, yielded } = level.run(popped, &mut worker) {
                 level.put_back(job, yielded);
             }
             run_rayons_work();

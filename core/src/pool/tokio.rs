@@ -39,9 +39,9 @@ use ::tokio::runtime::{Builder, Handle, Runtime};
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
 use crate::guard::on_drop;
-use crate::lane::{Lane, Level, Workers, thread as lane_thread};
+use crate::lane::{Lane, Level, Popped, Workers, thread as lane_thread};
 use crate::panics;
-use crate::task::{Run, StepEnd};
+use crate::task::StepEnd;
 use crate::trace::warn_of_block_in_place;
 
 /// How many drain tasks there may be in addition to one for each worker.
@@ -244,7 +244,7 @@ impl Workers for CpuTokio {
 
 /// Runs a hook of the user inside the context in which jobs run.
 fn in_io_context(hook: impl FnOnce()) {
-    let level = lane_thread::own();
+    let level = lane_thread::served();
     let _io = level.as_ref().map(|level| level.lane().io.handle().enter());
     hook();
 }
@@ -255,7 +255,7 @@ struct DrainTask {
     drain_tasks: Arc<DrainTasks>,
     /// A job to go on with, which is not in the queue. (It has been suspended before, so
     /// it is in the registry, and a shutdown finds it.)
-    next: Option<Arc<dyn Run>>,
+    next: Option<Popped>,
     moved: Arc<Once>,
 }
 
@@ -267,15 +267,15 @@ impl Future for DrainTask {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         let level = &this.level;
-        if let Some(job) = this.next.take().or_else(|| level.pop()) {
+        if let Some(popped) = this.next.take().or_else(|| level.pop()) {
             let _adopted = (!lane_thread::is_of(level)).then(|| adopt_thread(level, &this.moved));
             let _io = level.lane().io.handle().enter();
             let worker = &mut level.worker(lane_thread::worker());
-            match job.run(worker) {
+            match level.run(popped, worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.put_back(job, yielded);
                 }
-                StepEnd::Requeue { job, .. } => this.next = Some(job),
+                StepEnd::Requeue { job, .. } => this.next = Some(level.popped_again(job)),
                 StepEnd::Suspended | StepEnd::Ended => {}
             }
         }

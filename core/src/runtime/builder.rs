@@ -13,7 +13,7 @@ use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::os::throttle::Throttle;
-use crate::os::{starter, surroundings};
+use crate::os::{nice, starter, surroundings};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -50,6 +50,7 @@ pub struct Builder {
     throttle_to_quota: bool,
     holds_paused_clock: bool,
     has_histograms: bool,
+    short_jobs_first: bool,
     pub(super) stack_size: Option<usize>,
     pub(super) watch_io: Option<Watch>,
     pub(super) interrupt_every: Duration,
@@ -69,6 +70,7 @@ impl Builder {
             throttle_to_quota: true,
             holds_paused_clock: false,
             has_histograms: false,
+            short_jobs_first: true,
             stack_size: None,
             watch_io: None,
             interrupt_every: interrupts::DEFAULT,
@@ -199,6 +201,31 @@ impl Builder {
         self
     }
 
+    /// Sets whether short jobs pass long ones at [`Priority::Normal`]. Default: yes, on Linux.
+    ///
+    /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of
+    /// those before: a site is short if its jobs, or the polls of its futures, compute for less
+    /// than 1 ms on average. Such a job waits for other short jobs only. While each thread of
+    /// `Normal` runs a job that is not known to be short, the threads of `High` run the short ones,
+    /// and try jobs of sites that the lane does not know yet, as long as one thread stays free.
+    ///
+    /// A long job lets at most eight short ones pass for each job before it. Jobs of one site begin
+    /// in their order, unless the lane has just learned that the site is short, or long.
+    ///
+    /// A job keeps its priority: its permit, its counters, its
+    /// [current handle](crate::Handle::current). It may run on a thread of `High`, and work that
+    /// it gives to rayon runs in that pool.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let fifo = twolane::CpuRuntime::builder().short_jobs_first(false);
+    /// ```
+    pub fn short_jobs_first(mut self, short_first: bool) -> Self {
+        self.short_jobs_first = short_first;
+        self
+    }
+
     /// Starts the threads of every [`Priority`], and returns when they are ready.
     ///
     /// It blocks until every thread has run its start hooks.
@@ -266,6 +293,8 @@ impl Builder {
             hooks: self.hooks,
             holds_paused_clock: self.holds_paused_clock,
             has_histograms: self.has_histograms,
+            // Elsewhere the threads of `High` would have no precedence.
+            short_jobs_first: self.short_jobs_first && nice::SUPPORTED,
             stack_size: self.stack_size,
             interrupt_every: self.interrupt_every,
             niceness,

@@ -44,7 +44,7 @@ use std::task::{Context, Poll};
 use futures_task::ArcWake;
 
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::Stamp;
+use crate::metrics::call_sites::{Length, Stamp};
 use crate::panics::{call_logged, run_hook};
 use crate::sync::Ordering::Relaxed;
 use crate::trace::warn_of_lost_jobs;
@@ -109,6 +109,8 @@ pub(crate) trait Run: Cancel {
     fn discard(&self);
     /// Why the job's own code should end soon, if it should.
     fn end_request(&self) -> Option<CloseReason>;
+    /// How long its next step takes, as far as the lane knows.
+    fn length(&self) -> Length;
     /// Runs `f` inside the span in which the job was submitted.
     fn in_span(&self, f: &mut dyn FnMut());
 }
@@ -215,6 +217,10 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
             let is_late = self.extras.is_past_deadline();
             is_late.then_some(CloseReason::Expired)
         }
+    }
+
+    fn length(&self) -> Length {
+        self.scheduler.length()
     }
 
     fn in_span(&self, f: &mut dyn FnMut()) {

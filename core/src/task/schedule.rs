@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Event, Run};
-use crate::metrics::call_sites::Stamp;
+use crate::metrics::call_sites::{Length, Stamp};
 use crate::metrics::timings::Timings;
 use stallwatch::{Entered, Name};
 
@@ -39,6 +39,8 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn woken(&self) -> Stamp;
     /// The call site of the job.
     fn site(&self) -> Name;
+    /// How long its next step takes, as far as the lane knows.
+    fn length(&self) -> Length;
     /// Counts a detached job that was closed. It has no awaiter, so the log reports it.
     fn count_lost(&self);
     /// `None` if they are not recorded.

@@ -1,6 +1,7 @@
 //! [`CallSites`]: what the jobs of each call site cost, and whether that is worth an
 //! offload.
 
+mod length;
 mod table;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use std::vec;
 
 use crate::priority::Priority;
+pub(crate) use length::Length;
 use stallwatch::escaped;
 pub(crate) use table::{Sample, Sites, Stamp, Steps};
 

@@ -12,14 +12,17 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 use once_cell::race::OnceBox;
 use stallwatch::Name;
 
 use super::CallSite;
+use super::length::{Length, MeanTime};
 use crate::metrics::clock::now;
 use crate::metrics::histogram::AtomicHistogram;
+use crate::os::cpu_clock;
 use crate::priority::Priority;
 
 const ONE_IN: u64 = 32;
@@ -98,12 +101,15 @@ pub(crate) struct Sample {
     weight: u64,
     wait: Option<u64>,
     begun: u64,
+    /// The CPU time of the thread then, where the system tells it.
+    cpu: Option<Duration>,
 }
 
 struct Counters {
     /// By the submitter's shard.
     jobs: [CachePadded<AtomicU64>; SHARDS],
     samples: AtomicU64,
+    mean: MeanTime,
     runs: AtomicHistogram,
     waits: AtomicHistogram,
 }
@@ -113,6 +119,7 @@ impl Counters {
         Self {
             jobs: [const { CachePadded::new(AtomicU64::new(0)) }; SHARDS],
             samples: AtomicU64::new(0),
+            mean: MeanTime::new(),
             runs: AtomicHistogram::coarse(),
             waits: AtomicHistogram::coarse(),
         }
@@ -189,12 +196,29 @@ impl Sites {
             weight,
             wait: was_queued.then(|| queued.wait(begun)),
             begun,
+            cpu: cpu_clock::of_thread(),
         }
     }
 
     /// Ends the step.
     pub(crate) fn end(&self, site: Name, sample: &Sample) {
-        self.add(site, sample, now().saturating_sub(sample.begun));
+        let ran = now().saturating_sub(sample.begun);
+        self.add(site, sample, ran);
+        // On a busy machine real time tells how many threads want the core.
+        let cpu = sample.cpu.zip(cpu_clock::of_thread());
+        let computed = cpu.map(|(begun, now)| now.saturating_sub(begun));
+        let computed = computed.unwrap_or(Duration::from_nanos(ran));
+        self.of(site).mean.add(computed);
+    }
+
+    /// What is known of the next step of that site.
+    #[inline]
+    pub(crate) fn length(&self, site: Name) -> Length {
+        match site {
+            // The jobs of many sites, where the table of names is full.
+            Name::OTHER => Length::Long,
+            site => self.of(site).mean.length(),
+        }
     }
 
     fn add(&self, site: Name, sample: &Sample, ran: u64) {
@@ -247,8 +271,6 @@ fn is_one_of_many(nth: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn sample(weight: u64, wait: Option<u64>) -> Sample {
@@ -256,6 +278,7 @@ mod tests {
             weight,
             wait,
             begun: 0,
+            cpu: None,
         }
     }
 

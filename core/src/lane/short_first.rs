@@ -1,0 +1,184 @@
+//! Short jobs first: at `Priority::Normal` a job that is known to be short waits for no long one.
+//!
+//! The CPU time of its call site's samples tells how long a step is (`call_sites/length.rs`).
+//! A push puts a short job into a queue of its own (`queue.rs`), which `Normal`'s threads pop
+//! first.
+//!
+//! **If these are all in steps that are not known to be short, `High`'s threads help.** `High` is
+//! for short jobs, and its threads have precedence. They pop `Normal`'s short jobs when `High` has
+//! none itself. While they help, they also try jobs of sites that are not known yet, as long as one
+//! of them stays free: a try that turns out to be long does not hold `High` up. All other unknown
+//! jobs queue with the long ones.
+//!
+//! A helped job stays a job of `Normal`: its permit, its counters, its level for what it submits.
+//! The helper counts on a page of its own there. If the job is woken in its own step, it goes back
+//! to `Normal`'s queue.
+//!
+//! **Who calls for help:** a push of a short job that finds all threads in long steps, and the
+//! thread that begins the last such step while short jobs are queued. Each changes its own word,
+//! and looks at the other's after a `SeqCst` fence, so one of the two sees the other. No job
+//! depends on it: each stays in `Normal`'s queue, and `Normal`'s workers are notified as ever.
+//!
+//! **Order.** The jobs of one site begin in the order in which they were pushed, as long as what is
+//! known of the site does not change: a site that becomes short passes its own jobs among the long
+//! ones.
+
+use std::sync::Arc;
+
+use super::level::LevelState;
+use super::{Level, thread};
+use crate::guard::on_drop;
+use crate::metrics::call_sites::Length;
+use crate::priority::Priority;
+use crate::sync::{Ordering::SeqCst, fence};
+use crate::task::{Run, StepEnd, Worker};
+
+/// A job out of the queue.
+pub(crate) struct Popped {
+    job: Arc<dyn Run>,
+    role: Role,
+}
+
+#[derive(Clone, Copy)]
+enum Role {
+    Plain,
+    /// It is not known to be short.
+    Long,
+    /// It is a job of `Normal`, on a thread of `High`.
+    Helped,
+}
+
+impl Level {
+    /// Whether it tells its jobs apart.
+    fn sorts(&self) -> bool {
+        self.priority() == Priority::Normal && self.lane().settings.short_jobs_first
+    }
+
+    pub(super) fn length_of_site(&self) -> Length {
+        match self.sorts() {
+            true => self.state().sites.length(self.site),
+            false => Length::Long,
+        }
+    }
+
+    /// Returns whether it went to the short ones.
+    pub(super) fn push(&self, job: Arc<dyn Run>) -> bool {
+        let is_short = match self.length_of_site() {
+            Length::Short => true,
+            Length::Unknown => self.is_stuck() && self.may_try(),
+            Length::Long => false,
+        };
+        match is_short {
+            true => self.state().queue.push_short(job),
+            false => self.state().queue.push(job),
+        }
+        is_short
+    }
+
+    /// For a worker.
+    pub(crate) fn pop(&self) -> Option<Popped> {
+        match self.state().queue.pop() {
+            Some((job, is_short)) => Some(self.popped(job, is_short)),
+            None => self.pop_to_help(),
+        }
+    }
+
+    /// For a worker that goes on with a job which it has not put back.
+    pub(crate) fn popped_again(&self, job: Arc<dyn Run>) -> Popped {
+        let is_short = job.length() == Length::Short;
+        self.popped(job, is_short)
+    }
+
+    fn popped(&self, job: Arc<dyn Run>, is_short: bool) -> Popped {
+        let role = match self.sorts() && !is_short {
+            true => Role::Long,
+            false => Role::Plain,
+        };
+        Popped { job, role }
+    }
+
+    /// Whether one thread of `High` stays free if another one runs an unknown job.
+    fn may_try(&self) -> bool {
+        let high = self.lane().level_state(Priority::High);
+        let active = high.workers.get().map_or(usize::MAX, |it| it.active());
+        let waiting = self.state().queue.short() + high.queue.len();
+        active.saturating_add(waiting + 1) < self.lane().settings.threads
+    }
+
+    fn pop_to_help(&self) -> Option<Popped> {
+        let normal = self.stuck_normal()?;
+        let (job, _) = normal.queue.pop_short()?;
+        let role = Role::Helped;
+        Some(Popped { job, role })
+    }
+
+    /// Whether this level's workers could help now.
+    pub(super) fn has_others_short(&self) -> bool {
+        self.stuck_normal()
+            .is_some_and(|normal| normal.queue.has_short())
+    }
+
+    fn stuck_normal(&self) -> Option<&LevelState> {
+        let helps = self.priority() == Priority::High && self.lane().settings.short_jobs_first;
+        let normal = helps.then(|| self.lane().level_state(Priority::Normal))?;
+        normal
+            .is_stuck(self.lane().settings.threads)
+            .then_some(normal)
+    }
+
+    pub(super) fn is_stuck(&self) -> bool {
+        self.state().is_stuck(self.lane().settings.threads)
+    }
+
+    pub(super) fn call_for_help(&self) {
+        let high = self.with_priority(Priority::High);
+        if let Some(workers) = high.workers() {
+            workers.notify(&high);
+        }
+    }
+
+    /// Runs a step of a job that `worker` has popped.
+    pub(crate) fn run(&self, popped: Popped, worker: &mut Worker<'_>) -> StepEnd {
+        let Popped { job, role } = popped;
+        match role {
+            Role::Plain => job.run(worker),
+            Role::Long => {
+                let _long = self.begin_long_step();
+                job.run(worker)
+            }
+            Role::Helped => {
+                let normal = self.with_priority(Priority::Normal);
+                let _helps = thread::help();
+                let end = job.run(&mut normal.helper());
+                if let StepEnd::Requeue { job, yielded } = end {
+                    normal.put_back(job, yielded);
+                    fence(SeqCst);
+                    if let Some(workers) = normal.workers() {
+                        workers.notify(&normal);
+                    }
+                    return StepEnd::Suspended;
+                }
+                end
+            }
+        }
+    }
+
+    fn begin_long_step(&self) -> impl Drop + '_ {
+        let (state, threads) = (self.state(), self.lane().settings.threads);
+        let is_last = state.long_steps.fetch_add(1, SeqCst) + 1 == threads;
+        fence(SeqCst);
+        if is_last && state.queue.has_short() {
+            self.call_for_help();
+        }
+        on_drop(|| {
+            state.long_steps.fetch_sub(1, SeqCst);
+        })
+    }
+}
+
+impl LevelState {
+    /// Whether no thread of it comes to a short job soon.
+    fn is_stuck(&self, threads: usize) -> bool {
+        self.long_steps.load(SeqCst) >= threads
+    }
+}

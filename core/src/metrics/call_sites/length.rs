@@ -1,0 +1,101 @@
+//! [`Length`]: whether the next step of a call site is short, by the CPU time of those before.
+//!
+//! A site is known by the mean of its samples, in which a new one has a sixteenth. One step may
+//! raise the mean by [`SHORT`] at most, so a site of which one job in a thousand is long stays
+//! short but for the next few samples.
+
+use std::time::Duration;
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+/// What a short step computes at most.
+const SHORT: Duration = Duration::from_millis(1);
+/// So many samples make a site known. One is enough for a site whose first job is long.
+const ENOUGH: u32 = 8;
+const SHARE: u32 = 16;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    Short,
+    Long,
+    /// There are too few samples.
+    Unknown,
+}
+
+pub(super) struct MeanTime {
+    nanos: AtomicU32,
+    samples: AtomicU32,
+}
+
+// Relaxed: two threads that add at the same time may lose a sample.
+impl MeanTime {
+    pub(super) const fn new() -> Self {
+        Self {
+            nanos: AtomicU32::new(0),
+            samples: AtomicU32::new(0),
+        }
+    }
+
+    pub(super) fn add(&self, computed: Duration) {
+        let computed = computed.min(SHORT * SHARE).as_nanos() as u32;
+        let mean = match self.samples.load(Relaxed) {
+            0 => computed,
+            _ => {
+                let mean = self.nanos.load(Relaxed);
+                mean - mean / SHARE + computed / SHARE
+            }
+        };
+        self.nanos.store(mean, Relaxed);
+        let samples = self.samples.load(Relaxed);
+        self.samples.store(samples.saturating_add(1), Relaxed);
+    }
+
+    pub(super) fn length(&self) -> Length {
+        if self.nanos.load(Relaxed) >= SHORT.as_nanos() as u32 {
+            Length::Long
+        } else if self.samples.load(Relaxed) < ENOUGH {
+            Length::Unknown
+        } else {
+            Length::Short
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TINY: Duration = Duration::from_micros(20);
+
+    fn of(steps: &[(usize, Duration)]) -> MeanTime {
+        let mean = MeanTime::new();
+        for &(n, computed) in steps {
+            (0..n).for_each(|_| mean.add(computed));
+        }
+        mean
+    }
+
+    #[test]
+    fn a_site_is_short_after_some_samples_and_long_after_one() {
+        assert_eq!(of(&[]).length(), Length::Unknown);
+        assert_eq!(of(&[(7, TINY)]).length(), Length::Unknown);
+        assert_eq!(of(&[(8, TINY)]).length(), Length::Short);
+        assert_eq!(of(&[(1, SHORT)]).length(), Length::Long);
+    }
+
+    #[test]
+    fn one_long_step_costs_a_site_a_few_samples() {
+        let hour = Duration::from_secs(3600);
+        let steps = |after| of(&[(1000, TINY), (1, hour), (after, TINY)]).length();
+        assert_eq!(steps(0), Length::Long);
+        assert_eq!(steps(2), Length::Short);
+    }
+
+    #[test]
+    fn a_site_that_changes_is_learned_anew() {
+        let turned_long = of(&[(1000, TINY), (2, 20 * SHORT)]);
+        assert_eq!(turned_long.length(), Length::Long);
+        (0..60).for_each(|_| turned_long.add(TINY));
+        assert_eq!(turned_long.length(), Length::Short);
+    }
+}
