@@ -18,6 +18,8 @@ mod paused_clock;
 mod priorities;
 mod rayons_own_work;
 #[cfg(target_os = "linux")]
+mod short_first;
+#[cfg(target_os = "linux")]
 mod short_slices;
 mod threads;
 mod tokio_handle;
@@ -25,6 +27,9 @@ mod tokio_tasks;
 #[cfg(feature = "reqwest")]
 mod types;
 
+#[cfg(target_os = "linux")]
+#[path = "../support/computing.rs"]
+mod computing;
 #[path = "../support/joins.rs"]
 mod joins;
 #[path = "../support/stepped.rs"]

@@ -72,7 +72,7 @@ pub fn cpu_lane(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -
     settings(backend, threads, io).build().unwrap()
 }
 
-fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Builder {
+pub fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Builder {
     CpuRuntime::builder()
         .backend(backend)
         .worker_threads(threads)

@@ -62,8 +62,8 @@ impl Level {
     }
 
     /// Returns whether it went to the short ones.
-    pub(super) fn push(&self, job: Arc<dyn Run>) -> bool {
-        let is_short = match self.length_of_site() {
+    pub(super) fn push(&self, job: Arc<dyn Run>, length: Length) -> bool {
+        let is_short = match length {
             Length::Short => true,
             Length::Unknown => self.is_stuck() && self.may_try(),
             Length::Long => false,
@@ -150,8 +150,10 @@ impl Level {
                 let normal = self.with_priority(Priority::Normal);
                 let _helps = thread::help();
                 let end = job.run(&mut normal.helper());
-                if let StepEnd::Requeue { job, yielded } = end {
-                    normal.put_back(job, yielded);
+                if let StepEnd::Requeue { job, .. } = end {
+                    // Also if it has yielded: behind the long ones no thread may come to it.
+                    let length = job.length();
+                    normal.push(job, length);
                     fence(SeqCst);
                     if let Some(workers) = normal.workers() {
                         workers.notify(&normal);

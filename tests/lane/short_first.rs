@@ -1,0 +1,296 @@
+//! Short jobs pass long ones at `Normal`, with nothing set: which thread runs them, and whose jobs
+//! do they stay?
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use twolane::{Backend, CpuRuntime, Handle, JoinErrorKind, Priority};
+
+use crate::computing::compute_for;
+use crate::support::{
+    Lanes, Stuck, lanes, lanes_with, on_both, thread_name, time_limit, with_both,
+};
+
+/// Well above what counts as short.
+const LONG: Duration = Duration::from_millis(20);
+
+/// Jobs of a name that the lane knows to be short.
+fn short(cpu: &CpuRuntime, name: &str) -> Handle {
+    let short = cpu.handle().with_name(name);
+    (0..8).for_each(|_| short.spawn_cpu(|| ()).wait().unwrap());
+    short
+}
+
+/// The same, for long ones.
+fn long(cpu: &CpuRuntime, name: &str) -> Handle {
+    let long = cpu.handle().with_name(name);
+    long.spawn_cpu(|| compute_for(LONG)).wait().unwrap();
+    long
+}
+
+/// Jobs of an unknown name that hold each thread of `Normal`.
+fn hold(cpu: &CpuRuntime) -> Vec<Stuck<()>> {
+    let threads = 0..cpu.handle().worker_threads();
+    threads.map(|_| Stuck::start(&cpu.handle())).collect()
+}
+
+fn end(held: Vec<Stuck<()>>) {
+    held.into_iter().for_each(Stuck::end);
+}
+
+#[test]
+fn a_short_job_runs_while_all_threads_are_held_and_long_jobs_are_queued() {
+    on_both(2, |Lanes { cpu, io: _io }| {
+        let (short, long) = (short(&cpu, "short"), long(&cpu, "long"));
+        let held = hold(&cpu);
+        let queued: Vec<_> = (0..100).map(|_| long.spawn_cpu(thread_name)).collect();
+        let of_normal = short.spawn_cpu(|| (Handle::current().priority(), thread_name()));
+        let (priority, thread) = of_normal.wait().unwrap();
+        assert_eq!(priority, Priority::Normal);
+        assert!(thread.starts_with("cpu-high-"), "{thread}");
+        assert_eq!(cpu.handle().metrics().queued, 100);
+        end(held);
+        for task in queued {
+            let thread = task.wait().unwrap();
+            assert!(!thread.contains("high"), "{thread}");
+        }
+        // It is counted where it was submitted.
+        let normal = cpu.handle().metrics();
+        assert_eq!(normal.submitted, normal.completed);
+        let high = cpu.handle().with_priority(Priority::High).metrics();
+        assert_eq!((high.submitted, high.completed), (0, 0));
+    });
+}
+
+#[test]
+fn it_takes_a_permit_of_normal() {
+    with_both(|backend| {
+        let settings = |builder: twolane::Builder| builder.queue_limit(Priority::Normal, 3);
+        let Lanes { cpu, io: _io } = lanes_with(backend, 2, settings);
+        let short = short(&cpu, "short");
+        let held = hold(&cpu);
+        let (task, let_go) = Stuck::start(&short).split();
+        let refused = short.spawn_cpu(|| ()).wait().unwrap_err();
+        assert_eq!(refused.kind(), JoinErrorKind::QueueFull);
+        let_go.send(()).unwrap();
+        task.wait().unwrap();
+        short.spawn_cpu(|| ()).wait().unwrap();
+        end(held);
+    });
+}
+
+/// What it submits and where its Tokio tasks go is what the same job has on a thread of `Normal`.
+#[test]
+fn it_is_a_job_of_normal_inside() {
+    on_both(2, |Lanes { cpu, io: _io }| {
+        let short = short(&cpu, "short");
+        let held = hold(&cpu);
+        let handle = cpu.handle();
+        let backend = handle.backend();
+        let nested = short.spawn_cpu(move || {
+            if backend == Backend::Rayon {
+                // The threads of `Normal` are held.
+                let inside = handle.install(thread_name).unwrap();
+                assert_eq!(inside, thread_name());
+            }
+            twolane::spawn_cpu(thread_name)
+        });
+        let nested = nested.wait().unwrap();
+        let spawned = (backend == Backend::Runtime).then(|| {
+            let spawns = twolane::in_cpu_context(async { tokio::spawn(async { thread_name() }) });
+            short.spawn(spawns).wait().unwrap()
+        });
+        end(held);
+        // Of an unknown place, while one thread of `High` was free or none of `Normal` was held.
+        nested.wait().unwrap();
+        if let Some(spawned) = spawned {
+            let thread = _io.block_on(spawned).unwrap();
+            assert!(!thread.contains("high"), "{thread}");
+        }
+    });
+}
+
+/// A future that is woken in its own step, or by others, goes on wherever a thread is free.
+#[test]
+fn futures_come_back() {
+    on_both(2, |Lanes { cpu, io: _io }| {
+        let short = short(&cpu, "short");
+        let held = hold(&cpu);
+        for n in [1, 10, 100] {
+            let (send, mut receive) = tokio::sync::mpsc::channel(1);
+            let reads = short.spawn(async move {
+                let mut sum = 0;
+                while let Some(n) = receive.recv().await {
+                    twolane::yield_now().await;
+                    tokio::task::yield_now().await;
+                    sum += n;
+                }
+                sum
+            });
+            let writes = short.spawn(async move {
+                for n in 0..n {
+                    send.send(n).await.unwrap();
+                }
+            });
+            writes.wait().unwrap();
+            assert_eq!(reads.wait().unwrap(), n * (n - 1) / 2);
+        }
+        end(held);
+        let metrics = cpu.handle().metrics();
+        assert_eq!((metrics.queued, metrics.suspended), (0, 0), "{metrics}");
+    });
+}
+
+/// Jobs of a new site are tried as long as that leaves `High` a thread.
+#[test]
+fn unknown_jobs_do_not_hold_high_up() {
+    on_both(2, |Lanes { cpu, io: _io }| {
+        let held = hold(&cpu);
+        let new = cpu.handle().with_name("new");
+        let tried = Stuck::start(&new);
+        let others: Vec<_> = (0..10).map(|_| new.spawn_cpu(thread_name)).collect();
+        let high = cpu.handle().with_priority(Priority::High);
+        high.spawn_cpu(|| ()).wait().unwrap();
+        assert_eq!(cpu.handle().metrics().queued, 10);
+        tried.end();
+        end(held);
+        others
+            .into_iter()
+            .for_each(|task| drop(task.wait().unwrap()));
+    });
+    // One thread is none to spare.
+    on_both(1, |Lanes { cpu, io: _io }| {
+        let held = hold(&cpu);
+        let new = cpu.handle().spawn_cpu(thread_name);
+        let high = cpu.handle().with_priority(Priority::High);
+        high.spawn_cpu(|| ()).wait().unwrap();
+        end(held);
+        assert_eq!(new.wait().unwrap(), "cpu-0");
+    });
+}
+
+#[test]
+fn one_thread_helps_as_well() {
+    on_both(1, |Lanes { cpu, io: _io }| {
+        let short = short(&cpu, "short");
+        let held = hold(&cpu);
+        assert_eq!(short.spawn_cpu(thread_name).wait().unwrap(), "cpu-high-0");
+        end(held);
+    });
+}
+
+/// What is queued as short while the site turns long, `High` leaves to `Normal`.
+#[test]
+fn a_site_that_turns_long_is_helped_no_more() {
+    on_both(1, |Lanes { cpu, io: _io }| {
+        let changes = short(&cpu, "changes");
+        let held = hold(&cpu);
+        let high = Stuck::start(&cpu.handle().with_priority(Priority::High));
+        let turns = changes.spawn_cpu(|| compute_for(LONG));
+        let queued: Vec<_> = (0..10).map(|_| changes.spawn_cpu(thread_name)).collect();
+        high.end();
+        turns.wait().unwrap();
+        // `High` has passed them on, or is about to: it takes none.
+        end(held);
+        for task in queued {
+            assert_eq!(task.wait().unwrap(), "cpu-0");
+        }
+        // And short jobs bring it back.
+        (0..100).for_each(|_| changes.spawn_cpu(|| ()).wait().unwrap());
+        let held = hold(&cpu);
+        assert_eq!(changes.spawn_cpu(thread_name).wait().unwrap(), "cpu-high-0");
+        end(held);
+    });
+}
+
+/// On the threads of `Normal` itself.
+#[test]
+fn short_jobs_begin_first_and_eight_of_them_before_each_long_one() {
+    on_both(1, |Lanes { cpu, io: _io }| {
+        let (short, long) = (short(&cpu, "short"), long(&cpu, "long"));
+        let held = hold(&cpu);
+        // Nothing helps.
+        let high = Stuck::start(&cpu.handle().with_priority(Priority::High));
+        let (begins, begun) = mpsc::channel();
+        let submit = |handle: &Handle, name: &'static str| {
+            let begins = begins.clone();
+            handle
+                .spawn_cpu(move || begins.send(name).unwrap())
+                .detach();
+        };
+        (0..2).for_each(|_| submit(&long, "long"));
+        (0..20).for_each(|_| submit(&short, "short"));
+        end(held);
+        let order: Vec<_> = (0..22).map(|_| begun.recv().unwrap()).collect();
+        let at = |name| {
+            let is_it = |(n, it): (usize, &&str)| (*it == name).then_some(n);
+            order
+                .iter()
+                .enumerate()
+                .filter_map(is_it)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(at("long"), [8, 17]);
+        high.end();
+    });
+}
+
+#[test]
+fn a_lane_may_be_fifo() {
+    with_both(|backend| {
+        let settings = |builder: twolane::Builder| builder.short_jobs_first(false);
+        let Lanes { cpu, io: _io } = lanes_with(backend, 1, settings);
+        let (short, long) = (short(&cpu, "short"), long(&cpu, "long"));
+        let held = hold(&cpu);
+        let (begins, begun) = mpsc::channel();
+        for (handle, name) in [(&long, "long"), (&short, "short")] {
+            let begins = begins.clone();
+            handle
+                .spawn_cpu(move || begins.send(name).unwrap())
+                .detach();
+        }
+        end(held);
+        assert_eq!(
+            [begun.recv().unwrap(), begun.recv().unwrap()],
+            ["long", "short"]
+        );
+    });
+}
+
+/// While jobs are helped, the lane closes.
+#[test]
+fn a_shutdown_ends_helped_and_waiting_jobs() {
+    on_both(2, |Lanes { cpu, io: _io }| {
+        let short = short(&cpu, "short");
+        let held = hold(&cpu);
+        let (running, let_go) = Stuck::start(&short).split();
+        let (second, let_second_go) = Stuck::start(&short).split();
+        let waits: Vec<_> = (0..100).map(|_| short.spawn_cpu(|| ())).collect();
+        let over = cpu.shutdown();
+        for task in waits {
+            assert_eq!(task.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
+        }
+        let_go.send(()).unwrap();
+        let_second_go.send(()).unwrap();
+        running.wait().unwrap();
+        second.wait().unwrap();
+        end(held);
+        assert!(over.wait().is_empty());
+    });
+}
+
+/// A rayon job of such a job is done by `High`'s pool.
+#[test]
+fn rayon_children_run_beside_it() {
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 2);
+    let short = short(&cpu, "short");
+    let held = hold(&cpu);
+    let threads = short.spawn_cpu(|| rayon::join(thread_name, thread_name));
+    let (one, other) = threads.wait().unwrap();
+    assert!(
+        one.contains("high") && other.contains("high"),
+        "{one} {other}"
+    );
+    end(held);
+}
