@@ -294,3 +294,27 @@ fn rayon_children_run_beside_it() {
     );
     end(held);
 }
+
+/// With nothing set and nothing named: the line of the program tells.
+#[test]
+fn a_line_becomes_known_while_all_threads_are_held() {
+    on_both(2, |Lanes { cpu, io: _io }| {
+        let held = hold(&cpu);
+        let (tells, told) = mpsc::channel();
+        let submit = || {
+            let tells = tells.clone();
+            cpu.spawn_cpu(move || tells.send(()).unwrap())
+        };
+        // While one of `High`'s threads is busy, no job is tried, and it queues with the others.
+        let mut tasks = Vec::new();
+        for _ in 0..8 {
+            tasks.push(submit());
+            while told.recv_timeout(Duration::from_millis(1)).is_err() {
+                tasks.push(submit());
+            }
+        }
+        submit().wait().unwrap();
+        end(held);
+        tasks.into_iter().for_each(|task| task.wait().unwrap());
+    });
+}

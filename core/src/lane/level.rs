@@ -192,8 +192,7 @@ impl Level {
         if yielded {
             return self.state().queue.push_behind(job);
         }
-        let length = job.length();
-        self.push(job, length);
+        self.push(job);
     }
 
     /// Call after a push, or where a worker has unparked, and a fence.
@@ -251,7 +250,7 @@ impl Schedule for Level {
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {
-        let is_short = self.push(job, self.length_of_site());
+        let is_short = self.push(job);
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.

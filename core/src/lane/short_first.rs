@@ -62,8 +62,8 @@ impl Level {
     }
 
     /// Returns whether it went to the short ones.
-    pub(super) fn push(&self, job: Arc<dyn Run>, length: Length) -> bool {
-        let is_short = match length {
+    pub(super) fn push(&self, job: Arc<dyn Run>) -> bool {
+        let is_short = match job.length() {
             Length::Short => true,
             Length::Unknown => self.is_stuck() && self.may_try(),
             Length::Long => false,
@@ -152,8 +152,7 @@ impl Level {
                 let end = job.run(&mut normal.helper());
                 if let StepEnd::Requeue { job, .. } = end {
                     // Also if it has yielded: behind the long ones no thread may come to it.
-                    let length = job.length();
-                    normal.push(job, length);
+                    normal.push(job);
                     fence(SeqCst);
                     if let Some(workers) = normal.workers() {
                         workers.notify(&normal);
