@@ -1,10 +1,10 @@
 //! Methods of [`Handle`] that return what the lane has counted.
 
-use stallwatch::{Name, Watcher};
+use stallwatch::Watcher;
 
 use super::Handle;
-use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
+use crate::metrics::{DurationHistogram, Metrics};
 use crate::os::preemption::{self, Preemption};
 use crate::priority::Priority;
 
@@ -99,11 +99,8 @@ impl Handle {
         preemption::known().unwrap_or(Preemption::Unknown)
     }
 
-    /// Returns whether the I/O lane is watched: see
-    /// [`Builder::watch_io`](crate::Builder::watch_io).
-    ///
-    /// If it is not, [`io_stalls`](Self::io_stalls) and the fields `io_..` of
-    /// [`Metrics`] are empty, and say nothing.
+    /// Returns the watch of the I/O lane, which has counted its stalls and those of the CPU lane.
+    /// `None` if it is not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
     ///
     /// # Examples
     ///
@@ -111,38 +108,33 @@ impl Handle {
     /// # #[tokio::main] async fn main() {
     /// use twolane::{CpuRuntime, watch::Watch};
     ///
-    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
-    /// assert!(cpu.handle().is_io_watched());
-    /// # }
-    /// ```
-    pub fn is_io_watched(&self) -> bool {
-        self.level.lane().io_watch.watcher.get().is_some()
-    }
-
-    /// Returns how many stalls of the I/O lane were reported of each culprit, most first. Empty
-    /// if it is not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
-    ///
-    /// Code that the watch does not know is `other`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use twolane::{CpuRuntime, watch::Watch};
-    ///
-    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
-    /// for (culprit, stalls) in cpu.handle().io_stalls() {
-    ///     println!("{culprit}: {stalls}");
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap().handle();
+    /// let watcher = cpu.watcher().unwrap();
+    /// println!("{} stalls, {} of the CPU lane", watcher.stalls(), watcher.pool_stalls());
+    /// for (culprit, stalls) in watcher.stalls_by_culprit() {
+    ///     println!("{culprit:?}: {stalls}"); // `None`: code that the watch does not know
     /// }
     /// # }
     /// ```
-    pub fn io_stalls(&self) -> Vec<(String, u64)> {
-        let watcher = self.level.lane().io_watch.watcher.get();
-        let stalls = watcher.map_or_else(Vec::new, Watcher::stalls_by_culprit);
-        let named = stalls.into_iter();
-        named
-            .map(|(culprit, count)| (culprit.unwrap_or(Name::OTHER).to_string(), count))
-            .collect()
+    pub fn watcher(&self) -> Option<&Watcher> {
+        self.level.lane().io_watch.watcher.get()
+    }
+
+    /// Returns how long probes of the [watch](Self::watcher) waited for the I/O lane. Empty if it
+    /// is not watched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, watch::Watch};
+    ///
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap().handle();
+    /// println!("a task that is ready waits {:?}", cpu.io_lag().quantile(0.99));
+    /// # }
+    /// ```
+    pub fn io_lag(&self) -> DurationHistogram {
+        self.level.lane().io_watch.lag()
     }
 
     /// Returns what the jobs of each call site cost, at all priorities of the lane.

@@ -46,16 +46,6 @@ pub use histogram::DurationHistogram;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Stalls of the I/O lane that its watch has reported; the same for each priority. 0 if it is
-    /// not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
-    pub io_stalls: u64,
-    /// Jobs that held up the CPU lane, as the watch has reported; the same for each priority: a
-    /// future that does not yield, a closure long past its deadline, an urgent one that
-    /// takes a second. 0 if the lane is not watched.
-    pub cpu_stalls: u64,
-    /// How long probes of the watch waited for the I/O lane; the same for each priority.
-    /// Empty if it is not watched.
-    pub io_lag: DurationHistogram,
     /// How often the lane has interrupted its cores; the same for each priority. 0 on a kernel that
     /// gives a woken thread a core at once: see [`Handle::preemption`](crate::Handle::preemption).
     pub core_interrupts: u64,
@@ -134,9 +124,6 @@ impl Metrics {
     }
 
     /// Returns the counts of jobs that only grow, by name, for an exporter of your own.
-    ///
-    /// `io_stalls` and `cpu_stalls` are not among them: they are the lane's, not the
-    /// priority's.
     ///
     /// The crate `twolane` has two: `twolane::guide::metrics`.
     ///
