@@ -46,38 +46,6 @@ impl Handle {
         Priority::ALL.into_iter().map(of).collect()
     }
 
-    /// Adds `change` to [`Metrics::threads_of_ended_jobs`] of this handle's priority.
-    ///
-    /// A job can be dropped while tasks that it has spawned are in the middle of a poll. They
-    /// compute on, and no counter of jobs shows it. This is for libraries that see each poll of what
-    /// an engine spawns, as `twolane-datafusion` does. When a job ends, the library adds the number
-    /// of threads that poll tasks of the job, and each of them adds -1 at the end of its poll. For a
-    /// later poll, the thread adds 1 before it and -1 after it, also if it panics.
-    ///
-    /// It works with each [`Backend`](crate::Backend), and after a shutdown. A sum below zero counts
-    /// as 0.
-    ///
-    /// # Cost
-    ///
-    /// One atomic operation.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap().handle();
-    /// // The job has ended, and a thread polls one of its tasks.
-    /// cpu.add_threads_of_ended_jobs(1);
-    /// assert_eq!(cpu.metrics().threads_of_ended_jobs, 1);
-    /// // That poll has ended.
-    /// cpu.add_threads_of_ended_jobs(-1);
-    /// assert_eq!(cpu.metrics().threads_of_ended_jobs, 0);
-    /// # }
-    /// ```
-    pub fn add_threads_of_ended_jobs(&self, change: isize) {
-        self.level.add_threads_of_ended_jobs(change);
-    }
-
     /// Returns how soon a thread that wakes up gets a core that another thread computes on.
     ///
     /// Linux before 6.13 and other modes than *lazy* preempt at once. Else the first lane that is

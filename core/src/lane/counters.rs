@@ -120,7 +120,6 @@ impl Counters {
             permits_in_use: 0,
             core_interrupts: 0,
             tokio_tasks: 0,
-            threads_of_ended_jobs: 0,
             queue_wait: timings.map(Timings::waits).unwrap_or_default(),
             run_time: timings.map(Timings::steps).unwrap_or_default(),
             bridge_bytes: self.held.bytes(),

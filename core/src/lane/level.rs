@@ -13,7 +13,6 @@
 //! Each has a `SeqCst` fence in between, so one of the two sees the other.
 
 use std::io;
-use std::sync::atomic::AtomicIsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -39,7 +38,6 @@ pub(super) struct LevelState {
     pub(super) queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
-    pub(super) threads_of_ended_jobs: AtomicIsize,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
@@ -52,7 +50,6 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(settings),
             sites: Sites::new(),
-            threads_of_ended_jobs: AtomicIsize::new(0),
             workers: OnceLock::new(),
         }
     }

@@ -79,10 +79,6 @@ pub struct Metrics {
     /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with
     /// [`Backend::Rayon`](crate::Backend::Rayon).
     pub tokio_tasks: u64,
-    /// Threads that compute now for a job that has ended, because a part of the job does not yield.
-    /// The lane knows of those that a library reports by
-    /// [`Handle::add_threads_of_ended_jobs`](crate::Handle::add_threads_of_ended_jobs).
-    pub threads_of_ended_jobs: u64,
     /// The threads of this priority.
     pub threads: u64,
     /// The [limit](crate::Builder::queue_limit) of the priority's queue, if it has one.
@@ -175,19 +171,14 @@ impl Metrics {
 }
 
 /// The counters and gauges in one line, for a log: `submitted 2, rejected 0, ...`. Then
-/// `tokio_tasks` and `threads_of_ended_jobs` if they are not 0, and the permits if the queue has a
-/// limit.
+/// `tokio_tasks` if there are any, and the permits if the queue has a limit.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.counters().chain(self.gauges());
         let all: Vec<_> = all.map(|(name, count)| format!("{name} {count}")).collect();
         f.write_str(&all.join(", "))?;
-        let others = [
-            ("tokio_tasks", self.tokio_tasks),
-            ("threads_of_ended_jobs", self.threads_of_ended_jobs),
-        ];
-        for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
-            write!(f, ", {name} {count}")?;
+        if self.tokio_tasks > 0 {
+            write!(f, ", tokio_tasks {}", self.tokio_tasks)?;
         }
         match self.queue_limit {
             Some(limit) => write!(f, ", permits_in_use {} of {limit}", self.permits_in_use),
