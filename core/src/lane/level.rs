@@ -49,7 +49,7 @@ impl LevelState {
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             queue_limit,
             counters: Counters::new(settings),
-            sites: Sites::new(),
+            sites: Sites::new(settings.has_histograms),
             workers: OnceLock::new(),
         }
     }
