@@ -6,7 +6,6 @@ use super::Handle;
 use crate::metrics::call_sites::CallSites;
 use crate::metrics::{DurationHistogram, Metrics};
 use crate::os::preemption::{self, Preemption};
-use crate::priority::Priority;
 
 impl Handle {
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
@@ -26,24 +25,6 @@ impl Handle {
     /// ```
     pub fn metrics(&self) -> Metrics {
         self.level.metrics()
-    }
-
-    /// Returns the counters of every priority.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.spawn_cpu(|| ()).await.unwrap();
-    /// for (priority, metrics) in cpu.handle().metrics_by_priority() {
-    ///     println!("{priority:?}: {} completed, {} queued", metrics.completed, metrics.queued);
-    /// }
-    /// # }
-    /// ```
-    pub fn metrics_by_priority(&self) -> Vec<(Priority, Metrics)> {
-        let of = |priority| (priority, self.level.with_priority(priority).metrics());
-        Priority::ALL.into_iter().map(of).collect()
     }
 
     /// Returns how soon a thread that wakes up gets a core that another thread computes on.
