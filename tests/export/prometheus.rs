@@ -41,7 +41,7 @@ fn each_family_has_its_name_type_and_unit_once() {
             "# EOF",
         ]
     );
-    assert_eq!(text.matches("# HELP ").count(), 14);
+    assert_eq!(text.matches("# HELP ").count(), 13);
     let samples = samples(&text);
     for lane in ["ingest", "query"] {
         for priority in ["high", "normal", "low"] {
