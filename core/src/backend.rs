@@ -11,7 +11,7 @@
 /// | `tokio::spawn`, also that of a client's `Drop` | **on the I/O lane**: use [`spawn`](crate::Handle::spawn) for what computes | the same; inside [`in_cpu_context`](crate::in_cpu_context) on the CPU lane |
 /// | a socket opened directly, a Tokio timer, `spawn_blocking` | the I/O lane's | the same; inside `in_cpu_context` a socket panics, and the others are the CPU runtime's |
 /// | `Runtime::block_on`, `Handle::block_on` inside a closure | works, and keeps the thread | **panics**: *"Cannot start a runtime from within a runtime"*; `block_in_place` around it works |
-/// | `block_in_place` | runs the closure, and keeps the thread | inside `in_cpu_context` Tokio adds a thread for the other jobs, for up to four at once; elsewhere it takes that thread from the I/O runtime |
+/// | `block_in_place` | runs the closure, and keeps the thread | inside `in_cpu_context` Tokio adds a thread for the other jobs, for up to four at once; elsewhere that takes a thread of the I/O runtime on the way, and a warning says so |
 /// | `tokio::task::yield_now` | yields to the queued jobs | yields until the thread has nothing else to do, or for eight steps: use [`yield_now`](crate::yield_now) |
 /// | `tokio::task::id()` | none | that of the Tokio task that runs this step |
 /// | [`Handle::install`](crate::Handle::install) | runs in the pool | panics, with the remedy |

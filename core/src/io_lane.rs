@@ -23,15 +23,11 @@ impl IoLane {
     pub(crate) fn watch(handle: Handle) -> Self {
         let gone = Arc::new(AtomicBool::new(false));
         let end = gone.clone();
-        let end = on_drop(move || end.store(true, SeqCst));
-        let sentinel = handle.spawn(async move {
-            let _until_the_runtime_ends = end;
-            pending::<()>().await;
-        });
+        let sentinel = at_end_of(&handle, move || end.store(true, SeqCst));
         Self {
             handle,
             gone,
-            sentinel: sentinel.abort_handle(),
+            sentinel,
         }
     }
 
@@ -42,6 +38,21 @@ impl IoLane {
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(SeqCst)
     }
+
+    /// For what learns of the end before the sentinel does.
+    pub(crate) fn set_gone(&self) {
+        self.gone.store(true, SeqCst);
+    }
+}
+
+/// Calls `f` when `runtime` shuts down, or the returned task is aborted.
+pub(crate) fn at_end_of(runtime: &Handle, f: impl FnMut() + Send + 'static) -> AbortHandle {
+    let end = on_drop(f);
+    let sentinel = runtime.spawn(async move {
+        let _until_the_runtime_ends = end;
+        pending::<()>().await;
+    });
+    sentinel.abort_handle()
 }
 
 /// Enters the context of `runtime`, for a destructor. `None` while this thread ends:

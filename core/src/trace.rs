@@ -127,7 +127,7 @@ pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
     });
 }
 
-/// A thread of the I/O runtime runs a worker of the CPU lane. Logged once per process.
+/// A thread of the I/O runtime has got a worker of the CPU lane. Logged once per process.
 pub(crate) fn warn_of_block_in_place() {
     #[cfg(feature = "tracing")]
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -135,8 +135,9 @@ pub(crate) fn warn_of_block_in_place() {
     ONCE.call_once(|| {
         log!(
             warn,
-            "a job called tokio::task::block_in_place: the lane's worker goes on in a thread of \
-             the I/O runtime's blocking pool. Call it in a future inside in_cpu_context"
+            "a job called tokio::task::block_in_place: Tokio gives the lane's worker to a thread \
+             of the I/O runtime's blocking pool, and the lane takes it back by way of one more \
+             thread. Call it in a future inside in_cpu_context"
         );
     });
 }

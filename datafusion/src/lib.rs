@@ -54,8 +54,8 @@
 //! A join that makes many rows out of few batches, and an aggregate over fewer, would compute on for
 //! minutes after it was dropped, on any runtime. So the plans of [`collect_on`], [`stream_on`] and
 //! [`sql_on`] yield each 5 ms ([`EnsureYields`]; add it to the session for [`run_on`]). What one
-//! call of an operator does is not divided. The threads that compute for a query that has ended are
-//! counted in [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs).
+//! call of an operator does is not divided. [`threads_of_ended_queries`] counts the threads that
+//! compute for a query that has ended.
 //!
 //! # Memory
 //!
@@ -137,6 +137,7 @@ mod sync {
     pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};
 }
 
+pub use parts::threads_of_ended_queries;
 pub use query::{collect_on, run_on, stream_on};
 #[cfg(feature = "sql")]
 pub use sql::{sql_on, sql_with_options_on};

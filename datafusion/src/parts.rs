@@ -1,4 +1,5 @@
-//! [`QueryGuard`] and [`InQuery`]: counts the threads that compute for a query that has ended.
+//! [`QueryGuard`] and [`InQuery`]: [`threads_of_ended_queries`] counts the threads that compute for
+//! a query that has ended.
 //!
 //! A query can be dropped while tasks that it has spawned are in the middle of a poll. The guard and
 //! all that is wrapped for it share [`Parts`]. A wrapper enters them for its polls, so that what is
@@ -8,10 +9,10 @@ use std::cell::RefCell;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use futures::Stream;
-use twolane_core::Handle;
 
 use crate::polls::Polls;
 
@@ -20,8 +21,27 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Parts>>> = const { RefCell::new(None) };
 }
 
+static OF_ENDED: AtomicIsize = AtomicIsize::new(0);
+
+/// Returns how many threads compute now for a query that has ended, because an operator or a
+/// function of the query does not yield: a gauge of the process, over all lanes.
+///
+/// Such a thread is in the middle of a poll of one of the query's tasks. The lane cannot stop it,
+/// and other jobs wait for it meanwhile. [`EnsureYields`](crate::EnsureYields) says what it cannot
+/// divide.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(twolane_datafusion::threads_of_ended_queries(), 0);
+/// ```
+pub fn threads_of_ended_queries() -> usize {
+    // Below zero: a poll has ended before the end of its query has added it.
+    OF_ENDED.load(Relaxed).max(0) as usize
+}
+
+#[derive(Default)]
 struct Parts {
-    handle: Handle,
     polls: Polls,
 }
 
@@ -29,11 +49,8 @@ struct Parts {
 pub(crate) struct QueryGuard(Arc<Parts>);
 
 impl QueryGuard {
-    pub(crate) fn new(handle: &Handle) -> Self {
-        Self(Arc::new(Parts {
-            handle: handle.clone(),
-            polls: Polls::default(),
-        }))
+    pub(crate) fn new() -> Self {
+        Self(Arc::default())
     }
 
     /// Makes a future or a stream a part of the query.
@@ -46,7 +63,7 @@ impl QueryGuard {
 impl Drop for QueryGuard {
     fn drop(&mut self) {
         let polls = self.0.polls.end_job() as isize;
-        self.0.handle.add_threads_of_ended_jobs(polls);
+        OF_ENDED.fetch_add(polls, Relaxed);
     }
 }
 
@@ -81,7 +98,7 @@ impl<'a> Entered<'a> {
         });
         let before = before.ok().flatten()?;
         if parts.polls.begin() {
-            parts.handle.add_threads_of_ended_jobs(1);
+            OF_ENDED.fetch_add(1, Relaxed);
         }
         Some(Self { parts, before })
     }
@@ -90,7 +107,7 @@ impl<'a> Entered<'a> {
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if self.parts.polls.end() {
-            self.parts.handle.add_threads_of_ended_jobs(-1);
+            OF_ENDED.fetch_sub(1, Relaxed);
         }
         let before = self.before.take();
         // What was there is dropped outside of the borrow.
@@ -121,7 +138,7 @@ impl<S: Stream + Unpin> Stream for InQuery<S> {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
-    use std::sync::mpsc;
+    use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
     use std::time::Duration;
 
     use futures::executor::block_on;
@@ -138,25 +155,30 @@ mod tests {
         (lane.backend(backend).worker_threads(1).build().unwrap(), io)
     }
 
-    /// What the metrics say in the middle of its poll.
-    fn count(cpu: &Handle) -> impl Future<Output = u64> + Unpin + use<> {
-        let cpu = cpu.clone();
-        poll_fn(move |_| Poll::Ready(cpu.metrics().threads_of_ended_jobs))
+    /// The gauge is the process's.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    fn one_at_a_time() -> MutexGuard<'static, ()> {
+        ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the gauge says in the middle of its poll.
+    fn count() -> impl Future<Output = usize> + Unpin {
+        poll_fn(|_| Poll::Ready(threads_of_ended_queries()))
     }
 
     #[test]
     fn a_thread_in_parts_of_an_ended_query_counts_once() {
-        let (lane, _io) = lane(Backend::Rayon);
-        let cpu = lane.handle();
-        let (query, other) = (QueryGuard::new(&cpu), QueryGuard::new(&cpu));
-        let outside = in_query(count(&cpu));
+        let _alone = one_at_a_time();
+        let (query, other) = (QueryGuard::new(), QueryGuard::new());
+        let outside = in_query(count());
         let made = query.wrap(poll_fn(|cx| {
-            let nested = in_query(in_query(count(&cpu)));
-            let of_both = other.wrap(in_query(count(&cpu)));
+            let nested = in_query(in_query(count()));
+            let of_both = other.wrap(in_query(count()));
             // What is polled in between belongs to another query.
-            let mut between = other.wrap(count(&cpu));
+            let mut between = other.wrap(count());
             assert!(Pin::new(&mut between).poll(cx).is_ready());
-            let after = || in_query(count(&cpu));
+            let after = || in_query(count());
             Poll::Ready((nested, of_both, after(), after()))
         }));
         let (nested, of_both, after, running) = block_on(made);
@@ -167,19 +189,19 @@ mod tests {
         assert_eq!(block_on(outside), 0, "a part of no query");
         drop(other);
         assert_eq!(block_on(of_both), 2, "one of each query");
-        assert_eq!(block_on(count(&cpu)), 0);
+        assert_eq!(block_on(count()), 0);
     }
 
     /// A part of a query that has ended: in a poll at that end, and in a later poll.
     #[test]
     fn threads_that_compute_for_an_ended_query_are_counted() {
+        let _alone = one_at_a_time();
         for backend in [Backend::Rayon, Backend::Runtime] {
             let (lane, _io) = lane(backend);
             let cpu = lane.handle();
-            let count = || cpu.metrics().threads_of_ended_jobs;
             let (let_go, wait) = mpsc::channel::<()>();
             let (begins, began) = mpsc::channel();
-            let query = QueryGuard::new(&cpu);
+            let query = QueryGuard::new();
             let part = async move {
                 for _ in 0..2 {
                     begins.send(()).unwrap();
@@ -195,15 +217,15 @@ mod tests {
             block_on(query.wrap(spawns));
             let part = spawned.unwrap();
             began.recv_timeout(LIMIT).unwrap();
-            assert_eq!(count(), 0, "{backend:?}");
+            assert_eq!(threads_of_ended_queries(), 0, "{backend:?}");
             drop(query);
-            assert_eq!(count(), 1, "{backend:?}");
+            assert_eq!(threads_of_ended_queries(), 1, "{backend:?}");
             let_go.send(()).unwrap();
             began.recv_timeout(LIMIT).unwrap();
-            assert_eq!(count(), 1, "{backend:?}");
+            assert_eq!(threads_of_ended_queries(), 1, "{backend:?}");
             let_go.send(()).unwrap();
             part.wait().unwrap();
-            assert_eq!(count(), 0, "{backend:?}");
+            assert_eq!(threads_of_ended_queries(), 0, "{backend:?}");
         }
     }
 }

@@ -107,7 +107,7 @@ where
     F: Future<Output = Result<T>> + Send + 'static,
     T: Send + 'static,
 {
-    let own = QueryGuard::new(handle);
+    let own = QueryGuard::new();
     let job = spawn(handle, own.wrap(Box::pin(query)));
     async move {
         let _own = own;
@@ -190,7 +190,7 @@ where
         let _ = planned.send(plan.schema());
         execute_stream(plan, context)
     };
-    let own = QueryGuard::new(handle);
+    let own = QueryGuard::new();
     let query = own.wrap(Box::pin(stream::once(query).try_flatten()));
     let query = checked(handle, query);
     let size =

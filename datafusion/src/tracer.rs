@@ -29,8 +29,8 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// handle, and what DataFusion spawns only awaits it.
 ///
 /// It makes the tasks parts of their query, so that
-/// [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs) counts those that
-/// compute when the query has ended. On a lane of [`Backend::Runtime`] that is all.
+/// [`threads_of_ended_queries`](crate::threads_of_ended_queries) counts those that compute when the
+/// query has ended. On a lane of [`Backend::Runtime`] that is all.
 ///
 /// A task is moved if both hold, and runs where it is spawned otherwise:
 ///

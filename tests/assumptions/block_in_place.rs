@@ -1,11 +1,12 @@
 //! Which thread gets the worker of a task that blocks in place?
 //!
-//! Relied on in `core/src/pool/tokio.rs` (`adopt_thread`, `close_lane_with_io`): a thread of the
+//! Relied on in `core/src/pool/tokio.rs` (`send_worker_back`, `close_with_io`): a thread of the
 //! blocking pool of the *current* runtime, which need not be the runtime of the worker. In a
-//! job that is the I/O runtime, so that thread joins the lane while it runs a job, and the drop
-//! of the I/O runtime, which waits for the thread, closes the lane. If Tokio takes a thread of
-//! the worker's own runtime, that code is never used and can go. If it takes yet another one,
-//! jobs on it do not know their lane, or the drop of a runtime waits for ever.
+//! job that is the I/O runtime. A drain task on that thread runs no job: it blocks in place
+//! inside the worker's own runtime, which gives the worker to a thread of the lane. The drop of
+//! the I/O runtime waits for a worker that is parked on its thread, so that drop closes the
+//! lane. If Tokio takes a thread of the worker's own runtime, that code is never used and can
+//! go. If it takes yet another one, the drop of a runtime waits for ever.
 
 use std::sync::{Arc, Barrier, mpsc};
 
@@ -47,19 +48,23 @@ fn one_of_the_current_runtime() {
 }
 
 /// Tokio brings another thread for the only one, which gets jobs as well: a thread of the
-/// lane.
+/// lane's own runtime.
 #[test]
 fn a_job_in_the_cpu_context_may_wait_in_place_for_a_later_one() {
     waits_in_place_for_a_later_one(|lane, wait| lane.spawn(in_cpu_context(async { wait() })))
         .for_each(|(thread, _)| assert!(thread.starts_with("cpu-"), "{thread}"));
 }
 
-/// Otherwise it is a thread of the I/O runtime's blocking pool, which serves the lane as
-/// the lane's own do.
+/// Otherwise it is a thread of the I/O runtime's blocking pool, which runs no job: the worker
+/// goes on to a thread of the lane.
 #[test]
 fn a_closure_may_wait_in_place_for_a_later_one() {
-    waits_in_place_for_a_later_one(|lane, wait| lane.spawn_cpu(wait))
-        .for_each(|(_, handle)| assert_eq!(handle.unwrap().priority(), Priority::Low));
+    waits_in_place_for_a_later_one(|lane, wait| lane.spawn_cpu(wait)).for_each(
+        |(thread, handle)| {
+            assert!(thread.starts_with("cpu-"), "{thread}");
+            assert_eq!(handle.unwrap().priority(), Priority::Low);
+        },
+    );
 }
 
 type Wait = Box<dyn FnOnce() -> usize + Send>;

@@ -24,7 +24,7 @@ fn a_lane_that_is_not_watched_has_neither() {
     let _limit = time_limit();
     let lanes = lanes(BOTH[0], 1);
     let cpu = lanes.cpu.handle();
-    assert!(!cpu.is_io_watched());
+    assert!(cpu.watcher().is_none());
     let recorder = DebuggingRecorder::new();
     metrics::with_local_recorder(&recorder, || MetricsReporter::new(cpu.clone()).report());
     let recorded = recorded(&recorder.snapshotter());
@@ -40,7 +40,7 @@ fn a_watched_lane_has_its_lag_and_no_stall_yet() {
     let watch = Watch::new().threshold(Duration::from_secs(60));
     let lanes = lanes_with(BOTH[0], 1, |builder| builder.watch_io(watch));
     let cpu = lanes.cpu.handle();
-    assert!(cpu.is_io_watched());
+    assert!(cpu.watcher().is_some());
     let scraped = samples(&text(PrometheusCollector::new(cpu)));
     // So that a rate begins at zero, not with the first stall.
     assert_eq!(
@@ -94,15 +94,15 @@ fn the_most_frequent_culprits_have_a_label_each() {
         .filter(|(key, _)| key.starts_with("twolane_io_stalls"))
         .collect();
     assert_eq!(stalls.len(), counted.len());
-    let metrics = cpu.metrics();
+    let (watcher, io_lag) = (cpu.watcher().unwrap(), cpu.io_lag());
     let sum: f64 = stalls.iter().map(|(_, n)| n).sum();
-    assert_eq!(sum, metrics.io_stalls as f64);
+    assert_eq!(sum, watcher.stalls() as f64);
 
     let lag = |suffix: &str| scraped[&format!("twolane_io_lag_seconds{suffix}")];
     assert!(lag("_count{lane=cpu}") > 0.0);
-    assert_eq!(lag("_count{lane=cpu}"), metrics.io_lag.count() as f64);
+    assert_eq!(lag("_count{lane=cpu}"), io_lag.count() as f64);
     assert_eq!(lag("_bucket{lane=cpu,le=inf}"), lag("_count{lane=cpu}"));
-    assert_eq!(lag("_sum{lane=cpu}"), metrics.io_lag.sum().as_secs_f64());
+    assert_eq!(lag("_sum{lane=cpu}"), io_lag.sum().as_secs_f64());
     assert!(of_io(&scraped).all(|(key, _)| !key.contains("priority")));
     // A stall is no outcome of a job.
     let outcomes: BTreeSet<_> = scraped

@@ -25,7 +25,6 @@ fn each_family_has_its_name_type_and_unit_once() {
             "# TYPE twolane_active_jobs gauge",
             "# TYPE twolane_threads gauge",
             "# TYPE twolane_tokio_tasks gauge",
-            "# TYPE twolane_threads_of_ended_jobs gauge",
             "# TYPE twolane_busy_seconds counter",
             "# UNIT twolane_busy_seconds seconds",
             "# TYPE twolane_queue_permits gauge",
@@ -42,7 +41,7 @@ fn each_family_has_its_name_type_and_unit_once() {
             "# EOF",
         ]
     );
-    assert_eq!(text.matches("# HELP ").count(), 14);
+    assert_eq!(text.matches("# HELP ").count(), 13);
     let samples = samples(&text);
     for lane in ["ingest", "query"] {
         for priority in ["high", "normal", "low"] {

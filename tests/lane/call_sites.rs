@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::support::{BOTH, Stuck, child, lanes, lanes_with, on_both, time_limit, with_both};
 use futures::{StreamExt, stream};
 use twolane::metrics::CallSite;
-use twolane::{Backend, CpuStreamExt, Handle, Priority};
+use twolane::{Backend, Builder, CpuStreamExt, Handle, Priority};
 
 /// The jobs of each site.
 fn jobs(cpu: &Handle) -> BTreeMap<String, u64> {
@@ -164,7 +164,8 @@ fn counts_are_exact() {
 
 #[test]
 fn the_first_runs_are_all_timed() {
-    on_both(1, |lanes| {
+    with_both(|backend| {
+        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
         let cpu = lanes.cpu.handle();
         let running = Stuck::start(&cpu);
         let site = only(&cpu);
@@ -189,6 +190,19 @@ fn the_first_runs_are_all_timed() {
         let sites = cpu.call_sites();
         let yields = sites.iter().find(|site| site.site == "yields").unwrap();
         assert_eq!((yields.jobs, yields.samples), (1, 10));
+    });
+}
+
+#[test]
+fn a_lane_without_histograms_has_sums_and_no_quantiles() {
+    on_both(1, |lanes| {
+        let cpu = lanes.cpu.handle();
+        cpu.spawn_cpu(|| 1).wait().unwrap();
+        let site = only(&cpu);
+        assert_eq!((site.jobs, site.samples), (1, 1));
+        assert_eq!(site.run_mean, Some(site.total_run));
+        let quantiles = [site.run_p50, site.run_p99, site.wait_p50, site.wait_p99];
+        assert_eq!(quantiles, [None; 4]);
     });
 }
 

@@ -38,7 +38,7 @@ impl Level {
             queue: Queue::new(),
             closed: AtomicBool::new(false),
             counted: Page::default(),
-            sites: Sites::new(),
+            sites: Sites::new(false),
             registered: Mutex::new(None),
             part_is_dropped: AtomicBool::new(false),
         }))

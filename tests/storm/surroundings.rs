@@ -86,8 +86,8 @@ impl Round {
         self.closing.load(SeqCst) || self.io_ends.load(SeqCst)
     }
 
-    /// With the I/O runtime's end a lane of the runtime backend may lose a worker: a job's
-    /// `block_in_place` goes on in that runtime's pool.
+    /// With the I/O runtime's end a lane of the runtime backend may close: a job's
+    /// `block_in_place` may have left a worker in that runtime's pool.
     pub(crate) fn lane_may_close(&self) -> bool {
         self.closing.load(SeqCst) || (self.io_ends.load(SeqCst) && !self.is_on_rayon)
     }

@@ -9,7 +9,7 @@ use crate::setting::{lane, watched};
 use crate::support::wait::wait_until;
 use crate::support::{time_limit, with_both};
 use twolane::watch::{Cause, Watch, watch};
-use twolane::{Backend, JoinErrorKind, Priority};
+use twolane::{Backend, Handle, JoinErrorKind, Priority};
 
 #[test]
 fn a_future_that_does_not_yield_is_told() {
@@ -23,10 +23,13 @@ fn a_future_that_does_not_yield_is_told() {
         assert_eq!(*stall.cause(), Cause::Computes);
         assert!(stall.remedy().contains("yield_if_due"), "{stall}");
         assert!(stall.is_of_pool());
-        assert_eq!(watched.cpu.handle().metrics().cpu_stalls, 1);
+        let handle = watched.cpu.handle();
+        let watcher = handle.watcher().unwrap();
+        assert_eq!(watcher.pool_stalls(), 1);
         // It has kept no thread of the I/O lane.
-        let of_io = watched.cpu.handle().io_stalls();
-        assert!(!of_io.iter().any(|(culprit, _)| culprit == "merge"));
+        let of_io = watcher.stalls_by_culprit().into_iter();
+        let mut of_io = of_io.filter_map(|(culprit, _)| culprit);
+        assert!(of_io.all(|culprit| culprit.to_string() != "merge"));
     });
 }
 
@@ -90,12 +93,13 @@ fn a_job_of_another_lane_is_not_told() {
     let compute = theirs.compute();
     let job = theirs.cpu.spawn(async move { compute() });
     job.wait().unwrap();
-    assert_eq!(theirs.cpu.handle().metrics().cpu_stalls, 1);
+    let pool_stalls = |cpu: Handle| cpu.watcher().unwrap().pool_stalls();
+    assert_eq!(pool_stalls(theirs.cpu.handle()), 1);
     // It sees what both share.
     let shared = async move { while !has_told.load(SeqCst) {} };
     let shared = theirs.io.spawn(watch(shared).named("shared"));
     theirs.io.block_on(shared).unwrap();
     let told = stalls.recv().unwrap();
     assert_eq!(told.culprit(), Some("shared"));
-    assert_eq!(own.handle().metrics().cpu_stalls, 0);
+    assert_eq!(pool_stalls(own.handle()), 0);
 }

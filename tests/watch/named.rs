@@ -27,7 +27,7 @@ fn what_spawn_io_polls_is_named() {
     let stall = watched.stalls.recv().unwrap();
     assert_is_at(&stall, line);
     assert!(stall.remedy().contains("spawn_cpu"), "{stall}");
-    assert_eq!(watched.cpu.handle().metrics().io_stalls, 1);
+    assert_eq!(watched.cpu.handle().watcher().unwrap().stalls(), 1);
 }
 
 /// A client on the I/O lane has the place where it was made.

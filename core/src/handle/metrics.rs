@@ -1,12 +1,11 @@
 //! Methods of [`Handle`] that return what the lane has counted.
 
-use stallwatch::{Name, Watcher};
+use stallwatch::Watcher;
 
 use super::Handle;
-use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
+use crate::metrics::{DurationHistogram, Metrics};
 use crate::os::preemption::{self, Preemption};
-use crate::priority::Priority;
 
 impl Handle {
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
@@ -26,56 +25,6 @@ impl Handle {
     /// ```
     pub fn metrics(&self) -> Metrics {
         self.level.metrics()
-    }
-
-    /// Returns the counters of every priority.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.spawn_cpu(|| ()).await.unwrap();
-    /// for (priority, metrics) in cpu.handle().metrics_by_priority() {
-    ///     println!("{priority:?}: {} completed, {} queued", metrics.completed, metrics.queued);
-    /// }
-    /// # }
-    /// ```
-    pub fn metrics_by_priority(&self) -> Vec<(Priority, Metrics)> {
-        let of = |priority| (priority, self.level.with_priority(priority).metrics());
-        Priority::ALL.into_iter().map(of).collect()
-    }
-
-    /// Adds `change` to [`Metrics::threads_of_ended_jobs`] of this handle's priority.
-    ///
-    /// A job can be dropped while tasks that it has spawned are in the middle of a poll. They
-    /// compute on, and no counter of jobs shows it. This is for libraries that see each poll of what
-    /// an engine spawns, as `twolane-datafusion` does. When a job ends, the library adds the number
-    /// of threads that poll tasks of the job, and each of them adds -1 at the end of its poll. For a
-    /// later poll, the thread adds 1 before it and -1 after it, also if it panics.
-    ///
-    /// It works with each [`Backend`](crate::Backend), and after a shutdown. A sum below zero counts
-    /// as 0.
-    ///
-    /// # Cost
-    ///
-    /// One atomic operation.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap().handle();
-    /// // The job has ended, and a thread polls one of its tasks.
-    /// cpu.add_threads_of_ended_jobs(1);
-    /// assert_eq!(cpu.metrics().threads_of_ended_jobs, 1);
-    /// // That poll has ended.
-    /// cpu.add_threads_of_ended_jobs(-1);
-    /// assert_eq!(cpu.metrics().threads_of_ended_jobs, 0);
-    /// # }
-    /// ```
-    pub fn add_threads_of_ended_jobs(&self, change: isize) {
-        self.level.add_threads_of_ended_jobs(change);
     }
 
     /// Returns how soon a thread that wakes up gets a core that another thread computes on.
@@ -99,11 +48,8 @@ impl Handle {
         preemption::known().unwrap_or(Preemption::Unknown)
     }
 
-    /// Returns whether the I/O lane is watched: see
-    /// [`Builder::watch_io`](crate::Builder::watch_io).
-    ///
-    /// If it is not, [`io_stalls`](Self::io_stalls) and the fields `io_..` of
-    /// [`Metrics`] are empty, and say nothing.
+    /// Returns the watch of the I/O lane, which has counted its stalls and those of the CPU lane.
+    /// `None` if it is not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
     ///
     /// # Examples
     ///
@@ -111,38 +57,33 @@ impl Handle {
     /// # #[tokio::main] async fn main() {
     /// use twolane::{CpuRuntime, watch::Watch};
     ///
-    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
-    /// assert!(cpu.handle().is_io_watched());
-    /// # }
-    /// ```
-    pub fn is_io_watched(&self) -> bool {
-        self.level.lane().io_watch.watcher.get().is_some()
-    }
-
-    /// Returns how many stalls of the I/O lane were reported of each culprit, most first. Empty
-    /// if it is not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
-    ///
-    /// Code that the watch does not know is `other`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// use twolane::{CpuRuntime, watch::Watch};
-    ///
-    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap();
-    /// for (culprit, stalls) in cpu.handle().io_stalls() {
-    ///     println!("{culprit}: {stalls}");
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap().handle();
+    /// let watcher = cpu.watcher().unwrap();
+    /// println!("{} stalls, {} of the CPU lane", watcher.stalls(), watcher.pool_stalls());
+    /// for (culprit, stalls) in watcher.stalls_by_culprit() {
+    ///     println!("{culprit:?}: {stalls}"); // `None`: code that the watch does not know
     /// }
     /// # }
     /// ```
-    pub fn io_stalls(&self) -> Vec<(String, u64)> {
-        let watcher = self.level.lane().io_watch.watcher.get();
-        let stalls = watcher.map_or_else(Vec::new, Watcher::stalls_by_culprit);
-        let named = stalls.into_iter();
-        named
-            .map(|(culprit, count)| (culprit.unwrap_or(Name::OTHER).to_string(), count))
-            .collect()
+    pub fn watcher(&self) -> Option<&Watcher> {
+        self.level.lane().io_watch.watcher.get()
+    }
+
+    /// Returns how long probes of the [watch](Self::watcher) waited for the I/O lane. Empty if it
+    /// is not watched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{CpuRuntime, watch::Watch};
+    ///
+    /// let cpu = CpuRuntime::builder().watch_io(Watch::new()).build().unwrap().handle();
+    /// println!("a task that is ready waits {:?}", cpu.io_lag().quantile(0.99));
+    /// # }
+    /// ```
+    pub fn io_lag(&self) -> DurationHistogram {
+        self.level.lane().io_watch.lag()
     }
 
     /// Returns what the jobs of each call site cost, at all priorities of the lane.

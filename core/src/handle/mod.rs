@@ -260,7 +260,7 @@ impl Handle {
     /// library first. A closure of `spawn_blocking` that never returns holds a shutdown up.
     /// [`Task::wait`](crate::Task::wait) in such a task may wait for its own thread: `.await` there.
     /// If a job has called `block_in_place` outside of `in_cpu_context`, a thread of the I/O runtime
-    /// may run these tasks.
+    /// may run these tasks, until the lane turns to its next job.
     ///
     /// # Examples
     ///

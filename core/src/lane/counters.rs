@@ -26,7 +26,6 @@ use crossbeam_utils::CachePadded;
 use super::ThreadSettings;
 use crate::metrics::Metrics;
 use crate::metrics::held::Held;
-use crate::metrics::io_watch::IoWatch;
 use crate::metrics::timings::Timings;
 use crate::shard;
 use crate::task::{Event, Page};
@@ -97,7 +96,7 @@ impl Counters {
     /// finds an end without its submission.
     ///
     /// The figures that the caller fills in are 0.
-    pub(crate) fn read(&self, io: &IoWatch) -> Metrics {
+    pub(crate) fn read(&self) -> Metrics {
         let [cancelled, expired, dropped, closed_queued] = [
             Event::Cancelled,
             Event::Expired,
@@ -126,12 +125,8 @@ impl Counters {
             threads: 0,
             queue_limit: None,
             permits_in_use: 0,
-            io_stalls: io.stalls(),
-            cpu_stalls: io.cpu_stalls(),
-            io_lag: io.lag(),
             core_interrupts: 0,
             tokio_tasks: 0,
-            threads_of_ended_jobs: 0,
             queue_wait: timings.map(Timings::waits).unwrap_or_default(),
             run_time: timings.map(Timings::steps).unwrap_or_default(),
             bridge_bytes: self.held.bytes(),

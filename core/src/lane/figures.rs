@@ -1,7 +1,5 @@
 //! What a level measures: its counters, its call sites, and a worker's share of both.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use super::{Level, thread};
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Sites, Stamp, Steps};
@@ -13,23 +11,15 @@ use crate::task::{Page, Worker};
 impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
         let state = self.state();
-        let mut metrics = state.counters.read(&self.lane().io_watch);
+        let mut metrics = state.counters.read();
         metrics.core_interrupts = self.lane().interrupts.sent();
         metrics.threads = self.lane().settings.threads as u64;
         metrics.tokio_tasks = state.tokio_tasks() as u64;
-        // Below zero: a poll has ended before the end of its job has added it.
-        let of_ended = state.threads_of_ended_jobs.load(Relaxed);
-        metrics.threads_of_ended_jobs = of_ended.max(0) as u64;
         if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
             metrics.queue_limit = Some(jobs as u64);
             metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
         }
         metrics
-    }
-
-    pub(crate) fn add_threads_of_ended_jobs(&self, change: isize) {
-        let threads = &self.state().threads_of_ended_jobs;
-        threads.fetch_add(change, Relaxed);
     }
 
     /// What the bridges of this priority add to.

@@ -13,7 +13,6 @@
 //! Each has a `SeqCst` fence in between, so one of the two sees the other.
 
 use std::io;
-use std::sync::atomic::AtomicIsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -41,7 +40,6 @@ pub(super) struct LevelState {
     pub(super) sites: Sites,
     /// How many of its threads run steps that are not known to be short (`short_first.rs`).
     pub(super) long_steps: AtomicUsize,
-    pub(super) threads_of_ended_jobs: AtomicIsize,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
@@ -53,9 +51,8 @@ impl LevelState {
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             queue_limit,
             counters: Counters::new(settings),
-            sites: Sites::new(),
+            sites: Sites::new(settings.has_histograms),
             long_steps: AtomicUsize::new(0),
-            threads_of_ended_jobs: AtomicIsize::new(0),
             workers: OnceLock::new(),
         }
     }

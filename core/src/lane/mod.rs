@@ -78,8 +78,6 @@ pub(crate) struct Lane {
     closed: AtomicBool,
     /// A semaphore without permits: a wait for one ends when the lane closes.
     closing: Arc<Semaphore>,
-    /// The lane was closed because its I/O runtime went (see `pool/tokio.rs`).
-    closed_with_io: AtomicBool,
     /// Lane threads that have started, or are about to start, and have not ended.
     alive: AtomicUsize,
     /// Detached jobs that were closed and are not yet reported in the log.
@@ -111,7 +109,6 @@ impl Lane {
             pools: watched::pools(),
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
-            closed_with_io: AtomicBool::new(false),
             alive: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
             nice_refused: OnceLock::new(),
@@ -134,11 +131,10 @@ impl Lane {
     /// Returns why a submission is refused now, if it is.
     #[inline]
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
-        let with_io = self.closed_with_io.load(SeqCst);
-        if self.is_closed() && !with_io {
-            Some(CloseReason::ShutDown)
-        } else if with_io || self.io.is_gone() {
+        if self.io.is_gone() {
             Some(CloseReason::IoRuntimeGone)
+        } else if self.is_closed() {
+            Some(CloseReason::ShutDown)
         } else {
             None
         }
@@ -216,15 +212,6 @@ impl Lane {
             // An error means that the control thread has ended. It only ends after a
             // close.
             let _ = self.send_control(Message::Shutdown);
-        }
-    }
-
-    /// Closes a lane that cannot go on without its I/O runtime. Jobs that it has taken on
-    /// end as in a shutdown; new ones are refused for what has happened.
-    pub(crate) fn close_with_io(&self) {
-        if !self.is_closed() {
-            self.closed_with_io.store(true, SeqCst);
-            self.close();
         }
     }
 

@@ -180,19 +180,6 @@ pub(crate) fn leave_level() -> Option<Level> {
     .flatten()
 }
 
-/// Replaces the level of this thread, and its index among that level's workers.
-pub(crate) fn replace_level(
-    with: Option<(Level, Option<usize>)>,
-) -> Option<(Level, Option<usize>)> {
-    let (level, worker) = with.map_or((None, None), |(level, worker)| (Some(level), worker));
-    with_thread(|thread| {
-        let worker = thread.worker.replace(worker);
-        let level = thread.own.replace(level)?;
-        Some((level, worker))
-    })
-    .flatten()
-}
-
 pub(crate) fn worker() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }

@@ -116,12 +116,6 @@ impl DurationHistogram {
         self.sum
     }
 
-    /// The mean of the entries. `None` if there are none.
-    pub(crate) fn mean(&self) -> Option<Duration> {
-        let nanos = self.sum.as_nanos().checked_div(self.count().into())?;
-        Some(Duration::from_nanos(nanos as u64))
-    }
-
     /// Returns the duration within which that share of the entries ended.
     ///
     /// `share` is from 0.0 to 1.0. The result is at most a 32nd too long. It is `None` if

@@ -1,4 +1,4 @@
-//! The watch of an I/O lane, and what it counts.
+//! The watch of an I/O lane, and how long its probes waited.
 
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, ThreadId};
@@ -18,14 +18,6 @@ pub(crate) struct IoWatch {
 }
 
 impl IoWatch {
-    pub(crate) fn stalls(&self) -> u64 {
-        self.watcher.get().map_or(0, Watcher::stalls)
-    }
-
-    pub(crate) fn cpu_stalls(&self) -> u64 {
-        self.watcher.get().map_or(0, Watcher::pool_stalls)
-    }
-
     pub(crate) fn lag(&self) -> DurationHistogram {
         self.lag.get().map(|lag| lag.read()).unwrap_or_default()
     }

@@ -46,16 +46,6 @@ pub use histogram::DurationHistogram;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// Stalls of the I/O lane that its watch has reported; the same for each priority. 0 if it is
-    /// not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
-    pub io_stalls: u64,
-    /// Jobs that held up the CPU lane, as the watch has reported; the same for each priority: a
-    /// future that does not yield, a closure long past its deadline, an urgent one that
-    /// takes a second. 0 if the lane is not watched.
-    pub cpu_stalls: u64,
-    /// How long probes of the watch waited for the I/O lane; the same for each priority.
-    /// Empty if it is not watched.
-    pub io_lag: DurationHistogram,
     /// How often the lane has interrupted its cores; the same for each priority. 0 on a kernel that
     /// gives a woken thread a core at once: see [`Handle::preemption`](crate::Handle::preemption).
     pub core_interrupts: u64,
@@ -89,10 +79,6 @@ pub struct Metrics {
     /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with
     /// [`Backend::Rayon`](crate::Backend::Rayon).
     pub tokio_tasks: u64,
-    /// Threads that compute now for a job that has ended, because a part of the job does not yield.
-    /// The lane knows of those that a library reports by
-    /// [`Handle::add_threads_of_ended_jobs`](crate::Handle::add_threads_of_ended_jobs).
-    pub threads_of_ended_jobs: u64,
     /// The threads of this priority.
     pub threads: u64,
     /// The [limit](crate::Builder::queue_limit) of the priority's queue, if it has one.
@@ -134,9 +120,6 @@ impl Metrics {
     }
 
     /// Returns the counts of jobs that only grow, by name, for an exporter of your own.
-    ///
-    /// `io_stalls` and `cpu_stalls` are not among them: they are the lane's, not the
-    /// priority's.
     ///
     /// The crate `twolane` has two: `twolane::guide::metrics`.
     ///
@@ -188,19 +171,14 @@ impl Metrics {
 }
 
 /// The counters and gauges in one line, for a log: `submitted 2, rejected 0, ...`. Then
-/// `tokio_tasks` and `threads_of_ended_jobs` if they are not 0, and the permits if the queue has a
-/// limit.
+/// `tokio_tasks` if there are any, and the permits if the queue has a limit.
 impl fmt::Display for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.counters().chain(self.gauges());
         let all: Vec<_> = all.map(|(name, count)| format!("{name} {count}")).collect();
         f.write_str(&all.join(", "))?;
-        let others = [
-            ("tokio_tasks", self.tokio_tasks),
-            ("threads_of_ended_jobs", self.threads_of_ended_jobs),
-        ];
-        for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
-            write!(f, ", {name} {count}")?;
+        if self.tokio_tasks > 0 {
+            write!(f, ", tokio_tasks {}", self.tokio_tasks)?;
         }
         match self.queue_limit {
             Some(limit) => write!(f, ", permits_in_use {} of {limit}", self.permits_in_use),

@@ -16,12 +16,14 @@
 //!
 //! `drain_tasks.rs` says how many drain tasks there are.
 //!
-//! **A worker may move.** `tokio::task::block_in_place` gives the worker to a thread of the
+//! **A worker may stray.** `tokio::task::block_in_place` gives the worker to a thread of the
 //! blocking pool of the *current* runtime. In a job, outside `in_cpu_context`, that is the
-//! I/O runtime. Such a thread serves the lane as the lane's own threads do
-//! ([`adopt_thread`]), and the drop of the I/O runtime, which waits for it, closes the lane.
+//! I/O runtime. A drain task on such a thread runs no job: it sends the worker back to a
+//! thread of the lane ([`send_worker_back`]). A worker that parks there has no drain task,
+//! and the drop of the I/O runtime would wait for its thread. So from then on that drop
+//! closes the lane ([`close_with_io`]).
 
-use std::future::{Future, pending};
+use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{
@@ -35,10 +37,11 @@ use std::thread;
 use std::time::Duration;
 
 use ::tokio::runtime::{Builder, Handle, Runtime};
+use ::tokio::task::{block_in_place, spawn_blocking};
 
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
-use crate::guard::on_drop;
+use crate::io_lane;
 use crate::lane::{Lane, Level, Popped, Workers, thread as lane_thread};
 use crate::panics;
 use crate::task::StepEnd;
@@ -64,8 +67,6 @@ pub(crate) struct CpuTokio {
     owner: Mutex<Option<Runtime>>,
     handle: Handle,
     drain_tasks: Arc<DrainTasks>,
-    /// Done when a worker was first moved to a thread of the I/O runtime.
-    moved: Arc<Once>,
     /// With how many workers are parked: those with no job, and with no task of a library.
     stranded: Arc<Stranded>,
 }
@@ -105,34 +106,28 @@ impl CpuTokio {
             in_io_context(|| stop_hooks.stopping());
             drop(lane_thread::leave_level());
         };
-        let moved = Arc::new(Once::new());
         let stranded = Stranded::new(threads);
         let on_park = {
-            let (moved, lane) = (moved.clone(), Arc::downgrade(lane));
-            let stranded = stranded.clone();
+            let (lane, stranded) = (Arc::downgrade(lane), stranded.clone());
+            let strayed = Once::new();
             move || {
                 stranded.parked.fetch_add(1, SeqCst);
                 #[cfg(test)]
                 super::stranded::tests::before_park();
                 if !lane_thread::has_level() {
                     if let Some(lane) = lane.upgrade() {
-                        moved.call_once(|| close_lane_with_io(&lane));
+                        strayed.call_once(|| close_with_io(&lane));
                     }
                 }
             }
         };
         let on_unpark = {
-            let (lane, stranded) = (Arc::downgrade(lane), stranded.clone());
+            let stranded = stranded.clone();
             move || {
                 stranded.parked.fetch_sub(1, SeqCst);
                 // As after a push. What a library spawns is in no queue of the lane.
                 fence(SeqCst);
-                if lane_thread::ask_own(Level::note_work).is_none() {
-                    // The worker has moved.
-                    if let Some(lane) = lane.upgrade() {
-                        Level::new(lane, priority).note_work();
-                    }
-                }
+                lane_thread::ask_own(Level::note_work);
             }
         };
         let next_name = AtomicUsize::new(0);
@@ -174,7 +169,6 @@ impl CpuTokio {
             handle: runtime.handle().clone(),
             owner: Mutex::new(Some(runtime)),
             drain_tasks: Arc::new(DrainTasks::new(threads + SPARE_DRAIN_TASKS)),
-            moved,
             stranded,
         }))
     }
@@ -194,7 +188,6 @@ impl Workers for CpuTokio {
             level: level.clone(),
             drain_tasks: self.drain_tasks.clone(),
             next: None,
-            moved: self.moved.clone(),
         });
         if lane_thread::is_of(level) {
             // A worker keeps its own latest task to itself (Tokio's LIFO slot), and this
@@ -256,7 +249,6 @@ struct DrainTask {
     /// A job to go on with, which is not in the queue. (It has been suspended before, so
     /// it is in the registry, and a shutdown finds it.)
     next: Option<Popped>,
-    moved: Arc<Once>,
 }
 
 impl Future for DrainTask {
@@ -267,8 +259,9 @@ impl Future for DrainTask {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
         let level = &this.level;
-        if let Some(popped) = this.next.take().or_else(|| level.pop()) {
-            let _adopted = (!lane_thread::is_of(level)).then(|| adopt_thread(level, &this.moved));
+        if !lane_thread::is_of(level) {
+            send_worker_back();
+        } else if let Some(popped) = this.next.take().or_else(|| level.pop()) {
             let _io = level.lane().io.handle().enter();
             let worker = &mut level.worker(lane_thread::worker());
             match level.run(popped, worker) {
@@ -288,36 +281,34 @@ impl Future for DrainTask {
     }
 }
 
-/// Makes this thread a thread of the level, until the returned guard is dropped.
-fn adopt_thread(level: &Level, moved: &Once) -> impl Drop {
-    let before = lane_thread::replace_level(Some((level.clone(), None)));
-    level.lane().thread_started();
-    let lane = level.lane().clone();
-    let mut before = Some(before);
-    let guard = on_drop(move || {
-        lane_thread::replace_level(before.take().flatten());
-        lane.thread_ended();
+/// Call in a drain task that is polled on a thread of the I/O runtime: gives the worker to a
+/// thread of the blocking pool of its own runtime, which is a thread of the lane.
+///
+/// This is the call that made the worker stray. Here the current runtime is the worker's own.
+fn send_worker_back() {
+    panics::run_hook("the log", warn_of_block_in_place);
+    block_in_place(|| {
+        // When `block_in_place` returns, it takes the worker back if no thread has it yet. The
+        // pool starts its closures in order, so this one tells that a thread has the worker, or
+        // is about to: then the next poll does it again. An error means that the runtime shuts
+        // down.
+        let (tell, told) = mpsc::channel();
+        spawn_blocking(move || tell.send(()));
+        let _ = told.recv();
     });
-    panics::run_hook("the log", || {
-        level.lane().set_thread_niceness(level.priority())
-    });
-    moved.call_once(|| close_lane_with_io(level.lane()));
-    guard
 }
 
-/// Call on a thread of the I/O runtime that has got a worker. The drop of that runtime
-/// waits for the thread, and so for the end of the lane: from now on it closes the lane.
-fn close_lane_with_io(lane: &Arc<Lane>) {
+/// Call on a thread of the I/O runtime that has got a worker: from now on the end of that
+/// runtime closes the lane.
+fn close_with_io(lane: &Arc<Lane>) {
     panics::run_hook("the log", warn_of_block_in_place);
     let weak = Arc::downgrade(lane);
-    let close = on_drop(move || {
+    io_lane::at_end_of(lane.io.handle(), move || {
         if let Some(lane) = weak.upgrade() {
-            lane.close_with_io();
+            // First: new jobs are refused for what has happened.
+            lane.io.set_gone();
+            lane.close();
         }
-    });
-    lane.io.handle().spawn(async move {
-        let _close = close;
-        pending::<()>().await;
     });
 }
 

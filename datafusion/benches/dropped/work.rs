@@ -12,7 +12,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Runtime;
 use twolane::{Backend, CpuRuntime};
-use twolane_datafusion::{collect_on, run_on};
+use twolane_datafusion::{collect_on, run_on, threads_of_ended_queries};
 use twolane_tpch::{queries, tables};
 
 /// After which a lane is taken not to become quiet.
@@ -180,7 +180,7 @@ impl Turn {
 fn is_quiet(cpu: &twolane::Handle) -> bool {
     let lane = cpu.metrics();
     let jobs = lane.queued + lane.running + lane.suspended;
-    jobs + lane.tokio_tasks + lane.threads_of_ended_jobs == 0
+    jobs + lane.tokio_tasks == 0 && threads_of_ended_queries() == 0
 }
 
 /// In batches of 8,192 rows, and a part for each core.

@@ -45,8 +45,7 @@ use node::YieldExec;
 /// It does not divide what an operator does in one call: to build the hash table of a join's
 /// smaller side, to finish an aggregate or a window's
 /// partition, to run a UDF on one batch.
-/// [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs) shows the
-/// threads that still do when their query has ended.
+/// [`threads_of_ended_queries`](crate::threads_of_ended_queries) shows the threads that still do when their query has ended.
 ///
 /// # Cost
 ///

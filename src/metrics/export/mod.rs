@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 use Kind::{Counter, Gauge, Histogram};
 use Unit::{Bytes, Seconds};
+use stallwatch::Name;
 use twolane_core::Handle;
 use twolane_core::Priority;
 use twolane_core::{DurationHistogram, Metrics};
@@ -102,9 +103,6 @@ const FAMILIES: &[Family] = &[
     family("twolane_tokio_tasks", Gauge, None,
         "Tokio tasks on the lane that are no jobs.",
         |metrics| one(Value::Whole(metrics.tokio_tasks))),
-    family("twolane_threads_of_ended_jobs", Gauge, None,
-        "Threads that compute for jobs that have ended.",
-        |metrics| one(Value::Whole(metrics.threads_of_ended_jobs))),
     family("twolane_busy_seconds_total", Counter, Some(Seconds),
         "Time that the threads have run jobs. A closure counts when it returns.",
         |metrics| one(Value::Seconds(metrics.busy_time().as_secs_f64()))),
@@ -206,6 +204,12 @@ fn by<N: Into<Cow<'static, str>>>(
 /// Prometheus memory.
 const CULPRITS: usize = 20;
 
+/// Code that the watch does not know counts as `other`.
+fn named(stalls: Vec<(Option<Name>, u64)>) -> Vec<(String, u64)> {
+    let name = |(culprit, n): (Option<Name>, u64)| (culprit.unwrap_or(Name::OTHER).to_string(), n);
+    stalls.into_iter().map(name).collect()
+}
+
 /// The most frequent culprits, and the sum of the rest as `other`, where code counts that
 /// has no name.
 ///
@@ -274,10 +278,10 @@ impl Snapshot {
     fn of(cpu: &Handle) -> Self {
         let priorities =
             PRIORITIES.map(|(label, priority)| (label, cpu.with_priority(priority).metrics()));
-        let io = cpu.is_io_watched().then(|| IoLane {
-            lag: priorities[0].1.io_lag.clone(),
-            stalls: cpu.io_stalls(),
-            cpu_stalls: priorities[0].1.cpu_stalls,
+        let io = cpu.watcher().map(|watcher| IoLane {
+            lag: cpu.io_lag(),
+            stalls: named(watcher.stalls_by_culprit()),
+            cpu_stalls: watcher.pool_stalls(),
         });
         Self { priorities, io }
     }

@@ -24,7 +24,10 @@ pub(crate) use table::{Sample, Sites, Stamp, Steps};
 ///
 /// `jobs` is exact. The times are from samples: the first runs, and then one in 32,
 /// chosen as if by chance. A quantile is at most a quarter too long. A wait is 4 µs or
-/// more, and at most as much off.
+/// more, and at most as much off. The quantiles take
+/// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
+///
+/// A site takes 1.2 KB of memory, and 4 KB on a lane with histograms.
 ///
 /// # Examples
 ///
@@ -38,7 +41,7 @@ pub(crate) use table::{Sample, Sites, Stamp, Steps};
 /// let sites = cpu.handle().call_sites();
 /// let sums = sites.iter().find(|site| site.site == "sums").unwrap();
 /// assert_eq!(sums.jobs, 40);
-/// println!("{:?} in all, p99 {:?}", sums.total_run, sums.run_p99);
+/// println!("{:?} in all, {:?} a run", sums.total_run, sums.run_mean);
 /// # }
 /// ```
 #[derive(Clone, Debug)]
@@ -58,12 +61,12 @@ pub struct CallSite {
     pub total_run: Duration,
     /// How long a run takes on average. `None` if none was timed.
     pub run_mean: Option<Duration>,
-    /// Half of the runs took no longer. `None` before the first sample.
+    /// Half of the runs took no longer. `None` before the first sample, and without histograms.
     pub run_p50: Option<Duration>,
     /// 99 % of the runs took no longer.
     pub run_p99: Option<Duration>,
     /// Half of the waits for a thread took no longer: from a submission, or from the
-    /// wake-up of a future, to the run. `None` before the first sample.
+    /// wake-up of a future, to the run. `None` before the first sample, and without histograms.
     pub wait_p50: Option<Duration>,
     /// 99 % of the waits took no longer.
     pub wait_p99: Option<Duration>,
