@@ -5,7 +5,6 @@ use stallwatch::{Name, Watcher};
 use super::Handle;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
-use crate::os::preemption::{self, Preemption};
 use crate::priority::Priority;
 
 impl Handle {
@@ -76,27 +75,6 @@ impl Handle {
     /// ```
     pub fn add_threads_of_ended_jobs(&self, change: isize) {
         self.level.add_threads_of_ended_jobs(change);
-    }
-
-    /// Returns how soon a thread that wakes up gets a core that another thread computes on.
-    ///
-    /// Linux before 6.13 and other modes than *lazy* preempt at once. Else the first lane that is
-    /// saturated has it measured, once per process, by some threads that take 50 to 700 ms. If the
-    /// kernel is lazy, the lane logs a warning and does what
-    /// [`Builder::interrupt_cores_every`](crate::Builder::interrupt_cores_every) describes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// if cpu.handle().preemption() == twolane::Preemption::Lazy {
-    ///     println!("boot with preempt=full");
-    /// }
-    /// # }
-    /// ```
-    pub fn preemption(&self) -> Preemption {
-        preemption::known().unwrap_or(Preemption::Unknown)
     }
 
     /// Returns whether the I/O lane is watched: see

@@ -122,7 +122,6 @@ impl Counters {
             io_stalls: io.stalls(),
             cpu_stalls: io.cpu_stalls(),
             io_lag: io.lag(),
-            core_interrupts: 0,
             tokio_tasks: 0,
             threads_of_ended_jobs: 0,
             queue_wait: timings.map(Timings::waits).unwrap_or_default(),

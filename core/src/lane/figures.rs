@@ -13,7 +13,6 @@ impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
         let state = self.state();
         let mut metrics = state.counters.read(&self.lane().io_watch);
-        metrics.core_interrupts = self.lane().interrupts.sent();
         metrics.threads = self.lane().settings.threads as u64;
         metrics.tokio_tasks = state.tokio_tasks() as u64;
         // Below zero: a poll has ended before the end of its job has added it.

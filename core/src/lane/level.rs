@@ -27,6 +27,7 @@ use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::call_sites::{Sites, Stamp};
 use crate::metrics::timings::Timings;
+use crate::os::interrupts;
 use crate::priority::Priority;
 use crate::shard;
 use crate::sync::{Ordering::SeqCst, fence};
@@ -59,14 +60,6 @@ impl LevelState {
 
     pub(super) fn has_queued(&self) -> bool {
         !self.queue.is_empty()
-    }
-
-    /// Whether its threads compute, or are about to, as far as it knows.
-    pub(super) fn is_busy(&self) -> bool {
-        let workers = self.workers.get();
-        self.has_queued()
-            || workers.is_some_and(|workers| workers.active() > 0)
-            || self.counters.running() > 0
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
@@ -195,25 +188,6 @@ impl Level {
         self.state().queue.push(job);
     }
 
-    /// Call after a push, or where a worker has unparked, and a fence.
-    #[inline]
-    pub(crate) fn note_work(&self) {
-        if self.lane.interrupts.is_on() {
-            self.note_work_where_lazy();
-        }
-    }
-
-    /// Apart, so that a push inlines no more than a look at one byte.
-    #[cold]
-    #[inline(never)]
-    fn note_work_where_lazy(&self) {
-        self.lane.interrupts.note_work(&self.lane, || {
-            let threads = self.lane.settings.threads;
-            let active = self.workers().map_or(0, Workers::active);
-            active + self.queued() >= threads
-        });
-    }
-
     /// Call after a push and a fence: the lane may have closed its queue before.
     pub(super) fn close_if_late(&self) {
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
@@ -234,7 +208,7 @@ impl Level {
         fence(SeqCst);
         workers.notify_all(self);
         // A worker that has not parked yet takes a library's task without being unparked.
-        self.note_work();
+        interrupts::note_work();
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.
@@ -258,7 +232,7 @@ impl Schedule for Level {
         if let Some(workers) = self.workers() {
             workers.notify(self);
         }
-        self.note_work();
+        interrupts::note_work();
         self.close_if_late();
     }
 

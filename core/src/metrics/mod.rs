@@ -56,9 +56,6 @@ pub struct Metrics {
     /// How long probes of the watch waited for the I/O lane; the same for each priority.
     /// Empty if it is not watched.
     pub io_lag: DurationHistogram,
-    /// How often the lane has interrupted its cores; the same for each priority. 0 on a kernel that
-    /// gives a woken thread a core at once: see [`Handle::preemption`](crate::Handle::preemption).
-    pub core_interrupts: u64,
     /// Jobs that the lane has accepted.
     pub submitted: u64,
     /// Calls that ended without a job or a permit: the queue was full, a deadline had

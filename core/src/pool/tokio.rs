@@ -40,6 +40,7 @@ use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
 use crate::guard::on_drop;
 use crate::lane::{Lane, Level, Workers, thread as lane_thread};
+use crate::os::interrupts;
 use crate::panics;
 use crate::task::{Run, StepEnd};
 use crate::trace::warn_of_block_in_place;
@@ -122,17 +123,12 @@ impl CpuTokio {
             }
         };
         let on_unpark = {
-            let (lane, stranded) = (Arc::downgrade(lane), stranded.clone());
+            let stranded = stranded.clone();
             move || {
                 stranded.parked.fetch_sub(1, SeqCst);
                 // As after a push. What a library spawns is in no queue of the lane.
                 fence(SeqCst);
-                if lane_thread::ask_own(Level::note_work).is_none() {
-                    // The worker has moved.
-                    if let Some(lane) = lane.upgrade() {
-                        Level::new(lane, priority).note_work();
-                    }
-                }
+                interrupts::note_work();
             }
         };
         let next_name = AtomicUsize::new(0);
@@ -203,14 +199,6 @@ impl Workers for CpuTokio {
             // another context.)
             self.handle.spawn(async {});
         }
-    }
-
-    fn active(&self) -> usize {
-        if self.is_shut_down() {
-            // Where the workers end, they are not parked.
-            return 0;
-        }
-        self.stranded.active()
     }
 
     fn notify_all(&self, level: &Level) {
