@@ -174,7 +174,13 @@ mod tests {
             let (is_over, (says, said)) = (end.clone(), mpsc::channel());
             start(Box::new(move || {
                 says.send(()).unwrap();
-                while !is_over.load(Relaxed) {}
+                // On many threads: what else the machine computes would leave one of them less than
+                // half a core.
+                thread::scope(|scope| {
+                    for _ in 0..16 {
+                        scope.spawn(|| while !is_over.load(Relaxed) {});
+                    }
+                });
                 says.send(()).unwrap();
             }));
             said.recv().unwrap();
@@ -220,8 +226,7 @@ mod tests {
         let io = tokio::runtime::Runtime::new().unwrap();
         let lane = |backend| {
             let settings = CpuRuntime::builder().io_handle(io.handle().clone());
-            // Without nice values: what else the machine computes would leave it less than half a
-            // core.
+            // Without nice values, for the same reason.
             let settings = settings.backend(backend).worker_threads(2).without_nice();
             settings.build().unwrap()
         };
