@@ -111,7 +111,7 @@
 //! the extension traits. The rest is in modules by subject: [`axum`] (answers for its handlers, by
 //! feature), [`stream`] (what computes streams),
 //! [`io`] (values, bodies and clients of the I/O lane), [`metrics`] (figures and their exporters),
-//! [`watch`] (what blocks the I/O lane).
+//! [`watch`] (what blocks the I/O lane), [`kernel`] (how soon a woken thread gets a core).
 //!
 //! # Crates
 //!
@@ -168,11 +168,13 @@ pub use io::{HandleExt, IoOwned, IoShared};
 #[doc(inline)]
 pub use stream::{CpuIteratorExt, CpuStreamExt};
 #[doc(inline)]
+pub use twolane_core::kernel;
+#[doc(inline)]
 pub use twolane_core::{
     AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
     EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
-    Permit, Preemption, Priority, Remaining, Reserve, Shutdown, Task, Yield, in_cpu_context,
-    is_yield_due, spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
+    Permit, Priority, Remaining, Reserve, Shutdown, Task, Yield, in_cpu_context, is_yield_due,
+    spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

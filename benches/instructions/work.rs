@@ -3,12 +3,12 @@
 use std::future::{Future, poll_fn};
 use std::sync::mpsc;
 use std::task::Poll;
-use std::time::Duration;
 
 use futures::executor::block_on;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
+use twolane::kernel::{self, Preemption};
 use twolane::watch::Watch;
 use twolane::{Backend, CpuRuntime};
 
@@ -95,10 +95,8 @@ fn on_lane(side: &str, row: &str, turns: u64) {
     }
     let _span = (side == "traced").then(|| tracing::info_span!("request").entered());
     // The threads that look at the kernel would be counted.
-    let mut lane = CpuRuntime::builder()
-        .backend(backend)
-        .worker_threads(1)
-        .interrupt_cores_every(Duration::ZERO);
+    kernel::pretend(Some(Preemption::AtOnce));
+    let mut lane = CpuRuntime::builder().backend(backend).worker_threads(1);
     if side == "watched" {
         lane = lane.watch_io(Watch::new());
     }
@@ -204,10 +202,7 @@ fn peer(row: &str, turns: u64) -> Option<()> {
         // From a job, by hand: the same two threads.
         _ => {
             let io = Builder::new_current_thread().build().unwrap();
-            let lane = CpuRuntime::builder()
-                .worker_threads(1)
-                .without_nice()
-                .interrupt_cores_every(Duration::ZERO);
+            let lane = CpuRuntime::builder().worker_threads(1).without_nice();
             let cpu = lane.io_handle(io.handle().clone()).build().unwrap();
             let handle = io.handle().clone();
             let job = async move {

@@ -39,7 +39,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use twolane::{Backend, Builder, Priority};
 use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
-use twolane_benches::tail::lanes::Lane;
+use twolane_benches::tail::lanes::{Lane, interrupt_cores};
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST};
 use twolane_benches::{Bench, Contender, Contest, cores};
@@ -76,6 +76,7 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
         None => lane.backend(backend),
     };
     let twolane = |set: &dyn Fn(Builder) -> Builder| Lane::twolane(io, few, set);
+    interrupt_cores(name.starts_with("twolane_") && name != "twolane_plain");
     Some(match name {
         "same_runtime" => Lane::same_runtime(io, few),
         "spawn_blocking_4" => Lane::spawn_blocking(io, few),
@@ -84,10 +85,7 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
         "second_runtime_nice_16" => Lane::second_runtime(cores(), few, 16),
         "rayon" => Lane::rayon(cores(), few),
         "twolane_unweighted" => twolane(&Builder::without_nice),
-        "twolane_plain" => {
-            twolane(&|lane| weighted(Backend::Rayon, lane).interrupt_cores_every(Duration::ZERO))
-        }
-        "twolane_rayon" => twolane(&|lane| weighted(Backend::Rayon, lane)),
+        "twolane_plain" | "twolane_rayon" => twolane(&|lane| weighted(Backend::Rayon, lane)),
         "twolane_runtime" => twolane(&|lane| weighted(Backend::Runtime, lane)),
         _ => return None,
     })

@@ -27,8 +27,8 @@ mod pair;
 use std::cell::LazyCell;
 use std::time::{Duration, Instant};
 
-use twolane::{Builder, Preemption};
-use twolane_benches::tail::lanes::Lane;
+use twolane::kernel::{Preemption, core_interrupts, preemption};
+use twolane_benches::tail::lanes::{Lane, interrupt_cores};
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;
 use twolane_benches::tail::{JOB, REST, WARM_UP};
@@ -75,6 +75,7 @@ fn main() {
     }
     // On a kernel that preempts at once `twolane` and `twolane_plain` run the same code: the
     // columns show that it is the same, and a ratio would be one of two noises.
+    interrupt_cores(true);
     let is_lazy = preemption() == Preemption::Lazy;
     if is_lazy {
         report.ratios(
@@ -90,24 +91,13 @@ fn main() {
     println!("preemption: {:?}", preemption());
 }
 
-/// What twolane knows of this kernel by now.
-fn preemption() -> Preemption {
-    let io = io_runtime(1);
-    let cpu = lane(io.handle(), |lane| lane.worker_threads(1));
-    cpu.handle().preemption()
-}
-
 fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     let io = io_runtime(cores());
     let in_flight = 4 * cores();
-    let set: Option<fn(Builder) -> Builder> = match name {
-        "twolane" | "twolane_both" => Some(|lane| lane),
-        "twolane_plain" | "twolane_slices" => {
-            Some(|lane| lane.interrupt_cores_every(Duration::ZERO))
-        }
-        _ => None,
-    };
-    let cpu = set.map(|set| lane(io.handle(), set));
+    let has_interrupts = ["twolane", "twolane_both"].contains(&name);
+    interrupt_cores(has_interrupts);
+    let has_lane = name.starts_with("twolane");
+    let cpu = has_lane.then(|| lane(io.handle(), |lane| lane));
     let handle = cpu.as_ref().map(|cpu| cpu.handle());
     let jobs = match &handle {
         Some(cpu) => Some(Lane::on(cpu.clone(), in_flight)),
@@ -116,21 +106,19 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     };
     let load = jobs.map(|lane| Load::start(lane, work));
     std::thread::sleep(WARM_UP);
-    if let (Some(cpu), "twolane" | "twolane_both") = (&handle, name) {
+    if has_interrupts {
         // The first one finds out meanwhile. On a single core it does not.
         let began = Instant::now();
-        while cpu.preemption() == Preemption::Unknown && began.elapsed() < PATIENCE {
+        while preemption() == Preemption::Unknown && began.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
     let completed = || load.as_ref().map_or(0, Load::completed);
-    let of = |cpu: &twolane::Handle| cpu.metrics().core_interrupts;
-    let sent = || handle.as_ref().map_or(0, of);
-    let before = (completed(), sent());
+    let before = (completed(), core_interrupts());
     let mut sample = Sample::default();
     let short = ["twolane_slices", "twolane_both"].contains(&name);
     let took = pair::measure(measured, short, &mut sample)?;
-    let after = (completed(), sent());
+    let after = (completed(), core_interrupts());
     sample.put("interrupts", "", (after.1 - before.1) as f64);
     if let Some(load) = load {
         let rate = (after.0 - before.0) as f64 / took.as_secs_f64();

@@ -28,6 +28,7 @@
 //! | a stream from one lane to the other | [`Handle::stream_from_io`], [`Bridged`] |
 //! | let others pass | [`yield_if_due`], [`yield_now`] |
 //! | count | [`Metrics`], [`CallSites`] |
+//! | ask how the kernel preempts | [`kernel`] |
 //!
 //! In the examples below, `twolane::` may be read as `twolane_core::`; `twolane::watch` is the
 //! crate `stallwatch`.
@@ -43,6 +44,7 @@ mod backend;
 mod block_on;
 mod bridge;
 mod build_error;
+mod doze;
 mod error;
 mod guard;
 mod handle;
@@ -73,12 +75,19 @@ pub use build_error::BuildError;
 pub use error::{JoinError, JoinErrorKind};
 pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use os::nice::take_short_slices;
-pub use os::preemption::Preemption;
 pub use priority::Priority;
 pub use remaining::Remaining;
 pub use runtime::{Builder, CpuRuntime, Shutdown};
 pub use task::slice::{Yield, is_yield_due, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
+
+/// How soon the kernel gives a thread that wakes up a core, and what this process does about it.
+pub mod kernel {
+    pub use crate::os::interrupts::core_interrupts;
+    #[doc(hidden)]
+    pub use crate::os::preemption::pretend;
+    pub use crate::os::preemption::{Preemption, preemption};
+}
 
 /// The clock of the slices, for the streams of `twolane`: no part of the interface.
 #[doc(hidden)]

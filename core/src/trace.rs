@@ -86,9 +86,8 @@ pub(crate) fn warn_of_lazy_preemption() {
     log!(
         warn,
         "this kernel preempts lazily: a thread of the I/O lane that is woken from another core \
-         waits for a tick (1 to 4 ms) while all cores compute. The CPU lane interrupts its cores \
-         meanwhile (Builder::interrupt_cores_every). To have it at once and for nothing, boot with \
-         preempt=full"
+         waits for a tick (1 to 4 ms) while all cores compute. A thread of this process interrupts \
+         its cores meanwhile. To have it at once and for nothing, boot with preempt=full"
     );
 }
 

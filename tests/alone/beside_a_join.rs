@@ -10,9 +10,9 @@
 //! rayon at large while a worker of the lane waits in a job bring that back.
 
 use crate::joins::Waiting;
-use crate::support::time_limit;
 use crate::support::wait::wait_until;
-use crate::{lanes_without_interrupts, threads};
+use crate::support::{lanes_with, time_limit};
+use crate::threads;
 use twolane::Backend;
 
 const SMALL_JOBS: u64 = 200;
@@ -32,7 +32,7 @@ fn trips(lane: &str) -> u64 {
 fn jobs_beside_a_join_do_not_go_by_the_control_thread() {
     let _limit = time_limit();
     for (lane, workers) in [("three", 3), ("four", 4)] {
-        let lanes = lanes_without_interrupts(Backend::Rayon, workers, lane);
+        let lanes = lanes_with(Backend::Rayon, workers, |it| it.thread_name(lane));
         let waiting = Waiting::on_worker_0(&lanes, lane);
         let before = trips(lane);
         let (mut jobs, mut taken) = (0, 0);

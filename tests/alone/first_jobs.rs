@@ -1,19 +1,18 @@
 //! How often do the first jobs of a priority wake the control thread?
 //!
-//! Never, where the lane does not interrupt cores. It was woken by each job that was queued
+//! Never. It was woken by each job that was queued
 //! before the threads of its priority had started, and on `Backend::Runtime` each of those
 //! wakes went over the whole queue: a million first `Low` jobs from sixteen threads cost it
 //! 1.5 s of CPU time, beside the I/O lane and at its weight. The threads start with the lane
-//! since then, and a submission sends the control thread at most one message, where the lane
-//! interrupts cores.
+//! since then.
 
 use std::sync::Barrier;
 
 use twolane::Priority;
 
 use crate::support::wait::wait_until;
-use crate::support::{BOTH, Stuck, time_limit};
-use crate::{lanes_without_interrupts, threads};
+use crate::support::{BOTH, Stuck, lanes_with, time_limit};
+use crate::threads;
 
 const SUBMITTERS: usize = 16;
 const JOBS: usize = 100;
@@ -23,7 +22,7 @@ const JOBS: usize = 100;
 fn the_first_jobs_of_a_priority_do_not_wake_the_control_thread() {
     let _limit = time_limit();
     for (backend, name) in BOTH.into_iter().zip(["first-a", "first-b"]) {
-        let lanes = lanes_without_interrupts(backend, 1, name);
+        let lanes = lanes_with(backend, 1, |lane| lane.thread_name(name));
         let low = lanes.cpu.handle().with_priority(Priority::Low);
         let control = format!("{name}-control");
         let wakes = || {

@@ -25,17 +25,3 @@ mod joins;
 mod support;
 #[path = "../support/threads.rs"]
 mod threads;
-
-/// A lane whose control thread does not interrupt cores: jobs wake it for that too, on a lazy
-/// kernel and while the kernel is not measured.
-fn lanes_without_interrupts(
-    backend: twolane::Backend,
-    workers: usize,
-    name: &str,
-) -> support::Lanes {
-    support::lanes_with(backend, workers, |builder| {
-        builder
-            .thread_name(name)
-            .interrupt_cores_every(std::time::Duration::ZERO)
-    })
-}

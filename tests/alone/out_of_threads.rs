@@ -19,7 +19,7 @@ use crate::support::wait::wait_until;
 /// How many threads there are, once those that were started in vain have gone:
 /// only the ones named here are left. (A newborn one has its maker's name.)
 fn settled_threads() -> usize {
-    const LEFT: [&str; 2] = ["twolane-starter", "twolane-ticker"];
+    const LEFT: [&str; 3] = ["twolane-starter", "twolane-ticker", "twolane-preempt"];
     // The process's first thread, and this one, as the test harness names it.
     let mine = ["self", "thread-self"].map(|me| fs::read_to_string(format!("/proc/{me}/comm")));
     let mine = mine.map(Result::unwrap);
@@ -54,7 +54,7 @@ fn child_that_is_short_of_threads() {
                 Err(other) => panic!("{backend:?}, {more}: {other}"),
             }
         };
-        // The starter and the ticker are there: a control thread, a launcher, and two workers for
+        // The threads of the process are there: a control thread, a launcher, and two workers for
         // each priority. One system may give a thread more than it has promised.
         assert!((7..=9).contains(&more), "{backend:?}: {more}");
         assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);

@@ -1,12 +1,12 @@
-//! Whether the kernel gives a thread that wakes up a core at once, and what the lane does if not.
+//! Whether the kernel gives a thread that wakes up a core at once, and what the process does if not.
 //! (`.ci/kernels` looks at kernels of both kinds. Here it is the one of this machine, and a
-//! sandbox may not let the lane find out.)
+//! sandbox may not let the process find out.)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use twolane::Preemption;
+use twolane::kernel::{Preemption, core_interrupts, preemption};
 
 use crate::computing::compute_for;
 use crate::support::wait::{has_thread, wait_until};
@@ -17,7 +17,7 @@ const MEASURES: &str = "twolane-wakeups";
 
 #[test]
 #[ignore = "counts what the kernel does: .ci/nightly"]
-fn a_saturated_lane_finds_out_and_does_nothing_on_a_kernel_that_preempts() {
+fn a_process_that_computes_finds_out_and_does_nothing_on_a_kernel_that_preempts() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     if cores < 2 {
         return must_run::not_run("cores", "one core");
@@ -40,14 +40,13 @@ fn a_saturated_lane_finds_out_and_does_nothing_on_a_kernel_that_preempts() {
             let measures = has_thread(MEASURES);
             has_measured |= measures;
             // A busy machine may remain unknown.
-            !measures && (has_measured || cpu.preemption() != Preemption::Unknown)
+            !measures && (has_measured || preemption() != Preemption::Unknown)
         });
-        let found = cpu.preemption();
+        let found = preemption();
         assert!(format!("{cpu:?}").contains(&format!("preemption: {found:?}")));
-        let interrupts = || cpu.metrics().core_interrupts;
         match found {
-            Preemption::Lazy => wait_until(|| interrupts() > 0),
-            _ => assert_eq!(interrupts(), 0, "{backend:?}"),
+            Preemption::Lazy => wait_until(|| core_interrupts() > 0),
+            _ => assert_eq!(core_interrupts(), 0, "{backend:?}"),
         }
         is_known.store(true, Relaxed);
         for job in jobs {
@@ -61,7 +60,7 @@ fn a_saturated_lane_finds_out_and_does_nothing_on_a_kernel_that_preempts() {
             for job in long {
                 job.wait().unwrap();
             }
-            let now = (interrupts(), has_thread(MEASURES));
+            let now = (core_interrupts(), has_thread(MEASURES));
             assert_eq!(now, (0, false), "{backend:?}");
         }
     }

@@ -24,16 +24,6 @@ const BAD: &[(&str, &str, Set)] = &[
         " jobs; leave it out for none",
         |lane| lane.queue_limit(Priority::Low, 0),
     ),
-    (
-        "Builder::interrupt_cores_every(49µs): ",
-        "50µs to 100ms",
-        |lane| lane.interrupt_cores_every(Duration::from_micros(49)),
-    ),
-    (
-        "Builder::interrupt_cores_every(101ms): ",
-        "50µs to 100ms",
-        |lane| lane.interrupt_cores_every(Duration::from_millis(101)),
-    ),
     ("", "500µs", |lane| {
         lane.watch_io(Watch::new().threshold(Duration::from_micros(500)))
     }),
@@ -47,12 +37,7 @@ const BAD: &[(&str, &str, Set)] = &[
     }),
 ];
 
-const GOOD: [Set; 4] = [
-    |lane| lane.interrupt_cores_every(Duration::ZERO),
-    |lane| lane.interrupt_cores_every(Duration::from_micros(50)),
-    |lane| lane.interrupt_cores_every(Duration::from_millis(100)),
-    |lane| lane.watch_io(Watch::new().threshold(Duration::from_millis(10))),
-];
+const GOOD: [Set; 1] = [|lane| lane.watch_io(Watch::new().threshold(Duration::from_millis(10)))];
 
 #[test]
 fn a_bad_one_is_an_error_that_names_it() {

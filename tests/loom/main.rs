@@ -26,8 +26,15 @@ mod error;
 mod guard;
 #[path = "../../core/src/metrics/mod.rs"]
 mod metrics;
-#[path = "../../core/src/os/mod.rs"]
-mod os;
+#[path = "../../core/src/os"]
+mod os {
+    pub mod cpu_clock;
+    mod cpu_mask;
+    pub mod nice;
+    pub mod quota;
+    pub mod starter;
+    pub mod throttle;
+}
 #[path = "../../core/src/panics.rs"]
 mod panics;
 #[path = "../../core/src/priority.rs"]
@@ -47,7 +54,7 @@ mod bridge {
 }
 #[path = "../../core/src/pool/copies.rs"]
 mod copies;
-#[path = "../../core/src/lane/doze.rs"]
+#[path = "../../core/src/doze.rs"]
 mod doze;
 #[path = "../../core/src/pool/drain_tasks.rs"]
 mod drain_tasks;

@@ -9,13 +9,13 @@ use loom::thread;
 
 use crate::doze::Doze;
 use crate::model;
-use crate::sync::Queue;
+use crate::sync::{AtomicBool, Queue};
 
 /// A lost wake-up would leave the thread asleep for good, which loom reports.
 #[test]
 fn each_job_is_taken() {
     model(|| {
-        let looks = Arc::new((Queue::new(), Doze::new(), Notify::new()));
+        let looks = Arc::new((Queue::new(), Doze(AtomicBool::new(false)), Notify::new()));
         let pushes: Vec<_> = (0..2)
             .map(|n| {
                 let looks = looks.clone();

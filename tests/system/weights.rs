@@ -143,9 +143,10 @@ fn what_is_made_in_a_job_is_not_born_niced() {
     });
 }
 
-/// The thread that `yield_if_due` counts by must not wait for the lane.
+/// The thread that `yield_if_due` counts by must not wait for the lane, nor must the one that
+/// interrupts cores, which is there on kernels that may preempt lazily.
 #[test]
-fn the_ticker_is_not_niced() {
+fn the_threads_of_the_process_are_not_niced() {
     let _limit = time_limit();
     let base = my_nice();
     let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 1);
@@ -154,6 +155,8 @@ fn the_ticker_is_not_niced() {
         .wait()
         .unwrap();
     assert_eq!(nice_of_threads("twolane-ticker"), [base]);
+    let preempt = nice_of_threads("twolane-preempt");
+    assert!(preempt.iter().all(|nice| *nice == base), "{preempt:?}");
 }
 
 async fn nice_of_blocking_thread() -> i32 {

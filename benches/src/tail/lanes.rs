@@ -2,9 +2,29 @@
 //!
 //! A lane is made fresh for a slice, and whatever it owns ends when it is dropped.
 
+use std::sync::Mutex;
+
 use tokio::runtime::{Builder, Handle};
+use twolane::kernel::{self, Preemption};
 
 use super::load::Job;
+
+/// Whether twolane interrupts the cores of this process from now on, on a kernel that needs it.
+///
+/// It would do so for all contenders, once one of them has had a lane.
+pub fn interrupt_cores(yes: bool) {
+    /// What it has found out of the kernel, while it is told that there is no need.
+    static FOUND: Mutex<Option<Option<Preemption>>> = Mutex::new(None);
+    let mut found = FOUND.lock().unwrap();
+    if yes {
+        if let Some(found) = found.take() {
+            kernel::pretend(found);
+        }
+    } else if found.is_none() {
+        *found = Some(Some(kernel::preemption()).filter(|it| *it != Preemption::Unknown));
+        kernel::pretend(Some(Preemption::AtOnce));
+    }
+}
 
 /// Where jobs go, and how many of them are under way at any time.
 pub struct Lane {

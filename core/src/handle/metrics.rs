@@ -5,7 +5,6 @@ use stallwatch::Watcher;
 use super::Handle;
 use crate::metrics::call_sites::CallSites;
 use crate::metrics::{DurationHistogram, Metrics};
-use crate::os::preemption::{self, Preemption};
 
 impl Handle {
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
@@ -25,27 +24,6 @@ impl Handle {
     /// ```
     pub fn metrics(&self) -> Metrics {
         self.level.metrics()
-    }
-
-    /// Returns how soon a thread that wakes up gets a core that another thread computes on.
-    ///
-    /// Linux before 6.13 and other modes than *lazy* preempt at once. Else the first lane that is
-    /// saturated has it measured, once per process, by some threads that take 50 to 700 ms. If the
-    /// kernel is lazy, the lane logs a warning and does what
-    /// [`Builder::interrupt_cores_every`](crate::Builder::interrupt_cores_every) describes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// if cpu.handle().preemption() == twolane::Preemption::Lazy {
-    ///     println!("boot with preempt=full");
-    /// }
-    /// # }
-    /// ```
-    pub fn preemption(&self) -> Preemption {
-        preemption::known().unwrap_or(Preemption::Unknown)
     }
 
     /// Returns the watch of the I/O lane, which has counted its stalls and those of the CPU lane.

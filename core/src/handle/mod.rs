@@ -20,7 +20,7 @@ use stallwatch::Name;
 use crate::backend::Backend;
 use crate::error::JoinError;
 use crate::lane::Level;
-use crate::os::{nice, surroundings};
+use crate::os::{nice, preemption, surroundings};
 use crate::priority::Priority;
 use crate::task::Schedule;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
@@ -376,7 +376,7 @@ impl fmt::Debug for Handle {
             .field("io_lane_gone", &lane.io.is_gone())
             .field("nice", &nice)
             .field("nice_refused", &lane.nice_refused())
-            .field("preemption", &self.preemption())
+            .field("preemption", &preemption::preemption())
             .field("surroundings", &surroundings::known())
             .finish()
     }

@@ -125,7 +125,6 @@ impl Counters {
             threads: 0,
             queue_limit: None,
             permits_in_use: 0,
-            core_interrupts: 0,
             tokio_tasks: 0,
             queue_wait: timings.map(Timings::waits).unwrap_or_default(),
             run_time: timings.map(Timings::steps).unwrap_or_default(),

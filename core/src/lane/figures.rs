@@ -12,7 +12,6 @@ impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
         let state = self.state();
         let mut metrics = state.counters.read();
-        metrics.core_interrupts = self.lane().interrupts.sent();
         metrics.threads = self.lane().settings.threads as u64;
         metrics.tokio_tasks = state.tokio_tasks() as u64;
         if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {

@@ -26,6 +26,7 @@ use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::call_sites::{Length, Sites, Stamp};
 use crate::metrics::timings::Timings;
+use crate::os::interrupts;
 use crate::priority::Priority;
 use crate::shard;
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
@@ -40,6 +41,8 @@ pub(super) struct LevelState {
     pub(super) sites: Sites,
     /// How many of its threads run steps that are not known to be short (`short_first.rs`).
     pub(super) long_steps: AtomicUsize,
+    /// How many of its jobs run on threads of `High`.
+    pub(super) helped: AtomicUsize,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
 }
@@ -53,20 +56,13 @@ impl LevelState {
             counters: Counters::new(settings),
             sites: Sites::new(settings.has_histograms),
             long_steps: AtomicUsize::new(0),
+            helped: AtomicUsize::new(0),
             workers: OnceLock::new(),
         }
     }
 
     pub(super) fn has_queued(&self) -> bool {
         !self.queue.is_empty()
-    }
-
-    /// Whether its threads compute, or are about to, as far as it knows.
-    pub(super) fn is_busy(&self) -> bool {
-        let workers = self.workers.get();
-        self.has_queued()
-            || workers.is_some_and(|workers| workers.active() > 0)
-            || self.counters.running() > 0
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
@@ -192,25 +188,6 @@ impl Level {
         self.push(job);
     }
 
-    /// Call after a push, or where a worker has unparked, and a fence.
-    #[inline]
-    pub(crate) fn note_work(&self) {
-        if self.lane.interrupts.is_on() {
-            self.note_work_where_lazy();
-        }
-    }
-
-    /// Apart, so that a push inlines no more than a look at one byte.
-    #[cold]
-    #[inline(never)]
-    fn note_work_where_lazy(&self) {
-        self.lane.interrupts.note_work(&self.lane, || {
-            let threads = self.lane.settings.threads;
-            let active = self.workers().map_or(0, Workers::active);
-            active + self.queued() >= threads
-        });
-    }
-
     /// Call after a push and a fence: the lane may have closed its queue before.
     pub(super) fn close_if_late(&self) {
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
@@ -231,7 +208,7 @@ impl Level {
         fence(SeqCst);
         workers.notify_all(self);
         // A worker that has not parked yet takes a library's task without being unparked.
-        self.note_work();
+        interrupts::note_work();
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.
@@ -258,7 +235,7 @@ impl Schedule for Level {
         if is_short && self.is_stuck() {
             self.call_for_help();
         }
-        self.note_work();
+        interrupts::note_work();
         self.close_if_late();
     }
 

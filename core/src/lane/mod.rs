@@ -28,10 +28,8 @@
 
 pub(crate) mod control;
 mod counters;
-pub(crate) mod doze;
 mod figures;
 mod hooks;
-mod interrupts;
 mod level;
 mod queue;
 mod registry;
@@ -60,7 +58,6 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Run};
 use control::Message;
 pub(crate) use hooks::ThreadHooks;
-use interrupts::Interrupts;
 pub(crate) use level::Level;
 use registry::Registry;
 pub(crate) use short_first::Popped;
@@ -86,7 +83,6 @@ pub(crate) struct Lane {
     nice_refused: OnceLock<io::Error>,
     /// Set if the lane keeps a CPU quota where there is one.
     throttle: Option<Throttle>,
-    interrupts: Interrupts,
     control: Sender<Message>,
     pub(crate) io: IoLane,
 }
@@ -102,7 +98,6 @@ impl Lane {
         Arc::new(Self {
             has_limits: queue_limits.iter().any(Option::is_some),
             levels: queue_limits.map(|limit| level::LevelState::new(&settings, limit)),
-            interrupts: Interrupts::new(settings.interrupt_every),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
             settings,
@@ -157,11 +152,6 @@ impl Lane {
             .iter()
             .map(|level| level.counters.running())
             .sum()
-    }
-
-    /// Whether threads of the lane compute, or are about to, as far as it knows.
-    fn is_busy(&self) -> bool {
-        self.levels.iter().any(level::LevelState::is_busy)
     }
 
     /// What has not ended, of a lane that is closed.

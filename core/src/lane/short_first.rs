@@ -100,9 +100,9 @@ impl Level {
     /// Whether one thread of `High` stays free if another one runs an unknown job.
     fn may_try(&self) -> bool {
         let high = self.lane().level_state(Priority::High);
-        let active = high.workers.get().map_or(usize::MAX, |it| it.active());
-        let waiting = self.state().queue.short() + high.queue.len();
-        active.saturating_add(waiting + 1) < self.lane().settings.threads
+        let own = high.queue.len() + high.counters.running() as usize;
+        let helped = self.state().queue.short() + self.state().helped.load(SeqCst);
+        own + helped + 1 < self.lane().settings.threads
     }
 
     fn pop_to_help(&self) -> Option<Popped> {
@@ -148,6 +148,11 @@ impl Level {
             }
             Role::Helped => {
                 let normal = self.with_priority(Priority::Normal);
+                let helped = &normal.state().helped;
+                helped.fetch_add(1, SeqCst);
+                let _end = on_drop(|| {
+                    helped.fetch_sub(1, SeqCst);
+                });
                 let _helps = thread::help();
                 let end = job.run(&mut normal.helper());
                 if let StepEnd::Requeue { job, .. } = end {

@@ -4,7 +4,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::Level;
 use super::hooks::ThreadHooks;
@@ -20,8 +19,6 @@ pub(crate) trait Workers: Send + Sync {
     fn notify_all(&self, level: &Level) {
         self.notify(level);
     }
-    /// How many workers have jobs, or look for some; a hint.
-    fn active(&self) -> usize;
     /// Runs `f` in the rayon pool while the caller waits. Returns false if there is no
     /// pool, or if it is shut down.
     fn install(&self, _f: &mut (dyn FnMut() + Send)) -> bool {
@@ -57,8 +54,6 @@ pub(crate) struct ThreadSettings {
     pub(crate) short_jobs_first: bool,
     /// Of each thread that runs jobs. `None`: the standard library's.
     pub(crate) stack_size: Option<usize>,
-    /// How often to interrupt the cores of a lane that computes, on a kernel that needs it.
-    pub(crate) interrupt_every: Duration,
     /// By priority.
     pub(crate) niceness: [Niceness; Priority::ALL.len()],
 }

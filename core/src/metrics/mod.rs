@@ -46,9 +46,6 @@ pub use histogram::DurationHistogram;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// How often the lane has interrupted its cores; the same for each priority. 0 on a kernel that
-    /// gives a woken thread a core at once: see [`Handle::preemption`](crate::Handle::preemption).
-    pub core_interrupts: u64,
     /// Jobs that the lane has accepted.
     pub submitted: u64,
     /// Calls that ended without a job or a permit: the queue was full, a deadline had

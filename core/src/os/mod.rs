@@ -3,6 +3,7 @@
 
 pub(crate) mod cpu_clock;
 mod cpu_mask;
+pub(crate) mod interrupts;
 pub(crate) mod nice;
 pub(crate) mod preemption;
 pub(crate) mod quota;

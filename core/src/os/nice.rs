@@ -56,7 +56,7 @@ impl Niceness {
 /// Asks the kernel for short slices for the calling thread, 0.1 ms: call it on the threads of the
 /// I/O runtime, in Tokio's `on_thread_start`.
 ///
-/// It helps on kernels that preempt [lazily](crate::Preemption::Lazy) and time the end of a slice
+/// It helps on kernels that preempt [lazily](crate::kernel::Preemption::Lazy) and time the end of a slice
 /// (`HRTICK`, Linux 7.1 and later): there half of the woken threads get a core at once, and the
 /// others wait as before. It needs no privilege. Threads that such a thread spawns have short
 /// slices, too; those of a lane that is built later do not, if they have nice values. It has no

@@ -6,7 +6,7 @@
 //! `membarrier`, which interrupts each core that runs a thread of this process.
 //!
 //! The release does not tell the mode, and where the mode can be read a service may not. So the
-//! first lane that is saturated has it measured, once per process: a thread on one core wakes a
+//! process has it measured, once, when it has a lane and computes: a thread on one core wakes a
 //! thread on another one, which a niced thread keeps busy. If wake-ups are late, every second one of
 //! more is followed by `membarrier`. The kernel is lazy if those are not late. If they are late too,
 //! other processes have the core, and it tries again after a second.
@@ -18,23 +18,23 @@ use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 
 /// How soon a thread that wakes up gets a core that another thread computes on.
 ///
-/// [`Handle::preemption`](crate::Handle::preemption) returns it.
+/// [`preemption`] returns it.
 ///
 /// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// use twolane::Preemption;
+/// use twolane::kernel::{Preemption, preemption};
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// // No lane was saturated yet, or the kernel is older than 6.13.
-/// assert_ne!(cpu.handle().preemption(), Preemption::Lazy);
+/// // The process has not computed yet, or the kernel is older than 6.13.
+/// assert_ne!(preemption(), Preemption::Lazy);
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Preemption {
-    /// It has not been measured: no lane has computed without an idle worker yet. Or it could not
-    /// be: the process may use one core, others have the cores, a sandbox refuses `membarrier` or
+    /// It has not been measured: the process has not used half a core yet, or has no lane. Or it
+    /// could not be: the process may use one core, others have the cores, a sandbox refuses `membarrier` or
     /// the nice value, or the platform is not Linux.
     Unknown,
     /// At once.
@@ -62,12 +62,34 @@ pub(crate) fn known() -> Option<Preemption> {
     }
 }
 
-#[cfg(test)]
-pub(crate) fn pretend(found: Preemption) {
+/// Returns how soon a thread that wakes up gets a core that another thread computes on.
+///
+/// Linux before 6.13 and other modes than *lazy* preempt at once. Else the process has it measured,
+/// once, when it has a lane and uses half a core or more for 10 ms: by some threads, which take 50
+/// to 700 ms. If the kernel is lazy, the log has a warning, and a thread of the process,
+/// `twolane-preempt`, interrupts its cores while the process computes:
+/// `twolane::guide::kernels`.
+///
+/// # Examples
+///
+/// ```
+/// use twolane::kernel::{Preemption, preemption};
+/// if preemption() == Preemption::Lazy {
+///     println!("boot with preempt=full");
+/// }
+/// ```
+pub fn preemption() -> Preemption {
+    known().unwrap_or(Preemption::Unknown)
+}
+
+/// Takes `found` for what was found; `None`: nothing yet. For tests, and for benches that compare
+/// lanes with and without interrupts: no part of the interface.
+pub fn pretend(found: Option<Preemption>) {
     let found = match found {
-        Preemption::Unknown => UNKNOWN,
-        Preemption::AtOnce => AT_ONCE,
-        Preemption::Lazy => LAZY,
+        None => NOT_MEASURED,
+        Some(Preemption::Unknown) => UNKNOWN,
+        Some(Preemption::AtOnce) => AT_ONCE,
+        Some(Preemption::Lazy) => LAZY,
     };
     FOUND.store(found, SeqCst);
 }
@@ -123,8 +145,9 @@ mod linux {
         Inconclusive,
     }
 
-    /// Looks at the release: older kernels preempt at once.
-    pub(crate) fn look_at_release() {
+    /// False if there is nothing to interrupt: on an older kernel, which preempts at once, where
+    /// that was found, and if this thread may use one core.
+    pub(crate) fn may_be_lazy() -> bool {
         let kernel = rustix::system::uname();
         let release = kernel.release().to_str().unwrap_or_default();
         let mut numbers = release.split(['.', '-', '+']);
@@ -135,17 +158,15 @@ mod linux {
         if is_older && !is_realtime {
             let _ = FOUND.compare_exchange(NOT_MEASURED, AT_ONCE, SeqCst, SeqCst);
         }
+        matches!(known(), None | Some(Preemption::Lazy))
+            && cores().is_some_and(|cores| cores.len() > 1)
     }
 
-    /// Has a thread of its own measure, once per process. False if this thread may use one core:
-    /// then nothing is found.
-    pub(crate) fn measure_once() -> bool {
-        if cores().is_none_or(|cores| cores.len() < 2) {
-            return false;
-        }
+    /// Has a thread of its own measure, once per process.
+    pub(crate) fn measure_once() {
         let begun = FOUND.compare_exchange(NOT_MEASURED, MEASURING, SeqCst, SeqCst);
         if begun.is_err() {
-            return true;
+            return;
         }
         let measure = || {
             // On a thread of its own: it is bound to a core, and the log below calls user code.
@@ -162,7 +183,6 @@ mod linux {
         if starter::spawn("twolane-wakeups".to_owned(), measure).is_err() {
             FOUND.store(UNKNOWN, SeqCst);
         }
-        true
     }
 
     /// Interrupts each core that runs a thread of this process. False if that is not possible.
@@ -185,6 +205,8 @@ mod linux {
         }
         let cores = cores()?;
         let (here, others) = cores.split_first()?;
+        // The mask may have changed.
+        others.first()?;
         pin(*here)?;
         for attempt in 0..ATTEMPTS {
             if attempt > 0 {
@@ -280,13 +302,12 @@ mod linux {
 mod elsewhere {
     use super::*;
 
-    pub(crate) fn look_at_release() {
+    pub(crate) fn may_be_lazy() -> bool {
         FOUND.store(UNKNOWN, SeqCst);
-    }
-
-    pub(crate) fn measure_once() -> bool {
         false
     }
+
+    pub(crate) fn measure_once() {}
 
     pub(crate) fn interrupt_cores() -> bool {
         false

@@ -106,10 +106,6 @@ impl ActiveWorkers {
         self.wake(self.idle.notify(), spawn_drain);
     }
 
-    pub(super) fn active(&self) -> usize {
-        self.idle.active()
-    }
-
     /// A drain job ran on a thread that cannot drain. If an active worker is still
     /// needed, `broadcast` spawns a drain job that reaches all workers.
     pub(super) fn cannot_drain(&self, level: &Level, broadcast: impl Fn()) {

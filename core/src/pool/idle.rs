@@ -91,14 +91,6 @@ impl Idle {
         self.word.load(SeqCst) & PARKED != 0
     }
 
-    /// How many workers are active and not parked; only a hint.
-    pub(crate) fn active(&self) -> usize {
-        match self.word.load(SeqCst) {
-            word if word & PARKED != 0 => 0,
-            word => word % SEARCHING,
-        }
-    }
-
     /// Whether a worker is searching; only a hint.
     pub(crate) fn has_searcher(&self) -> bool {
         let word = self.word.load(SeqCst);

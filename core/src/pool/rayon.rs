@@ -41,6 +41,7 @@ use super::drain::{self, ActiveWorkers, is_draining};
 use super::{polling, stack};
 use crate::lane::control::Message;
 use crate::lane::{Level, Workers, thread as lane_thread};
+use crate::os::interrupts;
 use crate::panics;
 use crate::task::budget;
 use crate::trace::warn_of_polling_workers;
@@ -157,15 +158,12 @@ impl Workers for Pool {
         }
     }
 
-    fn active(&self) -> usize {
-        self.active.active()
-    }
-
     fn install(&self, f: &mut (dyn FnMut() + Send)) -> bool {
         let Some(pool) = self.pool.upgrade() else {
             return false;
         };
         let _all_workers = self.active.keep_from_parking();
+        interrupts::note_work();
         pool.install(f);
         true
     }

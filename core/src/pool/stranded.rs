@@ -10,7 +10,7 @@
 //! queued. If a worker is parked then, the ticker spawns an empty task, which wakes it: a woken
 //! worker looks at the whole queue. While no worker is busy, none is about to park without a look.
 //!
-//! The looks end as a thread goes to sleep (`lane/doze.rs`), so a push beside their end begins them
+//! The looks end as a thread goes to sleep (`doze.rs`), so a push beside their end begins them
 //! anew.
 
 use std::sync::Arc;
@@ -18,7 +18,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use ::tokio::runtime::Handle;
 
-use crate::lane::{Level, doze::Doze};
+use crate::doze::Doze;
+use crate::lane::Level;
+use crate::sync::AtomicBool;
 use crate::task::slice;
 
 pub(super) struct Stranded {
@@ -31,17 +33,15 @@ pub(super) struct Stranded {
 
 impl Stranded {
     pub(super) fn new(workers: usize) -> Arc<Self> {
-        let doze = Doze::new();
-        doze.begin(|| true);
         Arc::new(Self {
-            doze,
+            doze: Doze(AtomicBool::new(true)),
             parked: AtomicUsize::new(0),
             workers,
         })
     }
 
     /// How many workers have tasks, or look for some; a hint.
-    pub(super) fn active(&self) -> usize {
+    fn active(&self) -> usize {
         self.workers.saturating_sub(self.parked.load(SeqCst))
     }
 

@@ -43,6 +43,7 @@ use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
 use crate::io_lane;
 use crate::lane::{Lane, Level, Popped, Workers, thread as lane_thread};
+use crate::os::interrupts;
 use crate::panics;
 use crate::task::StepEnd;
 use crate::trace::warn_of_block_in_place;
@@ -127,7 +128,7 @@ impl CpuTokio {
                 stranded.parked.fetch_sub(1, SeqCst);
                 // As after a push. What a library spawns is in no queue of the lane.
                 fence(SeqCst);
-                lane_thread::ask_own(Level::note_work);
+                interrupts::note_work();
             }
         };
         let next_name = AtomicUsize::new(0);
@@ -196,14 +197,6 @@ impl Workers for CpuTokio {
             // another context.)
             self.handle.spawn(async {});
         }
-    }
-
-    fn active(&self) -> usize {
-        if self.is_shut_down() {
-            // Where the workers end, they are not parked.
-            return 0;
-        }
-        self.stranded.active()
     }
 
     fn notify_all(&self, level: &Level) {

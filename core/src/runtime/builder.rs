@@ -3,17 +3,16 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use stallwatch::Watch;
 
-use super::{CpuRuntime, interrupts, niceness, watch_io};
+use super::{CpuRuntime, niceness, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::os::throttle::Throttle;
-use crate::os::{nice, starter, surroundings};
+use crate::os::{interrupts, nice, starter, surroundings};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -53,7 +52,6 @@ pub struct Builder {
     short_jobs_first: bool,
     pub(super) stack_size: Option<usize>,
     pub(super) watch_io: Option<Watch>,
-    pub(super) interrupt_every: Duration,
     pub(super) hooks: ThreadHooks,
 }
 
@@ -73,7 +71,6 @@ impl Builder {
             short_jobs_first: true,
             stack_size: None,
             watch_io: None,
-            interrupt_every: interrupts::DEFAULT,
             hooks: ThreadHooks::default(),
         }
     }
@@ -239,7 +236,8 @@ impl Builder {
     /// one core, unless that is what the lane should have. The default number of threads
     /// counts the same cores. [`on_thread_start`](Self::on_thread_start) can bind each
     /// thread further. Threads of Tokio's blocking pools have the cores of the thread that
-    /// needs them first, and `twolane-ticker` those of the thread that built the first lane.
+    /// needs them first, `twolane-ticker` and `twolane-preempt` those of the thread that built the
+    /// first lane.
     ///
     /// # Errors
     ///
@@ -259,7 +257,6 @@ impl Builder {
         let threads = self.checked_threads()?;
         self.check_nice()?;
         self.check_queue_limits()?;
-        self.check_interrupts()?;
         self.check_stack_size()?;
         self.check_name()?;
         let io = match &self.io {
@@ -280,6 +277,7 @@ impl Builder {
         }
 
         slice::start_ticker().map_err(BuildError::no_thread)?;
+        interrupts::start().map_err(BuildError::no_thread)?;
         let base_nice = starter::base_nice().map_err(BuildError::no_thread)?;
         surroundings::look(base_nice);
         let niceness = self.niceness(base_nice);
@@ -297,7 +295,6 @@ impl Builder {
             // Elsewhere the threads of `High` would have no precedence.
             short_jobs_first: self.short_jobs_first && nice::SUPPORTED,
             stack_size: self.stack_size,
-            interrupt_every: self.interrupt_every,
             niceness,
         };
         let throttle = self

@@ -1,7 +1,6 @@
 //! [`CpuRuntime`]: the owner of a CPU lane, and the ways to shut it down.
 
 mod builder;
-mod interrupts;
 mod limits;
 mod niceness;
 mod shutdown;

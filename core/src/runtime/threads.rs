@@ -33,9 +33,11 @@ impl Builder {
     /// and `NAME-reaper`, which drops what closed jobs have captured.
     /// Linux shows the first 15 bytes.
     ///
-    /// The threads `twolane-starter` and `twolane-ticker` belong to the process, not to a
-    /// lane. The starter and the control thread sleep unless they have something to do. The
-    /// ticker sleeps unless a future runs or closures are queued.
+    /// The threads `twolane-starter`, `twolane-ticker` and `twolane-preempt` belong to the process,
+    /// not to a lane. The starter and the control thread sleep unless they have something to do. The
+    /// ticker sleeps unless a future runs or closures are queued. The last one is there on kernels
+    /// that may preempt lazily ([`kernel`](crate::kernel)), and sleeps while the process does not
+    /// compute.
     ///
     /// # Examples
     ///
