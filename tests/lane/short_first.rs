@@ -38,9 +38,15 @@ fn end(held: Vec<Stuck<()>>) {
     held.into_iter().for_each(Stuck::end);
 }
 
+/// `High`'s threads help with `Backend::Rayon` alone.
+fn on_rayon(threads: usize, test: impl Fn(Lanes)) {
+    let _limit = time_limit();
+    test(lanes(Backend::Rayon, threads));
+}
+
 #[test]
 fn a_short_job_runs_while_all_threads_are_held_and_long_jobs_are_queued() {
-    on_both(2, |Lanes { cpu, io: _io }| {
+    on_rayon(2, |Lanes { cpu, io: _io }| {
         let (short, long) = (short(&cpu, "short"), long(&cpu, "long"));
         let held = hold(&cpu);
         let queued: Vec<_> = (0..100).map(|_| long.spawn_cpu(thread_name)).collect();
@@ -64,56 +70,43 @@ fn a_short_job_runs_while_all_threads_are_held_and_long_jobs_are_queued() {
 
 #[test]
 fn it_takes_a_permit_of_normal() {
-    with_both(|backend| {
-        let settings = |builder: twolane::Builder| builder.queue_limit(Priority::Normal, 3);
-        let Lanes { cpu, io: _io } = lanes_with(backend, 2, settings);
-        let short = short(&cpu, "short");
-        let held = hold(&cpu);
-        let (task, let_go) = Stuck::start(&short).split();
-        let refused = short.spawn_cpu(|| ()).wait().unwrap_err();
-        assert_eq!(refused.kind(), JoinErrorKind::QueueFull);
-        let_go.send(()).unwrap();
-        task.wait().unwrap();
-        short.spawn_cpu(|| ()).wait().unwrap();
-        end(held);
-    });
+    let _limit = time_limit();
+    let settings = |builder: twolane::Builder| builder.queue_limit(Priority::Normal, 3);
+    let Lanes { cpu, io: _io } = lanes_with(Backend::Rayon, 2, settings);
+    let short = short(&cpu, "short");
+    let held = hold(&cpu);
+    let (task, let_go) = Stuck::start(&short).split();
+    let refused = short.spawn_cpu(|| ()).wait().unwrap_err();
+    assert_eq!(refused.kind(), JoinErrorKind::QueueFull);
+    let_go.send(()).unwrap();
+    task.wait().unwrap();
+    short.spawn_cpu(|| ()).wait().unwrap();
+    end(held);
 }
 
-/// What it submits and where its Tokio tasks go is what the same job has on a thread of `Normal`.
+/// What it submits is what the same job submits on a thread of `Normal`.
 #[test]
 fn it_is_a_job_of_normal_inside() {
-    on_both(2, |Lanes { cpu, io: _io }| {
+    on_rayon(2, |Lanes { cpu, io: _io }| {
         let short = short(&cpu, "short");
         let held = hold(&cpu);
         let handle = cpu.handle();
-        let backend = handle.backend();
         let nested = short.spawn_cpu(move || {
-            if backend == Backend::Rayon {
-                // The threads of `Normal` are held.
-                let inside = handle.install(thread_name).unwrap();
-                assert_eq!(inside, thread_name());
-            }
-            twolane::spawn_cpu(thread_name)
+            // The threads of `Normal` are held.
+            let inside = handle.install(thread_name).unwrap();
+            assert_eq!(inside, thread_name());
+            twolane::spawn_cpu(|| Handle::current().priority())
         });
         let nested = nested.wait().unwrap();
-        let spawned = (backend == Backend::Runtime).then(|| {
-            let spawns = twolane::in_cpu_context(async { tokio::spawn(async { thread_name() }) });
-            short.spawn(spawns).wait().unwrap()
-        });
         end(held);
-        // Of an unknown place, while one thread of `High` was free or none of `Normal` was held.
-        nested.wait().unwrap();
-        if let Some(spawned) = spawned {
-            let thread = _io.block_on(spawned).unwrap();
-            assert!(!thread.contains("high"), "{thread}");
-        }
+        assert_eq!(nested.wait().unwrap(), Priority::Normal);
     });
 }
 
 /// A future that is woken in its own step, or by others, goes on wherever a thread is free.
 #[test]
 fn futures_come_back() {
-    on_both(2, |Lanes { cpu, io: _io }| {
+    on_rayon(2, |Lanes { cpu, io: _io }| {
         let short = short(&cpu, "short");
         let held = hold(&cpu);
         for n in [1, 10, 100] {
@@ -144,7 +137,7 @@ fn futures_come_back() {
 /// Jobs of a new site are tried as long as that leaves `High` a thread.
 #[test]
 fn unknown_jobs_do_not_hold_high_up() {
-    on_both(2, |Lanes { cpu, io: _io }| {
+    on_rayon(2, |Lanes { cpu, io: _io }| {
         let held = hold(&cpu);
         let new = cpu.handle().with_name("new");
         let tried = Stuck::start(&new);
@@ -159,7 +152,7 @@ fn unknown_jobs_do_not_hold_high_up() {
             .for_each(|task| drop(task.wait().unwrap()));
     });
     // One thread is none to spare.
-    on_both(1, |Lanes { cpu, io: _io }| {
+    on_rayon(1, |Lanes { cpu, io: _io }| {
         let held = hold(&cpu);
         let new = cpu.handle().spawn_cpu(thread_name);
         let high = cpu.handle().with_priority(Priority::High);
@@ -171,7 +164,7 @@ fn unknown_jobs_do_not_hold_high_up() {
 
 #[test]
 fn one_thread_helps_as_well() {
-    on_both(1, |Lanes { cpu, io: _io }| {
+    on_rayon(1, |Lanes { cpu, io: _io }| {
         let short = short(&cpu, "short");
         let held = hold(&cpu);
         assert_eq!(short.spawn_cpu(thread_name).wait().unwrap(), "cpu-high-0");
@@ -182,7 +175,7 @@ fn one_thread_helps_as_well() {
 /// What is queued as short while the site turns long, `High` leaves to `Normal`.
 #[test]
 fn a_site_that_turns_long_is_helped_no_more() {
-    on_both(1, |Lanes { cpu, io: _io }| {
+    on_rayon(1, |Lanes { cpu, io: _io }| {
         let changes = short(&cpu, "changes");
         let held = hold(&cpu);
         let high = Stuck::start(&cpu.handle().with_priority(Priority::High));
@@ -260,7 +253,7 @@ fn a_lane_may_be_fifo() {
 /// While jobs are helped, the lane closes.
 #[test]
 fn a_shutdown_ends_helped_and_waiting_jobs() {
-    on_both(2, |Lanes { cpu, io: _io }| {
+    on_rayon(2, |Lanes { cpu, io: _io }| {
         let short = short(&cpu, "short");
         let held = hold(&cpu);
         let (running, let_go) = Stuck::start(&short).split();
@@ -298,7 +291,7 @@ fn rayon_children_run_beside_it() {
 /// With nothing set and nothing named: the line of the program tells.
 #[test]
 fn a_line_becomes_known_while_all_threads_are_held() {
-    on_both(2, |Lanes { cpu, io: _io }| {
+    on_rayon(2, |Lanes { cpu, io: _io }| {
         let held = hold(&cpu);
         let (tells, told) = mpsc::channel();
         let submit = || {

@@ -59,6 +59,7 @@ impl Level {
             sites: &lane.sites,
             steps: Steps::new(),
             timings: None,
+            counted_by: None,
             yielded: false,
         };
         let end = job.run(&mut worker);

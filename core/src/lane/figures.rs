@@ -66,6 +66,7 @@ impl Level {
             sites: &state.sites,
             steps: Steps::new(),
             timings: state.counters.timings.as_deref(),
+            counted_by: None,
             yielded: false,
         }
     }

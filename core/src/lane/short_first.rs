@@ -4,7 +4,8 @@
 //! A push puts a short job into a queue of its own (`queue.rs`), which `Normal`'s threads pop
 //! first.
 //!
-//! **If these are all in steps that are not known to be short, `High`'s threads help.** `High` is
+//! **If these are all in steps that are not known to be short, `High`'s threads help**, with
+//! [`Backend::Rayon`]. `High` is
 //! for short jobs, and its threads have precedence. They pop `Normal`'s short jobs when `High` has
 //! none itself. While they help, they also try jobs of sites that are not known yet, as long as one
 //! of them stays free: a try that turns out to be long does not hold `High` up. All other unknown
@@ -26,8 +27,8 @@
 use std::sync::Arc;
 
 use super::level::LevelState;
-use super::{Level, thread};
-use crate::guard::on_drop;
+use super::{Level, ThreadSettings, thread};
+use crate::backend::Backend;
 use crate::metrics::call_sites::Length;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, fence};
@@ -119,15 +120,13 @@ impl Level {
     }
 
     fn stuck_normal(&self) -> Option<&LevelState> {
-        let helps = self.priority() == Priority::High && self.lane().settings.short_jobs_first;
-        let normal = helps.then(|| self.lane().level_state(Priority::Normal))?;
-        normal
-            .is_stuck(self.lane().settings.threads)
-            .then_some(normal)
+        let is_high = self.priority() == Priority::High;
+        let normal = is_high.then(|| self.lane().level_state(Priority::Normal))?;
+        normal.is_stuck(&self.lane().settings).then_some(normal)
     }
 
     pub(super) fn is_stuck(&self) -> bool {
-        self.state().is_stuck(self.lane().settings.threads)
+        self.state().is_stuck(&self.lane().settings)
     }
 
     pub(super) fn call_for_help(&self) {
@@ -138,23 +137,23 @@ impl Level {
     }
 
     /// Runs a step of a job that `worker` has popped.
-    pub(crate) fn run(&self, popped: Popped, worker: &mut Worker<'_>) -> StepEnd {
+    pub(crate) fn run<'a>(&'a self, popped: Popped, worker: &mut Worker<'a>) -> StepEnd {
         let Popped { job, role } = popped;
         match role {
             Role::Plain => job.run(worker),
             Role::Long => {
-                let _long = self.begin_long_step();
-                job.run(worker)
+                self.begin_long_step(worker);
+                let end = job.run(worker);
+                worker.leaves();
+                end
             }
             Role::Helped => {
                 let normal = self.with_priority(Priority::Normal);
-                let helped = &normal.state().helped;
-                helped.fetch_add(1, SeqCst);
-                let _end = on_drop(|| {
-                    helped.fetch_sub(1, SeqCst);
-                });
+                let helper = &mut normal.helper();
+                helper.enters(&normal.state().helped);
                 let _helps = thread::help();
-                let end = job.run(&mut normal.helper());
+                let end = job.run(helper);
+                helper.leaves();
                 if let StepEnd::Requeue { job, .. } = end {
                     // Also if it has yielded: behind the long ones no thread may come to it.
                     normal.push(job);
@@ -169,22 +168,24 @@ impl Level {
         }
     }
 
-    fn begin_long_step(&self) -> impl Drop + '_ {
-        let (state, threads) = (self.state(), self.lane().settings.threads);
-        let is_last = state.long_steps.fetch_add(1, SeqCst) + 1 == threads;
+    fn begin_long_step<'a>(&'a self, worker: &mut Worker<'a>) {
+        let state = self.state();
+        worker.enters(&state.long_steps);
         fence(SeqCst);
-        if is_last && state.queue.has_short() {
+        if state.queue.has_short() && self.is_stuck() {
             self.call_for_help();
         }
-        on_drop(|| {
-            state.long_steps.fetch_sub(1, SeqCst);
-        })
     }
 }
 
 impl LevelState {
-    /// Whether no thread of it comes to a short job soon.
-    fn is_stuck(&self, threads: usize) -> bool {
-        self.long_steps.load(SeqCst) >= threads
+    /// Whether no thread of it comes to a short job soon, and others may help.
+    ///
+    /// With `Backend::Runtime` none does. What a job spawns with Tokio goes to the runtime of
+    /// `Normal`, before the next job if it is spawned by a thread of that runtime.
+    fn is_stuck(&self, settings: &ThreadSettings) -> bool {
+        settings.short_jobs_first
+            && settings.backend == Backend::Rayon
+            && self.long_steps.load(SeqCst) >= settings.threads
     }
 }

@@ -203,9 +203,10 @@ impl Builder {
     ///
     /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of
     /// those before: a site is short if its jobs, or the polls of its futures, compute for less
-    /// than 1 ms on average. Such a job waits for other short jobs only. While each thread of
-    /// `Normal` runs a job that is not known to be short, the threads of `High` run the short ones,
-    /// and try jobs of sites that the lane does not know yet, as long as one thread stays free.
+    /// than 1 ms on average. Such a job waits for no long one that is queued. With
+    /// [`Backend::Rayon`] it waits for none that runs either: while each thread of `Normal` runs a
+    /// job that is not known to be short, the threads of `High` run the short ones, and try jobs of
+    /// sites that the lane does not know yet, as long as one thread stays free.
     ///
     /// A long job lets at most eight short ones pass for each job before it. Jobs of one site begin
     /// in their order, unless the lane has just learned that the site is short, or long.

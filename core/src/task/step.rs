@@ -61,6 +61,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         };
         let ended = slice::end_step(outer);
         worker.yielded = ended.yielded;
+        worker.leaves();
         if let Some(sample) = sample {
             worker.sites.end(self.scheduler.site(), &sample);
         }

@@ -10,7 +10,7 @@ use crate::metrics::call_sites::{Sample, Sites, Stamp, Steps};
 use crate::metrics::timings::Timings;
 use crate::os::throttle::Throttle;
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, Ordering::SeqCst};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 pub(crate) struct Worker<'a> {
     pub(crate) priority: Priority,
@@ -25,11 +25,13 @@ pub(crate) struct Worker<'a> {
     pub(crate) steps: Steps,
     /// `None` if they are not recorded.
     pub(crate) timings: Option<&'a Timings>,
+    /// Counts this worker until its step has computed.
+    pub(crate) counted_by: Option<&'a AtomicUsize>,
     /// The last step yielded to the other jobs of the lane.
     pub(crate) yielded: bool,
 }
 
-impl Worker<'_> {
+impl<'a> Worker<'a> {
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
@@ -53,6 +55,21 @@ impl Worker<'_> {
         let is_over = || self.is_closed() || has_ended();
         if throttle.is_due() && !is_over() {
             throttle.pause(self.priority, &is_over);
+        }
+    }
+
+    /// Call before a job is run: `count` counts this worker until the step has computed.
+    pub(crate) fn enters(&mut self, count: &'a AtomicUsize) {
+        count.fetch_add(1, SeqCst);
+        self.counted_by = Some(count);
+    }
+
+    /// Call when the step has computed, before its awaiter is notified, and again when it is over:
+    /// a closed job computes nothing.
+    #[inline]
+    pub(crate) fn leaves(&mut self) {
+        if let Some(count) = self.counted_by.take() {
+            count.fetch_sub(1, SeqCst);
         }
     }
 
