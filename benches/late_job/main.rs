@@ -15,7 +15,7 @@
 //!   more long jobs than that, or the limit would play no part);
 //! - a rayon pool and a oneshot by hand;
 //! - tasks of a second Tokio runtime;
-//! - twolane, small and long jobs alike: `spawn_cpu`;
+//! - twolane, small and long jobs alike: `spawn_cpu`, from two lines of the program;
 //! - twolane, the small ones by `with_priority(Priority::High)`;
 //! - twolane, all of them futures of one priority; the long ones await `yield_if_due()` after each
 //!   piece of some tens of microseconds. On both backends.
@@ -162,6 +162,7 @@ fn late(bench: &Bench) {
         total_twolane_over_rayon: total of twolane, small ones High / rayon
         total_twolane_futures_over_rayon: total of twolane futures, Rayon / rayon
         total_twolane_futures_runtime_over_rayon: total of twolane futures, Runtime / rayon
+        total_twolane_all_normal_over_rayon: total of twolane, all Normal / rayon
         late_p50_rayon_over_twolane_high: late_p50 of rayon / twolane, small ones High
         late_p99_twolane_high_over_go: late_p99 of twolane, small ones High / goroutines
         late_p99_twolane_high_over_go_from_submission: late_from_submission_p99 of twolane, small ones High / goroutines

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use tokio::runtime::Handle as Tokio;
-use twolane::Priority;
+use twolane::{CpuRuntime, Priority};
 use twolane_benches::go::Go;
 use twolane_benches::tail::sleep_until;
 use twolane_benches::tail::work::Work;
@@ -21,14 +21,21 @@ type Job = Box<dyn FnOnce() + Send>;
 type Open = fn(&Load, &Tokio) -> Contender;
 
 /// `None`: goroutines.
-pub const WAYS: [(&str, Option<Open>); 4] = [
+pub const WAYS: [(&str, Option<Open>); 5] = [
     (
         "twolane",
-        Some(|load, io| on_lane(load, io, Priority::Normal)),
+        Some(|load, io| on_lane(load, lane(io, |lane| lane), Priority::Normal)),
+    ),
+    (
+        "twolane, FIFO",
+        Some(|load, io| {
+            let fifo = lane(io, |lane| lane.short_jobs_first(false));
+            on_lane(load, fifo, Priority::Normal)
+        }),
     ),
     (
         "twolane, short ones High",
-        Some(|load, io| on_lane(load, io, Priority::High)),
+        Some(|load, io| on_lane(load, lane(io, |lane| lane), Priority::High)),
     ),
     ("second runtime", Some(second_runtime)),
     ("goroutines", None),
@@ -41,8 +48,7 @@ pub struct Contender {
     close: Box<dyn FnOnce()>,
 }
 
-fn on_lane(load: &Load, io: &Tokio, of_short: Priority) -> Contender {
-    let cpu = lane(io, |lane| lane);
+fn on_lane(load: &Load, cpu: CpuRuntime, of_short: Priority) -> Contender {
     let of_length = |(length, site): (usize, String)| {
         let label = if load.is_short(length) {
             of_short

@@ -19,7 +19,8 @@
 //!
 //! Each is the process's only load while it runs, on as many threads as there are cores:
 //!
-//! - twolane, `spawn_cpu`: first come, first served;
+//! - twolane, `spawn_cpu`: the lane finds out which lines' jobs are short;
+//! - the same with `short_jobs_first(false)`: first come, first served;
 //! - twolane, with jobs of a millisecond or less at `Priority::High`, which has as many threads of
 //!   its own: a label that is always right;
 //! - tasks of a second Tokio runtime;
@@ -85,9 +86,12 @@ pub fn run(bench: &Bench) {
     }
     for (kind, suffix) in [("ten sites", ""), ("one site", "_one_site")] {
         let lines = "
-            slowdown_p99_short_fifo_over_labelledX: p99 of up to 1 ms of K: twolane / K: twolane, short ones High
-            slowdown_long_labelled_over_fifoX: mean of more than 1 ms of K: twolane, short ones High / K: twolane
-            long_work_labelled_over_fifoX: long_work of K: twolane, short ones High / K: twolane
+            slowdown_p99_short_fifo_over_labelledX: p99 of up to 1 ms of K: twolane, FIFO / K: twolane, short ones High
+            slowdown_p99_short_over_labelledX: p99 of up to 1 ms of K: twolane / K: twolane, short ones High
+            slowdown_long_labelled_over_fifoX: mean of more than 1 ms of K: twolane, short ones High / K: twolane, FIFO
+            slowdown_long_over_fifoX: mean of more than 1 ms of K: twolane / K: twolane, FIFO
+            long_work_labelled_over_fifoX: long_work of K: twolane, short ones High / K: twolane, FIFO
+            long_work_over_fifoX: long_work of K: twolane / K: twolane, FIFO
         ";
         report.ratios(
             &lines

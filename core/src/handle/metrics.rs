@@ -69,7 +69,8 @@ impl Handle {
     /// A call site is the line that submits the job (`spawn_cpu`, `spawn` and all their
     /// forms, [`install`](Self::install), the call of `buffered` of a stream), or a
     /// [name](Self::with_name). It is always on: the guide says what it
-    /// costs (`twolane::guide::cost`). This only reports; it moves nothing.
+    /// costs (`twolane::guide::cost`). The lane itself
+    /// learns from the samples which jobs are [short](crate::Builder::short_jobs_first).
     ///
     /// # Examples
     ///

@@ -12,7 +12,8 @@ impl Handle {
     /// Use it for work that computes for 100 µs or more. Batch smaller work into slices
     /// of about 1 ms; see `twolane::guide::cost`. With [`Backend::Rayon`](crate::Backend::Rayon), `par_iter`,
     /// `join` and `scope` inside the closure use the lane's own threads. The queue is
-    /// FIFO, and unbounded unless it has a [limit](crate::Builder::queue_limit).
+    /// unbounded unless it has a [limit](crate::Builder::queue_limit), and FIFO but for
+    /// [short jobs](crate::Builder::short_jobs_first), which pass long ones.
     ///
     /// The closure must *compute* what it returns. `spawn_cpu(|| async { .. })` returns a
     /// future that no thread has polled; it would compute where you await it. Pass such a

@@ -170,7 +170,7 @@ impl CpuRuntime {
     /// assert!(twolane::CpuRuntime::default_threads().unwrap() >= 1);
     /// ```
     pub fn default_threads() -> Result<usize, BuildError> {
-        Ok(sizing::default_threads()?)
+        sizing::default_threads()
     }
 
     pub(crate) fn of(lane: Arc<Lane>) -> Self {
