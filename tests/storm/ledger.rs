@@ -200,7 +200,9 @@ impl Captures {
             facts.started - 1
         });
         assert_eq!(before, 0, "it starts twice: {:?}", self.record);
-        assert!(!self.round.is_over.load(SeqCst), "its lane is gone");
+        // The I/O lane goes on.
+        let is_over = self.round.is_over.load(SeqCst) && !self.record.what.is_on_io;
+        assert!(!is_over, "its lane is gone");
         let running_closures = &self.round.ledger.running_closures;
         running_closures.fetch_add(self.record.what.is_closure.into(), SeqCst);
         Running {
