@@ -21,8 +21,7 @@
 //!
 //! - twolane, `spawn_cpu`: the lane finds out which lines' jobs are short;
 //! - the same with `short_jobs_first(false)`: first come, first served;
-//! - twolane, with jobs of a millisecond or less at `Priority::High`, which has as many threads of
-//!   its own: a label that is always right;
+//! - twolane, jobs of a millisecond or less at `Priority::High`: labels that are always right;
 //! - tasks of a second Tokio runtime;
 //! - goroutines, in a process of their own.
 //!
@@ -32,9 +31,8 @@
 //! on a core. *Long work*: how much work of jobs of more than a millisecond was done a second,
 //! until the last of them ended.
 //!
-//! A source that is late is part of the slowdown. It is a plain thread (in Go a goroutine) that
-//! sleeps until each arrival, and shares the cores with the jobs, as a service's I/O does. Go's
-//! timers are late by up to a millisecond where processors are idle.
+//! A source that is late is part of the slowdown: a plain thread (in Go a goroutine) that sleeps
+//! until each arrival. Go's timers are late by up to a millisecond where processors are idle.
 
 mod contenders;
 mod load;
