@@ -179,10 +179,10 @@ fn a_site_that_turns_long_is_helped_no_more() {
         let changes = short(&cpu, "changes");
         let held = hold(&cpu);
         let high = Stuck::start(&cpu.handle().with_priority(Priority::High));
-        let turns = changes.spawn_cpu(|| compute_for(LONG));
+        let turns = [(); 5].map(|()| changes.spawn_cpu(|| compute_for(LONG)));
         let queued: Vec<_> = (0..10).map(|_| changes.spawn_cpu(thread_name)).collect();
         high.end();
-        turns.wait().unwrap();
+        turns.into_iter().for_each(|task| task.wait().unwrap());
         // `High` has passed them on, or is about to: it takes none.
         end(held);
         for task in queued {
@@ -310,4 +310,22 @@ fn a_line_becomes_known_while_all_threads_are_held() {
         end(held);
         tasks.into_iter().for_each(|task| task.wait().unwrap());
     });
+}
+
+/// No thread of `High` helps with `Backend::Runtime`. The next thread that is free learns.
+#[test]
+fn a_runtime_learns_between_long_jobs() {
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
+    let long = long(&cpu, "long");
+    let held = hold(&cpu);
+    let queued: Vec<_> = (0..1_000).map(|_| long.spawn_cpu(|| ())).collect();
+    let new = cpu.handle().with_name("new");
+    let first = new.spawn_cpu(move || {
+        let queued_behind = Handle::current().metrics().queued;
+        assert!(queued_behind >= 1_000, "{queued_behind}");
+    });
+    end(held);
+    first.wait().unwrap();
+    queued.into_iter().for_each(|task| task.wait().unwrap());
 }

@@ -5,11 +5,11 @@
 //! first.
 //!
 //! **If these are all in steps that are not known to be short, `High`'s threads help**, with
-//! [`Backend::Rayon`]. `High` is
-//! for short jobs, and its threads have precedence. They pop `Normal`'s short jobs when `High` has
-//! none itself. While they help, they also try jobs of sites that are not known yet, as long as one
-//! of them stays free: a try that turns out to be long does not hold `High` up. All other unknown
-//! jobs queue with the long ones.
+//! [`Backend::Rayon`]. `High` is for short jobs, and its threads have precedence. They pop
+//! `Normal`'s short jobs when `High` has none itself. While they help, they also try jobs of sites
+//! that are not known yet, as long as one of them stays free: a try that turns out to be long does
+//! not hold `High` up. With `Backend::Runtime`, `Normal`'s own threads try them, one at a time. All
+//! other unknown jobs queue with the long ones.
 //!
 //! A helped job stays a job of `Normal`: its permit, its counters, its level for what it submits.
 //! The helper counts on a page of its own there. If the job is woken in its own step, it goes back
@@ -98,8 +98,12 @@ impl Level {
         Popped { job, role }
     }
 
-    /// Whether one thread of `High` stays free if another one runs an unknown job.
+    /// Whether an unknown job may be tried: one thread of `High` stays free, or `Normal`'s own
+    /// threads try it, one at a time.
     fn may_try(&self) -> bool {
+        if !self.lane().settings.high_helps() {
+            return !self.state().queue.has_short();
+        }
         let high = self.lane().level_state(Priority::High);
         let own = high.queue.len() + high.counters.running() as usize;
         let helped = self.state().queue.short() + self.state().helped.load(SeqCst);
@@ -120,8 +124,8 @@ impl Level {
     }
 
     fn stuck_normal(&self) -> Option<&LevelState> {
-        let is_high = self.priority() == Priority::High;
-        let normal = is_high.then(|| self.lane().level_state(Priority::Normal))?;
+        let helps = self.priority() == Priority::High && self.lane().settings.high_helps();
+        let normal = helps.then(|| self.lane().level_state(Priority::Normal))?;
         normal.is_stuck(&self.lane().settings).then_some(normal)
     }
 
@@ -129,7 +133,11 @@ impl Level {
         self.state().is_stuck(&self.lane().settings)
     }
 
+    /// Call after a push of a short job, or where the last thread begins a long step, and a fence.
     pub(super) fn call_for_help(&self) {
+        if !self.lane().settings.high_helps() {
+            return;
+        }
         let high = self.with_priority(Priority::High);
         if let Some(workers) = high.workers() {
             workers.notify(&high);
@@ -179,13 +187,16 @@ impl Level {
 }
 
 impl LevelState {
-    /// Whether no thread of it comes to a short job soon, and others may help.
-    ///
-    /// With `Backend::Runtime` none does. What a job spawns with Tokio goes to the runtime of
-    /// `Normal`, before the next job if it is spawned by a thread of that runtime.
+    /// Whether no thread of it comes to a short job soon.
     fn is_stuck(&self, settings: &ThreadSettings) -> bool {
-        settings.short_jobs_first
-            && settings.backend == Backend::Rayon
-            && self.long_steps.load(SeqCst) >= settings.threads
+        self.long_steps.load(SeqCst) >= settings.threads
+    }
+}
+
+impl ThreadSettings {
+    /// With `Backend::Runtime` no thread helps. What a job spawns with Tokio goes to the runtime of
+    /// `Normal`, and before the next job if a thread of that runtime spawns it.
+    fn high_helps(&self) -> bool {
+        self.short_jobs_first && self.backend == Backend::Rayon
     }
 }

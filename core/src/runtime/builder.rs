@@ -206,7 +206,8 @@ impl Builder {
     /// than 1 ms on average. Such a job waits for no long one that is queued. With
     /// [`Backend::Rayon`] it waits for none that runs either: while each thread of `Normal` runs a
     /// job that is not known to be short, the threads of `High` run the short ones, and try jobs of
-    /// sites that the lane does not know yet, as long as one thread stays free.
+    /// sites that the lane does not know yet, as long as one of them stays free. (A lane of one thread
+    /// learns such a site once its jobs have had their turn.)
     ///
     /// A long job lets at most eight short ones pass for each job before it. Jobs of one site begin
     /// in their order, unless the lane has just learned that the site is short, or long.

@@ -1,8 +1,9 @@
 //! [`Length`]: whether the next step of a call site is short, by the CPU time of those before.
 //!
-//! A site is known by the mean of its samples, in which a new one has a sixteenth. One step may
-//! raise the mean by [`SHORT`] at most, so a site of which one job in a thousand is long stays
-//! short but for the next few samples.
+//! A site is known by the mean of its samples, in which a new one has a sixteenth, and counts as
+//! [`MOST`] if it took longer. So a short site stays short if one of its jobs in a hundred is long,
+//! and turns long after some five long samples in a row. A site that went back and forth would have
+//! its jobs pass one another.
 
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ const SHORT: Duration = Duration::from_millis(1);
 /// So many samples make a site known. One is enough for a site whose first job is long.
 const ENOUGH: u32 = 8;
 const SHARE: u32 = 16;
+/// What one sample counts at most.
+const MOST: Duration = Duration::from_millis(4);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
@@ -37,7 +40,7 @@ impl MeanTime {
     }
 
     pub(super) fn add(&self, computed: Duration) {
-        let computed = computed.min(SHORT * SHARE).as_nanos() as u32;
+        let computed = computed.min(MOST).as_nanos() as u32;
         let mean = match self.samples.load(Relaxed) {
             0 => computed,
             _ => {
@@ -84,18 +87,22 @@ mod tests {
     }
 
     #[test]
-    fn one_long_step_costs_a_site_a_few_samples() {
+    fn a_few_long_steps_leave_a_site_short() {
         let hour = Duration::from_secs(3600);
-        let steps = |after| of(&[(1000, TINY), (1, hour), (after, TINY)]).length();
-        assert_eq!(steps(0), Length::Long);
-        assert_eq!(steps(2), Length::Short);
+        assert_eq!(of(&[(1000, TINY), (3, hour)]).length(), Length::Short);
+        let mixed = of(&[(8, TINY)]);
+        for _ in 0..100 {
+            mixed.add(hour);
+            (0..99).for_each(|_| mixed.add(TINY));
+            assert_eq!(mixed.length(), Length::Short);
+        }
     }
 
     #[test]
     fn a_site_that_changes_is_learned_anew() {
-        let turned_long = of(&[(1000, TINY), (2, 20 * SHORT)]);
-        assert_eq!(turned_long.length(), Length::Long);
-        (0..60).for_each(|_| turned_long.add(TINY));
-        assert_eq!(turned_long.length(), Length::Short);
+        let site = of(&[(1000, TINY), (5, 20 * SHORT)]);
+        assert_eq!(site.length(), Length::Long);
+        (0..60).for_each(|_| site.add(TINY));
+        assert_eq!(site.length(), Length::Short);
     }
 }
