@@ -77,7 +77,7 @@
 //!   that never runs reports the reason through its `Task`, or logs a warning if it was
 //!   detached. The table is at [`CpuRuntime`].
 //! - On Linux the I/O lane gets a core when it wants one, while all of them compute
-//!   ([`Builder::nice`]). Under a CPU quota the lane leaves a part of the quota to the
+//!   ([`Builder::niceness`]). Under a CPU quota the lane leaves a part of the quota to the
 //!   I/O lane ([`Builder::throttle_to_quota`]).
 //! - A job never starts on the stack of a rayon worker that waits inside another job.
 //! - The submitter's `tracing` span and subscriber go with the job. Task-locals
@@ -170,9 +170,9 @@ pub use stream::{CpuIteratorExt, CpuStreamExt};
 #[doc(inline)]
 pub use twolane_core::{
     AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
-    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
-    Permit, Preemption, Priority, Remaining, Reserve, Shutdown, Task, Yield, in_cpu_context,
-    is_yield_due, spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
+    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, Niceness,
+    NoCurrentHandle, Permit, Preemption, Priority, Remaining, Reserve, Shutdown, Task, Yield,
+    in_cpu_context, is_yield_due, spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

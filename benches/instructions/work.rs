@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
 use twolane::watch::Watch;
-use twolane::{Backend, CpuRuntime};
+use twolane::{Backend, CpuRuntime, Niceness};
 
 /// How many jobs are submitted before the first one is run.
 const BATCH: u64 = 1_000;
@@ -102,7 +102,9 @@ fn on_lane(side: &str, row: &str, turns: u64) {
     if side == "watched" {
         lane = lane.watch_io(Watch::new());
     }
-    let lane = lane.io_handle(io.handle().clone()).without_nice();
+    let lane = lane
+        .io_handle(io.handle().clone())
+        .niceness(Niceness::off());
     let cpu = lane.build().unwrap();
     let close = || {
         let (open, gate) = gate();
@@ -206,7 +208,7 @@ fn peer(row: &str, turns: u64) -> Option<()> {
             let io = Builder::new_current_thread().build().unwrap();
             let lane = CpuRuntime::builder()
                 .worker_threads(1)
-                .without_nice()
+                .niceness(Niceness::off())
                 .interrupt_cores_every(Duration::ZERO);
             let cpu = lane.io_handle(io.handle().clone()).build().unwrap();
             let handle = io.handle().clone();

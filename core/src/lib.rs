@@ -76,7 +76,7 @@ pub use os::nice::take_short_slices;
 pub use os::preemption::Preemption;
 pub use priority::Priority;
 pub use remaining::Remaining;
-pub use runtime::{Builder, CpuRuntime, Shutdown};
+pub use runtime::{Builder, CpuRuntime, Niceness, Shutdown};
 pub use task::slice::{Yield, is_yield_due, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
 

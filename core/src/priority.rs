@@ -25,7 +25,7 @@
 /// urgent job spawns with a plain handle of the application's state, and awaits that
 /// task, it waits in `Normal`'s queue.
 ///
-/// [`Builder::nice`](crate::Builder::nice) sets the nice values. Where threads have no
+/// [`Builder::niceness`](crate::Builder::niceness) sets the nice values. Where threads have no
 /// nice values of their own (all platforms but Linux), each priority still has its own
 /// threads. The system then shares the cores evenly among all of them.
 ///

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Level;
 use super::hooks::ThreadHooks;
 use crate::backend::Backend;
-use crate::os::nice::Niceness;
+use crate::os::nice::ThreadNiceness;
 use crate::priority::Priority;
 
 /// The threads that serve a level.
@@ -58,7 +58,7 @@ pub(crate) struct ThreadSettings {
     /// How often to interrupt the cores of a lane that computes, on a kernel that needs it.
     pub(crate) interrupt_every: Duration,
     /// By priority.
-    pub(crate) niceness: [Niceness; Priority::ALL.len()],
+    pub(crate) niceness: [ThreadNiceness; Priority::ALL.len()],
 }
 
 impl ThreadSettings {

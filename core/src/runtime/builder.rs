@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use stallwatch::Watch;
 
-use super::{CpuRuntime, interrupts, niceness, watch_io};
+use super::{CpuRuntime, Niceness, interrupts, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
@@ -44,9 +44,8 @@ pub struct Builder {
     pub(super) threads: Option<usize>,
     pub(super) name: String,
     io: Option<tokio::runtime::Handle>,
-    pub(super) nice: [u8; Priority::ALL.len()],
+    pub(super) niceness: Niceness,
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
-    pub(super) idle_class_for_low: bool,
     throttle_to_quota: bool,
     holds_paused_clock: bool,
     has_histograms: bool,
@@ -63,9 +62,8 @@ impl Builder {
             threads: None,
             name: "twolane".to_owned(),
             io: None,
-            nice: niceness::DEFAULT_NICE,
+            niceness: Niceness::default(),
             queue_limits: Default::default(),
-            idle_class_for_low: false,
             throttle_to_quota: true,
             holds_paused_clock: false,
             has_histograms: false,
@@ -229,7 +227,7 @@ impl Builder {
     /// ```
     pub fn build(self) -> Result<CpuRuntime, BuildError> {
         let threads = self.checked_threads()?;
-        self.check_nice()?;
+        self.niceness.check()?;
         self.check_queue_limits()?;
         self.check_interrupts()?;
         self.check_stack_size()?;
@@ -254,7 +252,6 @@ impl Builder {
         slice::start_ticker().map_err(BuildError::no_thread)?;
         let base_nice = starter::base_nice().map_err(BuildError::no_thread)?;
         surroundings::look(base_nice);
-        let niceness = self.niceness(base_nice);
         let settings = ThreadSettings {
             backend: self.backend,
             start: match self.backend {
@@ -268,7 +265,7 @@ impl Builder {
             has_histograms: self.has_histograms,
             stack_size: self.stack_size,
             interrupt_every: self.interrupt_every,
-            niceness,
+            niceness: self.niceness.from_base(base_nice),
         };
         let throttle = self
             .throttle_to_quota
@@ -310,7 +307,7 @@ impl fmt::Debug for Builder {
             .field("backend", &self.backend)
             .field("worker_threads", &self.threads)
             .field("thread_name", &self.name)
-            .field("nice", &self.nice)
+            .field("niceness", &self.niceness)
             .field("queue_limits", &self.queue_limits)
             .field("throttle_to_quota", &self.throttle_to_quota)
             .finish_non_exhaustive()
