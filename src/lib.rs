@@ -51,7 +51,7 @@
 //! | a stream or an HTTP body that a job reads | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
-//! | a library that takes a Tokio handle, or an executor of hyper or futures | [`Handle::tokio_handle`], a [`Handle`] or an [`IoHandle`](io::IoHandle) |
+//! | a library that takes a Tokio handle, or an executor of hyper or futures | [`Handle::cpu_runtime`], a [`Handle`] or an [`IoHandle`](io::IoHandle) |
 //!
 //! [The guide](guide) has a page for each question, and [recipes](guide::recipes).
 //!
@@ -111,7 +111,8 @@
 //! the extension traits. The rest is in modules by subject: [`axum`] (answers for its handlers, by
 //! feature), [`stream`] (what computes streams),
 //! [`io`] (values, bodies and clients of the I/O lane), [`metrics`] (figures and their exporters),
-//! [`watch`] (what blocks the I/O lane).
+//! [`watch`] (what blocks the I/O lane), [`kernel`] (what Linux does with the threads), [`future`]
+//! (what methods return).
 //!
 //! # Crates
 //!
@@ -167,12 +168,14 @@ pub use io::RequestBuilderExt;
 pub use io::{HandleExt, IoOwned, IoShared};
 #[doc(inline)]
 pub use stream::{CpuIteratorExt, CpuStreamExt};
+#[doc(hidden)]
+pub use twolane_core::adapters;
 #[doc(inline)]
 pub use twolane_core::{
-    AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
-    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, Niceness,
-    NoCurrentHandle, Permit, Preemption, Priority, Remaining, Reserve, Shutdown, Task, Yield,
-    in_cpu_context, is_yield_due, spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
+    AbortHandle, Backend, BuildError, Builder, Cancelled, CpuRuntime, EnterGuard, Handle,
+    JobContext, JoinError, JoinErrorKind, Niceness, NoCurrentHandle, Permit, Priority, Remaining,
+    Task, future, in_cpu_context, is_yield_due, kernel, spawn_cpu, spawn_io, yield_if_due,
+    yield_now,
 };
 
 /// The README's code, compiled.

@@ -27,7 +27,8 @@ mod pair;
 use std::cell::LazyCell;
 use std::time::{Duration, Instant};
 
-use twolane::{Builder, Preemption};
+use twolane::Builder;
+use twolane::kernel::{self, Preemption};
 use twolane_benches::tail::lanes::Lane;
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;
@@ -93,8 +94,8 @@ fn main() {
 /// What twolane knows of this kernel by now.
 fn preemption() -> Preemption {
     let io = io_runtime(1);
-    let cpu = lane(io.handle(), |lane| lane.worker_threads(1));
-    cpu.handle().preemption()
+    let _cpu = lane(io.handle(), |lane| lane.worker_threads(1));
+    kernel::preemption()
 }
 
 fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
@@ -119,7 +120,7 @@ fn slice(name: &str, work: Work, measured: Duration) -> Result<Sample, String> {
     if let (Some(cpu), "twolane" | "twolane_both") = (&handle, name) {
         // The first one finds out meanwhile. On a single core it does not.
         let began = Instant::now();
-        while cpu.preemption() == Preemption::Unknown && began.elapsed() < PATIENCE {
+        while kernel::preemption() == Preemption::Unknown && began.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
         }
     }

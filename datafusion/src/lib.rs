@@ -55,7 +55,7 @@
 //! minutes after it was dropped, on any runtime. So the plans of [`collect_on`], [`stream_on`] and
 //! [`sql_on`] yield each 5 ms ([`EnsureYields`]; add it to the session for [`run_on`]). What one
 //! call of an operator does is not divided. The threads that compute for a query that has ended are
-//! counted in [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs).
+//! counted in [`Metrics::threads_of_ended_jobs`](twolane_core::metrics::Metrics::threads_of_ended_jobs).
 //!
 //! # Memory
 //!
@@ -102,7 +102,7 @@
 //!
 //! | | [`DataFusionError`](datafusion::error::DataFusionError) |
 //! |---|---|
-//! | the lane's queue is full, or the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`] and [`sql_on`]: a [`twolane_core::BridgeError`] |
+//! | the lane's queue is full, or the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`] and [`sql_on`]: a [`twolane_core::io::BridgeError`] |
 //! | its I/O runtime is gone | the same two |
 //! | the query panicked | the same as at a shutdown, if the panic was in the query itself; in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
 //!

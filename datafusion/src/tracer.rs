@@ -11,7 +11,7 @@ use Ordering::{Acquire, Release};
 use datafusion::common::runtime::{JoinSetTracer, JoinSetTracerError, set_join_set_tracer};
 use datafusion::error::DataFusionError;
 use futures::future::BoxFuture;
-use twolane_core::{Backend, Handle};
+use twolane_core::{Backend, Handle, adapters};
 
 use crate::parts::in_query;
 use crate::yields::InTask;
@@ -29,7 +29,7 @@ static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 /// handle, and what DataFusion spawns only awaits it.
 ///
 /// It makes the tasks parts of their query, so that
-/// [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs) counts those that
+/// [`Metrics::threads_of_ended_jobs`](twolane_core::metrics::Metrics::threads_of_ended_jobs) counts those that
 /// compute when the query has ended. On a lane of [`Backend::Runtime`] that is all.
 ///
 /// A task is moved if both hold, and runs where it is spawned otherwise:
@@ -139,7 +139,7 @@ pub(crate) fn install_for(handle: &Handle) -> Result<(), DataFusionError> {
     installed.or_else(|_| match IS_INSTALLED.load(Acquire) {
         true => Ok(()),
         // The query computes on the lane all the same, and a counter lacks its tasks.
-        false if handle.backend() == Backend::Runtime => Ok(()),
+        false if adapters::backend(handle) == Backend::Runtime => Ok(()),
         false => Err(DataFusionError::Configuration(
             "DataFusion has a `JoinSetTracer` that is not a `LaneTracer`, so the tasks of this \
              query would compute on the I/O runtime: install \
@@ -181,7 +181,7 @@ impl JoinSetTracer for LaneTracer {
 fn lane_of_tasks() -> Option<Handle> {
     let handle = Handle::try_current().ok()?;
     let runtime = tokio::runtime::Handle::try_current().ok()?;
-    (runtime.id() == handle.io_handle().id()).then_some(handle)
+    (runtime.id() == handle.io().runtime().id()).then_some(handle)
 }
 
 impl fmt::Debug for LaneTracer {

@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 use super::ext::HandleExt;
-use twolane_core::Handle;
+use twolane_core::{Handle, adapters};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -92,7 +92,7 @@ impl IoLayer {
     pub fn new(handle: &Handle) -> Self {
         Self {
             // In reports, its requests have the place of this call.
-            handle: handle.with_location(Location::caller()),
+            handle: adapters::at(handle, Location::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         }
     }

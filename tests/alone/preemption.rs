@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use twolane::Preemption;
+use twolane::kernel::{self, Preemption};
 
 use crate::computing::compute_for;
 use crate::support::wait::{has_thread, wait_until};
@@ -40,9 +40,9 @@ fn a_saturated_lane_finds_out_and_does_nothing_on_a_kernel_that_preempts() {
             let measures = has_thread(MEASURES);
             has_measured |= measures;
             // A busy machine may remain unknown.
-            !measures && (has_measured || cpu.preemption() != Preemption::Unknown)
+            !measures && (has_measured || kernel::preemption() != Preemption::Unknown)
         });
-        let found = cpu.preemption();
+        let found = kernel::preemption();
         assert!(format!("{cpu:?}").contains(&format!("preemption: {found:?}")));
         let interrupts = || cpu.metrics().core_interrupts;
         match found {

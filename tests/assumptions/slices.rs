@@ -49,7 +49,7 @@ fn each_priority_has_slices_of_its_own() {
 
 /// Whether the kernel is 6.12 or later, and this process not one that may not ask.
 fn takes_slices() -> bool {
-    let is_allowed = || std::thread::spawn(twolane::take_short_slices).join();
+    let is_allowed = || std::thread::spawn(twolane::kernel::take_short_slices).join();
     if is_allowed().unwrap().is_err() {
         return false;
     }

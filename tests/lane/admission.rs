@@ -11,7 +11,8 @@ use std::task::{Context, Poll};
 use crate::support::{self, Stuck, lanes_with, time_limit, with_both};
 use futures::FutureExt;
 use futures::task::noop_waker;
-use twolane::{Backend, Handle, JoinErrorKind, Permit, Priority, Reserve};
+use twolane::future::Reserve;
+use twolane::{Backend, Handle, JoinErrorKind, Permit, Priority};
 
 /// One thread, and room for so many jobs at Normal.
 pub(crate) fn limited(backend: Backend, limit: usize) -> support::Lanes {

@@ -8,7 +8,12 @@ use std::time::Duration;
 use crate::support::{Lanes, Stuck, lanes, on_both, suspended, thread_name, time_limit};
 use twolane::{Backend, Handle, JoinErrorKind, Priority};
 
-const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+pub(crate) const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+
+#[test]
+fn the_more_urgent_of_two_is_the_greater() {
+    assert!(ALL.is_sorted_by(|more, less| more > less));
+}
 
 /// On which threads two jobs run that are there at the same time.
 fn names_of_two(handle: &Handle) -> BTreeSet<String> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
+use crate::priorities::ALL;
 use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, with_both};
 use rayon::prelude::*;
 use twolane::{Backend, Builder};
@@ -149,7 +150,7 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
     with_both(|backend| {
         let lanes = lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
         let cpu = lanes.cpu.handle();
-        for (priority, _) in cpu.metrics_by_priority() {
+        for priority in ALL {
             let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
             assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
         }

@@ -35,14 +35,15 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 /// # Cancel safety
 ///
 /// Dropping it gives up its position among the waiters. No permit is lost. A wait that
-/// was dropped counts in [`Metrics::rejected`](crate::Metrics).
+/// was dropped counts in [`Metrics::rejected`](crate::metrics::Metrics).
 ///
 /// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use std::time::Duration;
-/// use twolane::{CpuRuntime, Priority, Reserve};
+/// use twolane::{CpuRuntime, Priority};
+/// use twolane::future::Reserve;
 /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
 /// let permit = cpu.handle().reserve().await.unwrap();
 /// // It is `Unpin`: no `pin!` is needed to wait for a while, and go on later.

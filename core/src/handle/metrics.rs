@@ -1,14 +1,65 @@
-//! Methods of [`Handle`] that return what the lane has counted.
+//! Methods of [`Handle`] that return what the lane is, and what it has counted.
 
 use stallwatch::{Name, Watcher};
 
 use super::Handle;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::CallSites;
-use crate::os::preemption::{self, Preemption};
 use crate::priority::Priority;
 
+/// # Observe
 impl Handle {
+    /// Returns the priority at which this handle spawns.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.handle().priority(), twolane::Priority::Normal);
+    /// ```
+    pub fn priority(&self) -> Priority {
+        self.level.priority()
+    }
+
+    /// Returns the number of threads of each priority that is in use.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::builder().worker_threads(3).build().unwrap();
+    /// assert_eq!(cpu.handle().worker_threads(), 3);
+    /// ```
+    pub fn worker_threads(&self) -> usize {
+        self.level.lane().settings.threads
+    }
+
+    /// Completes when the CPU lane is shut down, or when it ends with its I/O runtime.
+    ///
+    /// For what runs elsewhere and serves the lane: a feeder, a cache. The lane's own jobs end
+    /// without it. It needs no runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// It is cancel safe.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let feeder = tokio::spawn(cpu.handle().closed());
+    /// drop(cpu);
+    /// feeder.await.unwrap();
+    /// # }
+    /// ```
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.level.lane().closing()
+    }
+
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
     ///
     /// A snapshot is cheap, and no other thread waits for it.
@@ -26,24 +77,6 @@ impl Handle {
     /// ```
     pub fn metrics(&self) -> Metrics {
         self.level.metrics()
-    }
-
-    /// Returns the counters of every priority.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.spawn_cpu(|| ()).await.unwrap();
-    /// for (priority, metrics) in cpu.handle().metrics_by_priority() {
-    ///     println!("{priority:?}: {} completed, {} queued", metrics.completed, metrics.queued);
-    /// }
-    /// # }
-    /// ```
-    pub fn metrics_by_priority(&self) -> Vec<(Priority, Metrics)> {
-        let of = |priority| (priority, self.level.with_priority(priority).metrics());
-        Priority::ALL.into_iter().map(of).collect()
     }
 
     /// Adds `change` to [`Metrics::threads_of_ended_jobs`] of this handle's priority.
@@ -76,27 +109,6 @@ impl Handle {
     /// ```
     pub fn add_threads_of_ended_jobs(&self, change: isize) {
         self.level.add_threads_of_ended_jobs(change);
-    }
-
-    /// Returns how soon a thread that wakes up gets a core that another thread computes on.
-    ///
-    /// Linux before 6.13 and other modes than *lazy* preempt at once. Else the first lane that is
-    /// saturated has it measured, once per process, by some threads that take 50 to 700 ms. If the
-    /// kernel is lazy, the lane logs a warning and does what
-    /// [`Builder::interrupt_cores_every`](crate::Builder::interrupt_cores_every) describes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main] async fn main() {
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// if cpu.handle().preemption() == twolane::Preemption::Lazy {
-    ///     println!("boot with preempt=full");
-    /// }
-    /// # }
-    /// ```
-    pub fn preemption(&self) -> Preemption {
-        preemption::known().unwrap_or(Preemption::Unknown)
     }
 
     /// Returns whether the I/O lane is watched: see

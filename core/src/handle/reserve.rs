@@ -4,6 +4,7 @@ use super::Handle;
 use crate::admission::{Permit, Reserve};
 use crate::error::JoinError;
 
+/// # Reserve
 impl Handle {
     /// Waits for a permit of the queue: backpressure.
     ///

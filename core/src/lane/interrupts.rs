@@ -246,7 +246,7 @@ mod tests {
 
         /// A library's task.
         fn beside_jobs(cpu: &CpuRuntime) -> Self {
-            let lane = cpu.handle().tokio_handle().unwrap();
+            let lane = cpu.handle().cpu_runtime().unwrap();
             Self::new(|compute| drop(lane.spawn(async { compute() })))
         }
 

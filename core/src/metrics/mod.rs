@@ -10,6 +10,7 @@ pub(crate) mod timings;
 use std::fmt;
 use std::time::Duration;
 
+pub use call_sites::{CallSite, CallSites};
 pub use histogram::DurationHistogram;
 
 /// Counts what became of the jobs of one [`Priority`](crate::Priority), and times them.
@@ -57,7 +58,7 @@ pub struct Metrics {
     /// Empty if it is not watched.
     pub io_lag: DurationHistogram,
     /// How often the lane has interrupted its cores; the same for each priority. 0 on a kernel that
-    /// gives a woken thread a core at once: see [`Handle::preemption`](crate::Handle::preemption).
+    /// gives a woken thread a core at once: see [`kernel::preemption`](crate::kernel::preemption).
     pub core_interrupts: u64,
     /// Jobs that the lane has accepted.
     pub submitted: u64,
@@ -85,7 +86,7 @@ pub struct Metrics {
     pub dropped: u64,
     /// Tokio tasks of this priority that have not ended: what jobs have spawned inside
     /// [`in_cpu_context`](crate::in_cpu_context), and libraries by
-    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs. It may count one of
+    /// [`Handle::cpu_runtime`](crate::Handle::cpu_runtime). They are no jobs. It may count one of
     /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with
     /// [`Backend::Rayon`](crate::Backend::Rayon).
     pub tokio_tasks: u64,

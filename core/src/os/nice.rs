@@ -41,7 +41,7 @@ pub(crate) enum Class {
 /// Asks the kernel for short slices for the calling thread, 0.1 ms: call it on the threads of the
 /// I/O runtime, in Tokio's `on_thread_start`.
 ///
-/// It helps on kernels that preempt [lazily](crate::Preemption::Lazy) and time the end of a slice
+/// It helps on kernels that preempt [lazily](crate::kernel::Preemption::Lazy) and time the end of a slice
 /// (`HRTICK`, Linux 7.1 and later): there half of the woken threads get a core at once, and the
 /// others wait as before. It needs no privilege. Threads that such a thread spawns have short
 /// slices, too; those of a lane that is built later do not, if they have nice values. It has no
@@ -59,7 +59,7 @@ pub(crate) enum Class {
 ///     .enable_all()
 ///     .on_thread_start(|| {
 ///         // An error: it goes on without.
-///         let _ = twolane::take_short_slices();
+///         let _ = twolane::kernel::take_short_slices();
 ///     })
 ///     .build()
 ///     .unwrap();

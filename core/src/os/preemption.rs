@@ -18,16 +18,16 @@ use std::sync::atomic::{AtomicU8, Ordering::SeqCst};
 
 /// How soon a thread that wakes up gets a core that another thread computes on.
 ///
-/// [`Handle::preemption`](crate::Handle::preemption) returns it.
+/// [`preemption`](crate::kernel::preemption) returns it.
 ///
 /// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
-/// use twolane::Preemption;
-/// let cpu = twolane::CpuRuntime::new().unwrap();
+/// use twolane::kernel::{self, Preemption};
+/// let _cpu = twolane::CpuRuntime::new().unwrap();
 /// // No lane was saturated yet, or the kernel is older than 6.13.
-/// assert_ne!(cpu.handle().preemption(), Preemption::Lazy);
+/// assert_ne!(kernel::preemption(), Preemption::Lazy);
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

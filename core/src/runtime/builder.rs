@@ -179,7 +179,7 @@ impl Builder {
 
     /// Records how long jobs wait in the queue and how long their steps take, and how much the
     /// bridges hold: the fields `queue_wait`, `run_time` and `bridge_bytes` of
-    /// [`Metrics`](crate::Metrics). Default: off, and these are empty.
+    /// [`Metrics`](crate::metrics::Metrics). Default: off, and these are empty.
     ///
     /// Each job reads the clock two to four times, which takes about 100 ns.
     ///

@@ -15,7 +15,7 @@ impl Builder {
     ///
     /// Linux 7 preempts lazily by default. There a thread of the I/O lane that is woken from
     /// another core waits for a tick, up to 4 ms, while all cores compute
-    /// ([`Handle::preemption`](crate::Handle::preemption)). An interrupt ends the wait. So the
+    /// ([`kernel::preemption`](crate::kernel::preemption)). An interrupt ends the wait. So the
     /// lane's control thread calls `membarrier` once in `period`, which interrupts each core that
     /// runs a thread of this process. It needs no privilege, and no job notices it.
     ///
@@ -26,7 +26,7 @@ impl Builder {
     ///
     /// Interrupts begin two periods after the lane begins to compute, up to 0.1 s later if its jobs
     /// have only waited before. Several lanes interrupt each for itself. What libraries spawn with
-    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle) counts. What
+    /// [`Handle::cpu_runtime`](crate::Handle::cpu_runtime) counts. What
     /// [`Handle::install`](crate::Handle::install), `rayon::spawn` and `spawn_blocking` run does not.
     ///
     /// It is the second-best remedy. The best is the kernel's argument `preempt=full`.

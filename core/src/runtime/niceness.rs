@@ -144,7 +144,7 @@ impl Niceness {
     /// nice 19.
     pub const fn idle_class_for_low(mut self) -> Self {
         self.idle_class_for_low = true;
-        self.raised_by[Priority::Low as usize] = MAX_NICE;
+        self.raised_by[Priority::Low.index()] = MAX_NICE;
         self
     }
 

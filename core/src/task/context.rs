@@ -75,31 +75,6 @@ impl JobContext {
         }
     }
 
-    /// Returns whether the job should end: [`checkpoint`](Self::checkpoint) as a
-    /// `bool`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// # let cpu = twolane::CpuRuntime::new().unwrap();
-    /// let task = cpu.spawn_cpu_with(|job| {
-    ///     let mut best = 1.0_f64;
-    ///     for _ in 0..50 {
-    ///         if job.is_cancelled() {
-    ///             break; // and returns the best so far
-    ///         }
-    ///         best = (best + 2.0 / best) / 2.0;
-    ///     }
-    ///     Ok(best)
-    /// });
-    /// assert!((task.wait().unwrap() - 2.0_f64.sqrt()).abs() < 1e-9);
-    /// ```
-    pub fn is_cancelled(&self) -> bool {
-        self.job.end_request().is_some()
-    }
-
     /// Runs `f` with the `tracing` span and subscriber of the job's submission.
     ///
     /// A rayon child on another thread does not have them otherwise. Without the
@@ -134,7 +109,7 @@ impl RefUnwindSafe for JobContext {}
 impl fmt::Debug for JobContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobContext")
-            .field("cancelled", &self.is_cancelled())
+            .field("cancelled", &self.checkpoint().is_err())
             .finish_non_exhaustive()
     }
 }

@@ -153,7 +153,7 @@ impl<T> Task<T> {
     ///   such jobs.
     ///
     /// A deadline that ends the job is only counted
-    /// ([`Metrics::expired`](crate::Metrics)). Of a `spawn_io` that the end of the I/O runtime
+    /// ([`Metrics::expired`](crate::metrics::Metrics)). Of a `spawn_io` that the end of the I/O runtime
     /// drops, nothing is logged: it is a Tokio task, and Tokio does not tell of it.
     ///
     /// # Examples
@@ -174,22 +174,7 @@ impl<T> Task<T> {
         }
     }
 
-    /// Lets the job run on without an awaiter, as [`detach`](Self::detach), but without a
-    /// warning if it does not run.
-    ///
-    /// For a job that loses its point when the lane ends, such as one that refreshes a cache.
-    /// A panic goes to the log all the same.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.spawn(std::future::pending::<()>()).detach_quietly();
-    /// drop(cpu); // logs nothing
-    /// ```
-    pub fn detach_quietly(mut self) {
+    pub(crate) fn detach_quietly(mut self) {
         if let Inner::Job(job) = self.take_job() {
             job.drop_join_handle();
         }
@@ -288,7 +273,7 @@ impl<T> Task<T> {
     /// - An I/O worker: it blocks that worker. For a `spawn_io` on a `current_thread`
     ///   runtime it hangs.
     ///
-    /// The same is true of [`Reserve::wait`](crate::Reserve::wait), with one difference: on
+    /// The same is true of [`Reserve::wait`](crate::future::Reserve::wait), with one difference: on
     /// a thread of the lane it does not wait at all, since a submission there needs no
     /// permit.
     ///

@@ -45,7 +45,7 @@ use node::YieldExec;
 /// It does not divide what an operator does in one call: to build the hash table of a join's
 /// smaller side, to finish an aggregate or a window's
 /// partition, to run a UDF on one batch.
-/// [`Metrics::threads_of_ended_jobs`](twolane_core::Metrics::threads_of_ended_jobs) shows the
+/// [`Metrics::threads_of_ended_jobs`](twolane_core::metrics::Metrics::threads_of_ended_jobs) shows the
 /// threads that still do when their query has ended.
 ///
 /// # Cost
