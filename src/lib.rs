@@ -33,7 +33,7 @@
 //! | a closure with a long loop | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
 //! | more load than the lane can serve | [`JoinError::is_unavailable`]: answer 503; or wait with [`reserve`](Handle::reserve) |
 //! | a small job behind a queue of large ones; bulk work | [`with_priority`](Handle::with_priority) |
-//! | work that is of no use after a while | a timeout around its [`Task`], or [`with_deadline`](Handle::with_deadline) |
+//! | work that is of no use after a while | [`Task::within`], or [`with_deadline`](Handle::with_deadline) |
 //! | a stream or an iterator, on all threads | [`CpuStreamExt`], [`CpuIteratorExt`] |
 //! | many tasks | [what joins futures](Task#many-tasks) |
 //! | a shutdown | [`CpuRuntime::shutdown_timeout`] |

@@ -58,6 +58,26 @@ fn a_full_queue_refuses() {
     });
 }
 
+/// An awaiter of an aborted job has its answer before a thread has dropped the captures, and the
+/// place is theirs until then. `reserve` waits for it.
+#[test]
+fn a_place_is_free_when_the_captures_are_gone() {
+    with_both(|backend| {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        // It needs no place, and so does not take the only one.
+        let stuck = Stuck::start(&cpu.without_limit());
+        let queued = cpu.spawn_cpu(|| 1);
+        queued.abort();
+        assert!(queued.wait().unwrap_err().is_cancelled());
+        assert!(is_full(&cpu));
+        let mut reserve = cpu.reserve();
+        assert!(look(&mut reserve).is_pending());
+        stuck.end();
+        assert_eq!(reserve.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
+    });
+}
+
 /// It took a second place, of which nothing told.
 #[test]
 #[should_panic(expected = "a `Reserve` was polled after it was ready")]

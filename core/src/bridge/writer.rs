@@ -1,6 +1,5 @@
 //! [`BridgeWriter`]: the writing end of a bridge, for a task of the I/O lane.
 
-use std::fmt;
 use std::future::Future;
 
 use futures_core::Stream;
@@ -44,8 +43,4 @@ impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
     }
 }
 
-impl<T, W> fmt::Debug for BridgeWriter<T, W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BridgeWriter").finish_non_exhaustive()
-    }
-}
+debug_by_name!(BridgeWriter<T, W>);

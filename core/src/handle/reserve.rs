@@ -68,10 +68,6 @@ impl Handle {
     /// # }
     /// ```
     pub fn try_reserve(&self) -> Result<Permit, JoinError> {
-        let permit = Permit::try_new(self.level())?;
-        Ok(match self.deadline {
-            Some(deadline) => permit.with_deadline(deadline),
-            None => permit,
-        })
+        Permit::try_new(self.level(), self.deadline)
     }
 }

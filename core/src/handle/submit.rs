@@ -20,6 +20,11 @@ impl Handle {
     /// `join` and `scope` inside the closure use the lane's own threads. The queue is
     /// FIFO, and unbounded unless it has a [limit](crate::Builder::queue_limit).
     ///
+    /// **Dropping the task cancels the closure**, where that of `spawn_blocking` runs on: `let _ =
+    /// cpu.spawn_cpu(..)` does nothing. [`detach`](Task::detach) the task of a closure that should run
+    /// without an awaiter. (With the feature `tracing`, the lane logs the first drop before a closure
+    /// began, for each call site.)
+    ///
     /// The closure must *compute* what it returns. `spawn_cpu(|| async { .. })` returns a
     /// future that no thread has polled; it would compute where you await it. Pass such a
     /// future to [`spawn`](Self::spawn). (With the feature `tracing`, the lane logs a
@@ -58,7 +63,7 @@ impl Handle {
     /// [`JoinError`](crate::JoinError) of that reason. Rayon children capture the context like
     /// any variable. It costs one more reference count.
     ///
-    /// A closure with an error of its own returns that as its output: see the second example.
+    /// For an error of the closure's own, see the second example.
     ///
     /// # Errors
     ///
@@ -83,24 +88,33 @@ impl Handle {
     /// # Ok(()) }
     /// ```
     ///
-    /// With an error of the closure's own, the output is a `Result`:
+    /// With an error of its own, write a function: its error is made of a [`Cancelled`], as
+    /// `Box<dyn Error + Send + Sync>`, `anyhow::Error` and any `#[from]` are. So `?` works on both.
+    /// The output of the job is then a `Result`, and the second checkpoint tells one error from the
+    /// other:
     ///
     /// ```
-    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// use std::num::ParseIntError;
-    /// let cpu = twolane::CpuRuntime::new()?;
-    /// let sum = cpu.spawn_cpu_with(|job| {
+    /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    /// use std::error::Error;
+    /// use twolane::JobContext;
+    ///
+    /// fn sum(job: &JobContext, lines: &[&str]) -> Result<i32, Box<dyn Error + Send + Sync>> {
     ///     let mut sum = 0;
-    ///     for line in ["1", "2", "39"] {
+    ///     for line in lines {
     ///         job.checkpoint()?;
-    ///         match line.parse::<i32>() {
-    ///             Ok(n) => sum += n,
-    ///             Err(error) => return Ok(Err(error)),
-    ///         }
+    ///         sum += line.parse::<i32>()?;
     ///     }
-    ///     Ok(Ok::<_, ParseIntError>(sum))
+    ///     Ok(sum)
+    /// }
+    /// let cpu = twolane::CpuRuntime::new()?;
+    /// let task = cpu.spawn_cpu_with(|job| {
+    ///     let sum = sum(job, &["1", "2", "39"]);
+    ///     if sum.is_err() {
+    ///         job.checkpoint()?; // it was cancelled: its task says so, and the counters
+    ///     }
+    ///     Ok(sum)
     /// });
-    /// assert_eq!(sum.await??, 42);
+    /// assert_eq!(task.await??, 42);
     /// # Ok(()) }
     /// ```
     #[track_caller]
@@ -258,7 +272,9 @@ impl Handle {
         stream::from_cpu(self.level(), stream, limit, size)
     }
 
-    /// Runs a closure in the rayon pool, and blocks until it returns.
+    /// Runs a closure in the rayon pool, and blocks until it returns: rayon's `ThreadPool::install`
+    /// for the lane's own pool, which is not handed out. A library that uses rayon without a pool
+    /// of its own computes there in the closure.
     ///
     /// The closure may borrow. Use it on plain threads only, never in async code: the
     /// caller blocks. The pool is that of this handle's [`Priority`](crate::Priority).

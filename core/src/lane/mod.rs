@@ -76,8 +76,8 @@ pub(crate) struct Lane {
     closed: AtomicBool,
     /// A semaphore without permits: a wait for one ends when the lane closes.
     closing: Arc<Semaphore>,
-    /// The lane was closed because its I/O runtime went (see `pool/tokio.rs`).
-    closed_with_io: AtomicBool,
+    /// Why, if not by a call: its I/O runtime went (see `pool/tokio.rs`), or its owner.
+    close_cause: OnceLock<CloseReason>,
     /// Lane threads that have started, or are about to start, and have not ended.
     alive: AtomicUsize,
     /// Detached jobs that were closed and are not yet reported in the log.
@@ -109,7 +109,7 @@ impl Lane {
             pools: watched::pools(),
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
-            closed_with_io: AtomicBool::new(false),
+            close_cause: OnceLock::new(),
             alive: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
             nice_refused: OnceLock::new(),
@@ -132,13 +132,10 @@ impl Lane {
     /// Returns why a submission is refused now, if it is.
     #[inline]
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
-        let with_io = self.closed_with_io.load(SeqCst);
-        if self.is_closed() && !with_io {
-            Some(CloseReason::ShutDown)
-        } else if with_io || self.io.is_gone() {
-            Some(CloseReason::IoRuntimeGone)
-        } else {
-            None
+        match self.close_cause.get() {
+            Some(cause) => Some(*cause),
+            None if self.is_closed() => Some(CloseReason::ShutDown),
+            None => self.io.is_gone().then_some(CloseReason::IoRuntimeGone),
         }
     }
 
@@ -217,11 +214,11 @@ impl Lane {
         }
     }
 
-    /// Closes a lane that cannot go on without its I/O runtime. Jobs that it has taken on
+    /// Closes a lane that cannot go on without its I/O runtime, or its owner. Jobs that it has taken on
     /// end as in a shutdown; new ones are refused for what has happened.
-    pub(crate) fn close_with_io(&self) {
+    pub(crate) fn close_for(&self, cause: CloseReason) {
         if !self.is_closed() {
-            self.closed_with_io.store(true, SeqCst);
+            let _ = self.close_cause.set(cause);
             self.close();
         }
     }

@@ -38,6 +38,7 @@ use ::tokio::runtime::{Builder, Handle, Runtime};
 
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
+use crate::error::CloseReason;
 use crate::guard::on_drop;
 use crate::lane::{Lane, Level, Workers, thread as lane_thread};
 use crate::panics;
@@ -312,7 +313,7 @@ fn close_lane_with_io(lane: &Arc<Lane>) {
     let weak = Arc::downgrade(lane);
     let close = on_drop(move || {
         if let Some(lane) = weak.upgrade() {
-            lane.close_with_io();
+            lane.close_for(CloseReason::IoRuntimeGone);
         }
     });
     lane.io.handle().spawn(async move {

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::build_error::BuildError;
+use crate::error::CloseReason;
 use crate::handle::Handle;
 use crate::lane::control::Message;
 use crate::lane::{Lane, Level};
@@ -292,7 +293,7 @@ impl CpuRuntime {
 
 impl Drop for CpuRuntime {
     fn drop(&mut self) {
-        self.shutdown_background();
+        self.handle.level().lane().close_for(CloseReason::Dropped);
     }
 }
 

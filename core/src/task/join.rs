@@ -7,13 +7,15 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::task::coop;
+use tokio::time::timeout;
 
 use super::{AbortHandle, Cancel, IoJoin, Join};
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
-use crate::trace::warn_of_lost_jobs;
+use crate::trace::{note_dropped_task, warn_of_lost_jobs};
 
 /// A handle to a submitted job: a future of `Result<T, JoinError>`.
 ///
@@ -186,7 +188,8 @@ impl<T> Task<T> {
     ///
     /// - A queued or suspended job ends by this call. Awaiting the task gives
     ///   [`JoinError::is_cancelled`] immediately, and the lane drops the job's captures
-    ///   soon after.
+    ///   soon after. Until then a queue with a [limit](crate::Builder::queue_limit) counts the
+    ///   job: right after, it may be full. [`reserve`](crate::Handle::reserve) waits for the place.
     /// - A running future goes on until its next `.await` that has to wait.
     /// - A running closure goes on until it returns, or until its next
     ///   [`checkpoint`](crate::JobContext::checkpoint).
@@ -229,6 +232,56 @@ impl<T> Task<T> {
     pub fn abort_handle(&self) -> AbortHandle {
         AbortHandle {
             job: self.as_cancel(),
+        }
+    }
+
+    /// Limits the wait: if the output is not there in time, the job is cancelled, as by a drop, and
+    /// the error is [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired).
+    ///
+    /// A service answers 503 to that error, as to a full queue ([`JoinError::is_unavailable`]). The
+    /// job counts as cancelled. Unlike a [deadline](crate::Handle::with_deadline), the limit is a
+    /// timer: its error comes in time, whatever the lane does.
+    ///
+    /// The timer is that of the lane's I/O runtime. For the task of a `spawn_io` it is that of the
+    /// Tokio runtime that calls this. Dropping the future cancels the job; to await it by `&mut`, pin
+    /// it.
+    ///
+    /// # Panics
+    ///
+    /// If that runtime has no timers (Tokio's `enable_time`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use std::time::Duration;
+    /// use twolane::{CpuRuntime, JoinErrorKind};
+    /// let cpu = CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.spawn_cpu(|| 42).within(Duration::from_secs(60)).await.unwrap(), 42);
+    /// let never = cpu.spawn(std::future::pending::<()>());
+    /// let late = never.within(Duration::from_millis(1)).await.unwrap_err();
+    /// assert!(late.kind() == JoinErrorKind::Expired && late.is_unavailable());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn within(self, limit: Duration) -> impl Future<Output = Result<T, JoinError>> + use<T> {
+        let in_time = match &self.inner {
+            Inner::Job(job) => {
+                let io = job.io().cloned();
+                let _entered = io.as_ref().map(tokio::runtime::Handle::enter);
+                Ok(timeout(limit, self))
+            }
+            Inner::Io(_) => Ok(timeout(limit, self)),
+            // Without a timer, which may not be here.
+            _ => Err(self),
+        };
+        async move {
+            match in_time {
+                Ok(in_time) => in_time
+                    .await
+                    .unwrap_or_else(|_late| Err(CloseReason::Expired.into())),
+                Err(ended) => ended.await,
+            }
         }
     }
 
@@ -342,8 +395,11 @@ impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         match self.take_job() {
             Inner::Job(job) => {
-                job.clone().as_cancel().cancel();
+                let never_began = job.clone().as_cancel().cancel();
                 job.drop_join_handle();
+                if let Some(site) = never_began {
+                    note_dropped_task(site);
+                }
             }
             Inner::Io(future) => future.abort(),
             Inner::Refused(_) | Inner::Over => {}
