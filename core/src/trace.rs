@@ -125,9 +125,7 @@ pub(crate) fn note_dropped_task(_site: Name) {
         if LOGGED[word].fetch_or(bit, Relaxed) & bit == 0 {
             let text = "a task was dropped before its closure began, so the closure never runs: \
                         await the task, or call `detach`. Logged once for each call site";
-            crate::panics::run_hook("the log", || {
-                log!(info, site = %_site, "{text}");
-            });
+            log!(info, site = %_site, "{text}");
         }
     }
 }

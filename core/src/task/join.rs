@@ -9,12 +9,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::task::coop;
 use tokio::time::timeout;
 
-use super::{AbortHandle, Cancel, IoJoin, Join};
+use super::{AbortHandle, Cancel, IoJoin, Join, slice};
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
+use crate::panics::run_hook;
 use crate::trace::{note_dropped_task, warn_of_lost_jobs};
 
 /// A handle to a submitted job: a future of `Result<T, JoinError>`.
@@ -277,9 +279,7 @@ impl<T> Task<T> {
         };
         async move {
             match in_time {
-                Ok(in_time) => in_time
-                    .await
-                    .unwrap_or_else(|_late| Err(CloseReason::Expired.into())),
+                Ok(task) => task.await.unwrap_or(Err(CloseReason::Expired.into())),
                 Err(ended) => ended.await,
             }
         }
@@ -309,8 +309,7 @@ impl<T> Task<T> {
 
     /// Blocks the current thread until the output is there.
     ///
-    /// Use it on threads that run no async code. In async code, `.await` the task:
-    /// there `wait` would block a thread of the runtime, without a warning.
+    /// Use it on threads that run no async code. In async code, `.await` the task.
     ///
     /// Where you may call it, for a CPU job of this lane or for a `spawn_io`:
     ///
@@ -323,8 +322,8 @@ impl<T> Task<T> {
     ///   it would wait for itself. For a `spawn_io` yes, even on a lane of one thread.
     /// - A future of this lane, between its `.await`s: for a CPU job it **panics**. For
     ///   a `spawn_io` it works, but blocks the thread: `.await` it.
-    /// - An I/O worker: it blocks that worker. For a `spawn_io` on a `current_thread`
-    ///   runtime it hangs.
+    /// - Async code on any other thread, such as a handler: it **panics**, as
+    ///   `blocking_recv` of Tokio does. `block_in_place` allows it.
     ///
     /// The same is true of [`Reserve::wait`](crate::future::Reserve::wait), with one difference: on
     /// a thread of the lane it does not wait at all, since a submission there needs no
@@ -343,7 +342,8 @@ impl<T> Task<T> {
     ///
     /// Panics on a thread of the CPU lane, for a job of the same lane, whatever its
     /// priority: the lane would wait for itself. Use a future there, and `.await` the
-    /// task.
+    /// task. Panics on a thread that polls tasks of another Tokio runtime, unless the job has
+    /// ended: those tasks would wait, in silence.
     ///
     /// # Examples
     ///
@@ -363,6 +363,11 @@ impl<T> Task<T> {
                 "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
                  it would wait for itself. Await the task in a future given to `spawn`"
             );
+        }
+        if !self.is_finished() && !slice::runs_a_job() {
+            // Tokio tells by a panic alone whether this thread polls its tasks.
+            let (_, dropped) = oneshot::channel::<()>();
+            let _ = dropped.blocking_recv();
         }
         block_on(self)
     }
@@ -398,7 +403,7 @@ impl<T> Drop for Task<T> {
                 let never_began = job.clone().as_cancel().cancel();
                 job.drop_join_handle();
                 if let Some(site) = never_began {
-                    note_dropped_task(site);
+                    run_hook("the log", || note_dropped_task(site));
                 }
             }
             Inner::Io(future) => future.abort(),
