@@ -3,7 +3,7 @@
 //! One type, and the same code for each version of object_store.
 //!
 //! Errors of twolane, a [`JoinError`](crate::JoinError) or a
-//! [`BridgeError`](crate::BridgeError), get the kind `Unknown`. object_store does not
+//! [`BridgeError`](crate::io::BridgeError), get the kind `Unknown`. object_store does not
 //! retry a request that failed with that kind, and a retry would be of no use: the
 //! runtime is gone. (In the middle of a body it ignores the kind.) The inner client's
 //! errors keep their kind.

@@ -40,7 +40,7 @@ pub trait RequestBuilderExt {
     ///
     /// [`SendIoError`]: reqwest's own error, or the I/O runtime is gone, or there is no
     /// current handle. If the I/O lane stops while the body is read, reading the body
-    /// returns an error that has a [`BridgeError`](crate::BridgeError) in its chain of
+    /// returns an error that has a [`BridgeError`](crate::io::BridgeError) in its chain of
     /// sources.
     ///
     /// # Cancel safety

@@ -40,7 +40,7 @@ pub use io_handle::IoHandle;
 /// The methods are in four groups: [submit](#submit), [reserve](#reserve),
 /// [other handles](#other-handles), [observe](#observe).
 ///
-/// The methods spawn at the handle's [`Priority`]. It is `Normal`, unless
+/// The methods spawn at the handle's [`Priority`](crate::Priority). It is `Normal`, unless
 /// [`with_priority`](Self::with_priority) set another.
 ///
 /// # Examples

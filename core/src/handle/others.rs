@@ -239,7 +239,7 @@ impl Handle {
 
     /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's
     /// [priority](Self::with_priority), for libraries that take one. `None` with
-    /// [`Backend::Rayon`], whose threads are no Tokio workers, and in a start hook, before they are.
+    /// [`Backend::Rayon`](crate::Backend::Rayon), whose threads are no Tokio workers, and in a start hook, before they are.
     ///
     /// What is spawned with it computes on the lane, and yields to its jobs at each `.await` that
     /// waits. It is a task of Tokio, and no job: no permit, no deadline, and no counter but

@@ -290,7 +290,7 @@ impl Handle {
     ///
     /// # Panics
     ///
-    /// If the backend is [`Backend::Runtime`], which has no rayon pool. Also in an
+    /// If the backend is [`Backend::Runtime`](crate::Backend::Runtime), which has no rayon pool. Also in an
     /// `on_thread_start` hook of the same lane.
     ///
     /// # Examples
