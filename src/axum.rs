@@ -40,7 +40,8 @@ use axum_core::response::{IntoResponse, Response};
 use http::StatusCode;
 use http::header::RETRY_AFTER;
 use http::request::Parts;
-use twolane_core::{BridgeError, Handle, JoinError, Permit};
+use twolane_core::io::BridgeError;
+use twolane_core::{Handle, JoinError, Permit};
 
 /// Seconds.
 const TRY_AGAIN_AFTER: &str = "1";

@@ -33,7 +33,7 @@
 //! | a closure with a long loop | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
 //! | more load than the lane can serve | [`JoinError::is_unavailable`]: answer 503; or wait with [`reserve`](Handle::reserve) |
 //! | a small job behind a queue of large ones; bulk work | [`with_priority`](Handle::with_priority) |
-//! | work that is of no use after a while | a timeout around its [`Task`], or [`with_deadline`](Handle::with_deadline) |
+//! | work that is of no use after a while | [`Task::within`], or [`with_deadline`](Handle::with_deadline) |
 //! | a stream or an iterator, on all threads | [`CpuStreamExt`], [`CpuIteratorExt`] |
 //! | many tasks | [what joins futures](Task#many-tasks) |
 //! | a shutdown | [`CpuRuntime::shutdown_timeout`] |
@@ -51,7 +51,7 @@
 //! | a stream or an HTTP body that a job reads | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
-//! | a library that takes a Tokio handle, or an executor of hyper or futures | [`Handle::tokio_handle`], a [`Handle`] or an [`IoHandle`](io::IoHandle) |
+//! | a library that takes a Tokio handle, or an executor of hyper or futures | [`Handle::cpu_runtime`], a [`Handle`] or an [`IoHandle`](io::IoHandle) |
 //!
 //! [The guide](guide) has a page for each question, and [recipes](guide::recipes).
 //!
@@ -77,7 +77,7 @@
 //!   that never runs reports the reason through its `Task`, or logs a warning if it was
 //!   detached. The table is at [`CpuRuntime`].
 //! - On Linux the I/O lane gets a core when it wants one, while all of them compute
-//!   ([`Builder::nice`]). Under a CPU quota the lane leaves a part of the quota to the
+//!   ([`Builder::niceness`]). Under a CPU quota the lane leaves a part of the quota to the
 //!   I/O lane ([`Builder::throttle_to_quota`]).
 //! - A job never starts on the stack of a rayon worker that waits inside another job.
 //! - The submitter's `tracing` span and subscriber go with the job. Task-locals
@@ -111,7 +111,8 @@
 //! the extension traits. The rest is in modules by subject: [`axum`] (answers for its handlers, by
 //! feature), [`stream`] (what computes streams),
 //! [`io`] (values, bodies and clients of the I/O lane), [`metrics`] (figures and their exporters),
-//! [`watch`] (what blocks the I/O lane), [`kernel`] (how soon a woken thread gets a core).
+//! [`watch`] (what blocks the I/O lane), [`kernel`] (how soon a woken thread gets a core), [`future`]
+//! (what methods return).
 //!
 //! # Crates
 //!
@@ -167,14 +168,14 @@ pub use io::RequestBuilderExt;
 pub use io::{HandleExt, IoOwned, IoShared};
 #[doc(inline)]
 pub use stream::{CpuIteratorExt, CpuStreamExt};
-#[doc(inline)]
-pub use twolane_core::kernel;
+#[doc(hidden)]
+pub use twolane_core::adapters;
 #[doc(inline)]
 pub use twolane_core::{
-    AbortHandle, Backend, BridgeError, Bridged, BuildError, Builder, Cancelled, CpuRuntime,
-    EnterGuard, Handle, InCpuContext, JobContext, JoinError, JoinErrorKind, NoCurrentHandle,
-    Permit, Priority, Remaining, Reserve, Shutdown, Task, Yield, in_cpu_context, is_yield_due,
-    spawn_cpu, spawn_io, take_short_slices, yield_if_due, yield_now,
+    AbortHandle, Backend, BuildError, Builder, Cancelled, CpuRuntime, EnterGuard, Handle,
+    JobContext, JoinError, JoinErrorKind, Niceness, NoCurrentHandle, Permit, Priority, Remaining,
+    Task, future, in_cpu_context, is_yield_due, kernel, spawn_cpu, spawn_io, yield_if_due,
+    yield_now,
 };
 
 /// The README's code, compiled.

@@ -105,7 +105,7 @@ use ballista_core::error::{BallistaError, Result};
 use ballista_executor::executor_process::ExecutorProcessConfig;
 #[cfg(doc)]
 use ballista_executor::executor_process::start_executor_process;
-use twolane_core::{Backend, Handle};
+use twolane_core::{Backend, Handle, adapters};
 
 use engine::LaneEngine;
 use pool::IoClientPool;
@@ -136,11 +136,11 @@ pub fn on_lane(
     mut config: ExecutorProcessConfig,
     handle: &Handle,
 ) -> Result<ExecutorProcessConfig> {
-    if handle.backend() != Backend::Runtime {
+    if adapters::backend(handle) != Backend::Runtime {
         return Err(BallistaError::Configuration(format!(
             "the lane has Backend::{:?}, and Ballista spawns Tokio tasks that compute: build it \
              with `CpuRuntime::builder().backend(Backend::Runtime)`",
-            handle.backend()
+            adapters::backend(handle)
         )));
     }
     if config.override_execution_engine.is_some() {

@@ -94,7 +94,8 @@ impl IoClientPool {
         let clients = Mutex::default();
         let idle = Arc::new(Idle { clients, ttl });
         handle
-            .io_handle()
+            .io()
+            .runtime()
             .spawn(evict_until_gone(Arc::downgrade(&idle)));
         Self {
             idle,

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
 use twolane::kernel::{self, Preemption};
 use twolane::watch::Watch;
-use twolane::{Backend, CpuRuntime};
+use twolane::{Backend, CpuRuntime, Niceness};
 
 /// How many jobs are submitted before the first one is run.
 const BATCH: u64 = 1_000;
@@ -100,7 +100,9 @@ fn on_lane(side: &str, row: &str, turns: u64) {
     if side == "watched" {
         lane = lane.watch_io(Watch::new());
     }
-    let lane = lane.io_handle(io.handle().clone()).without_nice();
+    let lane = lane
+        .io_handle(io.handle().clone())
+        .niceness(Niceness::off());
     let cpu = lane.build().unwrap();
     let close = || {
         let (open, gate) = gate();
@@ -202,7 +204,9 @@ fn peer(row: &str, turns: u64) -> Option<()> {
         // From a job, by hand: the same two threads.
         _ => {
             let io = Builder::new_current_thread().build().unwrap();
-            let lane = CpuRuntime::builder().worker_threads(1).without_nice();
+            let lane = CpuRuntime::builder()
+                .worker_threads(1)
+                .niceness(Niceness::off());
             let cpu = lane.io_handle(io.handle().clone()).build().unwrap();
             let handle = io.handle().clone();
             let job = async move {

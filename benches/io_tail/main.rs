@@ -37,7 +37,7 @@ use std::cell::LazyCell;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use twolane::{Backend, Builder, Priority};
+use twolane::{Backend, Builder, Niceness, Priority};
 use twolane_benches::tail::client::{COLUMNS, ratios, slice_of};
 use twolane_benches::tail::lanes::{Lane, interrupt_cores};
 use twolane_benches::tail::work::Work;
@@ -69,10 +69,11 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
     // The defaults, but for a weight that was asked for.
     let weighted = |backend, lane: Builder| match nice {
         // High may not be weaker; nothing runs there.
-        Some(nice) => lane
-            .backend(backend)
-            .nice(Priority::High, 0)
-            .nice(Priority::Normal, nice),
+        Some(nice) => lane.backend(backend).niceness(
+            Niceness::off()
+                .of(Priority::Normal, nice)
+                .of(Priority::Low, nice),
+        ),
         None => lane.backend(backend),
     };
     let twolane = |set: &dyn Fn(Builder) -> Builder| Lane::twolane(io, few, set);
@@ -84,7 +85,7 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
         "second_runtime" => Lane::second_runtime(cores(), few, 0),
         "second_runtime_nice_16" => Lane::second_runtime(cores(), few, 16),
         "rayon" => Lane::rayon(cores(), few),
-        "twolane_unweighted" => twolane(&Builder::without_nice),
+        "twolane_unweighted" => twolane(&|lane| lane.niceness(Niceness::off())),
         "twolane_plain" | "twolane_rayon" => twolane(&|lane| weighted(Backend::Rayon, lane)),
         "twolane_runtime" => twolane(&|lane| weighted(Backend::Runtime, lane)),
         _ => return None,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 use tokio::task::{JoinError, JoinHandle};
-use twolane::{Backend, Handle, Task};
+use twolane::{Backend, Handle, Niceness, Task};
 use twolane_benches::{io_runtime, lane};
 
 use crate::measure::{self, Spawn};
@@ -105,7 +105,9 @@ fn in_twolane(backend: Backend, threads: usize, case: &'static str, n: u64) -> D
     // There because a lane has one; nothing here goes to it.
     let io = io_runtime(1);
     let cpu = lane(io.handle(), |lane| {
-        lane.backend(backend).worker_threads(threads).without_nice()
+        lane.backend(backend)
+            .worker_threads(threads)
+            .niceness(Niceness::off())
     });
     let handle = cpu.handle();
     let job = cpu.spawn(async move {

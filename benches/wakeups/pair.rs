@@ -52,7 +52,7 @@ fn prepare(core: Option<usize>, short: bool) -> Result<(), String> {
     };
     core.map_or(Ok(()), bind)?;
     match short {
-        true => twolane::take_short_slices().map_err(|error| error.to_string()),
+        true => twolane::kernel::take_short_slices().map_err(|error| error.to_string()),
         false => Ok(()),
     }
 }

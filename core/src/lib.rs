@@ -22,12 +22,12 @@
 //! | | |
 //! |---|---|
 //! | build, configure and shut down a lane | [`CpuRuntime`], [`Builder`] |
-//! | submit to it, and to the I/O lane | [`Handle`], [`IoHandle`] |
+//! | submit to it, and to the I/O lane | [`Handle`], [`IoHandle`](io::IoHandle) |
 //! | await, cancel, detach | [`Task`], [`AbortHandle`], [`JobContext`] |
 //! | wait for a place in a queue with a limit | [`Handle::reserve`], [`Permit`] |
-//! | a stream from one lane to the other | [`Handle::stream_from_io`], [`Bridged`] |
+//! | a stream from one lane to the other | [`Handle::stream_from_io`], [`Bridged`](io::Bridged) |
 //! | let others pass | [`yield_if_due`], [`yield_now`] |
-//! | count | [`Metrics`], [`CallSites`] |
+//! | count | [`Metrics`](metrics::Metrics), [`CallSites`](metrics::CallSites) |
 //! | ask how the kernel preempts | [`kernel`] |
 //!
 //! In the examples below, `twolane::` may be read as `twolane_core::`; `twolane::watch` is the
@@ -39,6 +39,8 @@
 #[macro_use]
 mod opaque;
 
+#[doc(hidden)]
+pub mod adapters;
 mod admission;
 mod backend;
 mod block_on;
@@ -49,8 +51,9 @@ mod error;
 mod guard;
 mod handle;
 mod io_lane;
+pub mod kernel;
 mod lane;
-mod metrics;
+pub mod metrics;
 mod os;
 mod panics;
 mod pool;
@@ -62,37 +65,32 @@ mod sync;
 mod task;
 mod trace;
 
-pub use self::metrics::call_sites::{CallSite, CallSites};
-pub use self::metrics::{DurationHistogram, Metrics};
-
-pub use admission::{Permit, Reserve};
+pub use admission::Permit;
 pub use backend::Backend;
-pub use bridge::buffer::Bridged;
-pub use bridge::error::BridgeError;
-pub use bridge::in_cpu_context::{InCpuContext, in_cpu_context};
-pub use bridge::writer::BridgeWriter;
+pub use bridge::in_cpu_context::in_cpu_context;
 pub use build_error::BuildError;
 pub use error::{JoinError, JoinErrorKind};
-pub use handle::{EnterGuard, Handle, IoHandle, NoCurrentHandle, spawn_cpu, spawn_io};
-pub use os::nice::take_short_slices;
+pub use handle::{EnterGuard, Handle, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use priority::Priority;
 pub use remaining::Remaining;
-pub use runtime::{Builder, CpuRuntime, Shutdown};
-pub use task::slice::{Yield, is_yield_due, yield_if_due, yield_now};
+pub use runtime::{Builder, CpuRuntime, Niceness};
+pub use task::slice::{is_yield_due, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
 
-/// How soon the kernel gives a thread that wakes up a core, and what this process does about it.
-pub mod kernel {
-    pub use crate::os::interrupts::core_interrupts;
-    #[doc(hidden)]
-    pub use crate::os::preemption::pretend;
-    pub use crate::os::preemption::{Preemption, preemption};
+/// The I/O lane's own handle, and streams from one lane to the other.
+pub mod io {
+    pub use crate::bridge::buffer::Bridged;
+    pub use crate::bridge::error::BridgeError;
+    pub use crate::bridge::writer::BridgeWriter;
+    pub use crate::handle::IoHandle;
 }
 
-/// The clock of the slices, for the streams of `twolane`: no part of the interface.
-#[doc(hidden)]
-pub mod ticks {
-    pub use crate::task::slice::{at_each_tick, has_passed, ticks as now};
+/// The futures that functions and methods of this crate return.
+pub mod future {
+    pub use crate::admission::Reserve;
+    pub use crate::bridge::in_cpu_context::InCpuContext;
+    pub use crate::runtime::Shutdown;
+    pub use crate::task::slice::Yield;
 }
 
 /// The README's code, compiled.

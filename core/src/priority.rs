@@ -25,9 +25,11 @@
 /// urgent job spawns with a plain handle of the application's state, and awaits that
 /// task, it waits in `Normal`'s queue.
 ///
-/// [`Builder::nice`](crate::Builder::nice) sets the nice values. Where threads have no
+/// [`Builder::niceness`](crate::Builder::niceness) sets the nice values. Where threads have no
 /// nice values of their own (all platforms but Linux), each priority still has its own
 /// threads. The system then shares the cores evenly among all of them.
+///
+/// Of two priorities the more urgent one is the greater: `High > Normal > Low`.
 ///
 /// # Examples
 ///
@@ -40,27 +42,27 @@
 /// assert_eq!(priority, Priority::High);
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Priority {
     /// For short jobs that a user waits for.
-    High,
+    High = 2,
     /// The default.
     #[default]
-    Normal,
+    Normal = 1,
     /// For what can wait: compactions, re-indexing.
     ///
     /// It makes progress even while the others never pause. With the default nice
     /// values, it gets about a fifteenth of a core that `High`, `Normal` and `Low` all
     /// want.
-    Low,
+    Low = 0,
 }
 
 impl Priority {
     pub(crate) const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
 
     /// Its index in [`ALL`](Self::ALL).
-    pub(crate) fn index(self) -> usize {
-        self as usize
+    pub(crate) const fn index(self) -> usize {
+        Self::High as usize - self as usize
     }
 }

@@ -4,6 +4,10 @@
 //! Nothing is captured, and it costs nothing, while no subscriber was ever set, or
 //! without the `tracing` feature.
 
+use stallwatch::Name;
+#[cfg(feature = "tracing")]
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 #[cfg(feature = "tracing")]
 use tracing::{Dispatch, Span, dispatcher};
 
@@ -108,6 +112,21 @@ pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
         "detached jobs were dropped before their end: the lane was shut down, its queue is full, \
          its I/O runtime is gone, or there are no threads. Keep the tasks of jobs that matter"
     );
+}
+
+/// A task was dropped before its closure began. Logged once per call site.
+pub(crate) fn note_dropped_task(_site: Name) {
+    #[cfg(feature = "tracing")]
+    {
+        static LOGGED: [AtomicU64; Name::MOST / 64] =
+            [const { AtomicU64::new(0) }; Name::MOST / 64];
+        let (word, bit) = (_site.index() as usize / 64, 1 << (_site.index() % 64));
+        if LOGGED[word].fetch_or(bit, Relaxed) & bit == 0 {
+            let text = "a task was dropped before its closure began, so the closure never runs: \
+                        await the task, or call `detach`. Logged once for each call site";
+            log!(info, site = %_site, "{text}");
+        }
+    }
 }
 
 /// A closure has returned what its type name says is an `async` block, or a closure. Logged once

@@ -102,7 +102,7 @@
 //!
 //! | | [`DataFusionError`](datafusion::error::DataFusionError) |
 //! |---|---|
-//! | the lane's queue is full, or the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`] and [`sql_on`]: a [`twolane_core::BridgeError`] |
+//! | the lane's queue is full, or the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`] and [`sql_on`]: a [`twolane_core::io::BridgeError`] |
 //! | its I/O runtime is gone | the same two |
 //! | the query panicked | the same as at a shutdown, if the panic was in the query itself; in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
 //!

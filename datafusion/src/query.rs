@@ -22,7 +22,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{collect, execute_stream};
 use futures::channel::oneshot;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use twolane_core::{Backend, Handle, Task, in_cpu_context};
+use twolane_core::{Backend, Handle, Task, adapters, in_cpu_context};
 
 use crate::parts::QueryGuard;
 use crate::tracer;
@@ -195,7 +195,7 @@ where
     let query = checked(handle, query);
     let size =
         |batch: &Result<RecordBatch>| batch.as_ref().map_or(0, RecordBatch::get_array_memory_size);
-    let batches = tracer::install_for(handle).map(|()| match handle.backend() {
+    let batches = tracer::install_for(handle).map(|()| match adapters::backend(handle) {
         Backend::Runtime => handle.stream_from_cpu(in_cpu_context(query), limit, size),
         _ => handle.stream_from_cpu(query, limit, size),
     });
@@ -251,7 +251,7 @@ where
         result
     };
     tracer::install_for(handle)?;
-    Ok(match handle.backend() {
+    Ok(match adapters::backend(handle) {
         Backend::Runtime => handle.spawn(in_cpu_context(query)),
         _ => handle.spawn(query),
     })
@@ -262,7 +262,7 @@ where
 /// It asks the I/O lane for an answer: that drops its tasks in any order.
 async fn until_certain(handle: &Handle) -> Result<()> {
     let answered = joined(handle.spawn_io(async { Ok(()) })).await;
-    if handle.is_closed() {
+    if adapters::is_closed(handle) {
         pending::<()>().await;
     }
     answered

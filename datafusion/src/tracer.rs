@@ -11,7 +11,7 @@ use Ordering::{Acquire, Release};
 use datafusion::common::runtime::{JoinSetTracer, JoinSetTracerError, set_join_set_tracer};
 use datafusion::error::DataFusionError;
 use futures::future::BoxFuture;
-use twolane_core::{Backend, Handle};
+use twolane_core::{Backend, Handle, adapters};
 
 use crate::parts::in_query;
 use crate::yields::InTask;
@@ -139,7 +139,7 @@ pub(crate) fn install_for(handle: &Handle) -> Result<(), DataFusionError> {
     installed.or_else(|_| match IS_INSTALLED.load(Acquire) {
         true => Ok(()),
         // The query computes on the lane all the same, and a counter lacks its tasks.
-        false if handle.backend() == Backend::Runtime => Ok(()),
+        false if adapters::backend(handle) == Backend::Runtime => Ok(()),
         false => Err(DataFusionError::Configuration(
             "DataFusion has a `JoinSetTracer` that is not a `LaneTracer`, so the tasks of this \
              query would compute on the I/O runtime: install \
@@ -181,7 +181,7 @@ impl JoinSetTracer for LaneTracer {
 fn lane_of_tasks() -> Option<Handle> {
     let handle = Handle::try_current().ok()?;
     let runtime = tokio::runtime::Handle::try_current().ok()?;
-    (runtime.id() == handle.io_handle().id()).then_some(handle)
+    (runtime.id() == handle.io().runtime().id()).then_some(handle)
 }
 
 impl fmt::Debug for LaneTracer {

@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::io;
 
-use twolane_core::{BridgeError, JoinError};
+use twolane_core::JoinError;
+use twolane_core::io::BridgeError;
 
 /// Returns whether the query failed because the lane was full or was shut down, or the query's
 /// deadline had passed: a service answers 503, if it has not sent anything.

@@ -5,7 +5,7 @@
 //! behind it. Copy [`reindex`].
 //!
 //! While all cores are busy, Linux gives `Normal` twice the CPU time of `Low`, and Tokio's threads
-//! come first. With `idle_class_for_low(true)`, a setting of the lane's builder, `Low` gets a tenth
+//! come first. With `Niceness::idle_class_for_low`, a setting of the lane's builder, `Low` gets a tenth
 //! of what `Normal` gets.
 //!
 //! The batch asks a checkpoint for each document, and saves its progress after each chunk. A

@@ -9,6 +9,7 @@
 //! | the queue is full | 503, from the first semaphore | 503 with `Retry-After`, from [`JobError`] |
 //! | the client goes away while its work is queued | the work never runs | the work never runs |
 //! | .. while it runs | it runs to its end | it stops at its next checkpoint ([`after::gzip`]), or runs to its end without one |
+//! | a task that is dropped at once, as by `let _ =` | its closure runs | its closure never runs: [`detach`](twolane::Task::detach) the task |
 //! | urgent work | waits behind the rest, unless it has semaphores of its own | `with_priority(Priority::High)` |
 //! | all cores are busy | the kernel treats Tokio's threads and these alike | on Linux, Tokio's threads get a core first |
 //! | a shutdown | queued requests learn of it if you close the semaphores; Tokio waits for the closures that run | queued jobs never run and fail with `JoinErrorKind::Shutdown`; `shutdown_timeout` limits the wait |

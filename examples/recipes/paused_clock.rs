@@ -15,16 +15,17 @@
 use std::future::pending;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout};
-use twolane::{CpuRuntime, Handle, Task};
+use tokio::time::{Instant, sleep};
+use twolane::{CpuRuntime, Handle, JoinErrorKind, Task};
 
 /// The code under test: the output of a job, unless it takes too long.
 async fn in_time<T>(job: Task<T>) -> Result<T, &'static str> {
-    match timeout(Duration::from_secs(5), job).await {
-        Ok(Ok(output)) => Ok(output),
-        Ok(Err(_)) => Err("the job failed"),
-        Err(_) => Err("too late"), // the timeout has dropped the task: the job is cancelled
-    }
+    job.within(Duration::from_secs(5))
+        .await
+        .map_err(|error| match error.kind() {
+            JoinErrorKind::Expired => "too late", // the job is cancelled
+            _ => "the job failed",
+        })
 }
 
 /// The code under test: a job now, and one more each hour.

@@ -11,9 +11,8 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::closing::this_runtime_is_closing;
-use twolane_core::BridgeError;
-use twolane_core::Bridged;
-use twolane_core::IoHandle;
+use twolane_core::adapters;
+use twolane_core::io::{BridgeError, Bridged, IoHandle};
 
 /// How many bytes of one body are read ahead by default: 2 MiB.
 ///
@@ -47,8 +46,7 @@ where
     let (writer, reader) = io.bridge(limit, size);
     let failed = false;
     let frames = Frames { body, failed };
-    io.spawn(writer.unit("bytes").forward(frames))
-        .detach_quietly();
+    adapters::detach_quietly(io.spawn(writer.unit("bytes").forward(frames)));
     BridgedBody {
         frames: Some(reader),
         left,

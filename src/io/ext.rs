@@ -15,9 +15,9 @@ use super::body::{BridgedBody, bridge_body};
 use super::owned::IoOwned;
 #[cfg(feature = "http-body")]
 use super::response::{BridgedResponse, bridged};
-use twolane_core::Handle;
 #[cfg(feature = "http-body")]
 use twolane_core::Task;
+use twolane_core::{Handle, adapters};
 
 /// Methods of a [`Handle`] for values, bodies and responses that live on the I/O lane.
 ///
@@ -145,7 +145,7 @@ impl HandleExt for Handle {
         B::Data: Send + 'static,
         B::Error: Send + 'static,
     {
-        bridge_body(&self.with_location(Location::caller()).io(), body, limit)
+        bridge_body(&adapters::at(self, Location::caller()).io(), body, limit)
     }
 
     #[cfg(feature = "http-body")]
@@ -162,7 +162,7 @@ impl HandleExt for Handle {
         B::Error: Send + 'static,
         E: Send + 'static,
     {
-        let io = self.with_location(Location::caller()).io();
+        let io = adapters::at(self, Location::caller()).io();
         io.spawn(bridged(io.clone(), request, body_limit))
     }
 }

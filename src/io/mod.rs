@@ -59,4 +59,4 @@ pub use owned::{IoOwned, IoShared, SendAsyncFnOnce};
 #[cfg(feature = "tower")]
 pub use tower::{IoBody, IoLayer, IoService};
 #[doc(inline)]
-pub use twolane_core::{BridgeError, BridgeWriter, Bridged, IoHandle};
+pub use twolane_core::io::{BridgeError, BridgeWriter, Bridged, IoHandle};

@@ -3,7 +3,7 @@
 //! One type, and the same code for each version of object_store.
 //!
 //! Errors of twolane, a [`JoinError`](crate::JoinError) or a
-//! [`BridgeError`](crate::BridgeError), get the kind `Unknown`. object_store does not
+//! [`BridgeError`](crate::io::BridgeError), get the kind `Unknown`. object_store does not
 //! retry a request that failed with that kind, and a retry would be of no use: the
 //! runtime is gone. (In the middle of a body it ignores the kind.) The inner client's
 //! errors keep their kind.
@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 
 use super::body::{BodyError, DEFAULT_BODY_LIMIT};
 use super::ext::HandleExt;
-use twolane_core::Handle;
+use twolane_core::{Handle, adapters};
 
 /// Wraps an object_store connector, so that a store sends its requests on the I/O lane.
 ///
@@ -62,7 +62,7 @@ impl<C> IoConnector<C> {
     pub fn new(connector: C, handle: &Handle) -> Self {
         let io = Io {
             // In reports, its requests have the place of this call.
-            handle: handle.with_location(Location::caller()),
+            handle: adapters::at(handle, Location::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         };
         Self { connector, io }
@@ -110,7 +110,8 @@ macro_rules! for_version {
             impl<C: HttpConnector> HttpConnector for IoConnector<C> {
                 fn connect(&self, options: &ClientOptions) -> Result<HttpClient> {
                     // The connector may start tasks, or open connections.
-                    let _io = self.io.handle.io_handle().enter();
+                    let io = self.io.handle.io();
+                    let _io = io.runtime().enter();
                     Ok(HttpClient::new(OnIoLane {
                         client: self.connector.connect(options)?,
                         io: self.io.clone(),

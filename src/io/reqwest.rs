@@ -13,7 +13,7 @@ use reqwest::{Body, RequestBuilder, Response, ResponseBuilderExt};
 
 use super::body::DEFAULT_BODY_LIMIT;
 use super::ext::HandleExt;
-use twolane_core::{Handle, JoinError, NoCurrentHandle};
+use twolane_core::{Handle, JoinError, NoCurrentHandle, adapters};
 
 /// Adds `send_io` to [`reqwest::RequestBuilder`].
 pub trait RequestBuilderExt {
@@ -40,7 +40,7 @@ pub trait RequestBuilderExt {
     ///
     /// [`SendIoError`]: reqwest's own error, or the I/O runtime is gone, or there is no
     /// current handle. If the I/O lane stops while the body is read, reading the body
-    /// returns an error that has a [`BridgeError`](crate::BridgeError) in its chain of
+    /// returns an error that has a [`BridgeError`](crate::io::BridgeError) in its chain of
     /// sources.
     ///
     /// # Cancel safety
@@ -125,7 +125,7 @@ impl SendIo {
             None => Handle::try_current().map_err(SendIoError::NoCurrentHandle)?,
         };
         let sent = async move { self.request.send().await.map(keeping_url) };
-        let handle = handle.with_location(self.location);
+        let handle = adapters::at(&handle, self.location);
         let task = handle.response_from_io(sent, self.body_limit);
         let response = task.await.map_err(SendIoError::Join)?;
         let response = response.map_err(SendIoError::Request)?;

@@ -11,7 +11,7 @@ use http_body::Body;
 
 use super::body::{BridgedBody, bridge_body};
 use super::closing::this_runtime_is_closing;
-use twolane_core::IoHandle;
+use twolane_core::io::IoHandle;
 
 pub(crate) type BridgedResponse<B> = Response<BridgedBody<<B as Body>::Data, <B as Body>::Error>>;
 

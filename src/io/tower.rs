@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::body::{BodyError, BridgedBody, DEFAULT_BODY_LIMIT};
 use super::ext::HandleExt;
-use twolane_core::Handle;
+use twolane_core::{Handle, adapters};
 
 type BoxError = Box<dyn Error + Send + Sync>;
 
@@ -49,7 +49,7 @@ type BoxError = Box<dyn Error + Send + Sync>;
 ///
 /// The service's and the body's own errors, unchanged and boxed. If the I/O runtime ends
 /// or the request panics there, the future returns a [`JoinError`](crate::JoinError), and
-/// a body a [`BridgeError`](crate::BridgeError).
+/// a body a [`BridgeError`](crate::io::BridgeError).
 ///
 /// # Cancel safety
 ///
@@ -92,7 +92,7 @@ impl IoLayer {
     pub fn new(handle: &Handle) -> Self {
         Self {
             // In reports, its requests have the place of this call.
-            handle: handle.with_location(Location::caller()),
+            handle: adapters::at(handle, Location::caller()),
             body_limit: DEFAULT_BODY_LIMIT,
         }
     }
@@ -170,7 +170,7 @@ where
 
 /// The body of an [`IoService`]'s response, read on the I/O lane.
 ///
-/// Its errors are the service's own, boxed, or a [`BridgeError`](crate::BridgeError).
+/// Its errors are the service's own, boxed, or a [`BridgeError`](crate::io::BridgeError).
 #[derive(Debug)]
 pub struct IoBody<D, E>(BridgedBody<D, E>);
 

@@ -25,7 +25,7 @@ use tokio::sync::mpsc::error::SendError;
 
 use super::shared::{Message, Piece};
 use crate::catch::run_hook;
-use twolane_core::ticks;
+use twolane_core::adapters;
 
 pub(super) struct Batch<O> {
     pieces: Mutex<Vec<Piece<O>>>,
@@ -50,10 +50,10 @@ impl<O: Send + 'static> Batch<O> {
     }
 
     pub(super) fn open(self: &Arc<Self>) {
-        self.began.store(ticks::now(), SeqCst);
+        self.began.store(adapters::now(), SeqCst);
         if !self.is_watched.swap(true, SeqCst) {
             let batch = self.clone();
-            ticks::at_each_tick(move || batch.at_tick());
+            adapters::at_each_tick(move || batch.at_tick());
         }
     }
 
@@ -86,7 +86,7 @@ impl<O: Send + 'static> Batch<O> {
             return is_open && !self.is_watched.swap(true, SeqCst);
         }
         match self.pieces.try_lock() {
-            Ok(mut pieces) if !pieces.is_empty() && ticks::has_passed(began) => {
+            Ok(mut pieces) if !pieces.is_empty() && adapters::has_passed(began) => {
                 let late = Message::Pieces(mem::take(&mut *pieces));
                 run_hook("the waker of a stream's reader", || {
                     if let Err(SendError(Message::Pieces(unsent))) = self.messages.send(late) {

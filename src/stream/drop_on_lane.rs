@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use twolane_core::Handle;
+use twolane_core::{Handle, adapters};
 
 /// Dropped on the lane: a destructor may be a long computation, and may call what only a job
 /// should.
@@ -39,7 +39,7 @@ impl<T: Send + 'static> DerefMut for DropOnLane<T> {
 impl<T: Send + 'static> Drop for DropOnLane<T> {
     fn drop(&mut self) {
         if let Some(value) = self.value.take() {
-            self.handle.drop_on_cpu(value);
+            adapters::drop_on_lane(&self.handle, value);
         }
     }
 }

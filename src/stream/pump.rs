@@ -17,7 +17,7 @@ use pin_project_lite::pin_project;
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Shared, Size};
 use super::worker::Worker;
 use crate::catch::{catch, drop_each};
-use twolane_core::Handle;
+use twolane_core::{Handle, adapters};
 
 /// The pump looks at the clock after so many inputs at most.
 const INPUTS_PER_LOOK: usize = 64;
@@ -108,7 +108,8 @@ impl<I, O> Drop for Feed<I, O> {
     fn drop(&mut self) {
         if !self.state.finished {
             // `None` if the I/O runtime ends just now: then the pump's task has the error.
-            self.shared.send(Message::Lost(self.handle.close_error()));
+            self.shared
+                .send(Message::Lost(adapters::close_error(&self.handle)));
         }
     }
 }
@@ -179,7 +180,7 @@ where
                 Poll::Pending => return Read::Waits,
                 // It drops what the source may read from, and wakes the pump. The drop of
                 // the feed tells the consumer.
-                Poll::Ready(_) if self.handle.is_closed() => return Read::Waits,
+                Poll::Ready(_) if adapters::is_closed(&self.handle) => return Read::Waits,
                 Poll::Ready(None) => return Read::SourceEnded,
                 Poll::Ready(Some(input)) => {
                     room -= 1;
@@ -241,7 +242,7 @@ where
             if !mem::replace(&mut feed.state.is_registered, true) {
                 let _ = feed.closing.as_mut().poll(cx);
             }
-            if feed.handle.is_closed() {
+            if adapters::is_closed(&feed.handle) {
                 // The drop of the feed tells the consumer.
                 return Poll::Ready(());
             }
@@ -260,7 +261,7 @@ where
                 feed.end(Message::End(total));
                 return Poll::Ready(());
             }
-            Err(_) if feed.handle.is_closed() => {}
+            Err(_) if adapters::is_closed(&feed.handle) => {}
             Err(error) => {
                 let failed = Piece::failed(total, error);
                 feed.end(Message::Pieces(vec![failed]));

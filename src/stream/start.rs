@@ -36,6 +36,8 @@ use futures_core::Stream;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::coop;
 
+use twolane_core::adapters;
+
 use super::buffered::Buffered;
 use super::drop_on_lane::DropOnLane;
 use super::ends::Ends;
@@ -195,8 +197,8 @@ where
         // Pump and workers have the site of this call. They need no permit: the window bounds
         // them, and a job that reads the stream may hold the last one.
         // Nor do they have a deadline: the stream would be short, and its reader would wait.
-        let at_call = self.handle.with_location(Location::caller());
-        let at_call = at_call.without_deadline();
+        let at_call = adapters::at(&self.handle, Location::caller());
+        let at_call = adapters::without_deadline(&at_call);
         let handle = at_call.without_limit();
         let stages = Arc::new(DropOnLane::new(&handle, self.stages));
         let of_states = handle.clone();

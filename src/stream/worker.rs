@@ -17,8 +17,8 @@ use tokio::task::coop;
 use super::runner::End;
 use super::shared::{Chunk, MAX_SIZE, Message, Piece, Seat, Shared};
 use crate::catch::catch;
-use twolane_core::Handle;
 use twolane_core::yield_if_due;
+use twolane_core::{Handle, adapters};
 
 /// How long the second batch of a worker takes. Each further one takes twice as long, up to
 /// the stream's setting.
@@ -34,7 +34,8 @@ pub(super) struct Worker<I, O> {
 impl<I, O> Drop for Worker<I, O> {
     fn drop(&mut self) {
         if !self.ended {
-            self.shared.send(Message::Lost(self.handle.close_error()));
+            self.shared
+                .send(Message::Lost(adapters::close_error(&self.handle)));
         }
     }
 }
@@ -54,7 +55,7 @@ where
         // The closures of the stream's stages have no budget, as those of jobs have none.
         let work = coop::unconstrained(worker.run());
         // If the stream is dropped, it finds no chunk, and ends.
-        handle.spawn(work).detach_quietly();
+        adapters::detach_quietly(handle.spawn(work));
     }
 
     async fn run(mut self) {

@@ -10,7 +10,7 @@ use std::fs;
 
 use crate::support::{BOTH, Lanes, lanes, lanes_with, must_run, time_limit};
 use rustix::process::getpriority_process;
-use twolane::{CpuRuntime, Priority};
+use twolane::{CpuRuntime, Niceness, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 
@@ -42,14 +42,14 @@ fn each_priority_has_slices_of_its_own() {
         assert_eq!(slices(&cpu), [4.0, 6.0, 10.0], "{backend:?}");
         let on_io = io.block_on(io.spawn(async { my_slice() })).unwrap();
         assert_eq!(on_io, Some(kernels));
-        let off = lanes_with(backend, 1, |builder| builder.without_nice());
+        let off = lanes_with(backend, 1, |builder| builder.niceness(Niceness::off()));
         assert_eq!(slices(&off.cpu), [kernels; 3], "{backend:?}");
     }
 }
 
 /// Whether the kernel is 6.12 or later, and this process not one that may not ask.
 fn takes_slices() -> bool {
-    let is_allowed = || std::thread::spawn(twolane::take_short_slices).join();
+    let is_allowed = || std::thread::spawn(twolane::kernel::take_short_slices).join();
     if is_allowed().unwrap().is_err() {
         return false;
     }

@@ -10,6 +10,7 @@ use twolane::watch::Watch;
 
 use crate::busy;
 use crate::scrape::{Samples, key, samples, text};
+use crate::support::wait::wait_until;
 use crate::support::{BOTH, lanes, lanes_with, time_limit, with_both};
 
 pub(crate) fn recorded(snapshotter: &Snapshotter) -> Samples {
@@ -102,6 +103,11 @@ fn it_reports_at_each_interval() {
         let name = "twolane_jobs_total{lane=cpu,outcome=completed,priority=normal}";
         found.get(name).copied().unwrap_or(0.0)
     };
+    // An `.await` would let the clock go on.
+    let run = || {
+        let task = cpu.spawn_cpu(|| ());
+        wait_until(|| task.is_finished());
+    };
     let paused = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -110,13 +116,13 @@ fn it_reports_at_each_interval() {
     // This thread runs the reporter as well.
     let _recorder = metrics::set_default_local_recorder(&recorder);
     paused.block_on(async {
-        cpu.spawn_cpu(|| ()).wait().unwrap();
+        run();
         let reporter = MetricsReporter::new(cpu.clone()).with_interval(Duration::from_secs(60));
         let reporter = tokio::spawn(reporter.describe_and_run());
         let until = |seconds| tokio::time::sleep(Duration::from_secs(seconds));
         until(1).await;
         assert_eq!(completed(), 1.0);
-        cpu.spawn_cpu(|| ()).wait().unwrap();
+        run();
         until(58).await;
         // The recorder starts anew after each snapshot.
         assert_eq!(completed(), 0.0);

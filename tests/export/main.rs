@@ -13,7 +13,8 @@ use std::sync::mpsc;
 use futures::stream;
 use support::{Lanes, Stuck, lanes_with};
 use tokio::sync::oneshot;
-use twolane::{Backend, Bridged, JoinErrorKind, Permit, Priority, Task};
+use twolane::io::Bridged;
+use twolane::{Backend, JoinErrorKind, Permit, Priority, Task};
 
 const LIMIT: usize = 5;
 

@@ -14,7 +14,8 @@ use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use twolane::io::BodyError;
-use twolane::{Backend, BridgeError, HandleExt};
+use twolane::io::BridgeError;
+use twolane::{Backend, HandleExt};
 
 /// Endless; counts what it was asked for.
 fn counted<T: Clone>(item: T) -> (Arc<AtomicUsize>, impl Stream<Item = T>) {

@@ -20,8 +20,9 @@ use http_body::{Body, Frame};
 use http_body_util::{BodyExt, StreamBody};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::BoxError;
+use twolane::io::BridgeError;
 use twolane::io::DEFAULT_BODY_LIMIT;
-use twolane::{BridgeError, JoinError, JoinErrorKind};
+use twolane::{JoinError, JoinErrorKind};
 
 fn checksum() -> HeaderMap {
     HeaderMap::from_iter([("x-checksum".parse().unwrap(), "5d41".parse().unwrap())])

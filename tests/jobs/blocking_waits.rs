@@ -38,6 +38,33 @@ fn who_is_no_thread_of_the_lane_may_wait_for_it() {
     });
 }
 
+/// All that an I/O worker serves would wait, and nothing would tell.
+#[test]
+fn async_code_on_the_io_lane_may_not_wait() {
+    with_both(|backend| {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let stuck = Stuck::start(&cpu.handle());
+        let handle = cpu.handle();
+        let wait = move || handle.spawn_cpu(|| 1).wait();
+        let waits = wait.clone();
+        let task = io.block_on(io.spawn(async move { waits() })).unwrap_err();
+        let text = task.into_panic();
+        let text = text.downcast::<String>().unwrap();
+        assert!(text.contains("from within a runtime"), "{text}");
+        let future = cpu.handle().io().spawn(async move { wait() });
+        assert!(refusal(future.wait()).contains("from within a runtime"));
+        stuck.end();
+        // What has ended is no wait; and another thread may take over.
+        let done = cpu.spawn_cpu(|| 2);
+        wait_until(|| done.is_finished());
+        assert_eq!(io.block_on(async { done.wait() }).unwrap(), 2);
+        let handle = cpu.handle();
+        let in_place = move || tokio::task::block_in_place(|| handle.spawn_cpu(|| 3).wait());
+        let in_place = io.spawn(async move { in_place() });
+        assert_eq!(io.block_on(in_place).unwrap().unwrap(), 3);
+    });
+}
+
 /// While the only CPU thread waits, the I/O lane works.
 #[test]
 fn a_closure_may_wait_for_the_io_lane() {

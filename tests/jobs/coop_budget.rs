@@ -110,7 +110,10 @@ fn blocking_waits_in_one_poll_of_a_task_do_not_run_out_of_budget() {
         let cpu = cpu.build().unwrap();
         let waits = |cpu: &twolane::Handle| {
             for n in 0..200 {
-                assert_eq!(cpu.spawn_cpu(move || n).wait().unwrap(), n);
+                let task = cpu.spawn_cpu(move || n);
+                // Async code may wait for what has ended.
+                wait_until(|| task.is_finished());
+                assert_eq!(task.wait().unwrap(), n);
                 drop(cpu.reserve().wait().unwrap());
             }
         };

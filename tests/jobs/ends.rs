@@ -125,7 +125,10 @@ fn the_error_says_why() {
         running.recv().unwrap();
         let shutdown = lanes.cpu.shutdown();
         let (why, error) = tells.recv().unwrap();
-        assert_eq!(why.to_string(), "the job is to end: its lane shuts down");
+        assert_eq!(
+            why.to_string(),
+            "the job is to end: the CPU lane was shut down, or its CpuRuntime dropped, before the job ended"
+        );
         assert!(error.contains("shut down"), "{error}");
         let error = task.wait().unwrap_err();
         assert_eq!(error.kind(), JoinErrorKind::Shutdown);

@@ -10,6 +10,7 @@ mod giving_way;
 mod joining;
 mod results;
 mod unwinding;
+mod within;
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -11,7 +11,8 @@ use std::task::{Context, Poll};
 use crate::support::{self, Stuck, lanes_with, time_limit, with_both};
 use futures::FutureExt;
 use futures::task::noop_waker;
-use twolane::{Backend, Handle, JoinErrorKind, Permit, Priority, Reserve};
+use twolane::future::Reserve;
+use twolane::{Backend, Handle, JoinErrorKind, Permit, Priority};
 
 /// One thread, and room for so many jobs at Normal.
 pub(crate) fn limited(backend: Backend, limit: usize) -> support::Lanes {
@@ -54,6 +55,26 @@ fn a_full_queue_refuses() {
         let permit = cpu.try_reserve().unwrap();
         assert_eq!(permit.spawn_cpu(|| 6).wait().unwrap(), 6);
         assert_eq!(cpu.metrics().rejected, 3);
+    });
+}
+
+/// An awaiter of an aborted job has its answer before a thread has dropped the captures, and the
+/// place is theirs until then. `reserve` waits for it.
+#[test]
+fn a_place_is_free_when_the_captures_are_gone() {
+    with_both(|backend| {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        // It needs no place, and so does not take the only one.
+        let stuck = Stuck::start(&cpu.without_limit());
+        let queued = cpu.spawn_cpu(|| 1);
+        queued.abort();
+        assert!(queued.wait().unwrap_err().is_cancelled());
+        assert!(is_full(&cpu));
+        let mut reserve = cpu.reserve();
+        assert!(look(&mut reserve).is_pending());
+        stuck.end();
+        assert_eq!(reserve.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
     });
 }
 

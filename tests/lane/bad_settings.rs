@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::support::time_limit;
 use twolane::watch::Watch;
-use twolane::{Builder, CpuRuntime, Priority};
+use twolane::{Builder, CpuRuntime, Niceness, Priority};
 
 type Set = fn(Builder) -> Builder;
 
@@ -28,12 +28,12 @@ const BAD: &[(&str, &str, Set)] = &[
         lane.watch_io(Watch::new().threshold(Duration::from_micros(500)))
     }),
     #[cfg(target_os = "linux")]
-    ("Builder::nice(Low, 20): ", "", |lane| {
-        lane.nice(Priority::Low, 20)
+    ("Niceness::of(Low, 20): ", "", |lane| {
+        lane.niceness(Niceness::default().of(Priority::Low, 20))
     }),
     #[cfg(target_os = "linux")]
-    ("Builder::nice(High, 8) ", "", |lane| {
-        lane.nice(Priority::Normal, 5)
+    ("Niceness::of(Normal, 5): 8 to 19", "less", |lane| {
+        lane.niceness(Niceness::default().of(Priority::Normal, 5))
     }),
 ];
 

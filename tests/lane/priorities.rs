@@ -10,7 +10,12 @@ use crate::support::{
 };
 use twolane::{Backend, Handle, JoinErrorKind, Priority};
 
-const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+pub(crate) const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
+
+#[test]
+fn the_more_urgent_of_two_is_the_greater() {
+    assert!(ALL.is_sorted_by(|more, less| more > less));
+}
 
 /// On which threads two jobs run that are there at the same time.
 fn names_of_two(handle: &Handle) -> BTreeSet<String> {

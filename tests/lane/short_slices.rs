@@ -11,12 +11,12 @@ fn nice() -> i32 {
 fn a_thread_takes_short_slices_and_keeps_its_nice_value() {
     let thread = std::thread::spawn(|| {
         if nice() == 0 {
-            twolane::take_short_slices().unwrap();
+            twolane::kernel::take_short_slices().unwrap();
             assert_eq!(nice(), 0);
         }
         let niced = nice().max(7);
         setpriority_process(None, niced).unwrap();
-        let refused = twolane::take_short_slices().unwrap_err();
+        let refused = twolane::kernel::take_short_slices().unwrap_err();
         assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
         assert_eq!(nice(), niced, "it would have been set to 0");
     });

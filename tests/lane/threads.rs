@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
+use crate::priorities::ALL;
 use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, with_both};
 use rayon::prelude::*;
-use twolane::{Backend, Builder, Priority};
+use twolane::{Backend, Builder};
 
 /// One pool for everything that computes: a `par_iter` on rayon's global pool
 /// would be a second one, with as many threads again.
@@ -149,7 +150,7 @@ fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
     with_both(|backend| {
         let lanes = lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
         let cpu = lanes.cpu.handle();
-        for priority in [Priority::High, Priority::Normal, Priority::Low] {
+        for priority in ALL {
             let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
             assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
         }

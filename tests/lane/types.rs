@@ -16,7 +16,8 @@ use static_assertions::{assert_impl_all, assert_not_impl_any};
 use twolane::io::{BodyError, BridgedBody, SendIo, SendIoError};
 use twolane::metrics::{CallSite, CallSites, DurationHistogram, Metrics};
 use twolane::*;
-use twolane_core::{InCpuContext, Yield};
+use twolane_core::future::{InCpuContext, Reserve, Shutdown, Yield};
+use twolane_core::io::{BridgeError, Bridged};
 
 // Shared by every thread of a program.
 assert_impl_all!(Handle: Clone, Debug, Send, Sync, Unpin);

@@ -90,7 +90,9 @@ fn detached_jobs_that_a_shutdown_drops() {
         }
         // These are told, or want to hear nothing.
         let awaited: Vec<_> = (0..5).map(|_| cpu.spawn_cpu(|| ())).collect();
-        drop(cpu.spawn_cpu(|| ()));
+        let aborted = cpu.spawn_cpu(|| ());
+        aborted.abort();
+        drop(aborted);
         let cancelled = cpu.spawn_cpu(|| ());
         let abort = cancelled.abort_handle();
         cancelled.detach();
@@ -106,6 +108,29 @@ fn detached_jobs_that_a_shutdown_drops() {
         let_go.send(()).unwrap();
         low_stuck.end();
         assert!(over.wait().is_empty());
+    });
+}
+
+/// `spawn_blocking` would have run it.
+#[test]
+fn a_task_that_is_dropped_before_its_closure_began() {
+    listen(|log, Lanes { cpu, io: _io }| {
+        // Each backend has a name of its own: a call site is told of once.
+        let cpu = cpu.handle();
+        let cpu = cpu.with_name(&format!("audit: {}", cpu.cpu_runtime().is_some()));
+        let stuck = Stuck::start(&cpu);
+        for _ in 0..2 {
+            drop(cpu.spawn_cpu(|| ()));
+        }
+        log.says(&["INFO ", "before its closure began", "site=audit: "]);
+        // These have begun, or are told by a call.
+        drop(cpu.spawn(std::future::pending::<()>()));
+        let other = cpu.with_name("another audit");
+        let aborted = other.spawn_cpu(|| ());
+        aborted.abort();
+        drop(aborted);
+        stuck.end();
+        drop(other.spawn_cpu(|| ()).wait());
     });
 }
 

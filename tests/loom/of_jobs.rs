@@ -114,7 +114,7 @@ impl Subject {
 
     fn cancel_on_thread(&self) -> thread::JoinHandle<()> {
         let job = self.job.clone();
-        self.on_thread(move |_| job.cancel())
+        self.on_thread(move |_| _ = job.cancel())
     }
 
     #[track_caller]

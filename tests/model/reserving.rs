@@ -5,7 +5,8 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use twolane::{Handle, JoinError, Reserve};
+use twolane::future::Reserve;
+use twolane::{Handle, JoinError, adapters};
 
 use crate::calls::{Deadline, Which};
 use crate::check::Checked;
@@ -42,7 +43,10 @@ impl Run {
             Deadline::Ahead => (handle.with_deadline(never), false),
             Deadline::Passed => (handle.with_deadline(now), true),
             Deadline::PassedAndAhead => (handle.with_deadline(now).with_deadline(never), true),
-            Deadline::Taken => (handle.with_deadline(now).without_deadline(), false),
+            Deadline::Taken => (
+                adapters::without_deadline(&handle.with_deadline(now)),
+                false,
+            ),
         }
     }
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use futures::{StreamExt, stream};
-use twolane::{Bridged, Handle};
+use twolane::Handle;
+use twolane::io::Bridged;
 
 use crate::dice::Dice;
 use crate::surroundings::{Done, Item, Round, wait_a_little};

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use twolane::{CpuRuntime, Shutdown};
+use twolane::CpuRuntime;
+use twolane::future::Shutdown;
 
 use crate::dice::Dice;
 use crate::surroundings::Round;

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::SeqCst};
 
-use twolane::{BridgeError, Handle, JoinError, JoinErrorKind, Priority};
+use twolane::io::BridgeError;
+use twolane::{Handle, JoinError, JoinErrorKind, Priority};
 
 use crate::dice::Dice;
 use crate::ledger::Ledger;

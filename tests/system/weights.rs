@@ -6,10 +6,10 @@ use std::sync::{Arc, Barrier};
 
 use crate::support::wait::wait_until;
 use crate::support::{Lanes, cpu_lane, lanes, lanes_with, on_both, time_limit, with_both};
-use twolane::{Backend, CpuRuntime, Handle, Priority};
+use twolane::{Backend, CpuRuntime, Handle, Niceness, Priority};
 
 const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
-/// As documented at `Builder::nice`.
+/// As documented at `Niceness`.
 const DEFAULT: [i32; 3] = [8, 16, 19];
 
 /// `SCHED_IDLE`, as the kernel numbers it; what is not is `SCHED_OTHER`.
@@ -81,12 +81,12 @@ fn the_builder_sets_them_or_switches_them_off() {
     let base = my_nice();
     with_both(|backend| {
         let set = lanes_with(backend, 1, |lane| {
-            let lane = lane.nice(Priority::High, 0).nice(Priority::Normal, 3);
-            lane.nice(Priority::Low, 3)
+            let niceness = Niceness::off().of(Priority::Normal, 3);
+            lane.niceness(niceness.of(Priority::Low, 3))
         });
         let expected = [base, base + 3, base + 3].map(|nice| nice.min(19));
         assert_eq!(nice_by_priority(&set.cpu), expected);
-        let off = lanes_with(backend, 1, |lane| lane.without_nice());
+        let off = lanes_with(backend, 1, |lane| lane.niceness(Niceness::off()));
         assert_eq!(nice_by_priority(&off.cpu), [base; 3]);
     });
 }
@@ -112,7 +112,9 @@ fn low_is_of_the_idle_class_if_asked_for() {
     with_both(|backend| {
         let default = lanes(backend, 1);
         assert_eq!(by_priority(&default.cpu, POLICY), [OTHER; 3]);
-        let asked = lanes_with(backend, 1, |lane| lane.idle_class_for_low(true));
+        let asked = lanes_with(backend, 1, |lane| {
+            lane.niceness(Niceness::default().idle_class_for_low())
+        });
         assert_eq!(by_priority(&asked.cpu, POLICY), [OTHER, OTHER, IDLE]);
         assert_eq!(nice_by_priority(&asked.cpu)[2], 19);
         // No other thread is.
@@ -185,7 +187,7 @@ fn until_both_workers_run(io: &tokio::runtime::Runtime) {
     }
 }
 
-/// The documented residue (at `Builder::nice`): called plainly in a job,
+/// The documented residue (at `Niceness`): called plainly in a job,
 /// `spawn_blocking` makes a thread of the I/O runtime that has the job's weight until
 /// Tokio lets it go. If this fails, the docs can be bettered.
 #[test]

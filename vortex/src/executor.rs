@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use twolane_core::{Handle, Task};
+use twolane_core::{Handle, Task, adapters};
 use vortex_io::runtime::{AbortHandle, AbortHandleRef, Executor};
 use vortex_io::session::RuntimeSessionExt;
 use vortex_session::{SessionExt, SessionVar, VortexSession};
@@ -44,8 +44,8 @@ use vortex_session::{SessionExt, SessionVar, VortexSession};
 /// ```
 #[track_caller]
 pub fn on_lane(session: VortexSession, cpu: &Handle) -> VortexSession {
-    let cpu = cpu.with_location(std::panic::Location::caller());
-    let cpu = cpu.without_limit().without_deadline();
+    let cpu = adapters::at(cpu, std::panic::Location::caller()).without_limit();
+    let cpu = adapters::without_deadline(&cpu);
     let executor = Arc::new(LaneExecutor { cpu });
     let weak = Arc::downgrade(&executor);
     session.get_mut::<Lane>().0 = Some(executor);
@@ -95,7 +95,7 @@ impl Executor for LaneExecutor {
 /// job that has no end before.
 fn detach(task: Task<()>) -> AbortHandleRef {
     let abort = Job(task.abort_handle());
-    task.detach_quietly();
+    adapters::detach_quietly(task);
     Box::new(abort)
 }
 

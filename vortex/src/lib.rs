@@ -81,7 +81,7 @@
 //!
 //! | | [`VortexError`](vortex_error::VortexError) |
 //! |---|---|
-//! | the lane's queue is full, the deadline passed, the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`], from [`stream_on`] also a [`twolane_core::BridgeError`] |
+//! | the lane's queue is full, the deadline passed, the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`], from [`stream_on`] also a [`twolane_core::io::BridgeError`] |
 //! | the I/O runtime is gone | the same |
 //! | a panic while decoding or compressing | the same, with its text |
 //!

@@ -3,7 +3,8 @@
 use std::error::Error;
 
 use futures::{Stream, StreamExt};
-use twolane_core::{BridgeError, Handle, JoinError};
+use twolane_core::io::BridgeError;
+use twolane_core::{Handle, JoinError, adapters};
 use vortex_error::{VortexError, VortexResult, vortex_err};
 
 /// Runs `operation`, any future that uses vortex, on the CPU lane of `cpu`: to open a file and
@@ -120,8 +121,7 @@ where
 /// What a shutdown drops is a panic of vortex in the jobs that await it, or an error of its own.
 /// A job may see that before the shutdown reaches the job itself.
 fn or_closed(cpu: &Handle, error: VortexError) -> VortexError {
-    cpu.close_error()
-        .map_or(error, |closed| vortex_err!(External: closed))
+    adapters::close_error(cpu).map_or(error, |closed| vortex_err!(External: closed))
 }
 
 /// Returns whether an operation failed because the lane was full or was shut down, or the

@@ -1,7 +1,8 @@
 //! sqlx: rows as a stream. The I/O lane reads them ahead; the job computes.
 
 use sqlx::PgPool;
-use twolane::{Bridged, Handle, HandleExt};
+use twolane::io::Bridged;
+use twolane::{Handle, HandleExt};
 
 /// At most so many rows are read ahead.
 const AHEAD: usize = 1024;

@@ -43,23 +43,27 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn acquire(level: &Level) -> Result<Self, CloseReason> {
+    pub(super) fn acquire(level: &Level, deadline: Option<Instant>) -> Result<Self, CloseReason> {
         let permit = super::acquire(level)?;
-        Ok(Self::new(level, permit))
+        Ok(Self::new(level, permit, deadline))
     }
 
-    pub(crate) fn try_new(level: &Level) -> Result<Self, JoinError> {
-        Self::acquire(level).map_err(|cause| {
+    pub(crate) fn try_new(level: &Level, deadline: Option<Instant>) -> Result<Self, JoinError> {
+        Self::acquire(level, deadline).map_err(|cause| {
             level.count(Event::Rejected);
             cause.into()
         })
     }
 
-    pub(super) fn new(level: &Level, permit: Option<OwnedSemaphorePermit>) -> Self {
+    pub(super) fn new(
+        level: &Level,
+        permit: Option<OwnedSemaphorePermit>,
+        deadline: Option<Instant>,
+    ) -> Self {
         Self {
             level: level.clone(),
             permit,
-            deadline: None,
+            deadline,
         }
     }
 

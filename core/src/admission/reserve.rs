@@ -35,14 +35,15 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 /// # Cancel safety
 ///
 /// Dropping it gives up its position among the waiters. No permit is lost. A wait that
-/// was dropped counts in [`Metrics::rejected`](crate::Metrics).
+/// was dropped counts in [`Metrics::rejected`](crate::metrics::Metrics).
 ///
 /// # Examples
 ///
 /// ```
 /// # #[tokio::main] async fn main() {
 /// use std::time::Duration;
-/// use twolane::{CpuRuntime, Priority, Reserve};
+/// use twolane::{CpuRuntime, Priority};
+/// use twolane::future::Reserve;
 /// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
 /// let permit = cpu.handle().reserve().await.unwrap();
 /// // It is `Unpin`: no `pin!` is needed to wait for a while, and go on later.
@@ -100,7 +101,7 @@ impl Reserve {
         loop {
             match &mut self.step {
                 Step::NotPolled => {
-                    let acquired = Permit::acquire(&self.level);
+                    let acquired = Permit::acquire(&self.level, self.deadline);
                     match (acquired, self.level.limit()) {
                         (Err(CloseReason::QueueFull), Some(limit)) => {
                             let acquire = limit.clone().acquire_owned();
@@ -113,7 +114,7 @@ impl Reserve {
                     let permit = ready!(acquire.as_mut().poll(cx));
                     let permit = permit.map_err(|_closed| self.level.lane().reason_of_close());
                     return Poll::Ready(
-                        permit.map(|permit| Permit::new(&self.level, Some(permit))),
+                        permit.map(|it| Permit::new(&self.level, Some(it), self.deadline)),
                     );
                 }
                 Step::Done => panic!("a `Reserve` was polled after it was ready"),
@@ -130,16 +131,10 @@ impl Future for Reserve {
         let entered = ready!(self.poll_acquire(cx));
         budget.made_progress();
         self.step = Step::Done;
-        Poll::Ready(match entered {
-            Ok(permit) => Ok(match self.deadline {
-                Some(deadline) => permit.with_deadline(deadline),
-                None => permit,
-            }),
-            Err(cause) => {
-                self.level.count(Event::Rejected);
-                Err(cause.into())
-            }
-        })
+        Poll::Ready(entered.map_err(|cause| {
+            self.level.count(Event::Rejected);
+            cause.into()
+        }))
     }
 }
 

@@ -31,8 +31,8 @@ use crate::task::slice;
 /// inside the wrapper), and `inner` is dropped in the I/O lane's context.
 ///
 /// Tasks that are spawned so are Tokio's own: limits, deadlines and cancellation do not see
-/// them, and of the counters only [`Metrics::tokio_tasks`](crate::Metrics::tokio_tasks). A
-/// shutdown drops them, and the task of a job that was polled here fails with
+/// them, and of the counters only [`Metrics::tokio_tasks`](crate::metrics::Metrics::tokio_tasks).
+/// A shutdown drops them, and the task of a job that was polled here fails with
 /// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown) then, whatever the job makes of it.
 ///
 /// # Panics

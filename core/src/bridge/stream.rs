@@ -39,7 +39,7 @@ where
 {
     let (writer, reader) = channel(level.held(), limit, CPU, UNIT);
     let pump = Pump::new(stream, size, writer).on_cpu(level);
-    match Permit::try_new(level) {
+    match Permit::try_new(level, None) {
         Ok(permit) => permit.spawn(pump).detach_quietly(),
         Err(cause) => pump.refuse(cause),
     }

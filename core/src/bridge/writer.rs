@@ -1,6 +1,5 @@
 //! [`BridgeWriter`]: the writing end of a bridge, for a task of the I/O lane.
 
-use std::fmt;
 use std::future::Future;
 
 use futures_core::Stream;
@@ -10,10 +9,10 @@ use super::pump::Pump;
 use super::stream::UNIT;
 use crate::metrics::held::Held;
 
-/// The writing end of a bridge, of [`IoHandle::bridge`](crate::IoHandle::bridge).
+/// The writing end of a bridge, of [`IoHandle::bridge`](crate::io::IoHandle::bridge).
 ///
 /// If it is dropped, or the future of [`forward`](Self::forward) is, its reader gets a
-/// [`BridgeError`](crate::BridgeError).
+/// [`BridgeError`](crate::io::BridgeError).
 #[must_use = "its reader gets an error if it is dropped"]
 pub struct BridgeWriter<T, W> {
     writer: Writer<T>,
@@ -35,7 +34,7 @@ impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
     /// Polls `stream` to its end, and hands its items to the reader while there is room.
     ///
     /// Ends early if the reader was dropped. A panic of the stream reaches the reader as a
-    /// [`BridgeError`](crate::BridgeError), and goes no further.
+    /// [`BridgeError`](crate::io::BridgeError), and goes no further.
     pub fn forward<S>(self, stream: S) -> impl Future<Output = ()> + use<S, T, W>
     where
         S: Stream<Item = T>,
@@ -44,8 +43,4 @@ impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
     }
 }
 
-impl<T, W> fmt::Debug for BridgeWriter<T, W> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BridgeWriter").finish_non_exhaustive()
-    }
-}
+debug_by_name!(BridgeWriter<T, W>);

@@ -5,6 +5,8 @@
 pub(crate) enum CloseReason {
     Cancelled,
     ShutDown,
+    /// Of a submission alone: a job that is there then was shut down.
+    Dropped,
     IoRuntimeGone,
     QueueFull,
     Expired,
@@ -12,9 +14,10 @@ pub(crate) enum CloseReason {
 
 impl CloseReason {
     /// In the order of their discriminants.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::Cancelled,
         Self::ShutDown,
+        Self::Dropped,
         Self::IoRuntimeGone,
         Self::QueueFull,
         Self::Expired,
@@ -28,7 +31,13 @@ impl CloseReason {
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::Cancelled => "the job was cancelled",
-            Self::ShutDown => "the CPU lane was shut down before the job ended",
+            Self::ShutDown => {
+                "the CPU lane was shut down, or its CpuRuntime dropped, before the job ended"
+            }
+            Self::Dropped => {
+                "the CpuRuntime was dropped before the job came: keep it in `main`, until the last \
+                 job has ended"
+            }
             Self::IoRuntimeGone => {
                 "the I/O runtime that this CpuRuntime was built on is gone: \
                  build a CpuRuntime on the runtime that is there now \

@@ -46,7 +46,7 @@ impl From<CloseReason> for JoinErrorKind {
     fn from(reason: CloseReason) -> Self {
         match reason {
             CloseReason::Cancelled => Self::Cancelled,
-            CloseReason::ShutDown => Self::Shutdown,
+            CloseReason::ShutDown | CloseReason::Dropped => Self::Shutdown,
             CloseReason::IoRuntimeGone => Self::IoRuntimeGone,
             CloseReason::QueueFull => Self::QueueFull,
             CloseReason::Expired => Self::Expired,

@@ -20,8 +20,10 @@ impl Spawn for Handle {
     }
 
     fn status(&self) -> Result<(), SpawnError> {
-        self.close_error()
-            .map_or(Ok(()), |_| Err(SpawnError::shutdown()))
+        match self.level.lane().close_reason() {
+            Some(_) => Err(SpawnError::shutdown()),
+            None => Ok(()),
+        }
     }
 }
 

@@ -72,7 +72,7 @@ impl IoHandle {
     /// # Errors
     ///
     /// If the writer is dropped before its stream's end, the last item is a
-    /// [`BridgeError`](crate::BridgeError).
+    /// [`BridgeError`](crate::io::BridgeError).
     ///
     /// # Examples
     ///

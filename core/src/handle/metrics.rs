@@ -1,12 +1,65 @@
-//! Methods of [`Handle`] that return what the lane has counted.
+//! Methods of [`Handle`] that return what the lane is, and what it has counted.
 
 use stallwatch::Watcher;
 
 use super::Handle;
 use crate::metrics::call_sites::CallSites;
 use crate::metrics::{DurationHistogram, Metrics};
+use crate::priority::Priority;
 
+/// # Observe
 impl Handle {
+    /// Returns the priority at which this handle spawns.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.handle().priority(), twolane::Priority::Normal);
+    /// ```
+    pub fn priority(&self) -> Priority {
+        self.level.priority()
+    }
+
+    /// Returns the number of threads of each priority that is in use.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::builder().worker_threads(3).build().unwrap();
+    /// assert_eq!(cpu.handle().worker_threads(), 3);
+    /// ```
+    pub fn worker_threads(&self) -> usize {
+        self.level.lane().settings.threads
+    }
+
+    /// Completes when the CPU lane is shut down, or when it ends with its I/O runtime.
+    ///
+    /// For what runs elsewhere and serves the lane: a feeder, a cache. The lane's own jobs end
+    /// without it. It needs no runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// It is cancel safe.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let feeder = tokio::spawn(cpu.handle().closed());
+    /// drop(cpu);
+    /// feeder.await.unwrap();
+    /// # }
+    /// ```
+    pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.level.lane().closing()
+    }
+
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
     ///
     /// A snapshot is cheap, and no other thread waits for it.

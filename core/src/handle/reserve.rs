@@ -4,6 +4,7 @@ use super::Handle;
 use crate::admission::{Permit, Reserve};
 use crate::error::JoinError;
 
+/// # Reserve
 impl Handle {
     /// Waits for a permit of the queue: backpressure.
     ///
@@ -67,10 +68,6 @@ impl Handle {
     /// # }
     /// ```
     pub fn try_reserve(&self) -> Result<Permit, JoinError> {
-        let permit = Permit::try_new(self.level())?;
-        Ok(match self.deadline {
-            Some(deadline) => permit.with_deadline(deadline),
-            None => permit,
-        })
+        Permit::try_new(self.level(), self.deadline)
     }
 }

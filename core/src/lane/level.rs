@@ -259,6 +259,10 @@ impl Schedule for Level {
         thread::is_worker_of(&self.lane)
     }
 
+    fn io(&self) -> Option<&tokio::runtime::Handle> {
+        Some(self.lane.io.handle())
+    }
+
     fn count(&self, event: Event) {
         self.state().counters.count(event);
     }

@@ -75,6 +75,8 @@ pub(crate) struct Lane {
     closed: AtomicBool,
     /// A semaphore without permits: a wait for one ends when the lane closes.
     closing: Arc<Semaphore>,
+    /// Why it was closed, if not by a call: its owner was dropped.
+    close_cause: OnceLock<CloseReason>,
     /// Lane threads that have started, or are about to start, and have not ended.
     alive: AtomicUsize,
     /// Detached jobs that were closed and are not yet reported in the log.
@@ -104,6 +106,7 @@ impl Lane {
             pools: watched::pools(),
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
+            close_cause: OnceLock::new(),
             alive: AtomicUsize::new(0),
             lost: AtomicUsize::new(0),
             nice_refused: OnceLock::new(),
@@ -129,7 +132,7 @@ impl Lane {
         if self.io.is_gone() {
             Some(CloseReason::IoRuntimeGone)
         } else if self.is_closed() {
-            Some(CloseReason::ShutDown)
+            Some(*self.close_cause.get().unwrap_or(&CloseReason::ShutDown))
         } else {
             None
         }
@@ -202,6 +205,15 @@ impl Lane {
             // An error means that the control thread has ended. It only ends after a
             // close.
             let _ = self.send_control(Message::Shutdown);
+        }
+    }
+
+    /// Closes a lane that nobody has shut down. Jobs that it has taken on end as in a shutdown; new
+    /// ones are refused for what has happened.
+    pub(crate) fn close_for(&self, cause: CloseReason) {
+        if !self.is_closed() {
+            let _ = self.close_cause.set(cause);
+            self.close();
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::Level;
 use super::hooks::ThreadHooks;
 use crate::backend::Backend;
-use crate::os::nice::Niceness;
+use crate::os::nice::ThreadNiceness;
 use crate::priority::Priority;
 
 /// The threads that serve a level.
@@ -55,7 +55,7 @@ pub(crate) struct ThreadSettings {
     /// Of each thread that runs jobs. `None`: the standard library's.
     pub(crate) stack_size: Option<usize>,
     /// By priority.
-    pub(crate) niceness: [Niceness; Priority::ALL.len()],
+    pub(crate) niceness: [ThreadNiceness; Priority::ALL.len()],
 }
 
 impl ThreadSettings {

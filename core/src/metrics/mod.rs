@@ -10,6 +10,7 @@ pub(crate) mod timings;
 use std::fmt;
 use std::time::Duration;
 
+pub use call_sites::{CallSite, CallSites};
 pub use histogram::DurationHistogram;
 
 /// Counts what became of the jobs of one [`Priority`](crate::Priority), and times them.
@@ -72,7 +73,7 @@ pub struct Metrics {
     pub dropped: u64,
     /// Tokio tasks of this priority that have not ended: what jobs have spawned inside
     /// [`in_cpu_context`](crate::in_cpu_context), and libraries by
-    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs. It may count one of
+    /// [`Handle::cpu_runtime`](crate::Handle::cpu_runtime). They are no jobs. It may count one of
     /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with
     /// [`Backend::Rayon`](crate::Backend::Rayon).
     pub tokio_tasks: u64,

@@ -163,7 +163,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
-    use crate::{Backend, CpuRuntime};
+    use crate::{Backend, CpuRuntime, Niceness};
 
     /// What computes until its caller ends it.
     struct Computes(Arc<AtomicBool>, mpsc::Receiver<()>);
@@ -194,7 +194,7 @@ mod tests {
 
         /// A library's task.
         fn beside_jobs(cpu: &CpuRuntime) -> Self {
-            let lane = cpu.handle().tokio_handle().unwrap();
+            let lane = cpu.handle().cpu_runtime().unwrap();
             Self::new(|compute| drop(lane.spawn(async { compute() })))
         }
 
@@ -227,7 +227,8 @@ mod tests {
         let lane = |backend| {
             let settings = CpuRuntime::builder().io_handle(io.handle().clone());
             // Without nice values, for the same reason.
-            let settings = settings.backend(backend).worker_threads(2).without_nice();
+            let settings = settings.backend(backend).worker_threads(2);
+            let settings = settings.niceness(Niceness::off());
             settings.build().unwrap()
         };
         interrupts_while(lane(Backend::Rayon), Computes::on);

@@ -23,7 +23,7 @@ pub(crate) const MAX_NICE: u8 = 19;
 pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Niceness {
+pub(crate) struct ThreadNiceness {
     pub(crate) nice: i32,
     pub(crate) class: Class,
 }
@@ -36,21 +36,6 @@ pub(crate) enum Class {
     Slice(Duration),
     /// `SCHED_IDLE`.
     Idle,
-}
-
-impl Niceness {
-    pub(crate) const IDLE: Self = Self {
-        nice: MAX_NICE as i32,
-        class: Class::Idle,
-    };
-
-    /// The niceness of a thread that starts with `base_nice` and raises it by `by`.
-    pub(crate) fn raised_by(base_nice: i32, by: u8, class: Class) -> Self {
-        Self {
-            nice: (base_nice + i32::from(by)).min(MAX_NICE.into()),
-            class,
-        }
-    }
 }
 
 /// Asks the kernel for short slices for the calling thread, 0.1 ms: call it on the threads of the
@@ -74,7 +59,7 @@ impl Niceness {
 ///     .enable_all()
 ///     .on_thread_start(|| {
 ///         // An error: it goes on without.
-///         let _ = twolane::take_short_slices();
+///         let _ = twolane::kernel::take_short_slices();
 ///     })
 ///     .build()
 ///     .unwrap();
@@ -95,7 +80,7 @@ pub(crate) fn current_nice() -> i32 {
 
 /// Gives this thread the niceness. Never lowers its nice value.
 #[cfg(target_os = "linux")]
-pub(crate) fn apply(niceness: Niceness) -> io::Result<()> {
+pub(crate) fn apply(niceness: ThreadNiceness) -> io::Result<()> {
     // Before the nice value, which either call also sets to 0, or tries to.
     let class = match niceness.class {
         Class::Normal => Ok(()),
@@ -146,13 +131,10 @@ fn join_idle_class() -> io::Result<()> {
 
     let idle = ThreadSchedulePolicy::Normal(Idle);
     let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
-    if thread_schedule_policy() == Ok(idle) {
-        return Ok(());
+    match thread_schedule_policy() == Ok(idle) {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("not of the idle class: {set:?}"))),
     }
-    Err(io::Error::other(format!(
-        "not of the idle class: {:?}",
-        set.err()
-    )))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -166,6 +148,6 @@ pub(crate) fn current_nice() -> i32 {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn apply(_niceness: Niceness) -> io::Result<()> {
+pub(crate) fn apply(_niceness: ThreadNiceness) -> io::Result<()> {
     Ok(())
 }

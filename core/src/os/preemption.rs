@@ -114,7 +114,7 @@ mod linux {
 
     use super::*;
     use crate::guard::on_drop;
-    use crate::os::nice::{self, Class, MAX_NICE, Niceness};
+    use crate::os::nice::{self, Class, MAX_NICE, ThreadNiceness};
     use crate::os::starter;
     use crate::panics;
     use crate::trace;
@@ -130,7 +130,7 @@ mod linux {
     const PAIRS: u32 = 40;
     const MANY: usize = 10;
     /// As a lane's.
-    const COMPUTES: Niceness = Niceness {
+    const COMPUTES: ThreadNiceness = ThreadNiceness {
         nice: MAX_NICE as i32,
         class: Class::Slice(Duration::from_millis(6)),
     };

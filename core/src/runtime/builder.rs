@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 
 use stallwatch::Watch;
 
-use super::{CpuRuntime, niceness, watch_io};
+use super::{CpuRuntime, Niceness, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
@@ -43,9 +43,8 @@ pub struct Builder {
     pub(super) threads: Option<usize>,
     pub(super) name: String,
     io: Option<tokio::runtime::Handle>,
-    pub(super) nice: [u8; Priority::ALL.len()],
+    pub(super) niceness: Niceness,
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
-    pub(super) idle_class_for_low: bool,
     throttle_to_quota: bool,
     holds_paused_clock: bool,
     has_histograms: bool,
@@ -62,9 +61,8 @@ impl Builder {
             threads: None,
             name: "twolane".to_owned(),
             io: None,
-            nice: niceness::DEFAULT_NICE,
+            niceness: Niceness::default(),
             queue_limits: Default::default(),
-            idle_class_for_low: false,
             throttle_to_quota: true,
             holds_paused_clock: false,
             has_histograms: false,
@@ -180,8 +178,8 @@ impl Builder {
 
     /// Records how long jobs wait in the queue and how long their steps take, and how much the
     /// bridges hold: the fields `queue_wait`, `run_time` and `bridge_bytes` of
-    /// [`Metrics`](crate::Metrics), and the quantiles of each
-    /// [`CallSite`](crate::CallSite). Default: off, and these are empty.
+    /// [`Metrics`](crate::metrics::Metrics), and the quantiles of each
+    /// [`CallSite`](crate::metrics::CallSite). Default: off, and these are empty.
     ///
     /// Each job reads the clock two to four times, which takes about 100 ns.
     ///
@@ -257,7 +255,7 @@ impl Builder {
     /// ```
     pub fn build(self) -> Result<CpuRuntime, BuildError> {
         let threads = self.checked_threads()?;
-        self.check_nice()?;
+        self.niceness.check()?;
         self.check_queue_limits()?;
         self.check_stack_size()?;
         self.check_name()?;
@@ -282,7 +280,6 @@ impl Builder {
         interrupts::start().map_err(BuildError::no_thread)?;
         let base_nice = starter::base_nice().map_err(BuildError::no_thread)?;
         surroundings::look(base_nice);
-        let niceness = self.niceness(base_nice);
         let settings = ThreadSettings {
             backend: self.backend,
             start: match self.backend {
@@ -297,7 +294,7 @@ impl Builder {
             // Elsewhere the threads of `High` would have no precedence.
             short_jobs_first: self.short_jobs_first && nice::SUPPORTED,
             stack_size: self.stack_size,
-            niceness,
+            niceness: self.niceness.from_base(base_nice),
         };
         let throttle = self
             .throttle_to_quota
@@ -339,7 +336,7 @@ impl fmt::Debug for Builder {
             .field("backend", &self.backend)
             .field("worker_threads", &self.threads)
             .field("thread_name", &self.name)
-            .field("nice", &self.nice)
+            .field("niceness", &self.niceness)
             .field("queue_limits", &self.queue_limits)
             .field("throttle_to_quota", &self.throttle_to_quota)
             .finish_non_exhaustive()

@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::build_error::BuildError;
+use crate::error::CloseReason;
 use crate::handle::Handle;
 use crate::lane::control::Message;
 use crate::lane::{Lane, Level};
 use crate::os::sizing;
 use crate::priority::Priority;
 pub use builder::Builder;
+pub use niceness::Niceness;
 pub use shutdown::Shutdown;
 
 /// Owns the CPU lane: a fixed set of threads for work that computes.
@@ -290,7 +292,7 @@ impl CpuRuntime {
 
 impl Drop for CpuRuntime {
     fn drop(&mut self) {
-        self.shutdown_background();
+        self.handle.level().lane().close_for(CloseReason::Dropped);
     }
 }
 

@@ -30,7 +30,7 @@ use crate::remaining::Remaining;
 /// ```
 /// # #[tokio::main] async fn main() {
 /// let cpu = twolane::CpuRuntime::new().unwrap();
-/// let mut shutdown: twolane::Shutdown = cpu.shutdown();
+/// let mut shutdown: twolane::future::Shutdown = cpu.shutdown();
 /// tokio::select! {
 ///     left = &mut shutdown => assert!(left.is_empty()),
 ///     _ = tokio::signal::ctrl_c() => eprintln!("a second ctrl-c: the running jobs are not awaited"),

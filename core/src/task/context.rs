@@ -145,12 +145,7 @@ impl From<Cancelled> for JoinError {
 
 impl fmt::Display for Cancelled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reason = match self.reason {
-            CloseReason::Expired => "its deadline passed",
-            CloseReason::ShutDown => "its lane shuts down",
-            _ => "it was cancelled",
-        };
-        write!(f, "the job is to end: {reason}")
+        write!(f, "the job is to end: {}", JoinError::from(self.reason))
     }
 }
 

@@ -6,6 +6,7 @@
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
+use stallwatch::Name;
 use tokio::task::{AbortHandle, JoinHandle};
 
 use super::Cancel;
@@ -45,12 +46,13 @@ struct Abort {
 }
 
 impl Cancel for Abort {
-    fn cancel(self: Arc<Self>) {
+    fn cancel(self: Arc<Self>) -> Option<Name> {
         // Not if its runtime has dropped it: that is then the reason.
         if !self.task.is_finished() {
             self.is_requested.store(true, SeqCst);
             self.task.abort();
         }
+        None
     }
 
     fn has_ended(&self) -> bool {

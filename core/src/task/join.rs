@@ -7,13 +7,17 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
+use tokio::sync::oneshot;
 use tokio::task::coop;
+use tokio::time::timeout;
 
-use super::{AbortHandle, Cancel, IoJoin, Join};
+use super::{AbortHandle, Cancel, IoJoin, Join, slice};
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
-use crate::trace::warn_of_lost_jobs;
+use crate::panics::run_hook;
+use crate::trace::{note_dropped_task, warn_of_lost_jobs};
 
 /// A handle to a submitted job: a future of `Result<T, JoinError>`.
 ///
@@ -153,7 +157,7 @@ impl<T> Task<T> {
     ///   such jobs.
     ///
     /// A deadline that ends the job is only counted
-    /// ([`Metrics::expired`](crate::Metrics)). Of a `spawn_io` that the end of the I/O runtime
+    /// ([`Metrics::expired`](crate::metrics::Metrics)). Of a `spawn_io` that the end of the I/O runtime
     /// drops, nothing is logged: it is a Tokio task, and Tokio does not tell of it.
     ///
     /// # Examples
@@ -174,22 +178,7 @@ impl<T> Task<T> {
         }
     }
 
-    /// Lets the job run on without an awaiter, as [`detach`](Self::detach), but without a
-    /// warning if it does not run.
-    ///
-    /// For a job that loses its point when the lane ends, such as one that refreshes a cache.
-    /// A panic goes to the log all the same.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # let io = tokio::runtime::Runtime::new().unwrap();
-    /// # let _io = io.enter();
-    /// let cpu = twolane::CpuRuntime::new().unwrap();
-    /// cpu.spawn(std::future::pending::<()>()).detach_quietly();
-    /// drop(cpu); // logs nothing
-    /// ```
-    pub fn detach_quietly(mut self) {
+    pub(crate) fn detach_quietly(mut self) {
         if let Inner::Job(job) = self.take_job() {
             job.drop_join_handle();
         }
@@ -201,7 +190,8 @@ impl<T> Task<T> {
     ///
     /// - A queued or suspended job ends by this call. Awaiting the task gives
     ///   [`JoinError::is_cancelled`] immediately, and the lane drops the job's captures
-    ///   soon after.
+    ///   soon after. Until then a queue with a [limit](crate::Builder::queue_limit) counts the
+    ///   job: right after, it may be full. [`reserve`](crate::Handle::reserve) waits for the place.
     /// - A running future goes on until its next `.await` that has to wait.
     /// - A running closure goes on until it returns, or until its next
     ///   [`checkpoint`](crate::JobContext::checkpoint).
@@ -247,6 +237,54 @@ impl<T> Task<T> {
         }
     }
 
+    /// Limits the wait: if the output is not there in time, the job is cancelled, as by a drop, and
+    /// the error is [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired).
+    ///
+    /// A service answers 503 to that error, as to a full queue ([`JoinError::is_unavailable`]). The
+    /// job counts as cancelled. Unlike a [deadline](crate::Handle::with_deadline), the limit is a
+    /// timer: its error comes in time, whatever the lane does.
+    ///
+    /// The timer is that of the lane's I/O runtime. For the task of a `spawn_io` it is that of the
+    /// Tokio runtime that calls this. Dropping the future cancels the job; to await it by `&mut`, pin
+    /// it.
+    ///
+    /// # Panics
+    ///
+    /// If that runtime has no timers (Tokio's `enable_time`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use std::time::Duration;
+    /// use twolane::{CpuRuntime, JoinErrorKind};
+    /// let cpu = CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.spawn_cpu(|| 42).within(Duration::from_secs(60)).await.unwrap(), 42);
+    /// let never = cpu.spawn(std::future::pending::<()>());
+    /// let late = never.within(Duration::from_millis(1)).await.unwrap_err();
+    /// assert!(late.kind() == JoinErrorKind::Expired && late.is_unavailable());
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn within(self, limit: Duration) -> impl Future<Output = Result<T, JoinError>> + use<T> {
+        let in_time = match &self.inner {
+            Inner::Job(job) => {
+                let io = job.io().cloned();
+                let _entered = io.as_ref().map(tokio::runtime::Handle::enter);
+                Ok(timeout(limit, self))
+            }
+            Inner::Io(_) => Ok(timeout(limit, self)),
+            // Without a timer, which may not be here.
+            _ => Err(self),
+        };
+        async move {
+            match in_time {
+                Ok(task) => task.await.unwrap_or(Err(CloseReason::Expired.into())),
+                Err(ended) => ended.await,
+            }
+        }
+    }
+
     /// Returns whether the job has ended, with or without an output.
     ///
     /// If so, awaiting the task does not wait.
@@ -271,8 +309,7 @@ impl<T> Task<T> {
 
     /// Blocks the current thread until the output is there.
     ///
-    /// Use it on threads that run no async code. In async code, `.await` the task:
-    /// there `wait` would block a thread of the runtime, without a warning.
+    /// Use it on threads that run no async code. In async code, `.await` the task.
     ///
     /// Where you may call it, for a CPU job of this lane or for a `spawn_io`:
     ///
@@ -285,10 +322,10 @@ impl<T> Task<T> {
     ///   it would wait for itself. For a `spawn_io` yes, even on a lane of one thread.
     /// - A future of this lane, between its `.await`s: for a CPU job it **panics**. For
     ///   a `spawn_io` it works, but blocks the thread: `.await` it.
-    /// - An I/O worker: it blocks that worker. For a `spawn_io` on a `current_thread`
-    ///   runtime it hangs.
+    /// - Async code on any other thread, such as a handler: it **panics**, as
+    ///   `blocking_recv` of Tokio does. `block_in_place` allows it.
     ///
-    /// The same is true of [`Reserve::wait`](crate::Reserve::wait), with one difference: on
+    /// The same is true of [`Reserve::wait`](crate::future::Reserve::wait), with one difference: on
     /// a thread of the lane it does not wait at all, since a submission there needs no
     /// permit.
     ///
@@ -305,7 +342,8 @@ impl<T> Task<T> {
     ///
     /// Panics on a thread of the CPU lane, for a job of the same lane, whatever its
     /// priority: the lane would wait for itself. Use a future there, and `.await` the
-    /// task.
+    /// task. Panics on a thread that polls tasks of another Tokio runtime, unless the job has
+    /// ended: those tasks would wait, in silence.
     ///
     /// # Examples
     ///
@@ -325,6 +363,11 @@ impl<T> Task<T> {
                 "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
                  it would wait for itself. Await the task in a future given to `spawn`"
             );
+        }
+        if !self.is_finished() && !slice::runs_a_job() {
+            // Tokio tells by a panic alone whether this thread polls its tasks.
+            let (_, dropped) = oneshot::channel::<()>();
+            let _ = dropped.blocking_recv();
         }
         block_on(self)
     }
@@ -357,8 +400,11 @@ impl<T> Drop for Task<T> {
     fn drop(&mut self) {
         match self.take_job() {
             Inner::Job(job) => {
-                job.clone().as_cancel().cancel();
+                let never_began = job.clone().as_cancel().cancel();
                 job.drop_join_handle();
+                if let Some(site) = never_began {
+                    run_hook("the log", || note_dropped_task(site));
+                }
             }
             Inner::Io(future) => future.abort(),
             Inner::Refused(_) | Inner::Over => {}

@@ -42,6 +42,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_task::ArcWake;
+use stallwatch::Name;
 
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::{Length, Stamp};
@@ -66,7 +67,8 @@ pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";
 /// The operations of every holder of a job, whatever its type.
 pub(crate) trait Cancel: Send + Sync {
     /// Requests the end of the job; returns at once.
-    fn cancel(self: Arc<Self>);
+    /// Returns the site of a closure that has not begun, and now never does.
+    fn cancel(self: Arc<Self>) -> Option<Name>;
     fn has_ended(&self) -> bool;
 }
 
@@ -79,6 +81,8 @@ pub(crate) trait Join<T>: Cancel {
     fn detach(&self);
     /// Whether the current thread is a worker of the lane on which the job runs.
     fn is_own_worker(&self) -> bool;
+    /// The I/O runtime, which has the timers.
+    fn io(&self) -> Option<&tokio::runtime::Handle>;
     // The MSRV has no trait upcasting.
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }
@@ -242,11 +246,12 @@ impl<T: Send + 'static, S: Schedule> ArcWake for Job<FutureWork<T>, S> {
 }
 
 impl<W: Work, S: Schedule> Cancel for Job<W, S> {
-    fn cancel(self: Arc<Self>) {
+    fn cancel(self: Arc<Self>) -> Option<Name> {
         self.state().request_cancel();
         match self.state().close(CloseReason::Cancelled) {
             Close::WasQueued(interest) => {
-                self.notify_closed(CloseReason::Cancelled, interest, false)
+                self.notify_closed(CloseReason::Cancelled, interest, false);
+                return W::IS_CLOSURE.then(|| self.scheduler.site());
             }
             Close::WasIdle(interest) => {
                 self.notify_closed(CloseReason::Cancelled, interest, true);
@@ -257,6 +262,7 @@ impl<W: Work, S: Schedule> Cancel for Job<W, S> {
             }
             Close::No => {}
         }
+        None
     }
 
     fn has_ended(&self) -> bool {
@@ -281,6 +287,10 @@ impl<W: Work, S: Schedule> Join<W::Output> for Job<W, S> {
 
     fn is_own_worker(&self) -> bool {
         self.scheduler.is_own_worker()
+    }
+
+    fn io(&self) -> Option<&tokio::runtime::Handle> {
+        self.scheduler.io()
     }
 
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {

@@ -29,6 +29,10 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered>;
     /// Whether this thread is one of the lane's workers.
     fn is_own_worker(&self) -> bool;
+    /// The lane's I/O runtime. A model has none.
+    fn io(&self) -> Option<&tokio::runtime::Handle> {
+        None
+    }
 
     fn count(&self, event: Event);
     /// Counts a job that is about to be queued for the first time. Returns whether its

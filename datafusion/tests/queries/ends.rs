@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use twolane::{Backend, BridgeError, JoinError, JoinErrorKind};
+use twolane::io::BridgeError;
+use twolane::{Backend, JoinError, JoinErrorKind};
 use twolane_datafusion::{collect_on, stream_on};
 
 use crate::setting::{GROUPS, LONG, Names, context, each, lane_error, until};

@@ -7,6 +7,7 @@ use datafusion::config::ConfigOptions;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use twolane::Niceness;
 use twolane_datafusion::{EnsureYields, collect_on};
 
 use crate::support::{BOTH, lanes_with, time_limit};
@@ -50,7 +51,7 @@ fn the_rows_are_those_of_plain_datafusion() {
     for backend in BOTH {
         // Beside compilers on both cores, niced threads get a hundredth of a core, and unoptimized
         // queries run into the time limit.
-        let lanes = lanes_with(backend, 2, |builder| builder.without_nice());
+        let lanes = lanes_with(backend, 2, |builder| builder.niceness(Niceness::off()));
         let cpu = lanes.cpu.handle();
         lanes.io.block_on(async {
             for partitions in [1, 3] {

@@ -9,7 +9,8 @@ use futures::future::FutureExt;
 use futures::stream::{self, StreamExt};
 use tokio::sync::oneshot;
 use tonic::{Code, Status};
-use twolane::{BridgeError, Priority};
+use twolane::Priority;
+use twolane::io::BridgeError;
 use twolane_grpc as grpc;
 
 use crate::service::*;

@@ -11,8 +11,9 @@ use futures::stream::{self, StreamExt};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 use tower::Layer;
+use twolane::io::BridgeError;
 use twolane::io::{IoLayer, IoService};
-use twolane::{BridgeError, CpuRuntime, JoinError, JoinErrorKind};
+use twolane::{CpuRuntime, JoinError, JoinErrorKind};
 use twolane_grpc as grpc;
 
 use crate::server::Server;

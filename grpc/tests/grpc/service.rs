@@ -14,7 +14,8 @@ use tonic::body::Body;
 use tonic::client::GrpcService;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
-use twolane::{Bridged, Builder, CpuRuntime};
+use twolane::io::Bridged;
+use twolane::{Builder, CpuRuntime};
 use twolane_grpc::abort::{self, AbortableChannel};
 use twolane_grpc::{self as grpc};
 

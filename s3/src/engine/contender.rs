@@ -8,7 +8,7 @@ use object_store_0_14::ObjectStore;
 use object_store_0_14::aws::AmazonS3Builder;
 use tokio::runtime::Runtime;
 use twolane::io::IoConnector;
-use twolane::{Backend, CpuRuntime, Priority};
+use twolane::{Backend, CpuRuntime, Niceness, Priority};
 
 use super::client::Connector;
 use super::cpu::Cpu;
@@ -124,10 +124,11 @@ impl World {
                 let io = first.handle().clone();
                 // A client waits for a flush, and it is short: as urgent as
                 // I/O. A compaction can wait for a quiet second.
-                let mut settings = CpuRuntime::builder().nice(Priority::High, 1);
+                let mut niceness = Niceness::default().of(Priority::High, 1);
                 if idle_class {
-                    settings = settings.idle_class_for_low(true);
+                    niceness = niceness.idle_class_for_low();
                 }
+                let settings = CpuRuntime::builder().niceness(niceness);
                 let lane = lane.insert(settings.backend(backend).io_handle(io).build()?);
                 let handle = lane.handle();
                 let connector = IoConnector::new(Connector::default(), &handle);

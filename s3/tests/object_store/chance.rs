@@ -180,7 +180,7 @@ fn a_download_whose_io_lane_ends_anywhere_is_exact_or_names_the_cause() {
             );
             refused += 1;
         } else {
-            let named = find::<twolane::BridgeError>(&*error).is_some();
+            let named = find::<twolane::io::BridgeError>(&*error).is_some();
             assert!(named, "round {round}: {}", story(&*error));
             lost += 1;
         }

@@ -81,7 +81,7 @@ fn a_body_whose_io_lane_ends_is_an_error_that_says_so() {
         for reader in [Reader::Job, Reader::Elsewhere] {
             let read = read_by_ours(&site, backend, reader, retries(0));
             let error = read.unwrap().unwrap_err();
-            let lost = find::<twolane::BridgeError>(&error).unwrap();
+            let lost = find::<twolane::io::BridgeError>(&error).unwrap();
             assert!(!lost.is_panic(), "{lost}");
             assert!(lost.to_string().contains("the I/O lane stopped"), "{lost}");
         }

@@ -67,7 +67,7 @@ fn a_server_that_stalls_in_mid_body_times_out_and_is_asked_again() {
 
 /// The peer's failures do not look like ours.
 fn is_the_peer_s(error: &Error) -> bool {
-    let ours = find::<twolane::BridgeError>(error).is_some()
+    let ours = find::<twolane::io::BridgeError>(error).is_some()
         || find::<twolane::JoinError>(error).is_some();
     find::<HttpError>(error).is_some() && !ours
 }

@@ -27,8 +27,9 @@ pub use send_async_fn::SendAsyncFnOnce;
 use send_async_fn::call;
 pub use shared::IoShared;
 use slot::{Slot, lock};
-use twolane_core::JoinError;
-use twolane_core::{Handle, IoHandle};
+use twolane_core::Handle;
+use twolane_core::io::IoHandle;
+use twolane_core::{JoinError, adapters};
 
 /// A value that lives on the I/O lane and is owned by a job: a client, a pooled
 /// connection, a transaction.
@@ -236,7 +237,7 @@ impl<T: Send + 'static> Drop for IoOwned<T> {
         }
         let lock = lock(&self.slot);
         let run = async move { lock.await.drop_value() };
-        self.io.spawn(run).detach_quietly();
+        adapters::detach_quietly(self.io.spawn(run));
     }
 }
 

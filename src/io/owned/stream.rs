@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use twolane_core::{BridgeError, Bridged, JoinError};
+use twolane_core::io::{BridgeError, Bridged};
+use twolane_core::{JoinError, adapters};
 
 use super::IoOwned;
 use super::slot::lock;
@@ -77,7 +78,7 @@ impl<T: Send + 'static> IoOwned<T> {
     /// ```
     /// # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// use futures::{StreamExt, TryStreamExt, stream};
-    /// fn rows(table: twolane::IoOwned<Vec<u8>>) -> twolane::Bridged<u8> {
+    /// fn rows(table: twolane::IoOwned<Vec<u8>>) -> twolane::io::Bridged<u8> {
     ///     table.into_stream(|table| stream::iter(table.drain(..)).boxed(), 1024, |_| 1)
     /// }
     /// use twolane::HandleExt;
@@ -112,7 +113,7 @@ impl<T: Send + 'static> IoOwned<T> {
             };
             writer.forward(stream).await;
         };
-        self.io.spawn(run).detach_quietly();
+        adapters::detach_quietly(self.io.spawn(run));
         reader
     }
 }

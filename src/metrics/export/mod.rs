@@ -15,7 +15,7 @@ use Unit::{Bytes, Seconds};
 use stallwatch::Name;
 use twolane_core::Handle;
 use twolane_core::Priority;
-use twolane_core::{DurationHistogram, Metrics};
+use twolane_core::metrics::{DurationHistogram, Metrics};
 
 /// With the values of their label.
 const PRIORITIES: [(&str, Priority); 3] = [

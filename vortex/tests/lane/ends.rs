@@ -106,7 +106,7 @@ fn a_shutdown_while_splits_decode_is_an_error() {
         let closed = cpu.clone();
         let decode = move |array: ArrayRef| {
             started.send(()).unwrap();
-            while !closed.is_closed() {
+            while !twolane_core::adapters::is_closed(&closed) {
                 std::thread::yield_now();
             }
             let mut ctx = session.create_execution_ctx();

@@ -1,0 +1,275 @@
+//! Methods of [`Handle`] that return another handle.
+
+use std::marker::PhantomData;
+use std::time::Instant;
+
+use stallwatch::Name;
+
+use super::{EnterGuard, Handle, IoHandle, NoCurrentHandle};
+use crate::lane::thread;
+use crate::priority::Priority;
+
+/// # Other handles
+impl Handle {
+    /// Returns the current handle.
+    ///
+    /// That is the handle entered on this thread ([`enter`](Self::enter)). Without
+    /// one it is the handle of the job or lane thread that runs this code, and without
+    /// that the process's default ([`set_process_default`](Self::set_process_default)).
+    ///
+    /// A job has a current handle, at the job's own [`Priority`](crate::Priority). So
+    /// has code that the job passes to `spawn_io` or to `rayon::join`. Code that the
+    /// job starts with `tokio::spawn`, `spawn_blocking` or on a thread of its own has
+    /// none; inside [`in_cpu_context`](crate::in_cpu_context) the first two have one. A
+    /// request handler on the I/O lane has none either. There, keep a handle in the
+    /// application's state, or set the process's default.
+    ///
+    /// # Panics
+    ///
+    /// If there is no current handle; see [`try_current`](Self::try_current).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// cpu.spawn_cpu(|| twolane::Handle::current().worker_threads()).wait().unwrap();
+    /// ```
+    #[track_caller]
+    pub fn current() -> Self {
+        match Self::try_current() {
+            Ok(handle) => handle,
+            Err(none) => panic!("{none}"),
+        }
+    }
+
+    /// Returns the current handle, as [`current`](Self::current), or an error.
+    ///
+    /// # Errors
+    ///
+    /// [`NoCurrentHandle`] if there is none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// assert!(twolane::Handle::try_current().is_err());
+    /// ```
+    pub fn try_current() -> Result<Self, NoCurrentHandle> {
+        thread::current().map(Self::new).ok_or(NoCurrentHandle)
+    }
+
+    /// Makes this the current handle of this thread until the guard is dropped.
+    ///
+    /// Guards nest: drop them in the reverse order of `enter`, as scopes do. Don't hold one
+    /// across an `.await`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let handle = cpu.handle();
+    /// let _entered = handle.enter();
+    /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        let depth = thread::enter(self.level());
+        EnterGuard {
+            depth: depth.unwrap_or_default(),
+            _thread_bound: PhantomData,
+        }
+    }
+
+    /// Sets the handle that is current where there is no other; returns the previous one.
+    ///
+    /// For programs with one `CpuRuntime`. In tests prefer handles: a default set in
+    /// one `#[tokio::test]` stops working when that test's runtime ends. A later test
+    /// that uses it gets
+    /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// twolane::Handle::set_process_default(Some(cpu.handle()));
+    /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
+    /// ```
+    pub fn set_process_default(handle: Option<Self>) -> Option<Self> {
+        let level = handle.map(|handle| handle.level);
+        thread::set_process_default(level).map(Self::new)
+    }
+
+    /// Returns a handle of the same lane at another [`Priority`].
+    ///
+    /// Jobs spawned by the returned handle run on that priority's threads.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::Priority;
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let urgent = cpu.handle().with_priority(Priority::High);
+    /// let nested = urgent.spawn(async {
+    ///     // Without a handle, a job spawns at its own priority.
+    ///     twolane::spawn_cpu(|| twolane::Handle::current().priority()).await.unwrap()
+    /// });
+    /// assert_eq!(nested.await.unwrap(), Priority::High);
+    /// # }
+    /// ```
+    pub fn with_priority(&self, priority: Priority) -> Self {
+        self.at(self.level.with_priority(priority))
+    }
+
+    /// Returns a handle whose jobs go by that name in [`call_sites`](Self::call_sites).
+    ///
+    /// Without it they go by the file and line of the call that submits them. Use it
+    /// where one line submits the jobs of many callers. Keep the handle: the call looks
+    /// the name up in a table of the process. That table has room for 4,096 sites and never
+    /// shrinks, so name kinds of jobs, not single ones. Once it is full, new names have no
+    /// effect, and jobs of new lines are counted as `other`.
+    ///
+    /// A name longer than 256 bytes is cut between two characters and ends in `…`: two names
+    /// that are equal up to there are one. So all names of a process take 1 MiB at most.
+    ///
+    /// The name goes along with the priority: through
+    /// [`with_priority`](Self::with_priority), and as the current handle where this one is
+    /// [entered](Self::enter). Inside the jobs themselves the current handle has no name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let decode = cpu.handle().with_name("decode");
+    /// decode.spawn_cpu(|| 6 * 7).await.unwrap();
+    /// assert_eq!(cpu.handle().call_sites()[0].site, "decode");
+    /// # }
+    /// ```
+    pub fn with_name(&self, name: &str) -> Self {
+        self.at(self.level.at(Name::named(name)))
+    }
+
+    /// Returns a handle whose jobs have a deadline: a time after which they are of no use.
+    ///
+    /// The lane compares the deadline when a job's turn comes and, if the job is a future,
+    /// before each later poll. A job past its deadline does not run, and its task returns
+    /// [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired). A closure that already runs sees
+    /// the deadline through
+    /// [`JobContext::checkpoint`](crate::JobContext::checkpoint).
+    ///
+    /// There is no timer. The awaiter of an expired job gets the error when the job's turn
+    /// comes, or at once if the deadline passed before the submission. If the awaiter needs an
+    /// answer at the deadline itself, put Tokio's `timeout_at` around the task: it drops the
+    /// task, and so aborts the job.
+    ///
+    /// Of two deadlines the earlier one holds. A deadline is real time, also while Tokio's clock
+    /// is paused. It applies to the jobs and permits of this handle, and not to what those jobs
+    /// submit themselves, to [`spawn_io`](Self::spawn_io) or to streams. Nor does it travel
+    /// with [`enter`](Self::enter) and
+    /// [`set_process_default`](Self::set_process_default): the current handle has none. A
+    /// `tokio::time::Instant` is turned into this one with `into_std`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use std::time::{Duration, Instant};
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let received = Instant::now(); // ... and the client waits for a second
+    /// let in_time = cpu.handle().with_deadline(received + Duration::from_secs(1));
+    /// assert_eq!(in_time.spawn_cpu(|| 42).await.unwrap(), 42);
+    /// let late = in_time.with_deadline(received);
+    /// let error = late.spawn_cpu(|| 42).await.unwrap_err();
+    /// assert_eq!(error.kind(), twolane::JoinErrorKind::Expired);
+    /// # }
+    /// ```
+    pub fn with_deadline(&self, deadline: Instant) -> Self {
+        let earlier = self.deadline.map_or(deadline, |own| own.min(deadline));
+        Self {
+            deadline: Some(earlier),
+            ..self.clone()
+        }
+    }
+
+    /// Returns a handle whose jobs need no permit of a queue with a
+    /// [limit](crate::Builder::queue_limit).
+    ///
+    /// For jobs whose number and memory something else bounds: a window, a semaphore of your
+    /// own, a fixed number of them. A job that waits for such a job may hold the last permit.
+    /// What these jobs submit by the current handle needs no permit either.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::Priority;
+    /// let cpu = twolane::CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
+    /// let permit = cpu.handle().try_reserve().unwrap(); // the only one
+    /// let error = cpu.spawn_cpu(|| 1).await.unwrap_err();
+    /// assert_eq!(error.kind(), twolane::JoinErrorKind::QueueFull);
+    /// assert_eq!(cpu.handle().without_limit().spawn_cpu(|| 1).await.unwrap(), 1);
+    /// # drop(permit);
+    /// # }
+    /// ```
+    pub fn without_limit(&self) -> Self {
+        self.at(self.level.without_limit())
+    }
+
+    /// Returns the handle of the I/O lane alone, which works after a shutdown of the CPU lane
+    /// as well.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let io = cpu.handle().io();
+    /// drop(cpu);
+    /// assert_eq!(io.spawn(async { 6 * 7 }).await.unwrap(), 42);
+    /// # }
+    /// ```
+    pub fn io(&self) -> IoHandle {
+        IoHandle::new(self.level.clone())
+    }
+
+    /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's
+    /// [priority](Self::with_priority), for libraries that take one. `None` with
+    /// [`Backend::Rayon`](crate::Backend::Rayon), whose threads are no Tokio workers, and in a start hook, before they are.
+    ///
+    /// What is spawned with it computes on the lane, and yields to its jobs at each `.await` that
+    /// waits. It is a task of Tokio, and no job: no permit, no deadline, and no counter but
+    /// [`Metrics::tokio_tasks`](crate::metrics::Metrics::tokio_tasks). The current handle in it is that of
+    /// the lane. `spawn_blocking` there starts threads of the lane, with its nice value.
+    ///
+    /// That runtime has timers and no I/O driver. A socket that is opened there panics with Tokio's
+    /// message, *"A Tokio 1.x context was found, but IO is disabled"*: give requests to
+    /// [`spawn_io`](crate::spawn_io) or to an adapter. The guide says what that means for the
+    /// libraries that it knows: `twolane::guide::engines`.
+    ///
+    /// A shutdown drops these tasks between two of their polls, and counts those that are left
+    /// ([`Remaining`](crate::Remaining)). What is spawned after it is dropped at once: so close the
+    /// library first. A closure of `spawn_blocking` that never returns holds a shutdown up.
+    /// [`Task::wait`](crate::Task::wait) in such a task may wait for its own thread: `.await` there.
+    /// If a job has called `block_in_place` outside of `in_cpu_context`, a thread of the I/O runtime
+    /// may run these tasks, until the lane turns to its next job.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use twolane::{Backend, CpuRuntime, Priority};
+    /// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build().unwrap();
+    /// let compaction = cpu.handle().with_priority(Priority::Low).cpu_runtime().unwrap();
+    /// let sum = compaction.spawn(async { (1..=10_u64).sum::<u64>() }); // or a library does
+    /// assert_eq!(sum.await.unwrap(), 55);
+    /// # }
+    /// ```
+    pub fn cpu_runtime(&self) -> Option<tokio::runtime::Handle> {
+        self.level.workers()?.runtime().cloned()
+    }
+}
