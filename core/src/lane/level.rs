@@ -188,8 +188,24 @@ impl Level {
         self.push(job);
     }
 
+    /// Call after a push. `is_short`: it went to the short ones.
+    pub(super) fn pushed(&self, is_short: bool) {
+        // Pairs with a worker that parks or becomes inactive, with `start`, and with
+        // `Lane::close`. Each of them changes its own word, and the queue is checked
+        // after that.
+        fence(SeqCst);
+        if let Some(workers) = self.workers() {
+            workers.notify(self);
+        }
+        if is_short && self.is_stuck() {
+            self.call_for_help();
+        }
+        interrupts::note_work();
+        self.close_if_late();
+    }
+
     /// Call after a push and a fence: the lane may have closed its queue before.
-    pub(super) fn close_if_late(&self) {
+    fn close_if_late(&self) {
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
             // The control thread has ended. It has not seen the jobs that are in the
             // queue now.
@@ -225,18 +241,7 @@ impl Schedule for Level {
 
     fn enqueue(&self, job: Arc<dyn Run>) {
         let is_short = self.push(job);
-        // Pairs with a worker that parks or becomes inactive, with `start`, and with
-        // `Lane::close`. Each of them changes its own word, and the queue is checked
-        // after that.
-        fence(SeqCst);
-        if let Some(workers) = self.workers() {
-            workers.notify(self);
-        }
-        if is_short && self.is_stuck() {
-            self.call_for_help();
-        }
-        interrupts::note_work();
-        self.close_if_late();
+        self.pushed(is_short);
     }
 
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey {

@@ -88,11 +88,24 @@ impl RunQueue {
     /// The next of the short jobs, and whether it still is one. What is known to be long by now goes
     /// to the other jobs.
     pub(super) fn pop_short(&self) -> Option<(Arc<dyn Run>, bool)> {
+        self.pop_short_if(|_| true, || {})
+    }
+
+    /// The same for those that `takes`; the others go to the other jobs, too. Calls `moved` after
+    /// each job that goes there.
+    pub(super) fn pop_short_if(
+        &self,
+        takes: impl Fn(Length) -> bool,
+        moved: impl Fn(),
+    ) -> Option<(Arc<dyn Run>, bool)> {
         while let Some(job) = self.short.pop() {
             match job.length() {
-                Length::Long => self.ready.push(job),
+                Length::Long => {}
+                length if !takes(length) => {}
                 length => return Some((job, length == Length::Short)),
             }
+            self.ready.push(job);
+            moved();
         }
         None
     }

@@ -6,12 +6,13 @@
 //!
 //! **If these are all in steps that are not known to be short, `High`'s threads help**, with
 //! [`Backend::Rayon`]. `High` is for short jobs, and its threads have precedence. They pop
-//! `Normal`'s short jobs when `High` has none itself. While they help, they also try jobs of sites
-//! that are not known yet, as long as one of them stays free: a try that turns out to be long does
-//! not hold `High` up. With `Backend::Runtime`, `Normal`'s own threads try them, one at a time. All
-//! other unknown jobs queue with the long ones.
+//! `Normal`'s short jobs when `High` has none itself, and try jobs of sites that are not known yet.
+//! The last thread that is free does neither, so what turns out to be long does not hold `High` up.
+//! (If `High` has one thread, it helps with known jobs alone.) With `Backend::Runtime`, `Normal`'s
+//! own threads try unknown jobs, one at a time. All other unknown jobs queue with the long ones.
 //!
 //! A helped job stays a job of `Normal`: its permit, its counters, its level for what it submits.
+//! (Rayon's children of it belong to `High`'s pool, and are jobs of `High` in what they submit.)
 //! The helper counts on a page of its own there. If the job is woken in its own step, it goes back
 //! to `Normal`'s queue.
 //!
@@ -32,7 +33,7 @@ use crate::backend::Backend;
 use crate::metrics::call_sites::Length;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, fence};
-use crate::task::{Run, StepEnd, Worker};
+use crate::task::{Run, Schedule, StepEnd, Worker};
 
 /// A job out of the queue.
 pub(crate) struct Popped {
@@ -98,35 +99,56 @@ impl Level {
         Popped { job, role }
     }
 
-    /// Whether an unknown job may be tried: one thread of `High` stays free, or `Normal`'s own
-    /// threads try it, one at a time.
+    /// Whether an unknown job may be tried: by a thread of `High` that is not the last free one, or
+    /// by `Normal`'s own threads, one at a time.
     fn may_try(&self) -> bool {
-        if !self.lane().settings.high_helps() {
-            return !self.state().queue.has_short();
+        let (state, settings) = (self.state(), &self.lane().settings);
+        match settings.high_helps() {
+            true => settings.threads > 1 && self.may_help(state, state.queue.short()),
+            false => !state.queue.has_short(),
         }
+    }
+
+    /// Whether a thread of `High` may take one more job of `normal`, beside so many that wait for
+    /// one: the last free thread takes none, but where it is the only one.
+    fn may_help(&self, normal: &LevelState, waiting: usize) -> bool {
         let high = self.lane().level_state(Priority::High);
         let own = high.queue.len() + high.counters.running() as usize;
-        let helped = self.state().queue.short() + self.state().helped.load(SeqCst);
-        own + helped + 1 < self.lane().settings.threads
+        let most = (self.lane().settings.threads - 1).max(1);
+        own + waiting + normal.helped.load(SeqCst) < most
     }
 
     fn pop_to_help(&self) -> Option<Popped> {
-        let normal = self.stuck_normal()?;
-        let (job, _) = normal.queue.pop_short()?;
+        let state = self.normal_to_help()?;
+        let normal = self.with_priority(Priority::Normal);
+        // Counted first: of two threads that look at the same time, at most one helps.
+        let helped = state.helped.fetch_add(1, SeqCst) + 1;
+        let threads = self.lane().settings.threads;
+        let may_help = threads == 1 || helped < threads;
+        // No thread tries an unknown job where it is the only one.
+        let takes = |length| length == Length::Short || threads > 1;
+        // As after a push: `Normal`'s workers may have found the queue empty meanwhile.
+        let moved = || normal.pushed(false);
+        let popped = may_help.then(|| state.queue.pop_short_if(takes, moved));
+        let Some((job, _)) = popped.flatten() else {
+            state.helped.fetch_sub(1, SeqCst);
+            return None;
+        };
         let role = Role::Helped;
         Some(Popped { job, role })
     }
 
     /// Whether this level's workers could help now.
     pub(super) fn has_others_short(&self) -> bool {
-        self.stuck_normal()
-            .is_some_and(|normal| normal.queue.has_short())
+        self.normal_to_help().is_some()
     }
 
-    fn stuck_normal(&self) -> Option<&LevelState> {
+    /// `Normal`, if it has a short job that a thread of this level should take.
+    fn normal_to_help(&self) -> Option<&LevelState> {
         let helps = self.priority() == Priority::High && self.lane().settings.high_helps();
         let normal = helps.then(|| self.lane().level_state(Priority::Normal))?;
-        normal.is_stuck(&self.lane().settings).then_some(normal)
+        let is_stuck = normal.is_stuck(&self.lane().settings);
+        (is_stuck && normal.queue.has_short() && self.may_help(normal, 0)).then_some(normal)
     }
 
     pub(super) fn is_stuck(&self) -> bool {
@@ -135,7 +157,7 @@ impl Level {
 
     /// Call after a push of a short job, or where the last thread begins a long step, and a fence.
     pub(super) fn call_for_help(&self) {
-        if !self.lane().settings.high_helps() {
+        if !self.lane().settings.high_helps() || !self.may_help(self.state(), 0) {
             return;
         }
         let high = self.with_priority(Priority::High);
@@ -158,20 +180,18 @@ impl Level {
             Role::Helped => {
                 let normal = self.with_priority(Priority::Normal);
                 let helper = &mut normal.helper();
-                helper.enters(&normal.state().helped);
+                helper.counted_by = Some(&normal.state().helped);
                 let _helps = thread::help();
                 let end = job.run(helper);
                 helper.leaves();
-                if let StepEnd::Requeue { job, .. } = end {
-                    // Also if it has yielded: behind the long ones no thread may come to it.
-                    normal.push(job);
-                    fence(SeqCst);
-                    if let Some(workers) = normal.workers() {
-                        workers.notify(&normal);
+                match end {
+                    // Also if it has yielded. `Normal`'s threads are all busy.
+                    StepEnd::Requeue { job, .. } => {
+                        normal.enqueue(job);
+                        StepEnd::Suspended
                     }
-                    return StepEnd::Suspended;
+                    end => end,
                 }
-                end
             }
         }
     }
