@@ -4,16 +4,29 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use twolane::{Backend, CpuRuntime, Handle, JoinErrorKind, Priority};
+use twolane::{Backend, Builder, CpuRuntime, Handle, JoinErrorKind, Priority};
 
 use crate::computing::compute_for;
 use crate::support::wait::wait_until;
-use crate::support::{
-    Lanes, Stuck, lanes, lanes_with, on_both, thread_name, time_limit, with_both,
-};
+use crate::support::{self, Lanes, Stuck, thread_name, time_limit, with_both};
 
 /// Well above what counts as short.
 const LONG: Duration = Duration::from_millis(20);
+
+/// As the lane comes, but for these.
+fn lanes_with(backend: Backend, threads: usize, set: impl FnOnce(Builder) -> Builder) -> Lanes {
+    support::lanes_with(backend, threads, |builder| {
+        set(builder.short_jobs_first(true))
+    })
+}
+
+fn lanes(backend: Backend, threads: usize) -> Lanes {
+    lanes_with(backend, threads, |builder| builder)
+}
+
+fn on_both(threads: usize, test: impl Fn(Lanes)) {
+    with_both(|backend| test(lanes(backend, threads)));
+}
 
 /// Jobs of a name that the lane knows to be short.
 fn short(cpu: &CpuRuntime, name: &str) -> Handle {
@@ -72,7 +85,7 @@ fn a_short_job_runs_while_all_threads_are_held_and_long_jobs_are_queued() {
 #[test]
 fn it_takes_a_permit_of_normal() {
     let _limit = time_limit();
-    let settings = |builder: twolane::Builder| builder.queue_limit(Priority::Normal, 3);
+    let settings = |builder: Builder| builder.queue_limit(Priority::Normal, 3);
     let Lanes { cpu, io: _io } = lanes_with(Backend::Rayon, 2, settings);
     let short = short(&cpu, "short");
     let held = hold(&cpu);
@@ -235,7 +248,7 @@ fn short_jobs_begin_first_and_eight_of_them_before_each_long_one() {
 #[test]
 fn a_lane_may_be_fifo() {
     with_both(|backend| {
-        let settings = |builder: twolane::Builder| builder.short_jobs_first(false);
+        let settings = |builder: Builder| builder.short_jobs_first(false);
         let Lanes { cpu, io: _io } = lanes_with(backend, 1, settings);
         let (short, long) = (short(&cpu, "short"), long(&cpu, "long"));
         let held = hold(&cpu);

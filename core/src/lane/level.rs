@@ -176,18 +176,6 @@ impl Level {
         self.state().has_queued() || self.has_others_short()
     }
 
-    /// Queues a job that was woken in its own step. A job that yielded goes behind
-    /// those that have not run yet.
-    ///
-    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
-    /// whether the lane is closed: an active worker goes on until it finds the queue empty.
-    pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
-        if yielded {
-            return self.state().queue.push_behind(job);
-        }
-        self.push(job);
-    }
-
     /// Call after a push. `is_short`: it went to the short ones.
     pub(super) fn pushed(&self, is_short: bool) {
         // Pairs with a worker that parks or becomes inactive, with `start`, and with

@@ -41,9 +41,22 @@ pub(crate) struct Popped {
     role: Role,
 }
 
+impl Popped {
+    pub(crate) fn role(&self) -> Role {
+        self.role
+    }
+
+    /// For a worker that goes on with a job which it has not put back.
+    pub(crate) fn again(job: Arc<dyn Run>, role: Role) -> Self {
+        Self { job, role }
+    }
+}
+
+/// How a worker runs a job.
 #[derive(Clone, Copy)]
-enum Role {
-    Plain,
+pub(crate) enum Role {
+    /// It was among the short jobs, or its level does not tell them apart.
+    Short,
     /// It is not known to be short.
     Long,
     /// It is a job of `Normal`, on a thread of `High`.
@@ -52,10 +65,12 @@ enum Role {
 
 impl Level {
     /// Whether it tells its jobs apart.
+    #[inline]
     fn sorts(&self) -> bool {
         self.priority() == Priority::Normal && self.lane().settings.short_jobs_first
     }
 
+    #[inline]
     pub(super) fn length_of_site(&self) -> Length {
         match self.sorts() {
             true => self.state().sites.length(self.site),
@@ -77,24 +92,33 @@ impl Level {
         is_short
     }
 
+    /// Queues a job that was woken in its own step. A job that yielded goes behind
+    /// those that have not run yet.
+    ///
+    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
+    /// whether the lane is closed: an active worker goes on until it finds the queue empty.
+    pub(crate) fn put_back(&self, Popped { job, role }: Popped, yielded: bool) {
+        let queue = &self.state().queue;
+        match role {
+            _ if yielded => queue.push_behind(job),
+            Role::Short if self.sorts() => queue.push_short(job),
+            _ => queue.push(job),
+        }
+    }
+
     /// For a worker.
     pub(crate) fn pop(&self) -> Option<Popped> {
         match self.state().queue.pop() {
             Some((job, is_short)) => Some(self.popped(job, is_short)),
-            None => self.pop_to_help(),
+            None if self.priority() == Priority::High => self.pop_to_help(),
+            None => None,
         }
-    }
-
-    /// For a worker that goes on with a job which it has not put back.
-    pub(crate) fn popped_again(&self, job: Arc<dyn Run>) -> Popped {
-        let is_short = job.length() == Length::Short;
-        self.popped(job, is_short)
     }
 
     fn popped(&self, job: Arc<dyn Run>, is_short: bool) -> Popped {
         let role = match self.sorts() && !is_short {
             true => Role::Long,
-            false => Role::Plain,
+            false => Role::Short,
         };
         Popped { job, role }
     }
@@ -118,6 +142,7 @@ impl Level {
         own + waiting + normal.helped.load(SeqCst) < most
     }
 
+    #[cold]
     fn pop_to_help(&self) -> Option<Popped> {
         let state = self.normal_to_help()?;
         let normal = self.with_priority(Priority::Normal);
@@ -129,8 +154,8 @@ impl Level {
         let takes = |length| length == Length::Short || threads > 1;
         // As after a push: `Normal`'s workers may have found the queue empty meanwhile.
         let moved = || normal.pushed(false);
-        let popped = may_help.then(|| state.queue.pop_short_if(takes, moved));
-        let Some((job, _)) = popped.flatten() else {
+        let popped = may_help.then(|| state.queue.pop_short(takes, moved));
+        let Some(job) = popped.flatten() else {
             state.helped.fetch_sub(1, SeqCst);
             return None;
         };
@@ -139,13 +164,15 @@ impl Level {
     }
 
     /// Whether this level's workers could help now.
+    #[inline]
     pub(super) fn has_others_short(&self) -> bool {
-        self.normal_to_help().is_some()
+        self.priority() == Priority::High && self.normal_to_help().is_some()
     }
 
-    /// `Normal`, if it has a short job that a thread of this level should take.
+    /// For `High`: `Normal`, if it has a short job that a thread of this level should take.
+    #[cold]
     fn normal_to_help(&self) -> Option<&LevelState> {
-        let helps = self.priority() == Priority::High && self.lane().settings.high_helps();
+        let helps = self.lane().settings.high_helps();
         let normal = helps.then(|| self.lane().level_state(Priority::Normal))?;
         let is_stuck = normal.is_stuck(&self.lane().settings);
         (is_stuck && normal.queue.has_short() && self.may_help(normal, 0)).then_some(normal)
@@ -167,32 +194,37 @@ impl Level {
     }
 
     /// Runs a step of a job that `worker` has popped.
+    #[inline]
     pub(crate) fn run<'a>(&'a self, popped: Popped, worker: &mut Worker<'a>) -> StepEnd {
-        let Popped { job, role } = popped;
-        match role {
-            Role::Plain => job.run(worker),
-            Role::Long => {
-                self.begin_long_step(worker);
-                let end = job.run(worker);
-                worker.leaves();
-                end
+        match popped.role {
+            Role::Short => popped.job.run(worker),
+            Role::Long => self.run_long(popped.job, worker),
+            Role::Helped => self.run_for_normal(popped.job),
+        }
+    }
+
+    fn run_long<'a>(&'a self, job: Arc<dyn Run>, worker: &mut Worker<'a>) -> StepEnd {
+        self.begin_long_step(worker);
+        let end = job.run(worker);
+        worker.leaves();
+        end
+    }
+
+    #[cold]
+    fn run_for_normal(&self, job: Arc<dyn Run>) -> StepEnd {
+        let normal = self.with_priority(Priority::Normal);
+        let helper = &mut normal.helper();
+        helper.counted_by = Some(&normal.state().helped);
+        let _helps = thread::help();
+        let end = job.run(helper);
+        helper.leaves();
+        match end {
+            // Also if it has yielded. `Normal`'s threads are all busy.
+            StepEnd::Requeue { job, .. } => {
+                normal.enqueue(job);
+                StepEnd::Suspended
             }
-            Role::Helped => {
-                let normal = self.with_priority(Priority::Normal);
-                let helper = &mut normal.helper();
-                helper.counted_by = Some(&normal.state().helped);
-                let _helps = thread::help();
-                let end = job.run(helper);
-                helper.leaves();
-                match end {
-                    // Also if it has yielded. `Normal`'s threads are all busy.
-                    StepEnd::Requeue { job, .. } => {
-                        normal.enqueue(job);
-                        StepEnd::Suspended
-                    }
-                    end => end,
-                }
-            }
+            end => end,
         }
     }
 
