@@ -156,17 +156,22 @@ fn helped_jobs_do_not_hold_high_up() {
         let known = short(&cpu, "known");
         let held = hold(&cpu);
         let high = cpu.handle().with_priority(Priority::High);
-        for handle in [known, cpu.handle().with_name("new")] {
-            let helped = Stuck::start(&handle);
+        let beside_a_helped_one = |handle: &Handle| {
+            let helped = Stuck::start(handle);
             let others: Vec<_> = (0..10).map(|_| handle.spawn_cpu(|| ())).collect();
             high.spawn_cpu(|| ()).wait().unwrap();
             assert_eq!(cpu.handle().metrics().running, 3);
             helped.end();
-            if handle.call_sites().iter().all(|site| site.site != "new") {
-                others.into_iter().for_each(|task| task.wait().unwrap());
-            }
+            others
+        };
+        // The thread that helped goes on with these.
+        for task in beside_a_helped_one(&known) {
+            task.wait().unwrap();
         }
+        // Those that were not tried wait for `Normal`.
+        let others = beside_a_helped_one(&cpu.handle().with_name("new"));
         end(held);
+        others.into_iter().for_each(|task| task.wait().unwrap());
     });
     // One thread is none to spare for what is not known.
     on_rayon(1, |Lanes { cpu, io: _io }| {

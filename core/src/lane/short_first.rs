@@ -145,7 +145,6 @@ impl Level {
     #[cold]
     fn pop_to_help(&self) -> Option<Popped> {
         let state = self.normal_to_help()?;
-        let normal = self.with_priority(Priority::Normal);
         // Counted first: of two threads that look at the same time, at most one helps.
         let helped = state.helped.fetch_add(1, SeqCst) + 1;
         let threads = self.lane().settings.threads;
@@ -153,7 +152,7 @@ impl Level {
         // No thread tries an unknown job where it is the only one.
         let takes = |length| length == Length::Short || threads > 1;
         // As after a push: `Normal`'s workers may have found the queue empty meanwhile.
-        let moved = || normal.pushed(false);
+        let moved = || self.with_priority(Priority::Normal).pushed(false);
         let popped = may_help.then(|| state.queue.pop_short(takes, moved));
         let Some(job) = popped.flatten() else {
             state.helped.fetch_sub(1, SeqCst);

@@ -5,9 +5,8 @@
 //! and turns long after some five long samples in a row. A site that went back and forth would have
 //! its jobs pass one another.
 
-use std::time::Duration;
-
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
 
 /// What a short step computes at most.
 const SHORT: Duration = Duration::from_millis(1);
