@@ -7,7 +7,8 @@
 /// operating system shares the cores among them by nice value: the I/O lane comes
 /// first, then `High`, `Normal`, `Low`. A late `High` job passes any queue of `Normal`
 /// and `Low` jobs. It takes a core from a job that runs, as a rule almost at once; the
-/// guide (`twolane::guide::late_job`) has the measurements.
+/// guide (`twolane::guide::late_job`) has the measurements. (Threads of `High` may run
+/// [short jobs](crate::Builder::short_jobs_first) of `Normal`.)
 ///
 /// No priority starves, because nice values share the cores and forbid nothing. The
 /// default nice values of `Normal` and `Low` are close: `Normal` gets only twice the

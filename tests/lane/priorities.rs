@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use crate::support::{
-    Lanes, Stuck, lanes, lanes_with, on_both, suspended, thread_name, time_limit, with_both,
-};
+use crate::support::{Lanes, Stuck, lanes, on_both, suspended, thread_name, time_limit};
 use twolane::{Backend, Handle, JoinErrorKind, Priority};
 
 pub(crate) const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
@@ -117,10 +115,7 @@ fn an_explicit_handle_wins() {
 /// the stuck ones, and for all that is queued behind them.
 #[test]
 fn a_late_urgent_job_passes_a_full_queue() {
-    with_both(|backend| {
-        // Otherwise the threads of `High` try some of them.
-        let fifo = |builder: twolane::Builder| builder.short_jobs_first(false);
-        let Lanes { cpu, io: _io } = lanes_with(backend, 2, fifo);
+    on_both(2, |Lanes { cpu, io: _io }| {
         let stuck = [(); 2].map(|()| Stuck::start(&cpu.handle()).split());
         let queued: Vec<_> = (0..100).map(|n| cpu.spawn_cpu(move || n)).collect();
         let urgent = cpu.handle().with_priority(Priority::High);

@@ -11,7 +11,7 @@ use crate::support::{BOTH, Lanes, lanes, lanes_with, on_both, thread_name, time_
 use futures::{StreamExt, stream};
 use tokio::io::AsyncReadExt;
 use twolane::stream::Buffered;
-use twolane::{Builder, CpuIteratorExt, CpuStreamExt, Handle, Priority};
+use twolane::{CpuIteratorExt, CpuStreamExt, Handle, Priority};
 
 pub(crate) const INPUTS: u32 = 40;
 
@@ -62,11 +62,9 @@ fn stages_run_at_the_priority_of_the_handle_and_the_source_on_its_lane() {
         for limited in [false, true] {
             for source in SOURCES {
                 for (priority, thread) in priorities {
-                    // Otherwise a thread of `High` may run a stage of `Normal`.
-                    let fifo = |builder: Builder| builder.short_jobs_first(false);
                     let lanes = lanes_with(backend, 1, |builder| match limited {
-                        true => fifo(builder).queue_limit(priority, 1),
-                        false => fifo(builder),
+                        true => builder.queue_limit(priority, 1),
+                        false => builder,
                     });
                     let cpu = lanes.cpu.handle().with_priority(priority);
                     let (pulled, pulls) = mpsc::channel();

@@ -67,17 +67,20 @@ pub fn backend_of_child() -> Backend {
     BOTH.into_iter().find(is_named).unwrap()
 }
 
-/// A CPU lane with threads named `cpu-N`.
+/// A CPU lane with threads named `cpu-N`, each priority with its own jobs: a test that holds the
+/// threads of `Normal` knows which job runs where. (`tests/lane/short_first.rs`, the storm and the
+/// model have lanes as they come.)
 pub fn cpu_lane(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> CpuRuntime {
     settings(backend, threads, io).build().unwrap()
 }
 
-pub fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Builder {
+fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Builder {
     CpuRuntime::builder()
         .backend(backend)
         .worker_threads(threads)
         .thread_name("cpu")
         .io_handle(io.clone())
+        .short_jobs_first(false)
 }
 
 /// A closure job that has started and stays until it is let go.

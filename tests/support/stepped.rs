@@ -22,9 +22,7 @@ impl Stepped {
 
     pub fn on(backend: Backend, threads: usize) -> Self {
         let io = Builder::new_current_thread().build().unwrap();
-        // In one queue: no thread of `High` tries jobs that the lane does not know yet.
-        let cpu = crate::support::settings(backend, threads, io.handle()).short_jobs_first(false);
-        let cpu = cpu.build().unwrap();
+        let cpu = crate::support::cpu_lane(backend, threads, io.handle());
         Self { cpu, io }
     }
 

@@ -176,20 +176,24 @@ impl Level {
         self.state().has_queued() || self.has_others_short()
     }
 
-    /// Queues a job that was woken in its own step. A job that yielded goes behind
-    /// those that have not run yet.
-    ///
-    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
-    /// whether the lane is closed: an active worker goes on until it finds the queue empty.
-    pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
-        if yielded {
-            return self.state().queue.push_behind(job);
+    /// Call after a push. `is_short`: it went to the short ones.
+    pub(super) fn pushed(&self, is_short: bool) {
+        // Pairs with a worker that parks or becomes inactive, with `start`, and with
+        // `Lane::close`. Each of them changes its own word, and the queue is checked
+        // after that.
+        fence(SeqCst);
+        if let Some(workers) = self.workers() {
+            workers.notify(self);
         }
-        self.push(job);
+        if is_short && self.is_stuck() {
+            self.call_for_help();
+        }
+        interrupts::note_work();
+        self.close_if_late();
     }
 
     /// Call after a push and a fence: the lane may have closed its queue before.
-    pub(super) fn close_if_late(&self) {
+    fn close_if_late(&self) {
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
             // The control thread has ended. It has not seen the jobs that are in the
             // queue now.
@@ -225,18 +229,7 @@ impl Schedule for Level {
 
     fn enqueue(&self, job: Arc<dyn Run>) {
         let is_short = self.push(job);
-        // Pairs with a worker that parks or becomes inactive, with `start`, and with
-        // `Lane::close`. Each of them changes its own word, and the queue is checked
-        // after that.
-        fence(SeqCst);
-        if let Some(workers) = self.workers() {
-            workers.notify(self);
-        }
-        if is_short && self.is_stuck() {
-            self.call_for_help();
-        }
-        interrupts::note_work();
-        self.close_if_late();
+        self.pushed(is_short);
     }
 
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey {

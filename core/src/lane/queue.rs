@@ -63,7 +63,7 @@ impl RunQueue {
         self.yielded.push(job);
     }
 
-    /// The next job, and whether it is short.
+    /// The next job, and whether it was among the short ones.
     pub(super) fn pop(&self) -> Option<(Arc<dyn Run>, bool)> {
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
         if !self.yielded.is_empty() && (self.is_front_empty() || self.passed_yielded.is_turn()) {
@@ -72,8 +72,8 @@ impl RunQueue {
             }
         }
         if self.has_short() && (self.ready.is_empty() || !self.passed_ready.is_turn()) {
-            if let Some(short) = self.pop_short() {
-                return Some(short);
+            if let Some(job) = self.short.pop() {
+                return Some((job, true));
             }
         }
         let other = self.ready.pop().or_else(|| self.yielded.pop());
@@ -85,14 +85,20 @@ impl RunQueue {
         }
     }
 
-    /// The next of the short jobs, and whether it still is one. What is known to be long by now goes
-    /// to the other jobs.
-    pub(super) fn pop_short(&self) -> Option<(Arc<dyn Run>, bool)> {
+    /// The next of the short jobs that `takes`. The others, and those that are known to be long by
+    /// now, go to the other jobs. Calls `moved` after each of these.
+    pub(super) fn pop_short(
+        &self,
+        takes: impl Fn(Length) -> bool,
+        moved: impl Fn(),
+    ) -> Option<Arc<dyn Run>> {
         while let Some(job) = self.short.pop() {
-            match job.length() {
-                Length::Long => self.ready.push(job),
-                length => return Some((job, length == Length::Short)),
+            let length = job.length();
+            if length != Length::Long && takes(length) {
+                return Some(job);
             }
+            self.ready.push(job);
+            moved();
         }
         None
     }

@@ -6,12 +6,13 @@
 //!
 //! **If these are all in steps that are not known to be short, `High`'s threads help**, with
 //! [`Backend::Rayon`]. `High` is for short jobs, and its threads have precedence. They pop
-//! `Normal`'s short jobs when `High` has none itself. While they help, they also try jobs of sites
-//! that are not known yet, as long as one of them stays free: a try that turns out to be long does
-//! not hold `High` up. With `Backend::Runtime`, `Normal`'s own threads try them, one at a time. All
-//! other unknown jobs queue with the long ones.
+//! `Normal`'s short jobs when `High` has none itself, and try jobs of sites that are not known yet.
+//! The last thread that is free does neither, so what turns out to be long does not hold `High` up.
+//! (If `High` has one thread, it helps with known jobs alone.) With `Backend::Runtime`, `Normal`'s
+//! own threads try unknown jobs, one at a time. All other unknown jobs queue with the long ones.
 //!
 //! A helped job stays a job of `Normal`: its permit, its counters, its level for what it submits.
+//! (Rayon's children of it belong to `High`'s pool, and are jobs of `High` in what they submit.)
 //! The helper counts on a page of its own there. If the job is woken in its own step, it goes back
 //! to `Normal`'s queue.
 //!
@@ -32,7 +33,7 @@ use crate::backend::Backend;
 use crate::metrics::call_sites::Length;
 use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, fence};
-use crate::task::{Run, StepEnd, Worker};
+use crate::task::{Run, Schedule, StepEnd, Worker};
 
 /// A job out of the queue.
 pub(crate) struct Popped {
@@ -40,9 +41,22 @@ pub(crate) struct Popped {
     role: Role,
 }
 
+impl Popped {
+    pub(crate) fn role(&self) -> Role {
+        self.role
+    }
+
+    /// For a worker that goes on with a job which it has not put back.
+    pub(crate) fn again(job: Arc<dyn Run>, role: Role) -> Self {
+        Self { job, role }
+    }
+}
+
+/// How a worker runs a job.
 #[derive(Clone, Copy)]
-enum Role {
-    Plain,
+pub(crate) enum Role {
+    /// It was among the short jobs, or its level does not tell them apart.
+    Short,
     /// It is not known to be short.
     Long,
     /// It is a job of `Normal`, on a thread of `High`.
@@ -51,10 +65,12 @@ enum Role {
 
 impl Level {
     /// Whether it tells its jobs apart.
+    #[inline]
     fn sorts(&self) -> bool {
         self.priority() == Priority::Normal && self.lane().settings.short_jobs_first
     }
 
+    #[inline]
     pub(super) fn length_of_site(&self) -> Length {
         match self.sorts() {
             true => self.state().sites.length(self.site),
@@ -76,57 +92,89 @@ impl Level {
         is_short
     }
 
+    /// Queues a job that was woken in its own step. A job that yielded goes behind
+    /// those that have not run yet.
+    ///
+    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
+    /// whether the lane is closed: an active worker goes on until it finds the queue empty.
+    pub(crate) fn put_back(&self, Popped { job, role }: Popped, yielded: bool) {
+        let queue = &self.state().queue;
+        match role {
+            _ if yielded => queue.push_behind(job),
+            Role::Short if self.sorts() => queue.push_short(job),
+            _ => queue.push(job),
+        }
+    }
+
     /// For a worker.
     pub(crate) fn pop(&self) -> Option<Popped> {
         match self.state().queue.pop() {
             Some((job, is_short)) => Some(self.popped(job, is_short)),
-            None => self.pop_to_help(),
+            None if self.priority() == Priority::High => self.pop_to_help(),
+            None => None,
         }
-    }
-
-    /// For a worker that goes on with a job which it has not put back.
-    pub(crate) fn popped_again(&self, job: Arc<dyn Run>) -> Popped {
-        let is_short = job.length() == Length::Short;
-        self.popped(job, is_short)
     }
 
     fn popped(&self, job: Arc<dyn Run>, is_short: bool) -> Popped {
         let role = match self.sorts() && !is_short {
             true => Role::Long,
-            false => Role::Plain,
+            false => Role::Short,
         };
         Popped { job, role }
     }
 
-    /// Whether an unknown job may be tried: one thread of `High` stays free, or `Normal`'s own
-    /// threads try it, one at a time.
+    /// Whether an unknown job may be tried: by a thread of `High` that is not the last free one, or
+    /// by `Normal`'s own threads, one at a time.
     fn may_try(&self) -> bool {
-        if !self.lane().settings.high_helps() {
-            return !self.state().queue.has_short();
+        let (state, settings) = (self.state(), &self.lane().settings);
+        match settings.high_helps() {
+            true => settings.threads > 1 && self.may_help(state, state.queue.short()),
+            false => !state.queue.has_short(),
         }
-        let high = self.lane().level_state(Priority::High);
-        let own = high.queue.len() + high.counters.running() as usize;
-        let helped = self.state().queue.short() + self.state().helped.load(SeqCst);
-        own + helped + 1 < self.lane().settings.threads
     }
 
+    /// Whether a thread of `High` may take one more job of `normal`, beside so many that wait for
+    /// one: the last free thread takes none, but where it is the only one.
+    fn may_help(&self, normal: &LevelState, waiting: usize) -> bool {
+        let high = self.lane().level_state(Priority::High);
+        let own = high.queue.len() + high.counters.running() as usize;
+        let most = (self.lane().settings.threads - 1).max(1);
+        own + waiting + normal.helped.load(SeqCst) < most
+    }
+
+    #[cold]
     fn pop_to_help(&self) -> Option<Popped> {
-        let normal = self.stuck_normal()?;
-        let (job, _) = normal.queue.pop_short()?;
+        let state = self.normal_to_help()?;
+        // Counted first: of two threads that look at the same time, at most one helps.
+        let helped = state.helped.fetch_add(1, SeqCst) + 1;
+        let threads = self.lane().settings.threads;
+        let may_help = threads == 1 || helped < threads;
+        // No thread tries an unknown job where it is the only one.
+        let takes = |length| length == Length::Short || threads > 1;
+        // As after a push: `Normal`'s workers may have found the queue empty meanwhile.
+        let moved = || self.with_priority(Priority::Normal).pushed(false);
+        let popped = may_help.then(|| state.queue.pop_short(takes, moved));
+        let Some(job) = popped.flatten() else {
+            state.helped.fetch_sub(1, SeqCst);
+            return None;
+        };
         let role = Role::Helped;
         Some(Popped { job, role })
     }
 
     /// Whether this level's workers could help now.
+    #[inline]
     pub(super) fn has_others_short(&self) -> bool {
-        self.stuck_normal()
-            .is_some_and(|normal| normal.queue.has_short())
+        self.priority() == Priority::High && self.normal_to_help().is_some()
     }
 
-    fn stuck_normal(&self) -> Option<&LevelState> {
-        let helps = self.priority() == Priority::High && self.lane().settings.high_helps();
+    /// For `High`: `Normal`, if it has a short job that a thread of this level should take.
+    #[cold]
+    fn normal_to_help(&self) -> Option<&LevelState> {
+        let helps = self.lane().settings.high_helps();
         let normal = helps.then(|| self.lane().level_state(Priority::Normal))?;
-        normal.is_stuck(&self.lane().settings).then_some(normal)
+        let is_stuck = normal.is_stuck(&self.lane().settings);
+        (is_stuck && normal.queue.has_short() && self.may_help(normal, 0)).then_some(normal)
     }
 
     pub(super) fn is_stuck(&self) -> bool {
@@ -135,7 +183,7 @@ impl Level {
 
     /// Call after a push of a short job, or where the last thread begins a long step, and a fence.
     pub(super) fn call_for_help(&self) {
-        if !self.lane().settings.high_helps() {
+        if !self.lane().settings.high_helps() || !self.may_help(self.state(), 0) {
             return;
         }
         let high = self.with_priority(Priority::High);
@@ -145,34 +193,37 @@ impl Level {
     }
 
     /// Runs a step of a job that `worker` has popped.
+    #[inline]
     pub(crate) fn run<'a>(&'a self, popped: Popped, worker: &mut Worker<'a>) -> StepEnd {
-        let Popped { job, role } = popped;
-        match role {
-            Role::Plain => job.run(worker),
-            Role::Long => {
-                self.begin_long_step(worker);
-                let end = job.run(worker);
-                worker.leaves();
-                end
+        match popped.role {
+            Role::Short => popped.job.run(worker),
+            Role::Long => self.run_long(popped.job, worker),
+            Role::Helped => self.run_for_normal(popped.job),
+        }
+    }
+
+    fn run_long<'a>(&'a self, job: Arc<dyn Run>, worker: &mut Worker<'a>) -> StepEnd {
+        self.begin_long_step(worker);
+        let end = job.run(worker);
+        worker.leaves();
+        end
+    }
+
+    #[cold]
+    fn run_for_normal(&self, job: Arc<dyn Run>) -> StepEnd {
+        let normal = self.with_priority(Priority::Normal);
+        let helper = &mut normal.helper();
+        helper.counted_by = Some(&normal.state().helped);
+        let _helps = thread::help();
+        let end = job.run(helper);
+        helper.leaves();
+        match end {
+            // Also if it has yielded. `Normal`'s threads are all busy.
+            StepEnd::Requeue { job, .. } => {
+                normal.enqueue(job);
+                StepEnd::Suspended
             }
-            Role::Helped => {
-                let normal = self.with_priority(Priority::Normal);
-                let helper = &mut normal.helper();
-                helper.enters(&normal.state().helped);
-                let _helps = thread::help();
-                let end = job.run(helper);
-                helper.leaves();
-                if let StepEnd::Requeue { job, .. } = end {
-                    // Also if it has yielded: behind the long ones no thread may come to it.
-                    normal.push(job);
-                    fence(SeqCst);
-                    if let Some(workers) = normal.workers() {
-                        workers.notify(&normal);
-                    }
-                    return StepEnd::Suspended;
-                }
-                end
-            }
+            end => end,
         }
     }
 

@@ -21,7 +21,7 @@
 use std::io;
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -60,13 +60,10 @@ pub(crate) fn start() -> io::Result<()> {
     if has_one || !preemption::may_be_lazy() {
         return Ok(());
     }
-    let (me, started) = mpsc::channel();
-    starter::spawn("twolane-preempt".to_owned(), move || {
-        let _ = me.send(thread::current());
+    let started = starter::spawn_parker("twolane-preempt", || {
         watch();
         *self::thread() = None;
     })?;
-    let started = started.recv().map_err(io::Error::other)?;
     *thread = Some((process, started));
     Ok(())
 }
@@ -119,13 +116,20 @@ fn watch() {
             false => 2 * window,
         };
         if window == LAST_WINDOW {
-            // A push ends this wait, too.
-            DOZE.begin(|| !computes_while(|| thread::park_timeout(LAST_WINDOW)));
+            DOZE.begin(|| !computes_while(wait_for_push));
             while DOZE.lasts() {
                 thread::park();
             }
             window = FIRST_WINDOW;
         }
+    }
+}
+
+/// For [`LAST_WINDOW`] at most. The token of an earlier push does not end it.
+fn wait_for_push() {
+    let end = Instant::now() + LAST_WINDOW;
+    while DOZE.lasts() && Instant::now() < end {
+        thread::park_timeout(end.saturating_duration_since(Instant::now()));
     }
 }
 
@@ -159,8 +163,8 @@ fn interrupt_for(window: Duration) -> bool {
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
+    use std::sync::{Arc, mpsc};
 
     use super::*;
     use crate::{Backend, CpuRuntime, Niceness};

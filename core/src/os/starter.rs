@@ -13,7 +13,7 @@
 use std::io;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, Thread};
 
 use super::{cpu_mask, nice};
 
@@ -44,6 +44,16 @@ pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::R
     outcome
         .recv()
         .unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
+}
+
+/// The same for a thread that others unpark.
+pub(crate) fn spawn_parker(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+    let (me, started) = mpsc::channel();
+    spawn(name.to_owned(), move || {
+        let _ = me.send(thread::current());
+        main();
+    })?;
+    started.recv().map_err(io::Error::other)
 }
 
 /// The nice value that new threads start with.

@@ -38,7 +38,6 @@ use std::cell::Cell;
 use std::hint;
 use std::mem;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
 use std::task::Poll;
 use std::thread::{self, Thread};
@@ -49,7 +48,7 @@ use rayon_core::Yield;
 use super::idle::{Idle, Wakeup};
 use crate::guard::on_drop;
 use crate::lane::{Level, Popped};
-use crate::task::{Run, StepEnd, Worker, budget, slice};
+use crate::task::{StepEnd, Worker, budget, slice};
 
 /// About twice a round trip to an awaiter that was asleep.
 const SPIN: Duration = Duration::from_micros(40);
@@ -226,6 +225,7 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, popped: Popped) {
+        let role = popped.role();
         match self.level.run(popped, &mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
@@ -238,7 +238,7 @@ impl<S: Fn()> Turn<'_, S> {
                     self.give_rayon_its_turn();
                 }
             }
-            StepEnd::Requeue { job, yielded } => self.go_on(job, yielded),
+            StepEnd::Requeue { job, yielded } => self.go_on(Popped::again(job, role), yielded),
         }
     }
 
@@ -256,7 +256,7 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     /// Goes on with a job that was woken during its own step.
-    fn go_on(&mut self, job: Arc<dyn Run>, yielded: bool) {
+    fn go_on(&mut self, job: Popped, yielded: bool) {
         if slice::is_slice_over(self.rayon_had_its) {
             // Rayon's work may take long: wake another worker for the job.
             self.level.put_back(job, yielded);
@@ -268,7 +268,7 @@ impl<S: Fn()> Turn<'_, S> {
             self.level.put_back(job, yielded);
         } else {
             // No need to pass it through the queue.
-            self.next = Some(self.level.popped_again(job));
+            self.next = Some(job);
         }
     }
 

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::drain::run_rayons_work;
-use crate::lane::Level;
+use crate::lane::{Level, Popped};
 use crate::task::{StepEnd, budget};
 
 const PAUSE: Duration = Duration::from_millis(1);
@@ -24,8 +24,9 @@ pub(super) fn serve(level: &Level, is_over: impl Fn() -> bool) {
     loop {
         while let Some(popped) = level.pop() {
             budget::refill();
+            let role = popped.role();
             if let StepEnd::Requeue { job, yielded } = level.run(popped, &mut worker) {
-                level.put_back(job, yielded);
+                level.put_back(Popped::again(job, role), yielded);
             }
             run_rayons_work();
         }

@@ -257,11 +257,12 @@ impl Future for DrainTask {
         } else if let Some(popped) = this.next.take().or_else(|| level.pop()) {
             let _io = level.lane().io.handle().enter();
             let worker = &mut level.worker(lane_thread::worker());
+            let role = popped.role();
             match level.run(popped, worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
-                    level.put_back(job, yielded);
+                    level.put_back(Popped::again(job, role), yielded);
                 }
-                StepEnd::Requeue { job, .. } => this.next = Some(level.popped_again(job)),
+                StepEnd::Requeue { job, .. } => this.next = Some(Popped::again(job, role)),
                 StepEnd::Suspended | StepEnd::Ended => {}
             }
         }

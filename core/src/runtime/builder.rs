@@ -197,22 +197,25 @@ impl Builder {
         self
     }
 
-    /// Sets whether short jobs pass long ones at [`Priority::Normal`]. Default: yes, on Linux.
+    /// Sets whether short jobs pass long ones at [`Priority::Normal`]. Default: yes, on Linux, where
+    /// the threads of [`Priority::High`] have the lower nice value.
     ///
     /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of
     /// those before: a site is short if its jobs, or the polls of its futures, compute for less
-    /// than 1 ms on average. Such a job waits for no long one that is queued. With
-    /// [`Backend::Rayon`] it waits for none that runs either: while each thread of `Normal` runs a
-    /// job that is not known to be short, the threads of `High` run the short ones, and try jobs of
-    /// sites that the lane does not know yet, as long as one of them stays free. (A lane of one thread
-    /// learns such a site once its jobs have had their turn.)
+    /// than 1 ms on average. At most one long job in nine goes before a short one that is queued.
+    /// With [`Backend::Rayon`], while each thread of `Normal` runs a job that is not known to be
+    /// short, threads of `High` run the short ones, and try jobs of sites that the lane does not
+    /// know yet. One thread of `High` stays free. (A lane of one thread lets it run short jobs, and
+    /// learns other sites once their jobs have had their turn.) One job that keeps all threads busy
+    /// by rayon is one long job: short ones wait for a part of it.
     ///
-    /// A long job lets at most eight short ones pass for each job before it. Jobs of one site begin
-    /// in their order, unless the lane has just learned that the site is short, or long.
+    /// Jobs of one site begin in their order, unless the lane has just learned that the site is
+    /// short, or long. A job that sleeps or waits for a lock counts as short.
     ///
     /// A job keeps its priority: its permit, its counters, its
     /// [current handle](crate::Handle::current). It may run on a thread of `High`, and work that
-    /// it gives to rayon runs in that pool.
+    /// it gives to rayon runs in that pool. So there may be up to twice as many jobs
+    /// [running](crate::Metrics) as `Normal` has threads.
     ///
     /// # Examples
     ///
@@ -292,7 +295,9 @@ impl Builder {
             holds_paused_clock: self.holds_paused_clock,
             has_histograms: self.has_histograms,
             // Elsewhere the threads of `High` would have no precedence.
-            short_jobs_first: self.short_jobs_first && nice::SUPPORTED,
+            short_jobs_first: self.short_jobs_first
+                && nice::SUPPORTED
+                && niceness[Priority::High.index()].nice < niceness[Priority::Normal.index()].nice,
             stack_size: self.stack_size,
             niceness: self.niceness.from_base(base_nice),
         };

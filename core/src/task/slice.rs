@@ -16,7 +16,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{PoisonError, RwLock, mpsc};
+use std::sync::{PoisonError, RwLock};
 use std::task::{Context, Poll};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -207,12 +207,7 @@ pub(crate) fn start_ticker() -> io::Result<()> {
     let thread = match &*ticker {
         Some((owner, thread)) if *owner == process => thread.clone(),
         _ => {
-            let (me, started) = mpsc::channel();
-            starter::spawn("twolane-ticker".to_owned(), move || {
-                let _ = me.send(thread::current());
-                tick();
-            })?;
-            let thread = started.recv().map_err(io::Error::other)?;
+            let thread = starter::spawn_parker("twolane-ticker", tick)?;
             *ticker = Some((process, thread.clone()));
             thread
         }

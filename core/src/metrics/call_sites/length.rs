@@ -5,9 +5,8 @@
 //! and turns long after some five long samples in a row. A site that went back and forth would have
 //! its jobs pass one another.
 
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
-
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// What a short step computes at most.
 const SHORT: Duration = Duration::from_millis(1);
@@ -28,7 +27,13 @@ pub(crate) enum Length {
 pub(super) struct MeanTime {
     nanos: AtomicU32,
     samples: AtomicU32,
+    /// What these say, so that a push reads one word.
+    length: AtomicU8,
 }
+
+const UNKNOWN: u8 = 0;
+const IS_SHORT: u8 = 1;
+const LONG: u8 = 2;
 
 // Relaxed: two threads that add at the same time may lose a sample.
 impl MeanTime {
@@ -36,6 +41,7 @@ impl MeanTime {
         Self {
             nanos: AtomicU32::new(0),
             samples: AtomicU32::new(0),
+            length: AtomicU8::new(UNKNOWN),
         }
     }
 
@@ -49,17 +55,24 @@ impl MeanTime {
             }
         };
         self.nanos.store(mean, Relaxed);
-        let samples = self.samples.load(Relaxed);
-        self.samples.store(samples.saturating_add(1), Relaxed);
+        let samples = self.samples.load(Relaxed).saturating_add(1);
+        self.samples.store(samples, Relaxed);
+        let length = if mean >= SHORT.as_nanos() as u32 {
+            LONG
+        } else if samples < ENOUGH {
+            UNKNOWN
+        } else {
+            IS_SHORT
+        };
+        self.length.store(length, Relaxed);
     }
 
+    #[inline]
     pub(super) fn length(&self) -> Length {
-        if self.nanos.load(Relaxed) >= SHORT.as_nanos() as u32 {
-            Length::Long
-        } else if self.samples.load(Relaxed) < ENOUGH {
-            Length::Unknown
-        } else {
-            Length::Short
+        match self.length.load(Relaxed) {
+            IS_SHORT => Length::Short,
+            LONG => Length::Long,
+            _ => Length::Unknown,
         }
     }
 }

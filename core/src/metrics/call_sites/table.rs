@@ -308,6 +308,18 @@ mod tests {
     }
 
     #[test]
+    fn the_jobs_of_many_sites_are_not_known_to_be_short() {
+        let (sites, site) = (Sites::new(false), Name::named("one of few sites"));
+        for _ in 0..100 {
+            for site in [site, Name::OTHER] {
+                sites.end(site, &Sites::sample(Stamp::NO, 1, false));
+            }
+        }
+        assert_eq!(sites.length(site), Length::Short);
+        assert_eq!(sites.length(Name::OTHER), Length::Long);
+    }
+
+    #[test]
     fn samples_become_figures() {
         let (sites, site) = (Sites::new(true), Name::named("samples_become_figures"));
         let other = Name::named("samples_become_figures, other");
