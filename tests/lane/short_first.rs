@@ -148,14 +148,15 @@ fn futures_come_back() {
     });
 }
 
-/// They take all of `High`'s threads but one, whether they are known to be short or not: a job that
-/// waits counts as short.
+/// Where `High` has jobs of its own, they take all its threads but one, whether they are known to be
+/// short or not: a short job may wait for a lock.
 #[test]
 fn helped_jobs_do_not_hold_high_up() {
     on_rayon(2, |Lanes { cpu, io: _io }| {
         let known = short(&cpu, "known");
         let held = hold(&cpu);
         let high = cpu.handle().with_priority(Priority::High);
+        high.spawn_cpu(|| ()).wait().unwrap();
         let beside_a_helped_one = |handle: &Handle| {
             let helped = Stuck::start(handle);
             let others: Vec<_> = (0..10).map(|_| handle.spawn_cpu(|| ())).collect();
@@ -181,6 +182,19 @@ fn helped_jobs_do_not_hold_high_up() {
         high.spawn_cpu(|| ()).wait().unwrap();
         end(held);
         assert_eq!(new.wait().unwrap(), "cpu-0");
+    });
+}
+
+/// Where `High` has none, all its threads run what is known to be short.
+#[test]
+fn all_threads_of_an_unused_high_help() {
+    on_rayon(2, |Lanes { cpu, io: _io }| {
+        let short = short(&cpu, "short");
+        let held = hold(&cpu);
+        let helped = [(); 2].map(|()| Stuck::start(&short));
+        assert_eq!(cpu.handle().metrics().running, 4);
+        helped.map(Stuck::end);
+        end(held);
     });
 }
 

@@ -85,6 +85,11 @@ impl Counters {
         self.pages.iter().map(|page| page.get(event)).sum()
     }
 
+    /// Whether a job was ever submitted.
+    pub(super) fn is_used(&self) -> bool {
+        self.sum(Event::Submitted) > 0
+    }
+
     /// Returns how many jobs run now. Reads the subtracted counters first.
     pub(crate) fn running(&self) -> u64 {
         let ended = [Event::Completed, Event::Panicked, Event::Suspended];

@@ -7,9 +7,10 @@
 //! **If these are all in steps that are not known to be short, `High`'s threads help**, with
 //! [`Backend::Rayon`]. `High` is for short jobs, and its threads have precedence. They pop
 //! `Normal`'s short jobs when `High` has none itself, and try jobs of sites that are not known yet.
-//! The last thread that is free does neither, so what turns out to be long does not hold `High` up.
-//! (If `High` has one thread, it helps with known jobs alone.) With `Backend::Runtime`, `Normal`'s
-//! own threads try unknown jobs, one at a time. All other unknown jobs queue with the long ones.
+//! The last thread that is free tries none, and, where jobs of `High` are submitted, takes none
+//! (but where it is the only one): so what turns out to be long does not hold these up.
+//! With `Backend::Runtime`, `Normal`'s own threads try unknown jobs, one at a time. All other
+//! unknown jobs queue with the long ones.
 //!
 //! A helped job stays a job of `Normal`: its permit, its counters, its level for what it submits.
 //! (Rayon's children of it belong to `High`'s pool, and are jobs of `High` in what they submit.)
@@ -128,31 +129,38 @@ impl Level {
     fn may_try(&self) -> bool {
         let (state, settings) = (self.state(), &self.lane().settings);
         match settings.high_helps() {
-            true => settings.threads > 1 && self.may_help(state, state.queue.short()),
+            true => self.may_help(state, state.queue.short(), Length::Unknown),
             false => !state.queue.has_short(),
         }
     }
 
+    /// How many threads of `High` may run jobs of `Normal`. One stays free for `High`'s own jobs,
+    /// if it has had any, and is not the only one; and one for what may come, if these are not
+    /// known to be short.
+    fn most_helped(&self, length: Length) -> usize {
+        let threads = self.lane().settings.threads;
+        let is_used = self.lane().level_state(Priority::High).counters.is_used();
+        let is_one_free = length == Length::Unknown || (is_used && threads > 1);
+        threads - usize::from(is_one_free)
+    }
+
     /// Whether a thread of `High` may take one more job of `normal`, beside so many that wait for
-    /// one: the last free thread takes none, but where it is the only one.
-    fn may_help(&self, normal: &LevelState, waiting: usize) -> bool {
+    /// one.
+    fn may_help(&self, normal: &LevelState, waiting: usize, length: Length) -> bool {
         let high = self.lane().level_state(Priority::High);
         let own = high.queue.len() + high.counters.running() as usize;
-        let most = (self.lane().settings.threads - 1).max(1);
-        own + waiting + normal.helped.load(SeqCst) < most
+        own + waiting + normal.helped.load(SeqCst) < self.most_helped(length)
     }
 
     #[cold]
     fn pop_to_help(&self) -> Option<Popped> {
         let state = self.normal_to_help()?;
-        // Counted first: of two threads that look at the same time, at most one helps.
+        // Counted first: of two threads that look at the same time, one sees the other.
         let helped = state.helped.fetch_add(1, SeqCst) + 1;
-        let threads = self.lane().settings.threads;
-        let may_help = threads == 1 || helped < threads;
-        // No thread tries an unknown job where it is the only one.
-        let takes = |length| length == Length::Short || threads > 1;
+        let takes = |length| helped <= self.most_helped(length);
         // As after a push: `Normal`'s workers may have found the queue empty meanwhile.
         let moved = || self.with_priority(Priority::Normal).pushed(false);
+        let may_help = takes(Length::Short);
         let popped = may_help.then(|| state.queue.pop_short(takes, moved));
         let Some(job) = popped.flatten() else {
             state.helped.fetch_sub(1, SeqCst);
@@ -174,7 +182,8 @@ impl Level {
         let helps = self.lane().settings.high_helps();
         let normal = helps.then(|| self.lane().level_state(Priority::Normal))?;
         let is_stuck = normal.is_stuck(&self.lane().settings);
-        (is_stuck && normal.queue.has_short() && self.may_help(normal, 0)).then_some(normal)
+        let may_help = || self.may_help(normal, 0, Length::Short);
+        (is_stuck && normal.queue.has_short() && may_help()).then_some(normal)
     }
 
     pub(super) fn is_stuck(&self) -> bool {
@@ -183,7 +192,8 @@ impl Level {
 
     /// Call after a push of a short job, or where the last thread begins a long step, and a fence.
     pub(super) fn call_for_help(&self) {
-        if !self.lane().settings.high_helps() || !self.may_help(self.state(), 0) {
+        let helps = self.lane().settings.high_helps();
+        if !helps || !self.may_help(self.state(), 0, Length::Short) {
             return;
         }
         let high = self.with_priority(Priority::High);

@@ -283,6 +283,7 @@ impl Builder {
         interrupts::start().map_err(BuildError::no_thread)?;
         let base_nice = starter::base_nice().map_err(BuildError::no_thread)?;
         surroundings::look(base_nice);
+        let niceness = self.niceness.from_base(base_nice);
         let settings = ThreadSettings {
             backend: self.backend,
             start: match self.backend {
@@ -299,7 +300,7 @@ impl Builder {
                 && nice::SUPPORTED
                 && niceness[Priority::High.index()].nice < niceness[Priority::Normal.index()].nice,
             stack_size: self.stack_size,
-            niceness: self.niceness.from_base(base_nice),
+            niceness,
         };
         let throttle = self
             .throttle_to_quota

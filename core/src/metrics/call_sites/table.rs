@@ -222,11 +222,10 @@ impl Sites {
     pub(crate) fn end(&self, site: Name, sample: &Sample) {
         let ran = now().saturating_sub(sample.begun);
         self.add(site, sample, ran);
-        // On a busy machine real time tells how many threads want the core.
         let cpu = sample.cpu.zip(cpu_clock::of_thread());
         let computed = cpu.map(|(begun, now)| now.saturating_sub(begun));
-        let computed = computed.unwrap_or(Duration::from_nanos(ran));
-        self.of(site).mean.add(computed);
+        let length = length_of(Duration::from_nanos(ran), computed);
+        self.of(site).mean.add(length);
     }
 
     /// What is known of the next step of that site.
@@ -288,6 +287,14 @@ fn read(site: Name, priority: Priority, counters: &Counters) -> CallSite {
     }
 }
 
+/// How long a step counts as that took so long, and computed so long if that is known.
+fn length_of(ran: Duration, computed: Option<Duration>) -> Duration {
+    /// On a busy machine real time tells how many threads want the core. A step that takes more
+    /// than so many times its CPU time sleeps, or waits for a lock.
+    const BUSY: u32 = 8;
+    computed.map_or(ran, |computed| computed.max(ran / BUSY))
+}
+
 /// Of each [`ONE_IN`] numbers in a row about one, and of each arithmetic series too: the
 /// multiples of the golden ratio are spread evenly.
 fn is_one_of_many(nth: u64) -> bool {
@@ -317,6 +324,16 @@ mod tests {
         }
         assert_eq!(sites.length(site), Length::Short);
         assert_eq!(sites.length(Name::OTHER), Length::Long);
+    }
+
+    #[test]
+    fn a_step_that_waits_is_as_long_as_one_that_computes() {
+        let [tiny, long] = [20, 100_000].map(Duration::from_micros);
+        assert_eq!(length_of(tiny, Some(tiny)), tiny);
+        assert_eq!(length_of(8 * tiny, Some(tiny)), tiny);
+        assert_eq!(length_of(long, Some(tiny)), long / 8);
+        assert_eq!(length_of(long, Some(long)), long);
+        assert_eq!(length_of(long, None), long);
     }
 
     #[test]
