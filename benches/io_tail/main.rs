@@ -12,7 +12,7 @@
 //!   `second_runtime_nice_16`: at the nice value of a lane,
 //! - `twolane_unweighted`, `twolane_plain`, `twolane_rayon`, `twolane_runtime`: twolane without
 //!   its weights, without its interrupts (which only kernels with lazy preemption have), and with
-//!   its defaults on either backend.
+//!   its defaults on either backend; `twolane_short_jobs`: with eight short jobs for each.
 //!
 //! Each runs in slices, in a process that has no thread left of the one before.
 //! Latencies are kept twice: from the actual send, and from the intended one
@@ -49,7 +49,7 @@ use twolane_benches::{Bench, Contender, Contest, cores};
 const FEW: usize = 4;
 const MANY: usize = 32;
 
-const CONTENDERS: [&str; 11] = [
+const CONTENDERS: [&str; 12] = [
     "idle",
     "same_runtime",
     "spawn_blocking_4",
@@ -61,6 +61,7 @@ const CONTENDERS: [&str; 11] = [
     "twolane_plain",
     "twolane_rayon",
     "twolane_runtime",
+    "twolane_short_jobs",
 ];
 
 /// Where the jobs of a contender run, if it has any.
@@ -88,6 +89,7 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
         "twolane_unweighted" => twolane(&|lane| lane.niceness(Niceness::off())),
         "twolane_plain" | "twolane_rayon" => twolane(&|lane| weighted(Backend::Rayon, lane)),
         "twolane_runtime" => twolane(&|lane| weighted(Backend::Runtime, lane)),
+        "twolane_short_jobs" => Lane::twolane_and_short_jobs(io, few),
         _ => return None,
     })
 }
@@ -116,5 +118,7 @@ fn main() {
         let name = format!("cpu_throughput_twolane_over_second_runtime{suffix}");
         report.ratio(name, "jobs_per_s", twolane, "second_runtime");
     }
+    let name = "p999_short_jobs_over_without";
+    ratios(&report, name, "p999", "twolane_short_jobs", "twolane_rayon");
     report.finish();
 }

@@ -193,7 +193,7 @@ fn all_threads_of_an_unused_high_help() {
         let held = hold(&cpu);
         let helped = [(); 2].map(|()| Stuck::start(&short));
         assert_eq!(cpu.handle().metrics().running, 4);
-        helped.map(Stuck::end);
+        helped.into_iter().for_each(Stuck::end);
         end(held);
     });
 }
@@ -292,14 +292,16 @@ fn a_shutdown_ends_helped_and_waiting_jobs() {
     on_rayon(2, |Lanes { cpu, io: _io }| {
         let short = short(&cpu, "short");
         let held = hold(&cpu);
-        let (running, let_go) = Stuck::start(&short).split();
+        let running = [(); 2].map(|()| Stuck::start(&short).split());
         let waits: Vec<_> = (0..100).map(|_| short.spawn_cpu(|| ())).collect();
         let over = cpu.shutdown();
         for task in waits {
             assert_eq!(task.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
         }
-        let_go.send(()).unwrap();
-        running.wait().unwrap();
+        for (task, let_go) in running {
+            let_go.send(()).unwrap();
+            task.wait().unwrap();
+        }
         end(held);
         assert!(over.wait().is_empty());
     });

@@ -102,4 +102,15 @@ impl Lane {
             cpu.spawn_cpu(|| job.run()).detach()
         })
     }
+
+    /// twolane. With each job come eight short ones, of a hundredth of its work.
+    pub fn twolane_and_short_jobs(io: &Handle, in_flight: usize) -> Self {
+        let cpu = crate::lane(io, |lane| lane);
+        let short = cpu.handle().with_name("short");
+        Self::new(in_flight, short.worker_threads(), move |job| {
+            let work = job.work().piece(100);
+            (0..8).for_each(|_| short.spawn_cpu(move || work.run()).detach());
+            cpu.spawn_cpu(|| job.run()).detach();
+        })
+    }
 }

@@ -28,6 +28,10 @@ enum End {
 }
 
 impl Job {
+    pub fn work(&self) -> Work {
+        self.work
+    }
+
     pub fn run(mut self) {
         self.work.run();
         self.completed.fetch_add(1, Relaxed);

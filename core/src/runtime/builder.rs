@@ -205,12 +205,14 @@ impl Builder {
     /// than 1 ms on average. At most one long job in nine goes before a short one that is queued.
     /// With [`Backend::Rayon`], while each thread of `Normal` runs a job that is not known to be
     /// short, threads of `High` run the short ones, and try jobs of sites that the lane does not
-    /// know yet. One thread of `High` stays free. (A lane of one thread lets it run short jobs, and
+    /// know yet. Where jobs are submitted at `High`, one of its threads stays free for them; one
+    /// always tries no unknown job. (A lane of one thread lets it run short jobs, and
     /// learns other sites once their jobs have had their turn.) One job that keeps all threads busy
     /// by rayon is one long job: short ones wait for a part of it.
     ///
     /// Jobs of one site begin in their order, unless the lane has just learned that the site is
-    /// short, or long. A job that sleeps or waits for a lock counts as short.
+    /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that it
+    /// takes, if that is more than it computes.
     ///
     /// A job keeps its priority: its permit, its counters, its
     /// [current handle](crate::Handle::current). It may run on a thread of `High`, and work that
