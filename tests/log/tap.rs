@@ -31,6 +31,8 @@ pub(crate) fn listen(test: impl Fn(&Log, Lanes)) {
     INSTALL.call_once(|| {
         let subscriber = Registry::default().with(Tap);
         tracing::subscriber::set_global_default(subscriber).unwrap();
+        // The first lane of a process warns of what it finds around it.
+        on_both(1, drop);
     });
     let (listener, lines) = mpsc::channel();
     *lock(&LISTENER) = Some(listener);

@@ -205,10 +205,10 @@ impl Builder {
     /// than 1 ms on average. At most one long job in nine goes before a short one that is queued.
     /// With [`Backend::Rayon`], while each thread of `Normal` runs a job that is not known to be
     /// short, threads of `High` run the short ones, and try jobs of sites that the lane does not
-    /// know yet. Where jobs are submitted at `High`, one of its threads stays free for them; one
-    /// always tries no unknown job. (A lane of one thread lets it run short jobs, and
-    /// learns other sites once their jobs have had their turn.) One job that keeps all threads busy
-    /// by rayon is one long job: short ones wait for a part of it.
+    /// know yet. Where jobs are submitted at `High`, one of its threads stays free for them, and
+    /// the last free thread never tries an unknown job. (A lane of one thread lets it run short jobs,
+    /// and learns other sites once their jobs have had their turn.) One job that keeps all threads
+    /// busy by rayon is one long job: short ones wait for a part of it.
     ///
     /// Jobs of one site begin in their order, unless the lane has just learned that the site is
     /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that it
