@@ -285,7 +285,7 @@ impl Builder {
         interrupts::start().map_err(BuildError::no_thread)?;
         let base_nice = starter::base_nice().map_err(BuildError::no_thread)?;
         surroundings::look(base_nice);
-        let niceness = self.niceness.from_base(base_nice);
+        let niceness = self.niceness.above(base_nice);
         let settings = ThreadSettings {
             backend: self.backend,
             start: match self.backend {

@@ -149,7 +149,7 @@ impl Niceness {
     }
 
     /// By priority, for threads that start with `base_nice`.
-    pub(super) fn from_base(self, base_nice: i32) -> [ThreadNiceness; Priority::ALL.len()] {
+    pub(super) fn above(self, base_nice: i32) -> [ThreadNiceness; Priority::ALL.len()] {
         Priority::ALL.map(|priority| {
             let by = i32::from(self.raised_by[priority.index()]);
             let nice = (base_nice + by).min(MAX_NICE.into());
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     fn asks_for_a_slice(niceness: Niceness, base_nice: i32) -> [bool; 3] {
-        let all = niceness.from_base(base_nice);
+        let all = niceness.above(base_nice);
         all.map(|niceness| matches!(niceness.class, Class::Slice(_)))
     }
 
