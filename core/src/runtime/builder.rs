@@ -217,7 +217,7 @@ impl Builder {
     /// A job keeps its priority: its permit, its counters, its
     /// [current handle](crate::Handle::current). It may run on a thread of `High`, and work that
     /// it gives to rayon runs in that pool. So there may be up to twice as many jobs
-    /// [running](crate::Metrics) as `Normal` has threads.
+    /// [running](crate::metrics::Metrics) as `Normal` has threads.
     ///
     /// # Examples
     ///
