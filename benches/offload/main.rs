@@ -32,8 +32,7 @@
 //!   queue to wait in: it runs where it is made.)
 //! - **batch**: 50,000 jobs submitted and then awaited, from one task: nanoseconds a job.
 //! - **allocations and bytes** a job, in the batch of 50,000 (without the `Vec` of its tasks).
-//! - Beside each latency **the CPU time** of the whole process, a job: threads
-//!   that spin for the next job are quick to take it, at a price.
+//! - Beside each latency **the CPU time** of the whole process, a job.
 //!
 //! "Best peer" is the one with the best median of all rounds.
 //!

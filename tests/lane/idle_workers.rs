@@ -113,7 +113,7 @@ fn a_future_that_goes_on_does_not_wait_for_rayons_work() {
 }
 
 /// Jobs that follow each other closely, and far from it, from several sides:
-/// whether a worker spins, parks or deactivates, none is left in the queue.
+/// whether a worker parks or deactivates, none is left in the queue.
 #[test]
 fn no_job_is_left_between_two_workers() {
     let _limit = time_limit();

@@ -84,9 +84,6 @@ impl LaneModel {
                 }
                 self.ran.fetch_add(1, SeqCst);
             }
-            if then == WhenIdle::Spins {
-                searching = searching || self.idle.try_search();
-            }
             let must_not_park = || !self.is_empty() || self.parking_off.load(SeqCst);
             let parks =
                 matches!(then, WhenIdle::Parks | WhenIdle::Looks) && !self.parking_off.load(SeqCst);
@@ -145,7 +142,6 @@ impl LaneModel {
 #[derive(Clone, Copy, PartialEq)]
 enum WhenIdle {
     Goes,
-    Spins,
     Parks,
     Looks,
 }
@@ -175,11 +171,6 @@ fn no_job_is_left_by_one_worker() {
 #[test]
 fn no_job_is_left_by_two_workers() {
     no_job_is_left_without_an_active_worker(2, [WhenIdle::Goes, WhenIdle::Goes]);
-}
-
-#[test]
-fn no_job_is_left_by_workers_that_spin() {
-    no_job_is_left_without_an_active_worker(2, [WhenIdle::Spins, WhenIdle::Spins]);
 }
 
 /// A push wakes the parked worker, or the end of the test does.

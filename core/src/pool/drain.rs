@@ -25,19 +25,12 @@
 //! all workers. So while rayon has no work, the next turn comes after twice as many jobs, up to
 //! [`RARELY`], or after a slice of 5 to 10 ms (`slice.rs`), as it does with futures.
 //!
-//! If jobs follow each other closely, a worker that finds the queue empty spins for
-//! [`SPIN`] before it parks, since a wake-up costs about as much. Only one worker of
-//! the lane spins at a time, and only if its own last park was shorter than [`SPIN`]. A lane
-//! with occasional jobs spends no CPU time on it, and any other at most [`SPIN`] a job. The
-//! spinning worker does not yield its core: where it is niced, the kernel gives an awaiter
-//! that needs the core precedence, and takes a yield of a niced thread for much more. (Where
-//! threads have no nice value, an awaiter may wait for [`SPIN`].) On a single core no worker
-//! spins.
+//! A worker that finds the queue empty does not spin for the next job. A spin of 10 to 40 µs before
+//! it parks made jobs that follow each other closely no faster, and cost more CPU time than the
+//! wake-ups that it saved.
 
 use std::cell::Cell;
-use std::hint;
 use std::mem;
-use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
 use std::task::Poll;
 use std::thread::{self, Thread};
@@ -50,8 +43,6 @@ use crate::guard::on_drop;
 use crate::lane::{Level, Popped};
 use crate::task::{StepEnd, Worker, budget, slice};
 
-/// About twice a round trip to an awaiter that was asleep.
-const SPIN: Duration = Duration::from_micros(40);
 /// How many jobs a worker runs between two turns of rayon, if the turns before found nothing.
 const RARELY: usize = 16;
 /// How many jobs a worker runs at most between two turns of rayon.
@@ -83,8 +74,6 @@ pub(super) struct ActiveWorkers {
     threads: Box<[Thread]>,
     /// How many callers need all workers in rayon.
     parking_off: AtomicUsize,
-    /// How long a worker spins.
-    spin: Duration,
 }
 
 impl ActiveWorkers {
@@ -93,10 +82,6 @@ impl ActiveWorkers {
             idle: Idle::new(threads.len()),
             threads,
             parking_off: AtomicUsize::new(0),
-            spin: match thread::available_parallelism() {
-                Ok(NonZeroUsize::MIN) => Duration::ZERO,
-                _ => SPIN,
-            },
         }
     }
 
@@ -147,7 +132,6 @@ impl ActiveWorkers {
             level,
             spawn_drain,
             searching: true,
-            spins: false,
             next: None,
             rayon_had_its: slice::ticks(),
             jobs: 0,
@@ -170,8 +154,6 @@ struct Turn<'a, S> {
     level: &'a Level,
     spawn_drain: S,
     searching: bool,
-    /// Whether jobs follow each other closely.
-    spins: bool,
     /// A job to go on with, which is not in the queue.
     next: Option<Popped>,
     /// The tick of rayon's last turn, and the jobs since then.
@@ -192,22 +174,12 @@ impl<S: Fn()> Turn<'_, S> {
                 self.run(popped);
                 look_after = FIRST_LOOK;
             }
-            if self.spins {
-                self.searching = self.searching || idle.try_search();
-                if self.searching && spin(self.level, self.active.spin) {
-                    continue;
-                }
-            }
             if self.finds_work() {
                 continue;
             }
             match self.park(look_after) {
-                Parked::Woken { soon } => {
-                    self.spins = soon;
-                    continue;
-                }
+                Parked::Woken => continue,
                 Parked::TimedOut => {
-                    self.spins = false;
                     look_after *= 2;
                     if !self.finds_work() && look_after <= LONGEST_LOOK {
                         continue;
@@ -314,15 +286,12 @@ impl<S: Fn()> Turn<'_, S> {
         self.searching = true;
         let start = Instant::now();
         loop {
-            let elapsed = start.elapsed();
-            let left = timeout.saturating_sub(elapsed);
+            let left = timeout.saturating_sub(start.elapsed());
             if left.is_zero() && idle.unpark(self.index) {
                 return Parked::TimedOut;
             }
             if !idle.is_parked() {
-                return Parked::Woken {
-                    soon: elapsed < self.active.spin,
-                };
+                return Parked::Woken;
             }
             // A stray unpark token only costs one more round.
             thread::park_timeout(left);
@@ -331,9 +300,7 @@ impl<S: Fn()> Turn<'_, S> {
 }
 
 enum Parked {
-    Woken {
-        soon: bool,
-    },
+    Woken,
     TimedOut,
     /// Another worker is active, or a caller needs all workers in rayon, or there is a
     /// job.
@@ -343,16 +310,4 @@ enum Parked {
 /// Runs a job of rayon's own, if there is one.
 pub(super) fn run_rayons_work() -> bool {
     budget::without(rayon_core::yield_now) == Poll::Ready(Some(Yield::Executed))
-}
-
-/// Looks for a job for so long; true if there is one.
-fn spin(level: &Level, time: Duration) -> bool {
-    let start = Instant::now();
-    while start.elapsed() < time {
-        if level.has_queued() {
-            return true;
-        }
-        hint::spin_loop();
-    }
-    false
 }

@@ -108,12 +108,6 @@ impl Idle {
         }
     }
 
-    /// An active worker found the queue empty. True if it may search, as the only one.
-    pub(crate) fn try_search(&self) -> bool {
-        let word = self.word.load(SeqCst);
-        word < SEARCHING && self.swap(word, word + SEARCHING).is_ok()
-    }
-
     /// An active worker has nothing to do. True if it may park now, as number `worker`.
     ///
     /// If false, its state has not changed; or it is searching, if `must_not_park`
