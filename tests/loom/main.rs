@@ -39,8 +39,6 @@ mod os {
 mod panics;
 #[path = "../../core/src/priority.rs"]
 mod priority;
-#[path = "../../core/src/shard.rs"]
-mod shard;
 #[path = "../support/loom_sync.rs"]
 mod sync;
 #[path = "../../core/src/task/mod.rs"]

@@ -20,17 +20,16 @@ use stallwatch::{Entered, Name};
 use tokio::sync::Semaphore;
 
 use super::control::Message;
-use super::counters::Counters;
 use super::queue::RunQueue;
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
+use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites, Stamp};
-use crate::metrics::timings::Timings;
+use crate::metrics::held::Held;
 use crate::os::interrupts;
 use crate::priority::Priority;
-use crate::shard;
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
-use crate::task::{Event, RegistryKey, Run, Schedule};
+use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
@@ -53,7 +52,7 @@ impl LevelState {
             queue: RunQueue::new(),
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             queue_limit,
-            counters: Counters::new(settings),
+            counters: Counters::new(settings.threads, settings.has_histograms),
             sites: Sites::new(settings.has_histograms),
             long_steps: AtomicUsize::new(0),
             helped: AtomicUsize::new(0),
@@ -176,6 +175,59 @@ impl Level {
         self.state().has_queued() || self.has_others_short()
     }
 
+    /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
+    pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
+        self.worker_of(self.priority, index)
+    }
+
+    /// The same for this thread, which is a worker of `High`, and pauses as one for the CPU quota.
+    pub(super) fn helper(&self) -> Worker<'_> {
+        self.worker_of(Priority::High, thread::worker())
+    }
+
+    fn worker_of(&self, priority: Priority, index: Option<usize>) -> Worker<'_> {
+        let LevelState {
+            counters, sites, ..
+        } = self.state();
+        let page = counters.page(index, priority != self.priority);
+        let Lane {
+            closed, throttle, ..
+        } = &*self.lane;
+        Worker::new(priority, closed, throttle.as_ref(), counters, page, sites)
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        let state = self.state();
+        let mut metrics = state.counters.read();
+        metrics.threads = self.lane.settings.threads as u64;
+        metrics.tokio_tasks = state.tokio_tasks() as u64;
+        if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
+            metrics.queue_limit = Some(jobs as u64);
+            metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
+        }
+        metrics
+    }
+
+    /// What the bridges of this priority add to.
+    pub(crate) fn held(&self) -> Held {
+        self.state().counters.held.clone()
+    }
+
+    /// The stamp of a closure for [`timed`](Self::timed), which begins to wait now.
+    pub(crate) fn installs(&self) -> Stamp {
+        self.sites().submitted(self.site, thread_number())
+    }
+
+    /// Runs a closure that is no job, but is to be timed as one that was queued with that stamp.
+    pub(crate) fn timed<R>(&self, queued: Stamp, f: impl FnOnce() -> R) -> R {
+        let sample = Sites::begin_decided(queued);
+        let result = f();
+        if let Some(sample) = sample {
+            self.sites().end(self.site, &sample);
+        }
+        result
+    }
+
     /// Call after a push. `is_short`: it went to the short ones.
     pub(super) fn pushed(&self, is_short: bool) {
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
@@ -256,18 +308,12 @@ impl Schedule for Level {
         Some(self.lane.io.handle())
     }
 
-    fn count(&self, event: Event) {
-        self.state().counters.count(event);
+    fn counters(&self) -> &Counters {
+        &self.state().counters
     }
 
-    fn submitted(&self) -> Stamp {
-        let (state, thread) = (self.state(), shard::number());
-        state.counters.count_from(thread, Event::Submitted);
-        state.sites.submitted(self.site, thread)
-    }
-
-    fn woken(&self) -> Stamp {
-        self.state().sites.woken(self.site)
+    fn sites(&self) -> &Sites {
+        &self.state().sites
     }
 
     fn site(&self) -> Name {
@@ -280,9 +326,5 @@ impl Schedule for Level {
 
     fn count_lost(&self) {
         self.lane.count_lost();
-    }
-
-    fn timings(&self) -> Option<&Timings> {
-        self.state().counters.timings.as_deref()
     }
 }

@@ -27,8 +27,6 @@
 //! weaker ordering is not worth its proof.
 
 pub(crate) mod control;
-mod counters;
-mod figures;
 mod hooks;
 mod level;
 mod queue;

@@ -172,7 +172,7 @@ impl<T> Task<T> {
     /// ```
     pub fn detach(mut self) {
         match self.take_job() {
-            Inner::Job(job) => job.detach(),
+            Inner::Job(job) => job.drop_join_handle(true),
             Inner::Refused(cause) if !cause.is_requested() => warn_of_lost_jobs(1),
             _ => {}
         }
@@ -180,7 +180,7 @@ impl<T> Task<T> {
 
     pub(crate) fn detach_quietly(mut self) {
         if let Inner::Job(job) = self.take_job() {
-            job.drop_join_handle();
+            job.drop_join_handle(false);
         }
     }
 
@@ -401,7 +401,7 @@ impl<T> Drop for Task<T> {
         match self.take_job() {
             Inner::Job(job) => {
                 let never_began = job.clone().as_cancel().cancel();
-                job.drop_join_handle();
+                job.drop_join_handle(false);
                 if let Some(site) = never_began {
                     run_hook("the log", || note_dropped_task(site));
                 }
