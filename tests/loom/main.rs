@@ -62,8 +62,6 @@ mod idle;
 mod polls;
 #[path = "../../src/stream/window.rs"]
 mod window;
-#[path = "../../src/stream/workers.rs"]
-mod workers;
 
 mod job_lane;
 mod of_bridges;
