@@ -1,6 +1,5 @@
 //! [`Permit`]: the right to submit one job. [`Reserve`]: the wait for it.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -177,14 +176,7 @@ impl Permit {
     }
 }
 
-impl fmt::Debug for Permit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit")
-            .field("priority", &self.level.priority())
-            .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(Permit, priority: |it: &Self| it.level.priority(), deadline: |it: &Self| it.deadline);
 
 type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + Sync;
 
@@ -313,11 +305,4 @@ impl Drop for Reserve {
     }
 }
 
-impl fmt::Debug for Reserve {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reserve")
-            .field("priority", &self.level.priority())
-            .field("waits", &self.waits.is_some())
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(Reserve, priority: |it: &Self| it.level.priority(), waits: |it: &Self| it.waits.is_some());

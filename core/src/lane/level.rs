@@ -22,13 +22,12 @@ use tokio::sync::Semaphore;
 use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, ThreadSettings, Workers, thread};
-use crate::error::CloseReason;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites, Stamp};
 use crate::metrics::held::Held;
 use crate::os::interrupts;
 use crate::priority::Priority;
-use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
 
 pub(super) struct LevelState {
@@ -44,6 +43,8 @@ pub(super) struct LevelState {
     pub(super) helped: AtomicUsize,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
+    /// These were told to end.
+    is_shut_down: AtomicBool,
 }
 
 impl LevelState {
@@ -57,6 +58,7 @@ impl LevelState {
             long_steps: AtomicUsize::new(0),
             helped: AtomicUsize::new(0),
             workers: OnceLock::new(),
+            is_shut_down: AtomicBool::new(false),
         }
     }
 
@@ -70,15 +72,18 @@ impl LevelState {
             .map_or(0, |workers| workers.tokio_tasks())
     }
 
-    /// Closes all queued jobs, which resolves their tasks. The caller then drops their
-    /// work ([`Lane::discard`]).
-    pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
-        let popped = std::iter::from_fn(|| self.queue.pop());
-        let jobs: Vec<_> = popped.map(|(job, _)| job).collect();
-        for job in &jobs {
-            job.close(cause);
+    /// Any number of times. May block for a moment.
+    pub(super) fn shutdown(&self) {
+        if let Some(workers) = self.workers.get() {
+            // First: the control thread looks at it when one of their threads has ended.
+            self.is_shut_down.store(true, SeqCst);
+            workers.shutdown();
         }
-        jobs
+    }
+
+    /// Whether it has no workers that were not told to end.
+    pub(super) fn is_shut_down(&self) -> bool {
+        self.workers.get().is_none() || self.is_shut_down.load(SeqCst)
     }
 }
 
@@ -268,7 +273,7 @@ impl Level {
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.
-            workers.shutdown();
+            self.state().shutdown();
         }
         Ok(())
     }

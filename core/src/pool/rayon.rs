@@ -30,7 +30,7 @@
 use std::io;
 use std::mem;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -105,7 +105,7 @@ impl Pool {
         if workers.depths.is_none() {
             panics::run_hook("the log", warn_of_polling_workers);
             let (workers, level) = (workers.clone(), level.clone());
-            let serve = move |_| polling::serve(&level, || workers.is_shut_down());
+            let serve = move |_| polling::serve(&level, || workers.pool.strong_count() == 0);
             broadcast_drain(&pool, Box::new(serve));
         }
         Ok(workers)
@@ -143,10 +143,6 @@ impl Pool {
         let worker = worker.expect("only the pool's workers drain");
         self.active.drain(worker, level, || self.spawn_drain(level));
     }
-
-    fn owner(&self) -> MutexGuard<'_, Option<Arc<ThreadPool>>> {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Workers for Pool {
@@ -169,15 +165,12 @@ impl Workers for Pool {
     }
 
     fn shutdown(&self) {
-        let pool = self.owner().take();
+        let owner = self.owner.lock();
+        let pool = owner.unwrap_or_else(PoisonError::into_inner).take();
         // Never dropped: the workers must return to rayon, to end there.
         mem::forget(self.active.keep_from_parking());
         // Outside the lock. This does not wait: the workers end when they are done.
         drop(pool);
-    }
-
-    fn is_shut_down(&self) -> bool {
-        self.owner().is_none()
     }
 }
 

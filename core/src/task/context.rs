@@ -93,11 +93,8 @@ impl JobContext {
     /// assert_eq!(task.wait().unwrap(), (1, 2));
     /// ```
     pub fn in_span<R>(&self, f: impl FnOnce() -> R) -> R {
-        let mut f = Some(f);
-        let mut result = None;
-        self.job.in_span(&mut || {
-            result = f.take().map(|f| f());
-        });
+        let (mut f, mut result) = (Some(f), None);
+        self.job.in_span(&mut || result = f.take().map(|f| f()));
         result.expect("a span's scope runs its closure once")
     }
 }
@@ -107,13 +104,7 @@ impl JobContext {
 impl UnwindSafe for JobContext {}
 impl RefUnwindSafe for JobContext {}
 
-impl fmt::Debug for JobContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobContext")
-            .field("cancelled", &self.checkpoint().is_err())
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(JobContext, cancelled: |it: &Self| it.checkpoint().is_err());
 
 /// The error of [`JobContext::checkpoint`]: the job should end.
 ///
@@ -200,10 +191,4 @@ impl AbortHandle {
 impl UnwindSafe for AbortHandle {}
 impl RefUnwindSafe for AbortHandle {}
 
-impl fmt::Debug for AbortHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AbortHandle")
-            .field("finished", &self.is_finished())
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(AbortHandle, finished: Self::is_finished);
