@@ -51,7 +51,7 @@ fn acquire(level: &Level) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     let Some(limit) = level.limit() else {
         return Ok(None);
     };
-    if level.is_unlimited() || thread::is_exempt(level.lane()) {
+    if level.is_unlimited || thread::is_exempt(level.lane()) {
         return Ok(None);
     }
     match limit.clone().try_acquire_owned() {

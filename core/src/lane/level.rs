@@ -95,7 +95,7 @@ pub(crate) struct Level {
     /// [`Name::OTHER`] if not known: then it is the caller of the method that submits.
     pub(super) site: Name,
     /// What is submitted needs no permit of a limited queue.
-    is_unlimited: bool,
+    pub(crate) is_unlimited: bool,
 }
 
 impl Level {
@@ -120,10 +120,6 @@ impl Level {
             is_unlimited: true,
             ..self.clone()
         }
-    }
-
-    pub(crate) fn is_unlimited(&self) -> bool {
-        self.is_unlimited
     }
 
     /// The same level for what is submitted under that name, or from that place.

@@ -23,9 +23,9 @@
 //!   broadcasts again after a pause. (`copies.rs` says what each worker does with its
 //!   copy, and why no job waits for a worker that does not come to its own.)
 //!
-//! All of this rests on the depth of a worker's stack. Where that tells nothing (under
-//! AddressSanitizer, for one), each worker stays in one rayon job and polls the queue
-//! instead (`polling.rs`).
+//! All of this rests on the depth of a worker's stack. Where that tells nothing (locals are
+//! not on the stack under AddressSanitizer, and at random addresses under Miri), each worker
+//! stays in one rayon job and polls the queue instead ([`poll_queue`]).
 
 use std::io;
 use std::mem;
@@ -37,18 +37,20 @@ use std::time::{Duration, Instant};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::copies::{Arrival, Copies, Place};
-use super::drain::{self, ActiveWorkers, is_draining};
-use super::{polling, stack};
+use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
+use super::stack;
 use crate::lane::control::Message;
-use crate::lane::{Level, Workers, thread as lane_thread};
+use crate::lane::{Level, Popped, Workers, thread as lane_thread};
 use crate::os::interrupts;
 use crate::panics;
-use crate::task::budget;
+use crate::task::{StepEnd, budget};
 use crate::trace::warn_of_polling_workers;
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(4);
+/// How long a worker that polls the queue sleeps.
+const POLLS_AFTER: Duration = Duration::from_millis(1);
 
 pub(crate) struct Pool {
     /// For its drain jobs.
@@ -105,7 +107,7 @@ impl Pool {
         if workers.depths.is_none() {
             panics::run_hook("the log", warn_of_polling_workers);
             let (workers, level) = (workers.clone(), level.clone());
-            let serve = move |_| polling::serve(&level, || workers.pool.strong_count() == 0);
+            let serve = move |_| poll_queue(&level, &workers.pool);
             broadcast_drain(&pool, Box::new(serve));
         }
         Ok(workers)
@@ -189,6 +191,33 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     worker.run();
     lane.settings.hooks.stopping();
     drop(lane_thread::leave_level());
+}
+
+/// Serves the level on each worker, at the bottom of its stack, until the lane is shut down and no
+/// job is queued.
+///
+/// The worker pops the lane's jobs there and nowhere else, and gives rayon's own work a turn after
+/// each. Rayon cannot wake it, so it polls. That costs a wake-up a millisecond for each worker, and
+/// a job may wait that long. So may an `install` and rayon's own jobs.
+fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
+    // It counts on the page that threads without an index share: it is slow anyway.
+    let mut worker = level.worker(None);
+    loop {
+        while let Some(popped) = level.pop() {
+            budget::refill();
+            let role = popped.role();
+            if let StepEnd::Requeue { job, yielded } = level.run(popped, &mut worker) {
+                level.put_back(Popped::again(job, role), yielded);
+            }
+            run_rayons_work();
+        }
+        if pool.strong_count() == 0 {
+            return;
+        }
+        if !run_rayons_work() {
+            thread::sleep(POLLS_AFTER);
+        }
+    }
 }
 
 /// Waits until each worker has run its start hook. `None` if the depth of the same job

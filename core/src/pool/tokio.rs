@@ -197,8 +197,7 @@ impl Workers for CpuTokio {
 
     fn notify_all(&self, level: &Level) {
         // As many drain tasks as there may be.
-        let most = level.lane().settings.threads + SPARE_DRAIN_TASKS;
-        for _ in 0..level.queued().min(most) {
+        for _ in 0..level.queued().min(self.drain_tasks.most()) {
             self.notify(level);
         }
     }

@@ -16,7 +16,8 @@ use stallwatch::Name;
 use super::state::{Closed, JoinInterest, Progress, State, ToIdle};
 use super::work::{Extras, FutureWork, Slot, Work};
 use super::{
-    Cancel, Event, JOB_DESTRUCTOR, Join, RegistryKey, Run, Schedule, StepEnd, Worker, thread_number,
+    Cancel, Event, JOB_DESTRUCTOR, Join, RegistryKey, Run, Schedule, StepEnd, Worker, has_passed,
+    thread_number,
 };
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::{Length, Stamp};
@@ -203,8 +204,7 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         } else if self.scheduler.is_closed() {
             Some(CloseReason::ShutDown)
         } else {
-            let is_late = self.extras.is_past_deadline();
-            is_late.then_some(CloseReason::Expired)
+            has_passed(self.extras.deadline()).then_some(CloseReason::Expired)
         }
     }
 

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker};
 
 use super::counters::{Counters, Page};
 use super::state::ToIdle;
-use super::work::{Slot, Work};
-use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, slice};
+use super::work::{Link, Slot, Work};
+use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, has_passed, slice};
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::{Sites, Stamp, Steps};
 use crate::metrics::timings::Timings;
@@ -112,7 +112,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
         if worker.is_closed() {
             self.close(CloseReason::ShutDown);
-        } else if self.extras.is_past_deadline() {
+        } else if has_passed(self.extras.deadline()) {
             self.close(CloseReason::Expired);
         }
         if !self.state.to_running() {
@@ -157,7 +157,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         };
         let mut cx = Context::from_waker(waker);
         // Relaxed, as for the registry key: the job's state orders one runner after the other.
-        let was_in_cpu_context = |link: &super::work::Link| link.in_cpu_context.load(Relaxed);
+        let was_in_cpu_context = |link: &Link| link.in_cpu_context.load(Relaxed);
         let outer = slice::begin_step(W::link(&self.link).is_some_and(was_in_cpu_context));
         let step = {
             let deadline = self.extras.deadline();

@@ -223,11 +223,6 @@ impl Extras {
         self.0.as_ref().and_then(|inner| inner.deadline)
     }
 
-    #[inline]
-    pub(crate) fn is_past_deadline(&self) -> bool {
-        has_passed(self.deadline())
-    }
-
     /// Call after the job has ended and its captures were dropped.
     pub(crate) fn release_permit(&self) {
         let Some(inner) = &self.0 else {
