@@ -50,7 +50,7 @@ pub(super) struct LevelState {
 impl LevelState {
     pub(super) fn new(settings: &ThreadSettings, queue_limit: Option<usize>) -> Self {
         Self {
-            queue: RunQueue::new(),
+            queue: RunQueue::default(),
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             queue_limit,
             counters: Counters::new(settings.threads, settings.has_histograms),
@@ -60,10 +60,6 @@ impl LevelState {
             workers: OnceLock::new(),
             is_shut_down: AtomicBool::new(false),
         }
-    }
-
-    pub(super) fn has_queued(&self) -> bool {
-        !self.queue.is_empty()
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
@@ -173,7 +169,7 @@ impl Level {
 
     /// Whether there is a job for its workers.
     pub(crate) fn has_queued(&self) -> bool {
-        self.state().has_queued() || self.has_others_short()
+        !self.state().queue.is_empty() || self.has_others_short()
     }
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.

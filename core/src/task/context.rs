@@ -33,14 +33,10 @@ use crate::error::{CloseReason, JoinError};
 /// ```
 #[derive(Clone)]
 pub struct JobContext {
-    job: Arc<dyn Run>,
+    pub(super) job: Arc<dyn Run>,
 }
 
 impl JobContext {
-    pub(crate) fn new(job: Arc<dyn Run>) -> Self {
-        Self { job }
-    }
-
     /// Returns an error once the job should end, for use with `?`.
     ///
     /// Call it now and then in a long loop, and return early on an error. It costs

@@ -107,7 +107,7 @@ where
         let Self(closure) = slot.take_work().expect("a closure has one step");
         // A closure cannot yield. If it has used up Tokio's budget of this poll and then
         // blocks on a Tokio resource, it would never get it.
-        budget::without(|| closure(&|| JobContext::new(job.clone())))
+        budget::without(|| closure(&|| JobContext { job: job.clone() }))
     }
 }
 
