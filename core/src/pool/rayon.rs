@@ -120,7 +120,12 @@ impl Pool {
 
     fn spawn_drain(&self, level: &Level) {
         if let Some((pool, this)) = self.up() {
-            spawn_drain(&pool, DrainJob::Drain(this, level.clone()));
+            let level = level.clone();
+            let run = move |depth| match &this.depths {
+                Some(bottom) if depth == bottom.spawned => this.drain(&level),
+                _ => this.cannot_drain(&level, FIRST_PAUSE),
+            };
+            spawn_drain(&pool, Box::new(run));
         }
     }
 
@@ -231,23 +236,18 @@ fn measure_depths(pool: &ThreadPool, threads: usize) -> Option<Depths> {
         let first = *depths.first()?;
         depths.iter().all(|depth| *depth == first).then_some(first)
     };
-    let broadcast = of_two(threads, &|tell| {
+    let send = |tell: Sender<usize>| {
         let send = move |depth| {
             let _ = tell.send(depth);
         };
-        broadcast_drain(pool, Box::new(send));
-    });
-    let spawned = of_two(1, &|tell| spawn_drain(pool, DrainJob::Measure(tell)));
+        Box::new(send)
+    };
+    let broadcast = of_two(threads, &|tell| broadcast_drain(pool, send(tell)));
+    let spawned = of_two(1, &|tell| spawn_drain(pool, send(tell)));
     Some(Depths {
         spawned: spawned?,
         broadcast: broadcast?,
     })
-}
-
-enum DrainJob {
-    Drain(Arc<Pool>, Level),
-    /// It sends the depth at which it runs.
-    Measure(Sender<usize>),
 }
 
 /// A drain job of which each worker gets a copy.
@@ -262,26 +262,17 @@ struct Broadcast {
 /// The only function that spawns drain jobs that are not broadcast. So rayon calls each
 /// through the same frames, and its depth tells where it runs.
 #[inline(never)]
-fn spawn_drain(pool: &ThreadPool, job: DrainJob) {
-    pool.spawn(move || run_drain(job));
+fn spawn_drain(pool: &ThreadPool, run: Box<dyn FnOnce(usize) + Send>) {
+    pool.spawn(move || run_drain(run));
 }
 
+/// Calls `run` with the worker's depth.
 #[inline(never)]
-fn run_drain(job: DrainJob) {
-    let depth = stack::depth();
-    match job {
-        DrainJob::Measure(tell) => drop(tell.send(depth)),
-        DrainJob::Drain(pool, level) => {
-            if pool.depths.as_ref().is_some_and(|at| depth == at.spawned) {
-                pool.drain(&level);
-            } else {
-                pool.cannot_drain(&level, FIRST_PAUSE);
-            }
-        }
-    }
+fn run_drain(run: Box<dyn FnOnce(usize) + Send>) {
+    run(stack::depth());
 }
 
-/// The same for broadcasts: each worker calls `arrive` with its depth.
+/// The same for broadcasts: each worker calls `arrive`.
 #[inline(never)]
 fn broadcast_drain(pool: &ThreadPool, arrive: Box<dyn Fn(usize) + Send + Sync>) {
     pool.spawn_broadcast(move |_| run_broadcast(&*arrive));
