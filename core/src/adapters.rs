@@ -10,6 +10,7 @@ use crate::admission;
 use crate::backend::Backend;
 use crate::error::JoinError;
 use crate::handle::Handle;
+pub use crate::pool::drain_tasks::DrainTasks;
 pub use crate::task::slice::{at_each_tick, has_passed, ticks as now};
 use crate::task::{Schedule, Task};
 

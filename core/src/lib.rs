@@ -60,7 +60,6 @@ mod pool;
 mod priority;
 mod remaining;
 mod runtime;
-mod shard;
 mod sync;
 mod task;
 mod trace;

@@ -45,7 +45,6 @@ mod stage;
 mod start;
 mod window;
 mod worker;
-mod workers;
 
 pub use buffered::Buffered;
 pub use ext::{CpuIteratorExt, CpuStreamExt, Iter};

@@ -13,9 +13,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::batch::Batch;
 use super::runner::{Run, Stop};
 use super::window::Window;
-use super::workers::Workers;
 use crate::catch::{drop_each, report_unread, run_hook};
-use twolane_core::JoinError;
+use twolane_core::{JoinError, adapters::DrainTasks};
 
 /// Makes the state of a worker.
 pub(super) type Make<I, O> = Box<dyn Fn() -> Box<dyn Run<I, O>> + Send + Sync>;
@@ -136,7 +135,7 @@ pub(super) struct Shared<I, O> {
     chunks: SegQueue<Chunk<I>>,
     /// What a worker has put back, which is older than any of `chunks`.
     put_back: SegQueue<Chunk<I>>,
-    pub(super) workers: Workers,
+    pub(super) workers: DrainTasks,
     pub(super) stop: Stop,
     pub(super) window: Window,
     /// How many nanoseconds an input takes, as measured lately; 0 if none was measured.
@@ -178,7 +177,7 @@ impl<I, O> Shared<I, O> {
         Self {
             chunks: SegQueue::new(),
             put_back: SegQueue::new(),
-            workers: Workers::new(workers),
+            workers: DrainTasks::new(workers),
             stop: Stop::new(),
             window: Window::new(limits.items, limits.bytes),
             cost: AtomicU64::new(0),

@@ -138,7 +138,7 @@ where
     /// In chunks of their new size, and one for each worker at least: the measured cost may
     /// still be that of cheaper inputs.
     fn put_back(&self, mut chunk: Chunk<I>) {
-        let each = chunk.items.len().div_ceil(self.shared.workers.most);
+        let each = chunk.items.len().div_ceil(self.shared.workers.most());
         let size = self.shared.chunk_size().min(each);
         while chunk.items.len() > 0 {
             let items: Vec<_> = chunk.items.by_ref().take(size).collect();

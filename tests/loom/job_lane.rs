@@ -9,18 +9,17 @@ use loom::sync::atomic::{AtomicBool, fence};
 use stallwatch::{Entered, Name};
 
 use crate::error::CloseReason;
-use crate::metrics::call_sites::{Length, Sites, Stamp, Steps};
-use crate::metrics::timings::Timings;
+use crate::metrics::call_sites::{Length, Sites};
 use crate::priority::Priority;
 use crate::sync::Queue;
-use crate::task::{Event, Page, RegistryKey, Run, Schedule, StepEnd, Worker};
+use crate::task::{Counters, Event, RegistryKey, Run, Schedule, StepEnd, Worker};
 
 /// As `lane/`, with one worker.
 pub(crate) struct Lane {
     pub(crate) queue: Queue<Arc<dyn Run>>,
     closed: AtomicBool,
     /// The standard library's atomics, which order nothing in a model.
-    counted: Page,
+    counters: Counters,
     sites: Sites,
     /// The standard library's mutex, which orders nothing in a model. (In the lane, the
     /// registry's lock orders more.)
@@ -37,7 +36,7 @@ impl Level {
         Self(Arc::new(Lane {
             queue: Queue::new(),
             closed: AtomicBool::new(false),
-            counted: Page::default(),
+            counters: Counters::new(1, false),
             sites: Sites::new(false),
             registered: Mutex::new(None),
             part_is_dropped: AtomicBool::new(false),
@@ -50,20 +49,15 @@ impl Level {
         let Some(job) = lane.queue.pop() else {
             return false;
         };
-        let mut worker = Worker {
-            priority: Priority::Normal,
-            closed: &lane.closed,
-            page: &lane.counted,
-            shares_page: true,
-            throttle: None,
-            sites: &lane.sites,
-            steps: Steps::new(),
-            timings: None,
-            counted_by: None,
-            yielded: false,
-        };
-        let end = job.run(&mut worker);
-        match end {
+        let Lane {
+            closed,
+            counters,
+            sites,
+            ..
+        } = lane;
+        let page = counters.page(Some(0), false);
+        let mut worker = Worker::new(Priority::Normal, closed, None, counters, page, sites);
+        match job.run(&mut worker) {
             StepEnd::Ended | StepEnd::Suspended => {}
             // As an active worker does: it looks at the queue again.
             StepEnd::Requeue { job, .. } => lane.queue.push(job),
@@ -92,7 +86,7 @@ impl Level {
     /// One job has ended, once, and the counters agree.
     #[track_caller]
     pub(crate) fn check_end(&self) {
-        let count = |event| self.0.counted.get(event);
+        let count = |event| self.0.counters.sum(event);
         let closed = [Event::Cancelled, Event::Expired, Event::Dropped].map(count);
         let closed: u64 = closed.iter().sum();
         let (queued, suspended) = (count(Event::ClosedQueued), count(Event::ClosedSuspended));
@@ -148,17 +142,12 @@ impl Schedule for Level {
         false
     }
 
-    fn count(&self, event: Event) {
-        self.0.counted.add(event);
+    fn counters(&self) -> &Counters {
+        &self.0.counters
     }
 
-    fn submitted(&self) -> Stamp {
-        self.count(Event::Submitted);
-        Stamp::NO
-    }
-
-    fn woken(&self) -> Stamp {
-        Stamp::NO
+    fn sites(&self) -> &Sites {
+        &self.0.sites
     }
 
     fn site(&self) -> Name {
@@ -170,8 +159,4 @@ impl Schedule for Level {
     }
 
     fn count_lost(&self) {}
-
-    fn timings(&self) -> Option<&Timings> {
-        None
-    }
 }

@@ -39,8 +39,6 @@ mod os {
 mod panics;
 #[path = "../../core/src/priority.rs"]
 mod priority;
-#[path = "../../core/src/shard.rs"]
-mod shard;
 #[path = "../support/loom_sync.rs"]
 mod sync;
 #[path = "../../core/src/task/mod.rs"]
@@ -64,8 +62,6 @@ mod idle;
 mod polls;
 #[path = "../../src/stream/window.rs"]
 mod window;
-#[path = "../../src/stream/workers.rs"]
-mod workers;
 
 mod job_lane;
 mod of_bridges;

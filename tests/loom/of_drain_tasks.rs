@@ -1,5 +1,5 @@
 //! The drain tasks of the runtime backend and the lane's queue, and the workers of a stream and
-//! its chunks: two crates have the same protocol.
+//! its chunks.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -11,48 +11,23 @@ use loom::thread;
 use crate::drain_tasks::DrainTasks;
 use crate::large_model;
 use crate::sync::Queue;
-use crate::workers::Workers;
-
-trait Protocol: Send + Sync + 'static {
-    fn new(most: usize) -> Self;
-    fn try_add(&self) -> bool;
-    fn try_end(&self, is_empty: impl FnOnce() -> bool) -> bool;
-}
-
-macro_rules! protocol {
-    ($name:ty) => {
-        impl Protocol for $name {
-            fn new(most: usize) -> Self {
-                Self::new(most)
-            }
-            fn try_add(&self) -> bool {
-                self.try_add()
-            }
-            fn try_end(&self, is_empty: impl FnOnce() -> bool) -> bool {
-                self.try_end(is_empty)
-            }
-        }
-    };
-}
-protocol!(DrainTasks);
-protocol!(Workers);
 
 /// A lane of the runtime backend, as in `pool/tokio.rs`. A thread that spawns a drain
 /// task also plays the worker that runs it.
-struct LaneModel<P> {
+struct LaneModel {
     queue: Queue<bool>,
-    drain_tasks: P,
+    drain_tasks: DrainTasks,
     /// Counted outside of the model, so that they order nothing there.
     ran: AtomicUsize,
     live: AtomicUsize,
     most: usize,
 }
 
-impl<P: Protocol> LaneModel<P> {
+impl LaneModel {
     fn new(most: usize) -> Arc<Self> {
         Arc::new(Self {
             queue: Queue::new(),
-            drain_tasks: P::new(most),
+            drain_tasks: DrainTasks::new(most),
             ran: AtomicUsize::new(0),
             live: AtomicUsize::new(0),
             most,
@@ -86,9 +61,9 @@ impl<P: Protocol> LaneModel<P> {
     }
 }
 
-fn every_job_runs<P: Protocol>(most: usize) {
+fn every_job_runs(most: usize) {
     large_model(move || {
-        let lane = LaneModel::<P>::new(most);
+        let lane = LaneModel::new(most);
         let other = thread::spawn({
             let lane = lane.clone();
             move || {
@@ -106,12 +81,10 @@ fn every_job_runs<P: Protocol>(most: usize) {
 
 #[test]
 fn every_job_runs_with_one_drain_task() {
-    every_job_runs::<DrainTasks>(1);
-    every_job_runs::<Workers>(1);
+    every_job_runs(1);
 }
 
 #[test]
 fn every_job_runs_with_two_drain_tasks() {
-    every_job_runs::<DrainTasks>(2);
-    every_job_runs::<Workers>(2);
+    every_job_runs(2);
 }

@@ -4,21 +4,18 @@
 //! ([`Builder::queue_limit`](crate::Builder::queue_limit)) has one more way: to take a
 //! permit first, or to wait for one. The permits are those of a Tokio semaphore.
 
-mod drop_on_lane;
 mod permit;
-mod reserve;
 
-use std::sync::Arc;
+use std::mem;
 use std::time::Instant;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
 use crate::error::CloseReason;
 use crate::lane::{Level, thread};
-use crate::task::{Event, Extras, Job, Schedule, Task, Work, has_passed};
-pub(crate) use drop_on_lane::drop_on_lane;
-pub use permit::Permit;
-pub use reserve::Reserve;
+use crate::panics;
+use crate::task::{Event, Extras, Job, Schedule, Task, Work, closure, has_passed};
+pub use permit::{Permit, Reserve};
 
 /// Submits the work at once. If it is refused, its task returns the reason.
 #[track_caller]
@@ -27,16 +24,14 @@ pub(crate) fn submit<W: Work>(
     deadline: Option<Instant>,
     work: W,
 ) -> Task<W::Output> {
-    match acquire_in_time(level, deadline) {
+    match acquire(level) {
+        Ok(permit) if has_passed(deadline) => {
+            drop(permit);
+            refuse(level, CloseReason::Expired, work)
+        }
         Ok(permit) => take_on(level, permit, deadline, work),
         Err(cause) => refuse(level, cause, work),
     }
-}
-
-/// Why a job with a permit is refused now, if it is.
-fn refused_now(level: &Level, deadline: Option<Instant>) -> Option<CloseReason> {
-    let late = || has_passed(deadline).then_some(CloseReason::Expired);
-    level.lane().close_reason().or_else(late)
 }
 
 fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output> {
@@ -47,39 +42,16 @@ fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output
     Task::refused(cause)
 }
 
-/// The permit of a submission with that deadline. Most have none, and pay a branch.
-#[inline]
-fn acquire_in_time(
-    level: &Level,
-    deadline: Option<Instant>,
-) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
-    let acquired = acquire(level);
-    match deadline {
-        None => acquired,
-        Some(_) => acquired.and_then(|permit| match has_passed(deadline) {
-            true => Err(CloseReason::Expired),
-            false => Ok(permit),
-        }),
-    }
-}
-
 /// Returns the permit for a submission by this thread, if it needs one.
 #[inline]
 fn acquire(level: &Level) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause);
     }
-    match level.limit() {
-        None => Ok(None),
-        Some(limit) => acquire_of(limit, level),
-    }
-}
-
-fn acquire_of(
-    limit: &Arc<Semaphore>,
-    level: &Level,
-) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
-    if level.is_unlimited() || thread::is_exempt(level.lane()) {
+    let Some(limit) = level.limit() else {
+        return Ok(None);
+    };
+    if level.is_unlimited || thread::is_exempt(level.lane()) {
         return Ok(None);
     }
     match limit.clone().try_acquire_owned() {
@@ -104,4 +76,18 @@ fn take_on<W: Work>(
     job.submitted();
     level.enqueue(job.clone());
     Task::new(job)
+}
+
+/// Drops, on the lane, a value that any thread may be the last to hold.
+///
+/// Never refuses: what a closed lane is given, its reaper drops. After the lane's end it is the
+/// calling thread.
+#[track_caller]
+pub(crate) fn drop_on_lane<T: Send + 'static>(level: &Level, value: T) {
+    if !mem::needs_drop::<T>() || level.is_own_worker() {
+        return panics::drop_quietly("a destructor on the CPU lane", value);
+    }
+    // The box hides the value's type: all such values share the code of their job.
+    let value: Box<dyn Send> = Box::new(value);
+    take_on(level, None, None, closure(move || drop(value))).detach_quietly();
 }

@@ -1,15 +1,19 @@
-//! [`Permit`]: the right to submit one job.
+//! [`Permit`]: the right to submit one job. [`Reserve`]: the wait for it.
 
-use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit};
+use tokio::task::coop;
 
+use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
 use crate::task::{
     Cancelled, Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with,
+    has_passed,
 };
 
 /// The right to submit one job, not yet used.
@@ -44,8 +48,12 @@ pub struct Permit {
 
 impl Permit {
     pub(super) fn acquire(level: &Level, deadline: Option<Instant>) -> Result<Self, CloseReason> {
-        let permit = super::acquire(level)?;
-        Ok(Self::new(level, permit, deadline))
+        let (permit, level) = (super::acquire(level)?, level.clone());
+        Ok(Self {
+            level,
+            permit,
+            deadline,
+        })
     }
 
     pub(crate) fn try_new(level: &Level, deadline: Option<Instant>) -> Result<Self, JoinError> {
@@ -53,18 +61,6 @@ impl Permit {
             level.count(Event::Rejected);
             cause.into()
         })
-    }
-
-    pub(super) fn new(
-        level: &Level,
-        permit: Option<OwnedSemaphorePermit>,
-        deadline: Option<Instant>,
-    ) -> Self {
-        Self {
-            level: level.clone(),
-            permit,
-            deadline,
-        }
     }
 
     /// Sets a time after which the job is of no use.
@@ -172,18 +168,141 @@ impl Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = &self.level;
-        match super::refused_now(level, self.deadline) {
+        let late = || has_passed(self.deadline).then_some(CloseReason::Expired);
+        match level.lane().close_reason().or_else(late) {
             None => super::take_on(level, self.permit, self.deadline, work),
             Some(cause) => super::refuse(level, cause, work),
         }
     }
 }
 
-impl fmt::Debug for Permit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Permit")
-            .field("priority", &self.level.priority())
-            .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
+debug_by_name!(Permit, priority: |it: &Self| it.level.priority(), deadline: |it: &Self| it.deadline);
+
+type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + Sync;
+
+/// A future that waits for a permit of the queue.
+///
+/// Returned by [`Handle::reserve`](crate::Handle::reserve). It resolves to a [`Permit`].
+///
+/// # Errors
+///
+/// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown) if the lane is shut down, also
+/// during the wait;
+/// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone) if its I/O runtime is
+/// gone.
+///
+/// # Panics
+///
+/// Polling it again after it is ready panics.
+///
+/// # Cancel safety
+///
+/// Dropping it gives up its position among the waiters. No permit is lost. A wait that
+/// was dropped counts in [`Metrics::rejected`](crate::metrics::Metrics).
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use std::time::Duration;
+/// use twolane::{CpuRuntime, Priority};
+/// use twolane::future::Reserve;
+/// let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 1).build().unwrap();
+/// let permit = cpu.handle().reserve().await.unwrap();
+/// // It is `Unpin`: no `pin!` is needed to wait for a while, and go on later.
+/// let mut second: Reserve = cpu.handle().reserve();
+/// assert!(tokio::time::timeout(Duration::from_millis(1), &mut second).await.is_err());
+/// drop(permit);
+/// second.await.unwrap().spawn_cpu(|| 42).await.unwrap();
+/// # }
+/// ```
+#[must_use = "futures do nothing unless awaited"]
+pub struct Reserve {
+    level: Level,
+    deadline: Option<Instant>,
+    /// Boxed, so that `Reserve` is `Unpin`. Most of them never wait.
+    waits: Option<Pin<Box<Acquire>>>,
+    is_done: bool,
+}
+
+impl Reserve {
+    pub(crate) fn new(level: Level, deadline: Option<Instant>) -> Self {
+        Self {
+            level,
+            deadline,
+            waits: None,
+            is_done: false,
+        }
+    }
+
+    /// Waits for the permit on a plain thread, which sleeps meanwhile.
+    ///
+    /// [`Task::wait`](crate::Task::wait) lists the threads that may call it. Inside a
+    /// job of the same lane it returns at once: what is submitted there needs no permit.
+    ///
+    /// # Errors
+    ///
+    /// The same as when it is awaited.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// let cpu = twolane::CpuRuntime::new().unwrap();
+    /// assert_eq!(cpu.handle().reserve().wait().unwrap().spawn_cpu(|| 1).wait().unwrap(), 1);
+    /// ```
+    pub fn wait(self) -> Result<Permit, JoinError> {
+        block_on(self)
+    }
+
+    fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, CloseReason>> {
+        let acquire = match &mut self.waits {
+            Some(acquire) => acquire,
+            waits => match (
+                Permit::acquire(&self.level, self.deadline),
+                self.level.limit(),
+            ) {
+                (Err(CloseReason::QueueFull), Some(limit)) => {
+                    waits.insert(Box::pin(limit.clone().acquire_owned()))
+                }
+                (entered, _) => return Poll::Ready(entered),
+            },
+        };
+        let permit = ready!(acquire.as_mut().poll(cx));
+        let permit = permit.map_err(|_closed| self.level.lane().reason_of_close());
+        Poll::Ready(permit.map(|it| Permit {
+            level: self.level.clone(),
+            permit: Some(it),
+            deadline: self.deadline,
+        }))
     }
 }
+
+impl Future for Reserve {
+    type Output = Result<Permit, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let budget = ready!(coop::poll_proceed(cx));
+        assert!(!self.is_done, "a `Reserve` was polled after it was ready");
+        let entered = ready!(self.poll_acquire(cx));
+        budget.made_progress();
+        self.is_done = true;
+        self.waits = None;
+        Poll::Ready(entered.map_err(|cause| {
+            self.level.count(Event::Rejected);
+            cause.into()
+        }))
+    }
+}
+
+/// A wait that is dropped counts as a rejection, too.
+impl Drop for Reserve {
+    fn drop(&mut self) {
+        if self.waits.is_some() {
+            self.level.count(Event::Rejected);
+        }
+    }
+}
+
+debug_by_name!(Reserve, priority: |it: &Self| it.level.priority(), waits: |it: &Self| it.waits.is_some());

@@ -20,17 +20,15 @@ use stallwatch::{Entered, Name};
 use tokio::sync::Semaphore;
 
 use super::control::Message;
-use super::counters::Counters;
 use super::queue::RunQueue;
 use super::{Lane, ThreadSettings, Workers, thread};
-use crate::error::CloseReason;
+use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites, Stamp};
-use crate::metrics::timings::Timings;
+use crate::metrics::held::Held;
 use crate::os::interrupts;
 use crate::priority::Priority;
-use crate::shard;
-use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
-use crate::task::{Event, RegistryKey, Run, Schedule};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
+use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
@@ -45,24 +43,23 @@ pub(super) struct LevelState {
     pub(super) helped: AtomicUsize,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
+    /// These were told to end.
+    is_shut_down: AtomicBool,
 }
 
 impl LevelState {
     pub(super) fn new(settings: &ThreadSettings, queue_limit: Option<usize>) -> Self {
         Self {
-            queue: RunQueue::new(),
+            queue: RunQueue::default(),
             limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
             queue_limit,
-            counters: Counters::new(settings),
+            counters: Counters::new(settings.threads, settings.has_histograms),
             sites: Sites::new(settings.has_histograms),
             long_steps: AtomicUsize::new(0),
             helped: AtomicUsize::new(0),
             workers: OnceLock::new(),
+            is_shut_down: AtomicBool::new(false),
         }
-    }
-
-    pub(super) fn has_queued(&self) -> bool {
-        !self.queue.is_empty()
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
@@ -71,15 +68,18 @@ impl LevelState {
             .map_or(0, |workers| workers.tokio_tasks())
     }
 
-    /// Closes all queued jobs, which resolves their tasks. The caller then drops their
-    /// work ([`Lane::discard`]).
-    pub(super) fn close_queued(&self, cause: CloseReason) -> Vec<Arc<dyn Run>> {
-        let popped = std::iter::from_fn(|| self.queue.pop());
-        let jobs: Vec<_> = popped.map(|(job, _)| job).collect();
-        for job in &jobs {
-            job.close(cause);
+    /// Any number of times. May block for a moment.
+    pub(super) fn shutdown(&self) {
+        if let Some(workers) = self.workers.get() {
+            // First: the control thread looks at it when one of their threads has ended.
+            self.is_shut_down.store(true, SeqCst);
+            workers.shutdown();
         }
-        jobs
+    }
+
+    /// Whether it has no workers that were not told to end.
+    pub(super) fn is_shut_down(&self) -> bool {
+        self.workers.get().is_none() || self.is_shut_down.load(SeqCst)
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Level {
     /// [`Name::OTHER`] if not known: then it is the caller of the method that submits.
     pub(super) site: Name,
     /// What is submitted needs no permit of a limited queue.
-    is_unlimited: bool,
+    pub(crate) is_unlimited: bool,
 }
 
 impl Level {
@@ -116,10 +116,6 @@ impl Level {
             is_unlimited: true,
             ..self.clone()
         }
-    }
-
-    pub(crate) fn is_unlimited(&self) -> bool {
-        self.is_unlimited
     }
 
     /// The same level for what is submitted under that name, or from that place.
@@ -173,7 +169,60 @@ impl Level {
 
     /// Whether there is a job for its workers.
     pub(crate) fn has_queued(&self) -> bool {
-        self.state().has_queued() || self.has_others_short()
+        !self.state().queue.is_empty() || self.has_others_short()
+    }
+
+    /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
+    pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
+        self.worker_of(self.priority, index)
+    }
+
+    /// The same for this thread, which is a worker of `High`, and pauses as one for the CPU quota.
+    pub(super) fn helper(&self) -> Worker<'_> {
+        self.worker_of(Priority::High, thread::worker())
+    }
+
+    fn worker_of(&self, priority: Priority, index: Option<usize>) -> Worker<'_> {
+        let LevelState {
+            counters, sites, ..
+        } = self.state();
+        let page = counters.page(index, priority != self.priority);
+        let Lane {
+            closed, throttle, ..
+        } = &*self.lane;
+        Worker::new(priority, closed, throttle.as_ref(), counters, page, sites)
+    }
+
+    pub(crate) fn metrics(&self) -> Metrics {
+        let state = self.state();
+        let mut metrics = state.counters.read();
+        metrics.threads = self.lane.settings.threads as u64;
+        metrics.tokio_tasks = state.tokio_tasks() as u64;
+        if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
+            metrics.queue_limit = Some(jobs as u64);
+            metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
+        }
+        metrics
+    }
+
+    /// What the bridges of this priority add to.
+    pub(crate) fn held(&self) -> Held {
+        self.state().counters.held.clone()
+    }
+
+    /// The stamp of a closure for [`timed`](Self::timed), which begins to wait now.
+    pub(crate) fn installs(&self) -> Stamp {
+        self.sites().submitted(self.site, thread_number())
+    }
+
+    /// Runs a closure that is no job, but is to be timed as one that was queued with that stamp.
+    pub(crate) fn timed<R>(&self, queued: Stamp, f: impl FnOnce() -> R) -> R {
+        let sample = Sites::begin_decided(queued);
+        let result = f();
+        if let Some(sample) = sample {
+            self.sites().end(self.site, &sample);
+        }
+        result
     }
 
     /// Call after a push. `is_short`: it went to the short ones.
@@ -216,7 +265,7 @@ impl Level {
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.
-            workers.shutdown();
+            self.state().shutdown();
         }
         Ok(())
     }
@@ -256,18 +305,12 @@ impl Schedule for Level {
         Some(self.lane.io.handle())
     }
 
-    fn count(&self, event: Event) {
-        self.state().counters.count(event);
+    fn counters(&self) -> &Counters {
+        &self.state().counters
     }
 
-    fn submitted(&self) -> Stamp {
-        let (state, thread) = (self.state(), shard::number());
-        state.counters.count_from(thread, Event::Submitted);
-        state.sites.submitted(self.site, thread)
-    }
-
-    fn woken(&self) -> Stamp {
-        self.state().sites.woken(self.site)
+    fn sites(&self) -> &Sites {
+        &self.state().sites
     }
 
     fn site(&self) -> Name {
@@ -280,9 +323,5 @@ impl Schedule for Level {
 
     fn count_lost(&self) {
         self.lane.count_lost();
-    }
-
-    fn timings(&self) -> Option<&Timings> {
-        self.state().counters.timings.as_deref()
     }
 }

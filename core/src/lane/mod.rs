@@ -27,8 +27,6 @@
 //! weaker ordering is not worth its proof.
 
 pub(crate) mod control;
-mod counters;
-mod figures;
 mod hooks;
 mod level;
 mod queue;
@@ -39,6 +37,7 @@ mod watched;
 mod workers;
 
 use std::io;
+use std::iter;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 
@@ -59,12 +58,13 @@ use crate::task::{JOB_DESTRUCTOR, Run};
 use control::Message;
 pub(crate) use hooks::ThreadHooks;
 pub(crate) use level::Level;
+use level::LevelState;
 use registry::Registry;
 pub(crate) use short_first::Popped;
 pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {
-    levels: [level::LevelState; Priority::ALL.len()],
+    levels: [LevelState; Priority::ALL.len()],
     has_limits: bool,
     registry: Registry,
     pub(crate) settings: ThreadSettings,
@@ -99,7 +99,7 @@ impl Lane {
     ) -> Arc<Self> {
         Arc::new(Self {
             has_limits: queue_limits.iter().any(Option::is_some),
-            levels: queue_limits.map(|limit| level::LevelState::new(&settings, limit)),
+            levels: queue_limits.map(|limit| LevelState::new(&settings, limit)),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
             settings,
@@ -116,7 +116,7 @@ impl Lane {
         })
     }
 
-    fn level_state(&self, priority: Priority) -> &level::LevelState {
+    fn level_state(&self, priority: Priority) -> &LevelState {
         &self.levels[priority.index()]
     }
 
@@ -162,7 +162,7 @@ impl Lane {
         Remaining {
             jobs: usize::try_from(self.running()).unwrap_or(usize::MAX),
             threads: self.alive.load(SeqCst),
-            tokio_tasks: self.levels.iter().map(level::LevelState::tokio_tasks).sum(),
+            tokio_tasks: self.levels.iter().map(LevelState::tokio_tasks).sum(),
         }
     }
 
@@ -225,16 +225,18 @@ impl Lane {
     /// since a user destructor may block. The caller does that with
     /// [`discard`](Self::discard), on a thread that may block.
     fn close_queued(&self) -> Vec<Arc<dyn Run>> {
-        let levels = self.levels.iter();
-        levels
-            .flat_map(|level| level.close_queued(CloseReason::ShutDown))
-            .collect()
+        let popped = |level: &LevelState| level.queue.pop().map(|(job, _)| job);
+        let all = |level| iter::from_fn(move || popped(level));
+        Self::close_all(self.levels.iter().flat_map(all).collect())
     }
 
     /// Closes the registered jobs in the same way, except those that run. A registered job
     /// may be queued as well, if its waker was called.
     fn close_registered(&self) -> Vec<Arc<dyn Run>> {
-        let jobs = self.registry.all();
+        Self::close_all(self.registry.all())
+    }
+
+    fn close_all(jobs: Vec<Arc<dyn Run>>) -> Vec<Arc<dyn Run>> {
         for job in &jobs {
             job.close(CloseReason::ShutDown);
         }
@@ -278,11 +280,7 @@ impl Lane {
     /// thread calls it.
     fn shutdown_workers(&self) {
         self.io_watch.stop();
-        for level in &self.levels {
-            if let Some(workers) = level.workers.get() {
-                workers.shutdown();
-            }
-        }
+        self.levels.iter().for_each(LevelState::shutdown);
     }
 
     /// Called before the thread is spawned, so that a shutdown waits for it. A thread that
@@ -299,9 +297,8 @@ impl Lane {
 
     /// Whether the lane is closed and all threads but so many have ended.
     fn is_over_except(&self, n: usize) -> bool {
-        let is_shut_down =
-            |level: &level::LevelState| level.workers.get().is_none_or(|w| w.is_shut_down());
-        self.is_closed() && self.levels.iter().all(is_shut_down) && self.alive.load(SeqCst) == n
+        let is_shut_down = self.levels.iter().all(LevelState::is_shut_down);
+        self.is_closed() && is_shut_down && self.alive.load(SeqCst) == n
     }
 
     /// Gives this thread the niceness of `priority`.

@@ -17,6 +17,7 @@ use crate::task::Run;
 /// The most jobs in a row that pass the jobs of one queue. These get at least one turn in nine.
 const PASSES: usize = 8;
 
+#[derive(Default)]
 pub(super) struct RunQueue {
     /// Those that were short, or tried, when they were pushed (`short_first.rs`).
     short: Queue<Arc<dyn Run>>,
@@ -28,6 +29,7 @@ pub(super) struct RunQueue {
 
 /// Jobs in a row that passed those that wait in a queue. A hint: two threads that pop at the same
 /// time may miscount by one.
+#[derive(Default)]
 struct Passed(AtomicUsize);
 
 impl Passed {
@@ -41,16 +43,6 @@ impl Passed {
 }
 
 impl RunQueue {
-    pub(super) fn new() -> Self {
-        Self {
-            short: Queue::new(),
-            ready: Queue::new(),
-            yielded: Queue::new(),
-            passed_ready: Passed(AtomicUsize::new(0)),
-            passed_yielded: Passed(AtomicUsize::new(0)),
-        }
-    }
-
     pub(super) fn push(&self, job: Arc<dyn Run>) {
         self.ready.push(job);
     }

@@ -12,8 +12,7 @@ use slab::Slab;
 
 use super::thread;
 use crate::priority::Priority;
-use crate::shard;
-use crate::task::{RegistryKey, Run};
+use crate::task::{RegistryKey, Run, thread_number};
 
 /// Shards in one group.
 const OF_A_GROUP: usize = 4;
@@ -25,7 +24,7 @@ pub(super) struct Registry([Mutex<Slab<Arc<dyn Run>>>; SHARDS]);
 impl Registry {
     pub(super) fn insert(&self, job: Arc<dyn Run>) -> RegistryKey {
         let group = thread::own_priority().map_or(0, |priority| 1 + priority.index());
-        let shard = group * OF_A_GROUP + shard::number() % OF_A_GROUP;
+        let shard = group * OF_A_GROUP + thread_number() % OF_A_GROUP;
         let key = self.lock(shard).insert(job) * SHARDS + shard;
         RegistryKey::MIN.saturating_add(key)
     }

@@ -35,7 +35,6 @@ pub(crate) trait Workers: Send + Sync {
     /// Lets the threads end once they have nothing left to do. May block for a moment,
     /// so a thread of the I/O lane must not call it.
     fn shutdown(&self);
-    fn is_shut_down(&self) -> bool;
 }
 
 /// The builder's settings for the threads of a lane.

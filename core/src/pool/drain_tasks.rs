@@ -1,4 +1,5 @@
-//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio.rs`).
+//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio.rs`), or the
+//! workers of a stream, in `twolane`.
 //!
 //! A drain task is *live* from its spawn until it finds the queue empty. A submitter
 //! pushes a job, and spawns a drain task if fewer than `most` are live. If `most` are
@@ -10,34 +11,41 @@
 
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 
-pub(crate) struct DrainTasks {
+/// How many tasks drain a queue.
+#[derive(Debug)]
+pub struct DrainTasks {
     live: AtomicUsize,
     most: usize,
 }
 
 impl DrainTasks {
-    pub(crate) fn new(most: usize) -> Self {
-        Self {
-            live: AtomicUsize::new(0),
-            most,
-        }
+    /// None is live; so many may be.
+    pub fn new(most: usize) -> Self {
+        let live = AtomicUsize::new(0);
+        Self { live, most }
+    }
+
+    /// How many may be live.
+    pub fn most(&self) -> usize {
+        self.most
     }
 
     /// Call after a push and a fence. True if the caller must spawn a drain task.
+    #[inline]
     #[must_use]
-    pub(crate) fn try_add(&self) -> bool {
+    pub fn try_add(&self) -> bool {
         let one_more = |live| (live < self.most).then_some(live + 1);
         self.live.fetch_update(SeqCst, SeqCst, one_more).is_ok()
     }
 
     /// How many are live; a hint.
-    pub(crate) fn live(&self) -> usize {
+    pub fn live(&self) -> usize {
         self.live.load(SeqCst)
     }
 
     /// A drain task has found the queue empty. False if it must go on.
     #[must_use]
-    pub(crate) fn try_end(&self, is_empty: impl FnOnce() -> bool) -> bool {
+    pub fn try_end(&self, is_empty: impl FnOnce() -> bool) -> bool {
         self.live.fetch_sub(1, SeqCst);
         fence(SeqCst);
         is_empty() || !self.try_add()

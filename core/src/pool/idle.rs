@@ -41,6 +41,11 @@ const SEARCHING: usize = 1 << (usize::BITS / 2);
 /// count.
 const PARKED: usize = 1 << (usize::BITS - 1);
 
+/// One active worker.
+fn active(is_searching: bool) -> usize {
+    ACTIVE + SEARCHING * usize::from(is_searching)
+}
+
 /// What the caller has to do to wake a worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wakeup {
@@ -100,12 +105,7 @@ impl Idle {
     /// A searching worker has taken a job, or turns to other work. The answer says how
     /// to wake another worker.
     pub(crate) fn found(&self, is_empty: impl FnOnce() -> bool) -> Wakeup {
-        self.lower(SEARCHING);
-        if is_empty() {
-            Wakeup::Nothing
-        } else {
-            self.notify()
-        }
+        self.lower(SEARCHING, is_empty)
     }
 
     /// An active worker has nothing to do. True if it may park now, as number `worker`.
@@ -118,12 +118,7 @@ impl Idle {
         searching: &mut bool,
         must_not_park: impl FnOnce() -> bool,
     ) -> bool {
-        let alone = if *searching {
-            ACTIVE + SEARCHING
-        } else {
-            ACTIVE
-        };
-        if self.swap(alone, PARKED | worker).is_err() {
+        if self.swap(active(*searching), PARKED | worker).is_err() {
             return false;
         }
         fence(SeqCst);
@@ -153,20 +148,15 @@ impl Idle {
     /// sure to take it. On `Wakeup::Spawn` the caller goes on as the active worker, or
     /// spawns a drain job for another one.
     pub(crate) fn deactivate(&self, searching: bool, is_empty: impl FnOnce() -> bool) -> Wakeup {
-        self.lower(if searching {
-            ACTIVE + SEARCHING
-        } else {
-            ACTIVE
-        });
-        if is_empty() {
-            Wakeup::Nothing
-        } else {
-            self.notify()
-        }
+        self.lower(active(searching), is_empty)
     }
 
-    fn lower(&self, by: usize) {
+    fn lower(&self, by: usize, is_empty: impl FnOnce() -> bool) -> Wakeup {
         self.word.fetch_sub(by, SeqCst);
         fence(SeqCst);
+        match is_empty() {
+            true => Wakeup::Nothing,
+            false => self.notify(),
+        }
     }
 }

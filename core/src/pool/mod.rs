@@ -10,7 +10,6 @@ mod copies;
 mod drain;
 pub(crate) mod drain_tasks;
 mod idle;
-mod polling;
 pub(crate) mod rayon;
 mod stack;
 mod stranded;

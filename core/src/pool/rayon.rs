@@ -23,32 +23,34 @@
 //!   broadcasts again after a pause. (`copies.rs` says what each worker does with its
 //!   copy, and why no job waits for a worker that does not come to its own.)
 //!
-//! All of this rests on the depth of a worker's stack. Where that tells nothing (under
-//! AddressSanitizer, for one), each worker stays in one rayon job and polls the queue
-//! instead (`polling.rs`).
+//! All of this rests on the depth of a worker's stack. Where that tells nothing (locals are
+//! not on the stack under AddressSanitizer, and at random addresses under Miri), each worker
+//! stays in one rayon job and polls the queue instead ([`poll_queue`]).
 
 use std::io;
 use std::mem;
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use super::copies::{Arrival, Copies, Place};
-use super::drain::{self, ActiveWorkers, is_draining};
-use super::{polling, stack};
+use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
+use super::stack;
 use crate::lane::control::Message;
-use crate::lane::{Level, Workers, thread as lane_thread};
+use crate::lane::{Level, Popped, Workers, thread as lane_thread};
 use crate::os::interrupts;
 use crate::panics;
-use crate::task::budget;
+use crate::task::{StepEnd, budget};
 use crate::trace::warn_of_polling_workers;
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(4);
+/// How long a worker that polls the queue sleeps.
+const POLLS_AFTER: Duration = Duration::from_millis(1);
 
 pub(crate) struct Pool {
     /// For its drain jobs.
@@ -105,7 +107,7 @@ impl Pool {
         if workers.depths.is_none() {
             panics::run_hook("the log", warn_of_polling_workers);
             let (workers, level) = (workers.clone(), level.clone());
-            let serve = move |_| polling::serve(&level, || workers.is_shut_down());
+            let serve = move |_| poll_queue(&level, &workers.pool);
             broadcast_drain(&pool, Box::new(serve));
         }
         Ok(workers)
@@ -118,7 +120,12 @@ impl Pool {
 
     fn spawn_drain(&self, level: &Level) {
         if let Some((pool, this)) = self.up() {
-            spawn_drain(&pool, DrainJob::Drain(this, level.clone()));
+            let level = level.clone();
+            let run = move |depth| match &this.depths {
+                Some(bottom) if depth == bottom.spawned => this.drain(&level),
+                _ => this.cannot_drain(&level, FIRST_PAUSE),
+            };
+            spawn_drain(&pool, Box::new(run));
         }
     }
 
@@ -143,10 +150,6 @@ impl Pool {
         let worker = worker.expect("only the pool's workers drain");
         self.active.drain(worker, level, || self.spawn_drain(level));
     }
-
-    fn owner(&self) -> MutexGuard<'_, Option<Arc<ThreadPool>>> {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Workers for Pool {
@@ -169,15 +172,12 @@ impl Workers for Pool {
     }
 
     fn shutdown(&self) {
-        let pool = self.owner().take();
+        let owner = self.owner.lock();
+        let pool = owner.unwrap_or_else(PoisonError::into_inner).take();
         // Never dropped: the workers must return to rayon, to end there.
         mem::forget(self.active.keep_from_parking());
         // Outside the lock. This does not wait: the workers end when they are done.
         drop(pool);
-    }
-
-    fn is_shut_down(&self) -> bool {
-        self.owner().is_none()
     }
 }
 
@@ -198,6 +198,33 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     drop(lane_thread::leave_level());
 }
 
+/// Serves the level on each worker, at the bottom of its stack, until the lane is shut down and no
+/// job is queued.
+///
+/// The worker pops the lane's jobs there and nowhere else, and gives rayon's own work a turn after
+/// each. Rayon cannot wake it, so it polls. That costs a wake-up a millisecond for each worker, and
+/// a job may wait that long. So may an `install` and rayon's own jobs.
+fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
+    // It counts on the page that threads without an index share: it is slow anyway.
+    let mut worker = level.worker(None);
+    loop {
+        while let Some(popped) = level.pop() {
+            budget::refill();
+            let role = popped.role();
+            if let StepEnd::Requeue { job, yielded } = level.run(popped, &mut worker) {
+                level.put_back(Popped::again(job, role), yielded);
+            }
+            run_rayons_work();
+        }
+        if pool.strong_count() == 0 {
+            return;
+        }
+        if !run_rayons_work() {
+            thread::sleep(POLLS_AFTER);
+        }
+    }
+}
+
 /// Waits until each worker has run its start hook. `None` if the depth of the same job
 /// differs from one time to the next.
 fn measure_depths(pool: &ThreadPool, threads: usize) -> Option<Depths> {
@@ -209,23 +236,18 @@ fn measure_depths(pool: &ThreadPool, threads: usize) -> Option<Depths> {
         let first = *depths.first()?;
         depths.iter().all(|depth| *depth == first).then_some(first)
     };
-    let broadcast = of_two(threads, &|tell| {
+    let send = |tell: Sender<usize>| {
         let send = move |depth| {
             let _ = tell.send(depth);
         };
-        broadcast_drain(pool, Box::new(send));
-    });
-    let spawned = of_two(1, &|tell| spawn_drain(pool, DrainJob::Measure(tell)));
+        Box::new(send)
+    };
+    let broadcast = of_two(threads, &|tell| broadcast_drain(pool, send(tell)));
+    let spawned = of_two(1, &|tell| spawn_drain(pool, send(tell)));
     Some(Depths {
         spawned: spawned?,
         broadcast: broadcast?,
     })
-}
-
-enum DrainJob {
-    Drain(Arc<Pool>, Level),
-    /// It sends the depth at which it runs.
-    Measure(Sender<usize>),
 }
 
 /// A drain job of which each worker gets a copy.
@@ -240,26 +262,17 @@ struct Broadcast {
 /// The only function that spawns drain jobs that are not broadcast. So rayon calls each
 /// through the same frames, and its depth tells where it runs.
 #[inline(never)]
-fn spawn_drain(pool: &ThreadPool, job: DrainJob) {
-    pool.spawn(move || run_drain(job));
+fn spawn_drain(pool: &ThreadPool, run: Box<dyn FnOnce(usize) + Send>) {
+    pool.spawn(move || run_drain(run));
 }
 
+/// Calls `run` with the worker's depth.
 #[inline(never)]
-fn run_drain(job: DrainJob) {
-    let depth = stack::depth();
-    match job {
-        DrainJob::Measure(tell) => drop(tell.send(depth)),
-        DrainJob::Drain(pool, level) => {
-            if pool.depths.as_ref().is_some_and(|at| depth == at.spawned) {
-                pool.drain(&level);
-            } else {
-                pool.cannot_drain(&level, FIRST_PAUSE);
-            }
-        }
-    }
+fn run_drain(run: Box<dyn FnOnce(usize) + Send>) {
+    run(stack::depth());
 }
 
-/// The same for broadcasts: each worker calls `arrive` with its depth.
+/// The same for broadcasts: each worker calls `arrive`.
 #[inline(never)]
 fn broadcast_drain(pool: &ThreadPool, arrive: Box<dyn Fn(usize) + Send + Sync>) {
     pool.spawn_broadcast(move |_| run_broadcast(&*arrive));

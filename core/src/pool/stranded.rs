@@ -40,14 +40,11 @@ impl Stranded {
         })
     }
 
-    /// How many workers have tasks, or look for some; a hint.
-    fn active(&self) -> usize {
-        self.workers.saturating_sub(self.parked.load(SeqCst))
-    }
-
     /// Call after a push and a fence.
     pub(super) fn note_push(self: &Arc<Self>, level: &Level, runtime: &Handle) {
-        if self.active() > 0 && self.doze.lasts() && self.doze.end() {
+        // A hint: whether some worker has tasks, or looks for some.
+        let is_some_busy = self.parked.load(SeqCst) < self.workers;
+        if is_some_busy && self.doze.lasts() && self.doze.end() {
             let (lane, priority) = (Arc::downgrade(level.lane()), level.priority());
             let (this, runtime) = (self.clone(), runtime.clone());
             slice::at_each_tick(move || {

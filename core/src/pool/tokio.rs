@@ -31,7 +31,7 @@ use std::sync::atomic::{
     Ordering::{Relaxed, SeqCst},
     fence,
 };
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
@@ -173,10 +173,6 @@ impl CpuTokio {
             stranded,
         }))
     }
-
-    fn owner(&self) -> MutexGuard<'_, Option<Runtime>> {
-        self.owner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Workers for CpuTokio {
@@ -201,8 +197,7 @@ impl Workers for CpuTokio {
 
     fn notify_all(&self, level: &Level) {
         // As many drain tasks as there may be.
-        let most = level.lane().settings.threads + SPARE_DRAIN_TASKS;
-        for _ in 0..level.queued().min(most) {
+        for _ in 0..level.queued().min(self.drain_tasks.most()) {
             self.notify(level);
         }
     }
@@ -217,14 +212,11 @@ impl Workers for CpuTokio {
     }
 
     fn shutdown(&self) {
-        let runtime = self.owner().take();
+        let owner = self.owner.lock();
+        let runtime = owner.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(runtime) = runtime {
             runtime.shutdown_background();
         }
-    }
-
-    fn is_shut_down(&self) -> bool {
-        self.owner().is_none()
     }
 }
 

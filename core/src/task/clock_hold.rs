@@ -13,6 +13,9 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
+/// The clock does not advance until this is dropped.
+pub(crate) type ClockHold = Sender<()>;
+
 /// A job's share in the clock.
 #[derive(Default)]
 pub(super) struct HeldClock {
@@ -30,8 +33,7 @@ impl HeldClock {
     }
 
     pub(super) fn hold(&self) {
-        let hold = self.io.as_ref().and_then(ClockHold::new);
-        self.replace(hold);
+        self.replace(self.io.as_ref().and_then(hold));
     }
 
     pub(super) fn take(&self) -> Option<ClockHold> {
@@ -44,24 +46,14 @@ impl HeldClock {
     }
 }
 
-/// The clock does not advance until this is dropped.
-pub(crate) struct ClockHold {
-    _until_dropped: Sender<()>,
-}
-
-impl ClockHold {
-    /// Holds the clock of the I/O lane's runtime, or else of this thread's runtime.
-    /// Only a runtime with one thread can have a paused clock; `None` if neither is of
-    /// that kind.
-    fn new(io: &Handle) -> Option<Self> {
-        let runtimes = [Some(io.clone()), Handle::try_current().ok()];
-        let can_be_paused =
-            |runtime: &Handle| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread;
-        let runtime = runtimes.into_iter().flatten().find(can_be_paused)?;
-        let (until_dropped, wait) = mpsc::channel();
-        drop(runtime.spawn_blocking(move || wait.recv()));
-        Some(Self {
-            _until_dropped: until_dropped,
-        })
-    }
+/// Holds the clock of the I/O lane's runtime, or else of this thread's runtime.
+/// Only a runtime with one thread can have a paused clock; `None` if neither is of
+/// that kind.
+fn hold(io: &Handle) -> Option<ClockHold> {
+    let runtimes = [Some(io.clone()), Handle::try_current().ok()];
+    let can_be_paused = |runtime: &Handle| runtime.runtime_flavor() == RuntimeFlavor::CurrentThread;
+    let runtime = runtimes.into_iter().flatten().find(can_be_paused)?;
+    let (until_dropped, wait) = mpsc::channel();
+    drop(runtime.spawn_blocking(move || wait.recv()));
+    Some(until_dropped)
 }

@@ -1,11 +1,12 @@
-//! [`JobContext`]: the job as its own code sees it.
+//! A job, as others than its [`Task`](super::Task) see it: [`JobContext`] is for the job's own
+//! code, [`AbortHandle`] cancels the job from elsewhere.
 
 use std::error::Error;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use super::Run;
+use super::{Cancel, Run};
 use crate::error::{CloseReason, JoinError};
 
 /// The job in which a closure runs: tells the closure whether to go on.
@@ -32,14 +33,10 @@ use crate::error::{CloseReason, JoinError};
 /// ```
 #[derive(Clone)]
 pub struct JobContext {
-    job: Arc<dyn Run>,
+    pub(super) job: Arc<dyn Run>,
 }
 
 impl JobContext {
-    pub(crate) fn new(job: Arc<dyn Run>) -> Self {
-        Self { job }
-    }
-
     /// Returns an error once the job should end, for use with `?`.
     ///
     /// Call it now and then in a long loop, and return early on an error. It costs
@@ -92,11 +89,8 @@ impl JobContext {
     /// assert_eq!(task.wait().unwrap(), (1, 2));
     /// ```
     pub fn in_span<R>(&self, f: impl FnOnce() -> R) -> R {
-        let mut f = Some(f);
-        let mut result = None;
-        self.job.in_span(&mut || {
-            result = f.take().map(|f| f());
-        });
+        let (mut f, mut result) = (Some(f), None);
+        self.job.in_span(&mut || result = f.take().map(|f| f()));
         result.expect("a span's scope runs its closure once")
     }
 }
@@ -106,13 +100,7 @@ impl JobContext {
 impl UnwindSafe for JobContext {}
 impl RefUnwindSafe for JobContext {}
 
-impl fmt::Debug for JobContext {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobContext")
-            .field("cancelled", &self.checkpoint().is_err())
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(JobContext, cancelled: |it: &Self| it.checkpoint().is_err());
 
 /// The error of [`JobContext::checkpoint`]: the job should end.
 ///
@@ -150,3 +138,53 @@ impl fmt::Display for Cancelled {
 }
 
 impl Error for Cancelled {}
+
+/// Cancels a job from elsewhere; see [`Task::abort_handle`](crate::Task::abort_handle).
+///
+/// It keeps the job's memory, but not the output, which is dropped with the task.
+#[derive(Clone)]
+pub struct AbortHandle {
+    /// `None` if there was nothing left to cancel.
+    pub(super) job: Option<Arc<dyn Cancel>>,
+}
+
+impl AbortHandle {
+    /// Requests the end of the job, as [`Task::abort`](crate::Task::abort) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let task = cpu.spawn(std::future::pending::<()>());
+    /// let abort = task.abort_handle();
+    /// std::thread::spawn(move || abort.abort());
+    /// assert!(task.wait().unwrap_err().is_cancelled());
+    /// ```
+    pub fn abort(&self) {
+        if let Some(job) = &self.job {
+            job.clone().cancel();
+        }
+    }
+
+    /// Returns whether the job has ended, as [`Task::is_finished`](crate::Task::is_finished) does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let task = cpu.spawn(std::future::pending::<()>());
+    /// assert!(!task.abort_handle().is_finished());
+    /// ```
+    pub fn is_finished(&self) -> bool {
+        self.job.as_ref().is_none_or(|job| job.has_ended())
+    }
+}
+
+impl UnwindSafe for AbortHandle {}
+impl RefUnwindSafe for AbortHandle {}
+
+debug_by_name!(AbortHandle, finished: Self::is_finished);

@@ -95,15 +95,14 @@ impl<T> IoJoin<T> {
                 let payload = PanicPayload::new(error.into_panic());
                 Err(JoinError::of_unwinding(payload))
             }
-            Err(_dropped) => Err(self.reason_of_drop().into()),
+            Err(_dropped) => {
+                let abort = self.abort.get();
+                let is_aborted = abort.is_some_and(|abort| abort.is_requested.load(SeqCst));
+                Err(match is_aborted {
+                    true => CloseReason::Cancelled.into(),
+                    false => CloseReason::IoRuntimeGone.into(),
+                })
+            }
         })
-    }
-
-    fn reason_of_drop(&self) -> CloseReason {
-        let abort = self.abort.get();
-        match abort.is_some_and(|abort| abort.is_requested.load(SeqCst)) {
-            true => CloseReason::Cancelled,
-            false => CloseReason::IoRuntimeGone,
-        }
     }
 }

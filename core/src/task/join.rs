@@ -1,6 +1,5 @@
 //! [`Task`]: the handle by which an awaiter gets the output of a job.
 
-use std::fmt;
 use std::future::Future;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -102,9 +101,7 @@ use crate::trace::{note_dropped_task, warn_of_lost_jobs};
 /// # Ok(()) }
 /// ```
 #[must_use = "dropping a `Task` cancels its job: await it, or call `detach` to let the job run on"]
-pub struct Task<T> {
-    inner: Inner<T>,
-}
+pub struct Task<T>(Inner<T>);
 
 enum Inner<T> {
     Job(Arc<dyn Join<T>>),
@@ -118,29 +115,23 @@ enum Inner<T> {
 
 impl<T> Task<T> {
     pub(crate) fn new(job: Arc<dyn Join<T>>) -> Self {
-        Self {
-            inner: Inner::Job(job),
-        }
+        Self(Inner::Job(job))
     }
 
     pub(crate) fn on_io(future: IoJoin<T>) -> Self {
-        Self {
-            inner: Inner::Io(future),
-        }
+        Self(Inner::Io(future))
     }
 
     pub(crate) fn refused(cause: CloseReason) -> Self {
-        Self {
-            inner: Inner::Refused(cause),
-        }
+        Self(Inner::Refused(cause))
     }
 
     fn take_job(&mut self) -> Inner<T> {
-        mem::replace(&mut self.inner, Inner::Over)
+        mem::replace(&mut self.0, Inner::Over)
     }
 
     fn as_cancel(&self) -> Option<Arc<dyn Cancel>> {
-        match &self.inner {
+        match &self.0 {
             Inner::Job(job) => Some(job.clone().as_cancel()),
             Inner::Io(future) => Some(future.as_cancel()),
             Inner::Refused(_) | Inner::Over => None,
@@ -172,7 +163,7 @@ impl<T> Task<T> {
     /// ```
     pub fn detach(mut self) {
         match self.take_job() {
-            Inner::Job(job) => job.detach(),
+            Inner::Job(job) => job.drop_join_handle(true),
             Inner::Refused(cause) if !cause.is_requested() => warn_of_lost_jobs(1),
             _ => {}
         }
@@ -180,7 +171,7 @@ impl<T> Task<T> {
 
     pub(crate) fn detach_quietly(mut self) {
         if let Inner::Job(job) = self.take_job() {
-            job.drop_join_handle();
+            job.drop_join_handle(false);
         }
     }
 
@@ -267,7 +258,7 @@ impl<T> Task<T> {
     /// ```
     #[track_caller]
     pub fn within(self, limit: Duration) -> impl Future<Output = Result<T, JoinError>> + use<T> {
-        let in_time = match &self.inner {
+        let in_time = match &self.0 {
             Inner::Job(job) => {
                 let io = job.io().cloned();
                 let _entered = io.as_ref().map(tokio::runtime::Handle::enter);
@@ -300,7 +291,7 @@ impl<T> Task<T> {
     /// # }
     /// ```
     pub fn is_finished(&self) -> bool {
-        match &self.inner {
+        match &self.0 {
             Inner::Job(job) => job.has_ended(),
             Inner::Io(future) => future.has_ended(),
             Inner::Refused(_) | Inner::Over => true,
@@ -354,7 +345,7 @@ impl<T> Task<T> {
     /// ```
     #[track_caller]
     pub fn wait(self) -> Result<T, JoinError> {
-        let waits_for_own_lane = match &self.inner {
+        let waits_for_own_lane = match &self.0 {
             Inner::Job(job) => !job.has_ended() && job.is_own_worker(),
             _ => false,
         };
@@ -377,12 +368,12 @@ impl<T> Future for Task<T> {
     type Output = Result<T, JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let budget = match self.inner {
+        let budget = match self.0 {
             // Tokio's join handle consumes it.
             Inner::Io(_) => None,
             _ => Some(ready!(coop::poll_proceed(cx))),
         };
-        let output = match &mut self.inner {
+        let output = match &mut self.0 {
             Inner::Job(job) => ready!(job.poll(cx)),
             Inner::Io(future) => ready!(future.poll(cx)),
             Inner::Refused(cause) => Err((*cause).into()),
@@ -401,7 +392,7 @@ impl<T> Drop for Task<T> {
         match self.take_job() {
             Inner::Job(job) => {
                 let never_began = job.clone().as_cancel().cancel();
-                job.drop_join_handle();
+                job.drop_join_handle(false);
                 if let Some(site) = never_began {
                     run_hook("the log", || note_dropped_task(site));
                 }
@@ -417,10 +408,4 @@ impl<T> Drop for Task<T> {
 impl<T> UnwindSafe for Task<T> {}
 impl<T> RefUnwindSafe for Task<T> {}
 
-impl<T> fmt::Debug for Task<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task")
-            .field("finished", &self.is_finished())
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(Task<T>, finished: Self::is_finished);

@@ -19,47 +19,40 @@
 //! A `spawn_io` is no such job, but a Tokio task of the I/O lane, which a cancel aborts
 //! ([`IoJoin`]): its awaiter is notified when that lane has dropped the future.
 //!
+//! A job knows its lane by [`Schedule`] only, which `lane/level.rs` implements, and by the
+//! [`Worker`] that runs it. So this module imports nothing of `lane`.
+//!
 //! [`Task`]: crate::Task
 
-mod abort_handle;
 pub(crate) mod budget;
 #[cfg_attr(not(feature = "test-util"), path = "no_clock_hold.rs")]
 mod clock_hold;
-pub(crate) mod completion;
 mod context;
-mod event;
-mod extras;
+mod counters;
 mod io;
+mod job;
 mod join;
-mod schedule;
 pub(crate) mod slice;
 pub(crate) mod state;
 mod step;
 mod work;
-mod worker;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
-use futures_task::ArcWake;
-use stallwatch::Name;
+use stallwatch::{Entered, Name};
 
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::{Length, Stamp};
-use crate::panics::{call_logged, run_hook};
-use crate::sync::Ordering::Relaxed;
-use crate::trace::warn_of_lost_jobs;
-pub use abort_handle::AbortHandle;
-use completion::{Completion, Slot};
-pub use context::{Cancelled, JobContext};
-pub(crate) use event::{Event, Page};
-pub(crate) use extras::{Extras, has_passed};
+use crate::metrics::call_sites::{Length, Sites};
+pub use context::{AbortHandle, Cancelled, JobContext};
+pub(crate) use counters::{Counters, Event, thread_number};
 pub(crate) use io::{IoJoin, Made};
+pub(crate) use job::Job;
 pub use join::Task;
-pub(crate) use schedule::{RegistryKey, Schedule};
-use state::{Close, JoinInterest, Progress, State, ToIdle};
-pub(crate) use work::{FutureWork, Work, closure, closure_with};
-pub(crate) use worker::Worker;
+pub(crate) use step::Worker;
+pub(crate) use work::{Extras, FutureWork, Work, closure, closure_with, has_passed};
 
 /// Names, in the log, the values that a job drops at its end.
 pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";
@@ -75,10 +68,9 @@ pub(crate) trait Cancel: Send + Sync {
 /// The operations of the [`Task`] of a job.
 pub(crate) trait Join<T>: Cancel {
     fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>>;
-    /// The task was dropped: no awaiter will take the output.
-    fn drop_join_handle(&self);
-    /// The task was detached: the same, and the job logs its loss.
-    fn detach(&self);
+    /// The task was dropped, or `detached`: no awaiter will take the output. If it was detached,
+    /// the job logs its loss.
+    fn drop_join_handle(&self, detached: bool);
     /// Whether the current thread is a worker of the lane on which the job runs.
     fn is_own_worker(&self) -> bool;
     /// The I/O runtime, which has the timers.
@@ -119,181 +111,42 @@ pub(crate) trait Run: Cancel {
     fn in_span(&self, f: &mut dyn FnMut());
 }
 
-pub(crate) struct Job<W: Work, S: Schedule> {
-    scheduler: S,
-    completion: Completion<W::Output, W>,
-    extras: Extras,
-    link: W::Link,
-}
+/// A lane at one of its priorities, as its jobs see it.
+pub(crate) trait Schedule: Clone + Send + Sync + 'static {
+    /// Whether the lane is shut down.
+    fn is_closed(&self) -> bool;
+    /// Pushes the job to the queue. It is new or was woken, or it was closed while it was
+    /// suspended and must be discarded on the lane.
+    fn enqueue(&self, job: Arc<dyn Run>);
 
-impl<W: Work, S: Schedule> Job<W, S> {
-    pub(crate) fn new(scheduler: S, work: W, extras: Extras) -> Arc<Self> {
-        Arc::new(Self {
-            completion: Completion::new(State::queued(), Slot::Work(work)),
-            scheduler,
-            extras,
-            link: W::Link::default(),
-        })
-    }
+    /// Registers a job that may be in none of the lane's queues, so that a shutdown
+    /// finds it. The job stays registered until it has ended.
+    fn register(&self, job: Arc<dyn Run>) -> RegistryKey;
+    fn unregister(&self, key: RegistryKey);
 
-    /// Call before the job is queued for the first time.
-    pub(crate) fn submitted(&self) {
-        self.time_queued(self.scheduler.submitted());
-    }
-
-    fn time_queued(&self, stamp: Stamp) {
-        // Relaxed, as in a step: the queue orders the two.
-        self.completion.stamp.store(stamp.0, Relaxed);
-        if let Some(timings) = self.scheduler.timings() {
-            timings.queued(&self.completion.queued_at);
-        }
-    }
-
-    /// Call once, on the thread that has closed the job.
-    fn notify_closed(&self, cause: CloseReason, interest: JoinInterest, was_suspended: bool) {
-        self.scheduler.count(Event::of_close(cause));
-        self.scheduler.count(if was_suspended {
-            Event::ClosedSuspended
-        } else {
-            Event::ClosedQueued
-        });
-        if self.completion.closed(cause, interest) {
-            self.scheduler.count_lost();
-        }
-    }
-
-    fn state(&self) -> &State {
-        &self.completion.state
-    }
-}
-
-impl<W: Work, S: Schedule> Run for Job<W, S> {
-    fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd {
-        worker.throttle(|| self.has_ended());
-        // `step` itself catches a panic of the work. This call catches a panic of the
-        // subscriber, and of destructors that run with the job's last reference. The
-        // closure borrows `self`: moving the reference costs more than the rest of a
-        // step's bookkeeping.
-        let end = match call_logged(JOB_DESTRUCTOR, || self.step(worker)).flatten() {
-            Some(ToIdle::Suspended) => StepEnd::Suspended,
-            Some(ToIdle::Requeue) => {
-                return StepEnd::Requeue {
-                    job: self,
-                    yielded: worker.yielded,
-                };
-            }
-            _ => StepEnd::Ended,
-        };
-        run_hook(JOB_DESTRUCTOR, || drop(self));
-        end
-    }
-
-    fn close(&self, cause: CloseReason) {
-        match self.state().close(cause) {
-            Close::WasQueued(interest) => self.notify_closed(cause, interest, false),
-            Close::WasIdle(interest) => self.notify_closed(cause, interest, true),
-            Close::No => {}
-        }
-    }
-
-    fn discard(&self) {
-        self.leave_registry();
-        if self.state().progress() == Progress::Finished {
-            // The slot belongs to the awaiter.
-            return;
-        }
-        // Two threads may discard the same closed job; the second finds nothing to do.
-        let work = self
-            .completion
-            .try_slot()
-            .and_then(|mut slot| slot.take_work());
-        self.discard_work(work);
-    }
-
-    fn end_request(&self) -> Option<CloseReason> {
-        if self.state().is_cancel_requested() {
-            Some(CloseReason::Cancelled)
-        } else if self.has_ended() {
-            None
-        } else if self.scheduler.is_closed() {
-            Some(CloseReason::ShutDown)
-        } else {
-            let is_late = self.extras.is_past_deadline();
-            is_late.then_some(CloseReason::Expired)
-        }
-    }
-
-    fn length(&self) -> Length {
-        self.scheduler.length()
-    }
-
-    fn in_span(&self, f: &mut dyn FnMut()) {
-        self.extras.in_scope(f);
-    }
-}
-
-// Not `std::task::Wake`: such a waker owns a reference to the job. Here most wakers
-// live for one step only, so they borrow the reference of the step.
-impl<T: Send + 'static, S: Schedule> ArcWake for Job<FutureWork<T>, S> {
-    fn wake_by_ref(job: &Arc<Self>) {
-        if job.state().wake() {
-            job.scheduler.count(Event::Woken);
-            job.extras.hold_clock();
-            job.time_queued(job.scheduler.woken());
-            job.scheduler.enqueue(job.clone());
-        }
-    }
-}
-
-impl<W: Work, S: Schedule> Cancel for Job<W, S> {
-    fn cancel(self: Arc<Self>) -> Option<Name> {
-        self.state().request_cancel();
-        match self.state().close(CloseReason::Cancelled) {
-            Close::WasQueued(interest) => {
-                self.notify_closed(CloseReason::Cancelled, interest, false);
-                return W::IS_CLOSURE.then(|| self.scheduler.site());
-            }
-            Close::WasIdle(interest) => {
-                self.notify_closed(CloseReason::Cancelled, interest, true);
-                // The job's destructors must run on the lane, not on the canceller's
-                // thread.
-                let scheduler = self.scheduler.clone();
-                scheduler.enqueue(self);
-            }
-            Close::No => {}
-        }
+    /// While the returned guard lives, the watch sees this thread in a step of the job.
+    fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered>;
+    /// Whether this thread is one of the lane's workers.
+    fn is_own_worker(&self) -> bool;
+    /// The lane's I/O runtime. A model has none.
+    fn io(&self) -> Option<&tokio::runtime::Handle> {
         None
     }
 
-    fn has_ended(&self) -> bool {
-        self.state().has_ended()
+    fn counters(&self) -> &Counters;
+    fn sites(&self) -> &Sites;
+    /// The call site of the job.
+    fn site(&self) -> Name;
+    /// How long its next step takes, as far as the lane knows.
+    fn length(&self) -> Length;
+    /// Counts a detached job that was closed. It has no awaiter, so the log reports it.
+    fn count_lost(&self);
+
+    fn count(&self, event: Event) {
+        self.counters().count_from(thread_number(), event);
     }
 }
 
-impl<W: Work, S: Schedule> Join<W::Output> for Job<W, S> {
-    fn poll(&self, cx: &mut Context<'_>) -> Poll<Result<W::Output, JoinError>> {
-        self.completion.poll(cx)
-    }
-
-    fn drop_join_handle(&self) {
-        self.completion.drop_join_handle();
-    }
-
-    fn detach(&self) {
-        if self.completion.detach() {
-            warn_of_lost_jobs(1);
-        }
-    }
-
-    fn is_own_worker(&self) -> bool {
-        self.scheduler.is_own_worker()
-    }
-
-    fn io(&self) -> Option<&tokio::runtime::Handle> {
-        self.scheduler.io()
-    }
-
-    fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {
-        self
-    }
-}
+/// The index of a job in the registry, plus one, so that an `Option` of it is no
+/// larger.
+pub(crate) type RegistryKey = NonZeroUsize;

@@ -174,19 +174,17 @@ pub fn at_each_tick(what: impl Fn() -> bool + Send + 'static) {
     AT_TICKS.push(Box::new(what));
 }
 
-/// Sets the demand and returns the one before. `SeqCst`: a ticker that parks and a call
+/// Sets the demand, if it is one of these, and returns it as it was. `SeqCst`: a ticker that parks and a call
 /// that asks both change the word, and the later one must see the earlier one.
-fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Result<u32, u32> {
+fn set_demand(from: impl Fn(u32) -> bool, to: u32) -> Option<u32> {
     let set = |clock| from(clock & DEMAND).then_some((clock & !DEMAND) | to);
     let before = CLOCK.fetch_update(SeqCst, SeqCst, set);
-    before
-        .map(|clock| clock & DEMAND)
-        .map_err(|clock| clock & DEMAND)
+    before.ok().map(|clock| clock & DEMAND)
 }
 
 #[cold]
 fn ask() {
-    if set_demand(|_| true, ASKED) == Ok(PARKED) {
+    if set_demand(|_| true, ASKED) == Some(PARKED) {
         // If `start_ticker` holds the lock, it unparks the ticker itself after its
         // release.
         if let Ok(ticker) = TICKER.try_read() {
@@ -222,10 +220,10 @@ fn tick() {
     let mut unasked = 0;
     loop {
         match set_demand(|demand| demand == ASKED, NOT_ASKED) {
-            Ok(_) => unasked = 0,
-            Err(_) => unasked += 1,
+            Some(_) => unasked = 0,
+            None => unasked += 1,
         }
-        if unasked > PATIENCE && set_demand(|demand| demand == NOT_ASKED, PARKED).is_ok() {
+        if unasked > PATIENCE && set_demand(|demand| demand == NOT_ASKED, PARKED).is_some() {
             while CLOCK.load(SeqCst) & DEMAND == PARKED {
                 thread::park();
             }

@@ -15,9 +15,8 @@
 //!
 //! - QUEUED: there is exactly one reference to the job for the queue. It is in the
 //!   queue, or a thread holds it: one that has just popped it, or one that is about to
-//!   push it. The thread that pops it calls [`State::to_running`]. If the answer is
-//!   [`ToRunning::Run`], this thread is the runner. It owns the job's slot until it
-//!   calls `finish` or `to_idle`.
+//!   push it. The thread that pops it calls [`State::to_running`]. If the answer is true,
+//!   this thread is the runner. It owns the job's slot until it calls `finish` or `to_idle`.
 //! - RUNNING, WOKEN: the slot belongs to the runner, the thread that runs the job.
 //! - IDLE: the job is suspended and its work is in the slot. A wake queues it again.
 //! - FINISHED: the output is in the slot. It belongs to the awaiter. If the `Task` was
@@ -69,15 +68,6 @@ fn closed(cause: CloseReason) -> u32 {
     CLOSED + cause as u32
 }
 
-/// What a thread has to do with a job that it popped from a queue.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ToRunning {
-    /// Run it: the slot belongs to this thread.
-    Run,
-    /// Drop the work: the job was closed while it was queued.
-    Discard,
-}
-
 /// What the runner has to do after a step without an output.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToIdle {
@@ -86,26 +76,21 @@ pub(crate) enum ToIdle {
     /// Push it to the queue: it was woken while it ran.
     Requeue,
     /// Drop the work and notify the awaiter: the job is closed.
-    Discard {
-        cause: CloseReason,
-        interest: JoinInterest,
-        /// The job was QUEUED when it was closed, and its waker has counted that. So
-        /// the counters take it out of the queued jobs, not out of the suspended ones.
-        /// (The thread that pops the waker's reference finds nothing to do.)
-        was_queued: bool,
-    },
+    ///
+    /// `was_queued`: the job was QUEUED when it was closed, and its waker has counted that.
+    /// So the counters take it out of the queued jobs, not out of the suspended ones. (The
+    /// thread that pops the waker's reference finds nothing to do.)
+    Discard(CloseReason, Closed),
 }
 
-/// The outcome of [`State::close`].
+/// A job that was closed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Close {
-    /// Closed. The thread that pops the job's reference from the queue drops the work,
-    /// or has the reaper do it.
-    WasQueued(JoinInterest),
-    /// Closed. The caller drops the work, or has another thread drop it.
-    WasIdle(JoinInterest),
-    /// Running, or ended already: nothing changed.
-    No,
+pub(crate) struct Closed {
+    pub(crate) interest: JoinInterest,
+    /// It was QUEUED: the thread that pops the job's reference from the queue drops the
+    /// work, or has the reaper do it. Otherwise it was IDLE: the thread that closed it drops
+    /// the work, or has another thread drop it.
+    pub(crate) was_queued: bool,
 }
 
 /// What the side that holds the `Task` wants to know of the job's end.
@@ -163,13 +148,15 @@ impl State {
         }
     }
 
-    pub(crate) fn to_running(&self) -> ToRunning {
+    /// For a thread that popped the job from a queue. True: it runs the job, and the slot
+    /// belongs to it. False: it drops the work. The job was closed while it was queued.
+    pub(crate) fn to_running(&self) -> bool {
         let started = self.step(|phase, _| match phase {
             QUEUED => ControlFlow::Continue(RUNNING),
-            CLOSED.. => ControlFlow::Break(ToRunning::Discard),
+            CLOSED.. => ControlFlow::Break(()),
             _ => unreachable!("one reference to the job is queued, and no other runs it"),
         });
-        started.map_or_else(|otherwise| otherwise, |_| ToRunning::Run)
+        started.is_ok()
     }
 
     /// Suspends the job after a step without an output, or queues or closes it.
@@ -189,31 +176,24 @@ impl State {
         let before = before.expect("there is always a step to take");
         let was_woken = before & PHASE == WOKEN;
         if before & CANCELLED != 0 {
-            return ToIdle::Discard {
-                cause: CloseReason::Cancelled,
-                interest: JoinInterest(before),
+            let interest = JoinInterest(before);
+            let closed = Closed {
+                interest,
                 was_queued: false,
             };
+            return ToIdle::Discard(CloseReason::Cancelled, closed);
         }
         fence_of_loom();
         if lane_is_closed() {
             // If the job was WOKEN, this call has just made it QUEUED, and no thread has
             // counted that. If it was RUNNING, this call has made it IDLE; if it is
             // QUEUED now, a waker did that, and has counted it.
-            let (interest, was_queued) = match self.close(CloseReason::ShutDown) {
-                Close::WasIdle(interest) => (interest, false),
-                Close::WasQueued(interest) => (interest, !was_woken),
-                // Another thread has closed the job meanwhile, out of QUEUED. It relies
-                // on the reference in the queue, and this thread still has to push
-                // that.
-                Close::No if was_woken => return ToIdle::Requeue,
-                Close::No => return ToIdle::Suspended,
-            };
-            return ToIdle::Discard {
-                cause: CloseReason::ShutDown,
-                interest,
-                was_queued,
-            };
+            if let Some(mut closed) = self.close(CloseReason::ShutDown) {
+                closed.was_queued &= !was_woken;
+                return ToIdle::Discard(CloseReason::ShutDown, closed);
+            }
+            // Another thread has closed the job meanwhile. If that was out of QUEUED, it
+            // relies on the reference in the queue, and this thread still has to push that.
         }
         if was_woken {
             ToIdle::Requeue
@@ -238,16 +218,15 @@ impl State {
     }
 
     /// Closes the job unless it runs or has ended. Any thread may call it.
-    pub(crate) fn close(&self, cause: CloseReason) -> Close {
+    pub(crate) fn close(&self, cause: CloseReason) -> Option<Closed> {
         let closed = self.step(|phase, _| match phase {
             QUEUED | IDLE => ControlFlow::Continue(closed(cause)),
-            _ => ControlFlow::Break(Close::No),
+            _ => ControlFlow::Break(()),
         });
-        match closed {
-            Ok(before) if before & PHASE == QUEUED => Close::WasQueued(JoinInterest(before)),
-            Ok(before) => Close::WasIdle(JoinInterest(before)),
-            Err(no) => no,
-        }
+        closed.ok().map(|before| Closed {
+            interest: JoinInterest(before),
+            was_queued: before & PHASE == QUEUED,
+        })
     }
 
     /// Sets the cancel flag, unless the job has ended.

@@ -4,36 +4,139 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::completion::Slot;
-use super::state::{ToIdle, ToRunning};
-use super::work::{AsLink, Work};
-use super::{Cancel, Event, JOB_DESTRUCTOR, Job, RegistryKey, Run, Schedule, Worker, slice};
+use super::counters::{Counters, Page};
+use super::state::ToIdle;
+use super::work::{Link, Slot, Work};
+use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, has_passed, slice};
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::Stamp;
+use crate::metrics::call_sites::{Sites, Stamp, Steps};
+use crate::metrics::timings::Timings;
+use crate::os::throttle::Throttle;
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
-use crate::sync::{MutexGuard, Ordering::Relaxed};
+use crate::priority::Priority;
+use crate::sync::{AtomicBool, AtomicUsize, MutexGuard};
+use crate::sync::{Ordering::Relaxed, Ordering::SeqCst};
 
-impl<W: Work, S: Schedule> Job<W, S> {
-    /// Drops the work inside the span in which it ran, as a user expects.
-    pub(super) fn drop_work(&self, work: W) {
-        run_hook("the destructor of a job's captures", || {
-            self.extras.in_scope(|| drop(work));
-        });
+/// The thread that runs a job's step, as the step sees it.
+///
+/// It lives on the stack of the loop that drains the queue, and is passed down to each job. So a
+/// step finds its counters, the lane's flag and the sampling at hand, and looks nothing up.
+pub(crate) struct Worker<'a> {
+    priority: Priority,
+    /// Whether the lane is closed.
+    closed: &'a AtomicBool,
+    /// Set if the lane keeps a CPU quota where there is one.
+    throttle: Option<&'a Throttle>,
+    page: &'a Page,
+    /// Whether other threads count on the same page.
+    shares_page: bool,
+    /// `None` if they are not recorded.
+    timings: Option<&'a Timings>,
+    sites: &'a Sites,
+    steps: Steps,
+    /// Counts this worker until its step has computed.
+    pub(crate) counted_by: Option<&'a AtomicUsize>,
+    /// The last step yielded to the other jobs of the lane.
+    pub(super) yielded: bool,
+}
+
+impl<'a> Worker<'a> {
+    /// `page`: of [`Counters::page`].
+    pub(crate) fn new(
+        priority: Priority,
+        closed: &'a AtomicBool,
+        throttle: Option<&'a Throttle>,
+        counters: &'a Counters,
+        (page, shares_page): (&'a Page, bool),
+        sites: &'a Sites,
+    ) -> Self {
+        Self {
+            priority,
+            closed,
+            throttle,
+            page,
+            shares_page,
+            timings: counters.timings.as_deref(),
+            sites,
+            steps: Steps::new(),
+            counted_by: None,
+            yielded: false,
+        }
     }
 
-    /// Whether the step may run. If not, the job was closed, and the caller drops its
-    /// work.
-    fn begin(&self, worker: &Worker<'_>) -> bool {
+    #[inline]
+    fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
+    }
+
+    #[inline]
+    fn count(&self, event: Event) {
+        if self.shares_page {
+            self.page.add(event);
+        } else {
+            self.page.add_alone(event);
+        }
+    }
+
+    /// Call before a step: waits while the process is about to use up its CPU quota.
+    #[inline]
+    pub(super) fn throttle(&self, has_ended: impl Fn() -> bool) {
+        let Some(throttle) = self.throttle else {
+            return;
+        };
+        let is_over = || self.is_closed() || has_ended();
+        if throttle.is_due() && !is_over() {
+            throttle.pause(self.priority, &is_over);
+        }
+    }
+
+    /// Call before a job is run: `count` counts this worker until the step has computed.
+    pub(crate) fn enters(&mut self, count: &'a AtomicUsize) {
+        count.fetch_add(1, SeqCst);
+        self.counted_by = Some(count);
+    }
+
+    /// Call when the step has computed, before its awaiter is notified, and again when it is over:
+    /// a closed job computes nothing.
+    #[inline]
+    pub(crate) fn leaves(&mut self) {
+        if let Some(count) = self.counted_by.take() {
+            count.fetch_sub(1, SeqCst);
+        }
+    }
+}
+
+impl<W: Work, S: Schedule> Job<W, S> {
+    /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
+    /// job has ended.
+    pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
         if worker.is_closed() {
             self.close(CloseReason::ShutDown);
-        } else if self.extras.is_past_deadline() {
+        } else if has_passed(self.extras.deadline()) {
             self.close(CloseReason::Expired);
         }
-        let runs = self.state().to_running() == ToRunning::Run;
-        if runs {
-            worker.count(Event::Begun);
+        if !self.state.to_running() {
+            self.discard();
+            return None;
         }
-        runs
+        worker.count(Event::Begun);
+        // Held until the awaiter has been woken, or the job waits.
+        let _clock = self.extras.take_clock();
+        let own = W::waker(self);
+        let mut slot = self.slot();
+        let waker = own.as_deref().unwrap_or(Waker::noop());
+        match self.compute(&mut slot, waker, worker) {
+            Poll::Ready(output) => {
+                self.leave_registry();
+                self.finish(slot, output, worker);
+                None
+            }
+            Poll::Pending => {
+                drop(slot);
+                self.enter_registry();
+                self.suspend(worker)
+            }
+        }
     }
 
     /// Runs the step on the work in `slot`.
@@ -43,15 +146,19 @@ impl<W: Work, S: Schedule> Job<W, S> {
         waker: &Waker,
         worker: &mut Worker<'_>,
     ) -> Poll<Result<W::Output, JoinError>> {
-        let begun = worker
-            .timings
-            .map(|timings| timings.begin(&self.completion.queued_at));
-        let stamp = Stamp(self.completion.stamp.load(Relaxed));
+        let site = self.scheduler.site();
+        let timed = worker.timings.map(|it| (it, it.begin(&self.queued_at)));
+        let stamp = Stamp(self.stamp.load(Relaxed));
         // For a wake in this step.
-        self.completion.stamp.store(Stamp::UNDECIDED.0, Relaxed);
-        let sample = worker.begin_sample(self.scheduler.site(), stamp);
+        self.stamp.store(Stamp::UNDECIDED.0, Relaxed);
+        let sample = match stamp {
+            Stamp::NO => None,
+            stamp => worker.sites.begin(site, stamp, &mut worker.steps),
+        };
         let mut cx = Context::from_waker(waker);
-        let outer = slice::begin_step(self.was_in_cpu_context());
+        // Relaxed, as for the registry key: the job's state orders one runner after the other.
+        let was_in_cpu_context = |link: &Link| link.in_cpu_context.load(Relaxed);
+        let outer = slice::begin_step(W::link(&self.link).is_some_and(was_in_cpu_context));
         let step = {
             let deadline = self.extras.deadline();
             let _entered = self.scheduler.enter_step(W::IS_CLOSURE, deadline);
@@ -63,15 +170,15 @@ impl<W: Work, S: Schedule> Job<W, S> {
         worker.yielded = ended.yielded;
         worker.leaves();
         if let Some(sample) = sample {
-            worker.sites.end(self.scheduler.site(), &sample);
+            worker.sites.end(site, &sample);
         }
-        if let Some((timings, begun)) = worker.timings.zip(begun) {
+        if let Some((timings, begun)) = timed {
             timings.end(begun);
         }
         let output = match step {
             Ok(Poll::Pending) => {
-                if ended.in_cpu_context {
-                    self.note_cpu_context();
+                if let Some(link) = W::link(&self.link).filter(|_| ended.in_cpu_context) {
+                    link.in_cpu_context.store(true, Relaxed);
                 }
                 return Poll::Pending;
             }
@@ -94,27 +201,14 @@ impl<W: Work, S: Schedule> Job<W, S> {
         Poll::Ready(output)
     }
 
-    // Relaxed, as for the registry key: the job's state orders one runner after the other.
-    fn was_in_cpu_context(&self) -> bool {
-        let link = self.link.as_link();
-        link.is_some_and(|link| link.in_cpu_context.load(Relaxed))
-    }
-
-    fn note_cpu_context(&self) {
-        if let Some(link) = self.link.as_link() {
-            link.in_cpu_context.store(true, Relaxed);
-        }
-    }
-
     /// Puts the output into `slot`, which is the job's own slot, and publishes it.
-    pub(super) fn finish(
+    fn finish(
         &self,
         mut slot: MutexGuard<'_, Slot<W::Output, W>>,
         output: Result<W::Output, JoinError>,
-        worker: &mut Worker<'_>,
+        worker: &Worker<'_>,
     ) {
         let closed = output.as_ref().err().map(JoinError::close_reason);
-        let panicked = closed == Some(None);
         *slot = Slot::Output(output);
         drop(slot);
         // Count and release the permit first: an awaiter may rely on both.
@@ -130,7 +224,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             }
         }
         self.extras.release_permit();
-        if panicked {
+        if closed == Some(None) {
             // If no awaiter takes the panic, it is logged, inside the job's span. The
             // span is user code and may panic: the call below then does the rest.
             run_hook("a job's span", || {
@@ -142,96 +236,22 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    fn publish(&self) {
-        if self.completion.finish() {
-            self.scheduler.count_lost();
-        }
-    }
-
-    /// Call after a step without an output. It notifies the awaiter on
-    /// [`ToIdle::Discard`].
-    pub(super) fn suspend(&self, worker: &Worker<'_>) -> ToIdle {
+    /// After a step without an output. `None` if the job was closed.
+    fn suspend(&self, worker: &Worker<'_>) -> Option<ToIdle> {
         worker.count(Event::Suspended);
-        let paused = self.state().to_idle(&|| worker.is_closed());
-        match &paused {
+        let paused = self.state.to_idle(&|| worker.is_closed());
+        match paused {
             ToIdle::Suspended => {}
-            ToIdle::Requeue => worker.count(Event::Woken),
-            ToIdle::Discard {
-                cause,
-                interest,
-                was_queued,
-            } => self.notify_closed(*cause, *interest, !was_queued),
-        }
-        paused
-    }
-
-    /// Drops the work of a closed job, if it is still there, and releases what the job
-    /// held.
-    pub(super) fn discard_work(&self, work: Option<W>) {
-        if let Some(work) = work {
-            self.drop_work(work);
-            // Only now: the limit bounds what waiting jobs hold in memory.
-            self.extras.release_permit();
-        }
-        // Also if there is no work: a wake-up may hold the clock of a job that is closed.
-        let _clock = self.extras.take_clock();
-    }
-
-    /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
-    /// job has ended.
-    pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
-        if !self.begin(worker) {
-            self.discard();
-            return None;
-        }
-        // Held until the awaiter has been woken, or the job waits.
-        let _clock = self.extras.take_clock();
-        let own = W::waker(self);
-        let mut slot = self.completion.slot();
-        let waker = own.as_deref().unwrap_or(Waker::noop());
-        match self.compute(&mut slot, waker, worker) {
-            Poll::Ready(output) => {
-                self.leave_registry();
-                self.finish(slot, output, worker);
-                None
+            ToIdle::Requeue => {
+                worker.count(Event::Woken);
+                self.extras.hold_clock();
             }
-            Poll::Pending => {
-                drop(slot);
-                self.enter_registry();
-                let paused = self.suspend(worker);
-                if let ToIdle::Discard { .. } = paused {
-                    self.discard();
-                }
-                if let ToIdle::Requeue = paused {
-                    self.extras.hold_clock();
-                }
-                Some(paused)
+            ToIdle::Discard(cause, closed) => {
+                self.notify_closed(cause, closed);
+                self.discard();
+                return None;
             }
         }
-    }
-
-    pub(super) fn enter_registry(self: &Arc<Self>) {
-        let Some(link) = self.link.as_link() else {
-            return;
-        };
-        // Relaxed: only the thread that runs or discards the job touches the key, and
-        // the job's state orders one such thread after the other.
-        if link.registry_key.load(Relaxed) == 0 {
-            let key = self.scheduler.register(self.clone());
-            link.registry_key.store(key.get(), Relaxed);
-        }
-    }
-
-    pub(super) fn leave_registry(&self) {
-        let Some(link) = self.link.as_link() else {
-            return;
-        };
-        if link.registry_key.load(Relaxed) != 0 {
-            // Two threads may discard a closed job: the swap lets one of them remove
-            // the key.
-            if let Some(key) = RegistryKey::new(link.registry_key.swap(0, Relaxed)) {
-                self.scheduler.unregister(key);
-            }
-        }
+        Some(paused)
     }
 }

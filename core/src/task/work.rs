@@ -1,22 +1,53 @@
-//! The work of a job, a closure or a future, and what each needs in addition.
+//! The work of a job, a closure or a future, and what it needs in addition.
 
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use futures_task::{WakerRef, waker_ref};
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::completion::Slot;
+use super::clock_hold::{ClockHold, HeldClock};
 use super::{Cancelled, Job, JobContext, Schedule, budget, slice};
 use crate::error::JoinError;
+use crate::panics::run_hook;
 use crate::sync::{AtomicBool, AtomicUsize};
+use crate::trace::{self, Origin};
+
+/// The memory of a job: first its work, then its output.
+pub(crate) enum Slot<T, W> {
+    Work(W),
+    Output(Result<T, JoinError>),
+    Empty,
+}
+
+impl<T, W> Slot<T, W> {
+    /// For a job that has no output yet.
+    pub(super) fn take_work(&mut self) -> Option<W> {
+        match mem::replace(self, Self::Empty) {
+            Self::Work(work) => Some(work),
+            _ => None,
+        }
+    }
+
+    /// For a job that has finished.
+    pub(super) fn take_output(&mut self) -> Option<Result<T, JoinError>> {
+        match mem::replace(self, Self::Empty) {
+            Self::Output(output) => Some(output),
+            _ => None,
+        }
+    }
+}
 
 /// The work of a job: a closure has one step, a future has one per poll.
 pub(crate) trait Work: Send + Sized + 'static {
     type Output: Send + 'static;
     /// [`Link`] for a future; `()` for a closure, which is never suspended.
-    type Link: AsLink + Default + Send + Sync;
+    type Link: Default + Send + Sync;
     /// Whether the work has one step only.
     const IS_CLOSURE: bool = true;
     /// Runs one step in place. Work that is used up is taken out of the slot. An error: the
@@ -26,6 +57,9 @@ pub(crate) trait Work: Send + Sized + 'static {
         slot: &mut Slot<Self::Output, Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Self::Output, JoinError>>;
+    fn link(_link: &Self::Link) -> Option<&Link> {
+        None
+    }
     /// The waker for the context of a step; a closure has none.
     fn waker<S: Schedule>(_job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {
         None
@@ -73,7 +107,7 @@ where
         let Self(closure) = slot.take_work().expect("a closure has one step");
         // A closure cannot yield. If it has used up Tokio's budget of this poll and then
         // blocks on a Tokio resource, it would never get it.
-        budget::without(|| closure(&|| JobContext::new(job.clone())))
+        budget::without(|| closure(&|| JobContext { job: job.clone() }))
     }
 }
 
@@ -109,6 +143,10 @@ impl<T: Send + 'static> Work for FutureWork<T> {
         polled.map(Ok)
     }
 
+    fn link(link: &Link) -> Option<&Link> {
+        Some(link)
+    }
+
     fn waker<S: Schedule>(job: &Arc<Job<Self, S>>) -> Option<WakerRef<'_>> {
         Some(waker_ref(job))
     }
@@ -124,22 +162,6 @@ pub(crate) struct Link {
     pub(super) in_cpu_context: AtomicBool,
 }
 
-pub(crate) trait AsLink {
-    fn as_link(&self) -> Option<&Link>;
-}
-
-impl AsLink for Link {
-    fn as_link(&self) -> Option<&Link> {
-        Some(self)
-    }
-}
-
-impl AsLink for () {
-    fn as_link(&self) -> Option<&Link> {
-        None
-    }
-}
-
 /// Warns, once, of a closure that returns a closure or an `async` block.
 ///
 /// The type name of an `async` block is that of a closure. A job with such an output
@@ -148,5 +170,87 @@ fn warn_of_unpolled_future<T>() {
     let name = std::any::type_name::<T>();
     if name.ends_with("{{closure}}") || name.ends_with("{async_block}") {
         crate::trace::warn_of_unpolled_output(name);
+    }
+}
+
+/// The optional parts of a job: a span, a permit of a limited queue, a deadline.
+///
+/// They are in a box of their own: most jobs of most programs have none of them, and a
+/// queued job should be small.
+#[derive(Default)]
+pub(crate) struct Extras(Option<Box<Inner>>);
+
+#[derive(Default)]
+struct Inner {
+    origin: Option<Origin>,
+    deadline: Option<Instant>,
+    /// The thread that ends the job takes it. Only threads that run or discard the job
+    /// lock the mutex, for a few instructions.
+    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    clock: HeldClock,
+}
+
+#[inline]
+pub(crate) fn has_passed(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| deadline <= Instant::now())
+}
+
+impl Extras {
+    /// For a job that this thread submits.
+    #[inline]
+    pub(crate) fn new(permit: Option<OwnedSemaphorePermit>, deadline: Option<Instant>) -> Self {
+        let origin = Origin::capture();
+        if origin.is_none() && permit.is_none() && deadline.is_none() {
+            return Self(None);
+        }
+        Self(Some(Box::new(Inner {
+            origin,
+            deadline,
+            permit: Mutex::new(permit),
+            clock: HeldClock::default(),
+        })))
+    }
+
+    /// Runs `f` in the span and with the subscriber of the submitter.
+    #[inline]
+    pub(crate) fn in_scope<R>(&self, f: impl FnOnce() -> R) -> R {
+        let origin = self.0.as_ref().and_then(|inner| inner.origin.as_ref());
+        trace::in_scope(origin, f)
+    }
+
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.0.as_ref().and_then(|inner| inner.deadline)
+    }
+
+    /// Call after the job has ended and its captures were dropped.
+    pub(crate) fn release_permit(&self) {
+        let Some(inner) = &self.0 else {
+            return;
+        };
+        let permit = inner.permit.lock();
+        let permit = permit.unwrap_or_else(PoisonError::into_inner).take();
+        if permit.is_some() {
+            // This may wake the next `Reserve`, and a waker is user code.
+            run_hook("the waker of a `Reserve`", || drop(permit));
+        }
+    }
+
+    pub(crate) fn hold_clock_of(&mut self, io: &Handle) {
+        self.0.get_or_insert_default().clock = HeldClock::of(io);
+        self.hold_clock();
+    }
+
+    /// Call whenever the job is queued.
+    #[inline]
+    pub(crate) fn hold_clock(&self) {
+        if let Some(inner) = &self.0 {
+            inner.clock.hold();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take_clock(&self) -> Option<ClockHold> {
+        self.0.as_ref().and_then(|inner| inner.clock.take())
     }
 }

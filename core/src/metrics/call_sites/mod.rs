@@ -12,7 +12,7 @@ use std::vec;
 use crate::priority::Priority;
 pub(crate) use length::Length;
 use stallwatch::escaped;
-pub(crate) use table::{Sample, Sites, Stamp, Steps};
+pub(crate) use table::{Sites, Stamp, Steps};
 
 /// What the jobs of one call site and [`Priority`] cost.
 ///

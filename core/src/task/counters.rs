@@ -1,0 +1,203 @@
+//! Counts the jobs of one priority, by what happened to them.
+//!
+//! There is one counter for each kind of [`Event`], and counters only grow. The numbers
+//! of queued, running and suspended jobs are differences of counters.
+//!
+//! **When an event is counted.** A thread counts an event before other threads can rely
+//! on it: a suspension and an end before the job's state shows them, a submission
+//! before the job is queued. So the counters are exact when nothing is under way. An
+//! awaiter that has the output finds the job counted as ended.
+//!
+//! Two events are counted afterwards: a wake and a close. Several threads may try these
+//! on the same job. The thread that succeeds counts the event. Another thread that
+//! looks at this job at that moment may see the change before the counters show it.
+//!
+//! **What a reader finds.** A reader that comes in between reads the subtracted
+//! counters first. So it finds too many jobs rather than too few, and no difference is
+//! below zero.
+//!
+//! **Pages.** The counters lie on pages. A worker has its own page for the events in a
+//! job's step (`step.rs`), and adds to it with plain stores. All other events go to one of
+//! [`SHARED`] pages, which the thread's number selects. So no worker waits for a cache
+//! line of another worker.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+
+use crossbeam_utils::CachePadded;
+
+use crate::error::CloseReason;
+use crate::metrics::Metrics;
+use crate::metrics::held::Held;
+use crate::metrics::timings::Timings;
+
+/// The events that a level counts.
+#[derive(Clone, Copy)]
+pub(crate) enum Event {
+    Submitted,
+    Rejected,
+    /// A step began.
+    Begun,
+    /// A step ended without an output, and the job is about to be suspended.
+    Suspended,
+    /// A job that was suspended, or about to be, is going to be queued.
+    Woken,
+    Completed,
+    Panicked,
+    Cancelled,
+    Expired,
+    /// The lane itself closed the job.
+    Dropped,
+    /// Counted in addition to `Cancelled`, `Expired` or `Dropped`: where the job was.
+    ClosedQueued,
+    ClosedSuspended,
+}
+
+impl Event {
+    pub(super) fn of_close(cause: CloseReason) -> Self {
+        match cause {
+            CloseReason::Cancelled => Self::Cancelled,
+            CloseReason::Expired => Self::Expired,
+            _ => Self::Dropped,
+        }
+    }
+}
+
+const EVENTS: usize = Event::ClosedSuspended as usize + 1;
+
+/// One counter for each [`Event`].
+///
+/// An increment is `Release` and a read is `Acquire`. So a reader that sees an event also sees
+/// the events that led to it.
+#[derive(Default)]
+pub(crate) struct Page([AtomicU64; EVENTS]);
+
+impl Page {
+    pub(super) fn add(&self, event: Event) {
+        self.0[event as usize].fetch_add(1, Release);
+    }
+
+    /// Only for a thread that is the only one to write to this page.
+    #[inline]
+    pub(super) fn add_alone(&self, event: Event) {
+        let count = &self.0[event as usize];
+        count.store(count.load(Relaxed) + 1, Release);
+    }
+}
+
+thread_local! {
+    static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// A number of this thread: of what many threads write at the same time, it selects the shard of
+/// its own, so that it seldom waits for a cache line or a lock of another thread.
+pub(crate) fn thread_number() -> usize {
+    // Relaxed: the numbers spread the threads and order nothing.
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    NUMBER.with(|number| {
+        let found = number.get();
+        let found = found.unwrap_or_else(|| NEXT.fetch_add(1, Relaxed));
+        number.set(Some(found));
+        found
+    })
+}
+
+/// Most machines have fewer I/O workers.
+const SHARED: usize = 16;
+
+pub(crate) struct Counters {
+    /// Two pages for each index of a worker: for this priority's worker of that index, and for
+    /// `High`'s (`lane/short_first.rs`). Then one page for lane threads without a worker index
+    /// (Tokio starts such threads where a job blocks in place). Then the shared pages.
+    pages: Box<[CachePadded<Page>]>,
+    workers: usize,
+    pub(crate) held: Held,
+    /// `None` if they are not recorded.
+    pub(crate) timings: Option<Box<Timings>>,
+}
+
+impl Counters {
+    pub(crate) fn new(workers: usize, has_histograms: bool) -> Self {
+        let pages = 2 * workers + 1 + SHARED;
+        Self {
+            pages: (0..pages).map(|_| CachePadded::default()).collect(),
+            workers,
+            held: Held::new(has_histograms),
+            timings: has_histograms.then(Box::default),
+        }
+    }
+
+    /// The page for the steps of the worker of that index, and whether others share it.
+    /// `is_of_other`: it is a worker of another priority.
+    pub(crate) fn page(&self, worker: Option<usize>, is_of_other: bool) -> (&Page, bool) {
+        let own = worker.filter(|worker| *worker < self.workers);
+        let page = own.map(|worker| 2 * worker + usize::from(is_of_other));
+        (&self.pages[page.unwrap_or(2 * self.workers)], own.is_none())
+    }
+
+    /// For the thread of that number.
+    pub(super) fn count_from(&self, thread: usize, event: Event) {
+        self.pages[2 * self.workers + 1 + thread % SHARED].add(event);
+    }
+
+    pub(crate) fn sum(&self, event: Event) -> u64 {
+        let of_page = |page: &CachePadded<Page>| page.0[event as usize].load(Acquire);
+        self.pages.iter().map(of_page).sum()
+    }
+
+    /// Whether a job was ever submitted.
+    pub(crate) fn is_used(&self) -> bool {
+        self.sum(Event::Submitted) > 0
+    }
+
+    /// Returns how many jobs run now. Reads the subtracted counters first.
+    pub(crate) fn running(&self) -> u64 {
+        let ended = [Event::Completed, Event::Panicked, Event::Suspended];
+        let ended: u64 = ended.map(|event| self.sum(event)).iter().sum();
+        self.sum(Event::Begun).saturating_sub(ended)
+    }
+
+    /// Reads what happens to a job later before what happens to it sooner. So it never
+    /// finds an end without its submission.
+    ///
+    /// The figures that the caller fills in are 0.
+    pub(crate) fn read(&self) -> Metrics {
+        let sums = |events: [Event; 4]| events.map(|event| self.sum(event));
+        let [cancelled, expired, dropped, closed_queued] = sums([
+            Event::Cancelled,
+            Event::Expired,
+            Event::Dropped,
+            Event::ClosedQueued,
+        ]);
+        let no_longer_suspended = self.sum(Event::Woken) + self.sum(Event::ClosedSuspended);
+        let [completed, panicked, suspended, begun] = sums([
+            Event::Completed,
+            Event::Panicked,
+            Event::Suspended,
+            Event::Begun,
+        ]);
+        let woken = self.sum(Event::Woken);
+        let submitted = self.sum(Event::Submitted);
+        let timings = self.timings.as_deref();
+        Metrics {
+            submitted,
+            rejected: self.sum(Event::Rejected),
+            completed,
+            panicked,
+            cancelled,
+            expired,
+            dropped,
+            queued: (submitted + woken).saturating_sub(begun + closed_queued),
+            running: begun.saturating_sub(completed + panicked + suspended),
+            suspended: suspended.saturating_sub(no_longer_suspended),
+            threads: 0,
+            queue_limit: None,
+            permits_in_use: 0,
+            tokio_tasks: 0,
+            queue_wait: timings.map(Timings::waits).unwrap_or_default(),
+            run_time: timings.map(Timings::steps).unwrap_or_default(),
+            bridge_bytes: self.held.bytes(),
+        }
+    }
+}
