@@ -80,19 +80,11 @@ pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &str) {
     );
 }
 
-/// Each is logged once per process.
-pub(crate) fn warn_of_surroundings(_found: &str) {
-    log!(warn, "{_found}");
-}
-
-/// Logged once per process.
-pub(crate) fn warn_of_lazy_preemption() {
-    log!(
-        warn,
-        "this kernel preempts lazily: a thread of the I/O lane that is woken from another core \
-         waits for a tick (1 to 4 ms) while all cores compute. A thread of this process interrupts \
-         its cores meanwhile. To have it at once and for nothing, boot with preempt=full"
-    );
+/// Logs what is found once per process, or lane. The subscriber is user code.
+pub(crate) fn warn(_found: &str) {
+    crate::panics::run_hook("the log", || {
+        log!(warn, "{_found}");
+    });
 }
 
 /// The depth of a stack tells nothing here.

@@ -94,6 +94,7 @@ pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<
             control.run(receiver);
         });
     })
+    .map(drop)
 }
 
 /// Runs `f` on this thread as on a worker of the lane.

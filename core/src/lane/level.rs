@@ -26,7 +26,7 @@ use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
 use crate::metrics::call_sites::{Length, Sites, Stamp};
 use crate::metrics::timings::Timings;
-use crate::os::interrupts;
+use crate::os;
 use crate::priority::Priority;
 use crate::shard;
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
@@ -188,7 +188,7 @@ impl Level {
         if is_short && self.is_stuck() {
             self.call_for_help();
         }
-        interrupts::note_work();
+        os::note_work();
         self.close_if_late();
     }
 
@@ -212,7 +212,7 @@ impl Level {
         fence(SeqCst);
         workers.notify_all(self);
         // A worker that has not parked yet takes a library's task without being unparked.
-        interrupts::note_work();
+        os::note_work();
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.

@@ -3,11 +3,24 @@
 
 pub(crate) mod cpu_clock;
 mod cpu_mask;
-pub(crate) mod interrupts;
 pub(crate) mod nice;
 pub(crate) mod preemption;
-pub(crate) mod quota;
+mod quota;
 pub(crate) mod sizing;
 pub(crate) mod starter;
 pub(crate) mod surroundings;
 pub(crate) mod throttle;
+
+use std::io;
+
+/// Call after a push, or where a worker has unparked, and a fence.
+pub(crate) use preemption::note_work;
+
+/// Starts what the process has one of, if it has none yet. Returns the nice value that new threads
+/// start with.
+pub(crate) fn start() -> io::Result<i32> {
+    preemption::start()?;
+    let base_nice = starter::base_nice()?;
+    surroundings::look(base_nice);
+    Ok(base_nice)
+}

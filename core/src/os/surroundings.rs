@@ -2,11 +2,11 @@
 //!
 //! Found when the first lane is built. Each is logged once per process, and stands in the `Debug`
 //! output of a handle. Refused nice values are found later, and lazy preemption as well
-//! (`preemption.rs`).
+//! (`preemption/`).
 
+use std::fs;
 use std::sync::OnceLock;
 
-use crate::panics;
 use crate::trace;
 
 static FOUND: OnceLock<Vec<String>> = OnceLock::new();
@@ -17,25 +17,16 @@ pub(crate) fn known() -> &'static [String] {
 }
 
 /// `base_nice`: what the process was started with.
-pub(crate) fn look(base_nice: i32) {
+pub(super) fn look(base_nice: i32) {
     if FOUND.get().is_some() {
         return;
     }
-    let found: Vec<_> = oddities(base_nice).into_iter().flatten().collect();
+    let extension = extension(fs::read_to_string("/sys/kernel/sched_ext/state").ok());
+    let found = [started_niced(base_nice), policy(), extension];
     // A subscriber may build a lane, so not inside.
-    if FOUND.set(found).is_ok() {
-        for text in known() {
-            panics::run_hook("the log", || trace::warn_of_surroundings(text));
-        }
+    if FOUND.set(found.into_iter().flatten().collect()).is_ok() {
+        known().iter().for_each(|text| trace::warn(text));
     }
-}
-
-fn oddities(base_nice: i32) -> [Option<String>; 3] {
-    [
-        started_niced(base_nice),
-        policy(),
-        extension(std::fs::read_to_string("/sys/kernel/sched_ext/state").ok()),
-    ]
 }
 
 fn started_niced(base_nice: i32) -> Option<String> {

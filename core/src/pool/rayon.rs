@@ -41,7 +41,7 @@ use super::drain::{self, ActiveWorkers, is_draining};
 use super::{polling, stack};
 use crate::lane::control::Message;
 use crate::lane::{Level, Workers, thread as lane_thread};
-use crate::os::interrupts;
+use crate::os;
 use crate::panics;
 use crate::task::budget;
 use crate::trace::warn_of_polling_workers;
@@ -163,7 +163,7 @@ impl Workers for Pool {
             return false;
         };
         let _all_workers = self.active.keep_from_parking();
-        interrupts::note_work();
+        os::note_work();
         pool.install(f);
         true
     }

@@ -43,7 +43,7 @@ use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
 use crate::io_lane;
 use crate::lane::{Lane, Level, Popped, Workers, thread as lane_thread};
-use crate::os::interrupts;
+use crate::os;
 use crate::panics;
 use crate::task::StepEnd;
 use crate::trace::warn_of_block_in_place;
@@ -128,7 +128,7 @@ impl CpuTokio {
                 stranded.parked.fetch_sub(1, SeqCst);
                 // As after a push. What a library spawns is in no queue of the lane.
                 fence(SeqCst);
-                interrupts::note_work();
+                os::note_work();
             }
         };
         let next_name = AtomicUsize::new(0);

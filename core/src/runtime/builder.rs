@@ -12,7 +12,7 @@ use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
 use crate::os::throttle::Throttle;
-use crate::os::{interrupts, nice, starter, surroundings};
+use crate::os::{self, nice, starter};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -280,9 +280,7 @@ impl Builder {
         }
 
         slice::start_ticker().map_err(BuildError::no_thread)?;
-        interrupts::start().map_err(BuildError::no_thread)?;
-        let base_nice = starter::base_nice().map_err(BuildError::no_thread)?;
-        surroundings::look(base_nice);
+        let base_nice = os::start().map_err(BuildError::no_thread)?;
         let niceness = self.niceness.from_base(base_nice);
         let settings = ThreadSettings {
             backend: self.backend,
