@@ -12,7 +12,6 @@
 //! [`Level::start`] publishes the workers and then notifies them for all that is queued.
 //! Each has a `SeqCst` fence in between, so one of the two sees the other.
 
-use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -201,11 +200,8 @@ impl Level {
         }
     }
 
-    /// Starts the threads, once, and waits until they are ready.
-    ///
-    /// The new threads inherit the nice value of the calling thread.
-    pub(crate) fn start(&self) -> io::Result<()> {
-        let workers = (self.lane.settings.start)(self)?;
+    /// Lets these threads, which are ready, serve it. Call it once.
+    pub(crate) fn start(&self, workers: Arc<dyn Workers>) {
         let workers = self.state().workers.get_or_init(|| workers);
         // Pairs with the fence in `enqueue`: the workers are published before the queue
         // is checked.
@@ -218,7 +214,6 @@ impl Level {
             // published.
             workers.shutdown();
         }
-        Ok(())
     }
 }
 

@@ -29,7 +29,6 @@
 pub(crate) mod control;
 mod counters;
 mod figures;
-mod hooks;
 mod level;
 mod queue;
 mod registry;
@@ -57,7 +56,6 @@ use crate::remaining::Remaining;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Run};
 use control::Message;
-pub(crate) use hooks::ThreadHooks;
 pub(crate) use level::Level;
 use registry::Registry;
 pub(crate) use short_first::Popped;

@@ -22,15 +22,16 @@ pub(crate) const MAX_NICE: u8 = 19;
 /// Whether a thread can have a nice value of its own here.
 pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadNiceness {
     pub(crate) nice: i32,
     pub(crate) class: Class,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Class {
     /// With the kernel's slice.
+    #[default]
     Normal,
     /// With a slice of its own.
     Slice(Duration),

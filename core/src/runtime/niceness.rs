@@ -166,12 +166,12 @@ impl Niceness {
     pub(super) fn check(self) -> Result<(), BuildError> {
         let mut least = 0;
         for (priority, by) in Priority::ALL.into_iter().zip(self.raised_by) {
-            if !(least..=MAX_NICE).contains(&by) {
-                return Err(BuildError::new(format!(
+            BuildError::unless((least..=MAX_NICE).contains(&by), || {
+                format!(
                     "Niceness::of({priority:?}, {by}): {least} to {MAX_NICE}, so that it yields to \
                      what is more urgent; give it that, or the more urgent priority less"
-                )));
-            }
+                )
+            })?;
             least = by;
         }
         Ok(())

@@ -128,6 +128,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::sync::{Arc, mpsc};
 
+    use super::super::core_interrupts;
     use super::*;
     use crate::{Backend, CpuRuntime, Niceness};
 
