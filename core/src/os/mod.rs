@@ -1,9 +1,10 @@
 //! What the crate needs from the operating system: nice values, threads and what they do,
 //! the cores that they may use, quotas, CPU clocks.
 
-pub(crate) mod cpu_clock;
-mod cpu_mask;
 pub(crate) mod nice;
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+pub(crate) mod platform;
 pub(crate) mod preemption;
 mod quota;
 pub(crate) mod sizing;

@@ -17,6 +17,8 @@
 use std::io;
 use std::time::Duration;
 
+use super::platform;
+
 pub(crate) const MAX_NICE: u8 = 19;
 
 /// Whether a thread can have a nice value of its own here.
@@ -66,89 +68,23 @@ pub(crate) enum Class {
 ///     .unwrap();
 /// ```
 pub fn take_short_slices() -> io::Result<()> {
-    match SUPPORTED && current_nice() == 0 {
-        true => set_slice(Duration::from_micros(100)),
+    match SUPPORTED && platform::nice() == 0 {
+        true => platform::set_slice(Duration::from_micros(100)),
         false => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 
-/// The nice value of this thread.
-#[cfg(target_os = "linux")]
-pub(crate) fn current_nice() -> i32 {
-    // Linux applies this call to the calling thread, not to its process.
-    rustix::process::getpriority_process(None).unwrap_or(0)
-}
-
 /// Gives this thread the niceness. Never lowers its nice value.
-#[cfg(target_os = "linux")]
 pub(crate) fn apply(niceness: ThreadNiceness) -> io::Result<()> {
     // Before the nice value, which either call also sets to 0, or tries to.
     let class = match niceness.class {
         Class::Normal => Ok(()),
-        Class::Slice(slice) => {
-            // Where it is refused, the nice value has to do.
-            let _ = set_slice(slice);
-            Ok(())
-        }
-        Class::Idle => join_idle_class(),
+        // Where it is refused, the nice value has to do.
+        Class::Slice(slice) => Ok(platform::set_slice(slice).unwrap_or(())),
+        Class::Idle => platform::join_idle_class(),
     };
-    if current_nice() < niceness.nice {
-        rustix::process::setpriority_process(None, niceness.nice)?;
+    if platform::nice() < niceness.nice {
+        platform::set_nice(niceness.nice)?;
     }
     class
-}
-
-/// Asks for slices of this length. Without effect before Linux 6.12; refused in a process that was
-/// started niced, without privileges.
-#[cfg(target_os = "linux")]
-fn set_slice(slice: Duration) -> io::Result<()> {
-    use thread_priority::RealtimeThreadSchedulePolicy::Deadline;
-    use thread_priority::{
-        DeadlineFlags, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    };
-
-    /// `SCHED_FLAG_KEEP_POLICY`: the kernel takes the attributes and not the policy.
-    const KEEP_POLICY: u64 = 8;
-    const THIS_THREAD: thread_priority::ThreadId = 0;
-    // The one policy for which thread-priority passes a run time to the kernel.
-    let attributes = ThreadPriority::Deadline {
-        runtime: slice,
-        deadline: Duration::ZERO,
-        period: Duration::ZERO,
-        flags: DeadlineFlags::from_bits_retain(KEEP_POLICY),
-    };
-    let policy = ThreadSchedulePolicy::Realtime(Deadline);
-    let set = set_thread_priority_and_policy(THIS_THREAD, attributes, policy);
-    set.map_err(|refused| io::Error::other(format!("no slice of {slice:?}: {refused:?}")))
-}
-
-#[cfg(target_os = "linux")]
-fn join_idle_class() -> io::Result<()> {
-    use thread_priority::NormalThreadSchedulePolicy::Idle;
-    use thread_priority::{
-        ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
-        thread_schedule_policy,
-    };
-
-    let idle = ThreadSchedulePolicy::Normal(Idle);
-    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
-    match thread_schedule_policy() == Ok(idle) {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("not of the idle class: {set:?}"))),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn set_slice(_slice: Duration) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn current_nice() -> i32 {
-    0
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn apply(_niceness: ThreadNiceness) -> io::Result<()> {
-    Ok(())
 }

@@ -16,7 +16,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Thread};
 
-use super::{cpu_mask, nice};
+use super::platform;
 
 type Request = Box<dyn FnOnce() + Send>;
 
@@ -38,7 +38,7 @@ pub(crate) fn spawn(
     let (reply, born) = mpsc::channel();
     let (thread, main) = (
         thread::Builder::new().name(name.into()),
-        cpu_mask::hand_down(main),
+        platform::hand_down_cores(main),
     );
     let request = Box::new(move || {
         // An error means that the requester no longer waits for the reply.
@@ -63,7 +63,7 @@ fn starter() -> io::Result<Starter> {
     let (requests, receiver) = mpsc::channel::<Request>();
     let thread = thread::Builder::new().name("twolane-starter".to_owned());
     thread.spawn(|| receiver.into_iter().for_each(|request| request()))?;
-    let nice = nice::current_nice();
+    let nice = platform::nice();
     Ok(starter
         .insert(Starter {
             process,

@@ -7,6 +7,7 @@
 use std::fs;
 use std::sync::OnceLock;
 
+use super::platform;
 use crate::trace;
 
 static FOUND: OnceLock<Vec<String>> = OnceLock::new();
@@ -39,24 +40,13 @@ fn started_niced(base_nice: i32) -> Option<String> {
 }
 
 /// Threads inherit it.
-#[cfg(target_os = "linux")]
 fn policy() -> Option<String> {
-    use thread_priority::NormalThreadSchedulePolicy::Other;
-    use thread_priority::ThreadSchedulePolicy::Normal;
-    use thread_priority::thread_schedule_policy;
-
-    let policy = thread_schedule_policy().ok()?;
-    (policy != Normal(Other)).then(|| {
+    platform::odd_policy().map(|policy| {
         format!(
-            "the thread that builds the lane has the scheduling policy {policy:?}, which the lane's \
+            "the thread that builds the lane has the scheduling policy {policy}, which the lane's \
              threads inherit: nice values mean less there, or nothing; build it with SCHED_OTHER"
         )
     })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn policy() -> Option<String> {
-    None
 }
 
 /// `state`: the file of that name of `sched_ext`.

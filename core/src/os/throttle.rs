@@ -48,7 +48,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::cpu_clock;
+use super::platform;
 use super::quota::Quota;
 use crate::priority::Priority;
 
@@ -113,15 +113,15 @@ thread_local! {
 }
 
 /// The clocks and the quota. A test has its own.
-trait Clocks {
+pub(crate) trait Clocks {
     fn now(&self) -> Instant {
         Instant::now()
     }
     fn of_process(&self) -> Option<Duration> {
-        cpu_clock::of_process()
+        platform::cpu_of_process()
     }
     fn of_thread(&self) -> Option<Duration> {
-        cpu_clock::of_thread()
+        platform::cpu_of_thread()
     }
     fn quota(&self) -> Option<Quota> {
         Quota::below_cores()
@@ -131,7 +131,7 @@ trait Clocks {
     }
 }
 
-struct RealClocks;
+pub(crate) struct RealClocks;
 
 impl Clocks for RealClocks {}
 
@@ -156,11 +156,7 @@ impl Buckets {
 
 impl Throttle {
     /// Returns `None` if there is no CPU clock.
-    pub(crate) fn for_this_process() -> Option<Self> {
-        Self::by(&RealClocks)
-    }
-
-    fn by(clocks: &impl Clocks) -> Option<Self> {
+    pub(crate) fn new(clocks: &impl Clocks) -> Option<Self> {
         let buckets = Buckets::full(clocks)?;
         Some(Self {
             cores: AtomicU64::new(buckets.cores_as_bits()),
@@ -182,11 +178,12 @@ impl Throttle {
     }
 
     /// Sleeps until a job of this priority may run, or until `is_over` returns true.
-    pub(crate) fn pause(&self, priority: Priority, is_over: &dyn Fn() -> bool) {
-        self.pause_by(&RealClocks, priority, is_over);
-    }
-
-    fn pause_by(&self, clocks: &impl Clocks, priority: Priority, is_over: impl Fn() -> bool) {
+    pub(crate) fn pause(
+        &self,
+        clocks: &impl Clocks,
+        priority: Priority,
+        is_over: &dyn Fn() -> bool,
+    ) {
         let mut shortage = self.look(clocks, priority);
         let Some(Shortage { now, longest, .. }) = shortage else {
             return;

@@ -11,7 +11,7 @@ use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadSettings, control};
-use crate::os::throttle::Throttle;
+use crate::os::throttle::{RealClocks, Throttle};
 use crate::os::{self, nice, starter};
 use crate::panics;
 use crate::pool;
@@ -273,10 +273,7 @@ impl Builder {
             let [high, normal, _] = settings.niceness;
             high.nice < normal.nice
         };
-        let throttle = self
-            .throttle_to_quota
-            .then(Throttle::for_this_process)
-            .flatten();
+        let throttle = Throttle::new(&RealClocks).filter(|_| self.throttle_to_quota);
         let (messages, receiver) = mpsc::channel();
         let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
         control::start(lane.clone(), receiver).map_err(BuildError::no_thread)?;

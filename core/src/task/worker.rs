@@ -8,7 +8,7 @@ use stallwatch::Name;
 use super::event::{Event, Page};
 use crate::metrics::call_sites::{Sample, Sites, Stamp, Steps};
 use crate::metrics::timings::Timings;
-use crate::os::throttle::Throttle;
+use crate::os::throttle::{RealClocks, Throttle};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
@@ -54,7 +54,7 @@ impl<'a> Worker<'a> {
         };
         let is_over = || self.is_closed() || has_ended();
         if throttle.is_due() && !is_over() {
-            throttle.pause(self.priority, &is_over);
+            throttle.pause(&RealClocks, self.priority, &is_over);
         }
     }
 

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use super::{Preemption, SENT, known, measure, pretend};
 use crate::doze::Doze;
-use crate::os::{cpu_clock, starter};
+use crate::os::{platform, starter};
 use crate::sync::AtomicBool;
 
 /// With the slack of the kernel's timers, 0.05 ms, it is 0.3 ms.
@@ -108,7 +108,7 @@ fn watch() {
 
 /// Whether the process uses half a core or more while `f` takes its time.
 fn computes_while(f: impl FnOnce()) -> bool {
-    let cpu = || cpu_clock::of_process().unwrap_or_default();
+    let cpu = || platform::cpu_of_process().unwrap_or_default();
     let (began, before) = (Instant::now(), cpu());
     f();
     cpu().saturating_sub(before) >= began.elapsed() / 2
