@@ -4,6 +4,8 @@
 //! Nothing is captured, and it costs nothing, while no subscriber was ever set, or
 //! without the `tracing` feature.
 
+use std::sync::Once;
+
 use stallwatch::Name;
 #[cfg(feature = "tracing")]
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -124,9 +126,7 @@ pub(crate) fn note_dropped_task(_site: Name) {
 /// A closure has returned what its type name says is an `async` block, or a closure. Logged once
 /// per process.
 pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
-    #[cfg(feature = "tracing")]
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    #[cfg(feature = "tracing")]
+    static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         log!(
             warn,
@@ -139,9 +139,7 @@ pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
 
 /// A thread of the I/O runtime has got a worker of the CPU lane. Logged once per process.
 pub(crate) fn warn_of_block_in_place() {
-    #[cfg(feature = "tracing")]
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    #[cfg(feature = "tracing")]
+    static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         log!(
             warn,

@@ -48,7 +48,6 @@ use crate::error::CloseReason;
 use crate::io_lane::{IoLane, enter_for_drop};
 use crate::metrics::call_sites::CallSites;
 use crate::metrics::io_watch::IoWatch;
-use crate::os::nice;
 use crate::os::throttle::Throttle;
 use crate::panics;
 use crate::priority::Priority;
@@ -307,9 +306,13 @@ impl Lane {
     /// An error is logged once and shown in the lane's `Debug` output. Jobs run all the
     /// same.
     pub(crate) fn set_thread_niceness(&self, priority: Priority) {
-        let niceness = self.settings.niceness[priority.index()];
-        if let Err(refused) = nice::apply(niceness) {
-            self.note_refused_nice(niceness.nice, refused);
+        let ThreadSettings {
+            niceness,
+            base_nice,
+            ..
+        } = self.settings;
+        if let Err(refused) = niceness.apply(priority, base_nice) {
+            self.note_refused_nice(self.settings.nice(priority), refused);
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::Level;
 use crate::backend::Backend;
-use crate::os::nice::ThreadNiceness;
+use crate::os::nice::Niceness;
 use crate::panics;
 use crate::priority::Priority;
 
@@ -52,11 +52,17 @@ pub(crate) struct ThreadSettings {
     pub(crate) short_jobs_first: bool,
     /// Of each thread that runs jobs. `None`: the standard library's.
     pub(crate) stack_size: Option<usize>,
-    /// By priority.
-    pub(crate) niceness: [ThreadNiceness; Priority::ALL.len()],
+    pub(crate) niceness: Niceness,
+    /// The nice value that the threads start with.
+    pub(crate) base_nice: i32,
 }
 
 impl ThreadSettings {
+    /// That of the threads of a priority.
+    pub(crate) fn nice(&self, priority: Priority) -> i32 {
+        self.niceness.nice(priority, self.base_nice)
+    }
+
     /// The names of a priority's threads are this and `-INDEX`.
     pub(crate) fn thread_prefix(&self, priority: Priority) -> String {
         let of_priority = match priority {

@@ -183,8 +183,7 @@ impl Workers for Pool {
 
 fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     let lane = level.lane();
-    lane_thread::begin(lane);
-    lane.set_thread_niceness(level.priority());
+    lane_thread::begin(lane, Some(level.priority()));
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
     let io = lane.io.handle().clone();
@@ -195,7 +194,7 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     stack::mark_base();
     worker.run();
     lane.settings.hooks.stopping();
-    drop(lane_thread::leave_level());
+    lane_thread::leave_level();
 }
 
 /// Waits until each worker has run its start hook. `None` if the depth of the same job

@@ -89,10 +89,9 @@ impl CpuTokio {
         // The threads of Tokio's blocking pool run this hook as well.
         let on_start = move || {
             if let Some(lane) = weak_lane.upgrade() {
-                lane_thread::begin(&lane);
                 // Tokio starts more threads wherever `spawn_blocking` is called: each
                 // sets its own nice value.
-                lane.set_thread_niceness(priority);
+                lane_thread::begin(&lane, Some(priority));
                 let level = Level::new(lane, priority);
                 let index = next_index.fetch_add(1, Relaxed);
                 // Only the workers have an index: other threads may wait for the lane.
@@ -105,7 +104,7 @@ impl CpuTokio {
         };
         let on_stop = move || {
             in_io_context(|| stop_hooks.stopping());
-            drop(lane_thread::leave_level());
+            lane_thread::leave_level();
         };
         let stranded = Stranded::new(threads);
         let on_park = {
@@ -115,7 +114,7 @@ impl CpuTokio {
                 stranded.parked.fetch_add(1, SeqCst);
                 #[cfg(test)]
                 super::stranded::tests::before_park();
-                if !lane_thread::has_level() {
+                if lane_thread::ask_own(|_| ()).is_none() {
                     if let Some(lane) = lane.upgrade() {
                         strayed.call_once(|| close_with_io(&lane));
                     }

@@ -6,13 +6,14 @@ use std::sync::{Arc, mpsc};
 
 use stallwatch::Watch;
 
-use super::{CpuRuntime, Niceness, limits, threads, watch_io};
+use super::{CpuRuntime, limits, threads, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadSettings, control};
+use crate::os::nice::{self, Niceness};
 use crate::os::throttle::{RealClocks, Throttle};
-use crate::os::{self, nice, starter};
+use crate::os::{self, starter};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -41,11 +42,10 @@ use crate::task::slice;
 pub struct Builder {
     io: Option<tokio::runtime::Handle>,
     pub(super) threads: Option<usize>,
-    pub(super) niceness: Niceness,
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
     throttle_to_quota: bool,
     pub(super) watch_io: Option<Watch>,
-    /// All but the number of threads and their niceness.
+    /// All but the number of threads, and the nice value that they start with.
     pub(super) settings: ThreadSettings,
 }
 
@@ -54,7 +54,6 @@ impl Builder {
         Self {
             io: None,
             threads: None,
-            niceness: Niceness::default(),
             queue_limits: Default::default(),
             throttle_to_quota: true,
             watch_io: None,
@@ -94,6 +93,19 @@ impl Builder {
     /// ```
     pub fn io_handle(mut self, io: tokio::runtime::Handle) -> Self {
         self.io = Some(io);
+        self
+    }
+
+    /// Sets the nice values of the lane's threads. Default: [`Niceness::default`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use twolane::{CpuRuntime, Niceness};
+    /// let settings = CpuRuntime::builder().niceness(Niceness::off());
+    /// ```
+    pub fn niceness(mut self, niceness: Niceness) -> Self {
+        self.settings.niceness = niceness;
         self
     }
 
@@ -252,7 +264,7 @@ impl Builder {
     pub fn build(self) -> Result<CpuRuntime, BuildError> {
         let mut settings = self.settings;
         settings.threads = threads::check(self.threads, &settings)?;
-        self.niceness.check()?;
+        settings.niceness.check()?;
         limits::check(self.queue_limits)?;
         let current = || tokio::runtime::Handle::try_current().ok();
         let io = self.io.or_else(current).ok_or(BuildError::new(
@@ -266,13 +278,10 @@ impl Builder {
         })?;
 
         slice::start_ticker().map_err(BuildError::no_thread)?;
-        let base_nice = os::start().map_err(BuildError::no_thread)?;
-        settings.niceness = self.niceness.from_base(base_nice);
+        settings.base_nice = os::start().map_err(BuildError::no_thread)?;
         // Elsewhere the threads of `High` would have no precedence.
-        settings.short_jobs_first &= nice::SUPPORTED && {
-            let [high, normal, _] = settings.niceness;
-            high.nice < normal.nice
-        };
+        settings.short_jobs_first &=
+            nice::SUPPORTED && settings.nice(Priority::High) < settings.nice(Priority::Normal);
         let throttle = Throttle::new(&RealClocks).filter(|_| self.throttle_to_quota);
         let (messages, receiver) = mpsc::channel();
         let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
@@ -317,7 +326,7 @@ impl fmt::Debug for Builder {
             .field("backend", &self.settings.backend)
             .field("worker_threads", &self.threads)
             .field("thread_name", &self.settings.name)
-            .field("niceness", &self.niceness)
+            .field("niceness", &self.settings.niceness)
             .field("queue_limits", &self.queue_limits)
             .field("throttle_to_quota", &self.throttle_to_quota)
             .finish_non_exhaustive()

@@ -2,7 +2,6 @@
 
 mod builder;
 mod limits;
-mod niceness;
 mod shutdown;
 mod spawn;
 mod threads;
@@ -22,7 +21,6 @@ use crate::lane::{Lane, Level};
 use crate::os::sizing;
 use crate::priority::Priority;
 pub use builder::Builder;
-pub use niceness::Niceness;
 pub use shutdown::Shutdown;
 
 /// Owns the CPU lane: a fixed set of threads for work that computes.

@@ -23,7 +23,8 @@ use rustix::thread::{CpuSet, MembarrierCommand, membarrier, sched_getaffinity, s
 
 use super::{FOUND, Preemption, known};
 use crate::guard::on_drop;
-use crate::os::nice::{self, Class, MAX_NICE, ThreadNiceness};
+use crate::os::nice::Niceness;
+use crate::priority::Priority;
 use crate::trace;
 
 /// The first release with lazy preemption.
@@ -36,11 +37,6 @@ const PAIRS: usize = 40;
 const SOME: usize = 5;
 /// Fewer may be late by chance.
 const MANY: usize = 10;
-/// As a lane's.
-const COMPUTES: ThreadNiceness = ThreadNiceness {
-    nice: MAX_NICE as i32,
-    class: Class::Slice(Duration::from_millis(6)),
-};
 /// Of the wake-ups on one core.
 const LONGEST: Duration = Duration::from_secs(1);
 /// How often it tries on a machine that is busy otherwise.
@@ -137,7 +133,7 @@ fn wake_threads_on(core: usize) -> Option<Preemption> {
     thread::scope(move |scope| {
         let _end = on_drop(|| is_over.store(true, Relaxed));
         let computes = move || {
-            let _ = (bind_to(core), nice::apply(COMPUTES));
+            let _ = (bind_to(core), Niceness::default().apply(Priority::Low, 0));
             // Without a pause instruction: a virtual machine may stop at those. And with a limit:
             // under valgrind a thread that computes keeps all others from running.
             while !is_over.load(Relaxed) && began.elapsed() < LONGEST {
