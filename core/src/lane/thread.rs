@@ -120,18 +120,13 @@ pub(crate) fn current() -> Option<Level> {
 }
 
 pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
-    let mut default = PROCESS_DEFAULT
-        .write()
-        .unwrap_or_else(PoisonError::into_inner);
-    std::mem::replace(&mut default, level)
+    let default = PROCESS_DEFAULT.write();
+    std::mem::replace(&mut *default.unwrap_or_else(PoisonError::into_inner), level)
 }
 
-/// Enters a level. Returns how many levels are now entered, for [`leave`].
-pub(crate) fn enter(level: &Level) -> Option<usize> {
-    enter_as(level.clone(), false)
-}
-
-fn enter_as(level: Level, is_exempt: bool) -> Option<usize> {
+/// Enters a level. Returns how many levels are now entered, for [`leave`]. `is_exempt`: what is
+/// submitted inside needs no permit of its lane.
+pub(crate) fn enter(level: Level, is_exempt: bool) -> Option<usize> {
     with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
         entered.push(Entered { level, is_exempt });
@@ -156,10 +151,9 @@ pub(crate) fn leave(depth: usize) {
     while pop().flatten().is_some() {}
 }
 
-/// Runs `f` with `level` entered as the innermost one. `is_exempt`: what `f` submits needs no
-/// permit of its lane.
+/// Runs `f` with `level` entered as the innermost one.
 pub(crate) fn with_entered<R>(level: Level, is_exempt: bool, f: impl FnOnce() -> R) -> R {
-    let depth = enter_as(level, is_exempt);
+    let depth = enter(level, is_exempt);
     let _leave = on_drop(|| {
         if let Some(depth) = depth {
             leave(depth);

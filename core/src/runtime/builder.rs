@@ -9,6 +9,7 @@ use stallwatch::Watch;
 use super::{CpuRuntime, limits, threads, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
+use crate::handle::Handle;
 use crate::io_lane::IoLane;
 use crate::lane::{Lane, Level, ThreadSettings, control};
 use crate::os::nice::{self, Niceness};
@@ -287,7 +288,8 @@ impl Builder {
         let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
         control::start(lane.clone(), receiver).map_err(BuildError::no_thread)?;
         // From here on an error drops `cpu`, which stops the lane's threads.
-        let cpu = CpuRuntime::of(lane.clone());
+        let handle = Handle::new(Level::new(lane.clone(), Priority::default()));
+        let cpu = CpuRuntime { handle };
         if let Some(watch) = self.watch_io {
             watch_io::start(&lane, watch)?;
         }

@@ -7,8 +7,6 @@ mod spawn;
 mod threads;
 mod watch_io;
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -17,9 +15,7 @@ use crate::build_error::BuildError;
 use crate::error::CloseReason;
 use crate::handle::Handle;
 use crate::lane::control::Message;
-use crate::lane::{Lane, Level};
 use crate::os::sizing;
-use crate::priority::Priority;
 pub use builder::Builder;
 pub use shutdown::Shutdown;
 
@@ -100,6 +96,7 @@ pub use shutdown::Shutdown;
 /// cpu.shutdown().await;
 /// # Ok(()) }
 /// ```
+#[derive(Debug)]
 pub struct CpuRuntime {
     handle: Handle,
 }
@@ -171,12 +168,6 @@ impl CpuRuntime {
     /// ```
     pub fn default_threads() -> Result<usize, BuildError> {
         sizing::default_threads()
-    }
-
-    pub(crate) fn of(lane: Arc<Lane>) -> Self {
-        Self {
-            handle: Handle::new(Level::new(lane, Priority::default())),
-        }
     }
 
     /// Returns a handle, which spawns at [`Priority::Normal`].
@@ -291,13 +282,5 @@ impl CpuRuntime {
 impl Drop for CpuRuntime {
     fn drop(&mut self) {
         self.handle.level().lane().close_for(CloseReason::Dropped);
-    }
-}
-
-impl fmt::Debug for CpuRuntime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CpuRuntime")
-            .field("handle", &self.handle)
-            .finish()
     }
 }

@@ -48,7 +48,7 @@ impl<'a> Worker<'a> {
 
     /// Call before a step: waits while the process is about to use up its CPU quota.
     #[inline]
-    pub(super) fn throttle(&self, has_ended: impl Fn() -> bool) {
+    pub(super) fn pause_if_due(&self, has_ended: impl Fn() -> bool) {
         let Some(throttle) = self.throttle else {
             return;
         };
