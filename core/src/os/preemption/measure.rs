@@ -133,7 +133,9 @@ fn wake_threads_on(core: usize) -> Option<Preemption> {
     thread::scope(move |scope| {
         let _end = on_drop(|| is_over.store(true, Relaxed));
         let computes = move || {
-            let _ = (bind_to(core), Niceness::default().apply(Priority::Low, 0));
+            // As a lane's.
+            let niceness = Niceness::default().of(Priority::Normal, 19);
+            let _ = (bind_to(core), niceness.apply(Priority::Normal, 0));
             // Without a pause instruction: a virtual machine may stop at those. And with a limit:
             // under valgrind a thread that computes keeps all others from running.
             while !is_over.load(Relaxed) && began.elapsed() < LONGEST {
