@@ -24,7 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::{Preemption, SENT, known, measure, pretend};
+use super::{FOUND, Preemption, SENT, measure};
 use crate::doze::Doze;
 use crate::os::{platform, starter};
 use crate::sync::AtomicBool;
@@ -83,15 +83,17 @@ fn wake() {
 fn watch() {
     let (mut window, mut computes) = (FIRST_WINDOW, false);
     loop {
-        match known() {
+        match FOUND.load() {
             None if computes => measure::measure(),
             None | Some(Preemption::Lazy) => {}
             Some(_) => return,
         }
-        computes = computes_while(|| match computes && known() == Some(Preemption::Lazy) {
-            true => (0..INTERRUPTS).for_each(|_| interrupt()),
-            false => thread::sleep(window),
-        });
+        computes = computes_while(
+            || match computes && FOUND.load() == Some(Preemption::Lazy) {
+                true => (0..INTERRUPTS).for_each(|_| interrupt()),
+                false => thread::sleep(window),
+            },
+        );
         window = match computes {
             true => FIRST_WINDOW,
             false => 2 * window,
@@ -118,7 +120,7 @@ fn interrupt() {
     match measure::interrupt_cores() {
         true => _ = SENT.fetch_add(1, Relaxed),
         // The thread ends.
-        false => pretend(Some(Preemption::Unknown)),
+        false => FOUND.store(Some(Preemption::Unknown)),
     }
     thread::sleep(PAUSE);
 }
@@ -128,7 +130,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
     use std::sync::{Arc, mpsc};
 
-    use super::super::core_interrupts;
+    use super::super::{core_interrupts, pretend};
     use super::*;
     use crate::{Backend, CpuRuntime, Niceness};
 

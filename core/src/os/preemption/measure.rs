@@ -11,17 +11,14 @@
 //! measured with the two that follow: the numbers of the cores of one socket may be odd or even.
 
 use std::hint;
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Relaxed, SeqCst},
-};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, MembarrierCommand, membarrier, sched_getaffinity, sched_setaffinity};
 
-use super::{FOUND, Preemption, known};
+use super::{FOUND, Preemption};
 use crate::guard::on_drop;
 use crate::os::nice::Niceness;
 use crate::priority::Priority;
@@ -55,13 +52,13 @@ pub(super) fn may_be_lazy() -> bool {
     if is_older && !kernel.version().to_string_lossy().contains("PREEMPT_RT") {
         found(Preemption::AtOnce);
     }
-    matches!(known(), None | Some(Preemption::Lazy))
+    matches!(FOUND.load(), None | Some(Preemption::Lazy))
         && sched_getaffinity(None).is_ok_and(|cores| cores.count() > 1)
 }
 
 /// Unless something else was found, or pretended, meanwhile.
 fn found(it: Preemption) {
-    let _ = FOUND.compare_exchange(0, 1 + it as u8, SeqCst, SeqCst);
+    let _ = FOUND.compare_exchange(None, Some(it));
 }
 
 /// Finds it out, by a thread of its own, which is bound to a core in the end.
@@ -72,7 +69,7 @@ pub(super) fn measure() {
     }
     // If there was no thread.
     found(Preemption::Unknown);
-    if known() == Some(Preemption::Lazy) {
+    if FOUND.load() == Some(Preemption::Lazy) {
         trace::warn(
             "this kernel preempts lazily: a thread of the I/O lane that is woken from another core \
              waits for a tick (1 to 4 ms) while all cores compute. A thread of this process \

@@ -12,10 +12,9 @@ mod interrupts;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod measure;
 
-use std::sync::atomic::{
-    AtomicU8, AtomicU64,
-    Ordering::{Relaxed, SeqCst},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crossbeam_utils::atomic::AtomicCell;
 
 #[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) use interrupts::{note_work, start};
@@ -47,19 +46,9 @@ pub enum Preemption {
     Lazy,
 }
 
-/// What `FOUND` may say. `None`: nothing yet, and that may change.
-const EACH: [Option<Preemption>; 4] = [
-    None,
-    Some(Preemption::Unknown),
-    Some(Preemption::AtOnce),
-    Some(Preemption::Lazy),
-];
-static FOUND: AtomicU8 = AtomicU8::new(0);
+/// `None`: nothing yet, and that may change.
+static FOUND: AtomicCell<Option<Preemption>> = AtomicCell::new(None);
 static SENT: AtomicU64 = AtomicU64::new(0);
-
-fn known() -> Option<Preemption> {
-    EACH[usize::from(FOUND.load(SeqCst))]
-}
 
 /// Returns how soon a thread that wakes up gets a core that another thread computes on.
 ///
@@ -78,7 +67,7 @@ fn known() -> Option<Preemption> {
 /// }
 /// ```
 pub fn preemption() -> Preemption {
-    known().unwrap_or(Preemption::Unknown)
+    FOUND.load().unwrap_or(Preemption::Unknown)
 }
 
 /// Returns how often this process has interrupted its cores. 0 on a kernel that gives a woken
@@ -96,7 +85,7 @@ pub fn core_interrupts() -> u64 {
 /// Takes `found` for what was found; `None`: nothing yet. For tests, and for benches that compare
 /// lanes with and without interrupts: no part of the interface.
 pub fn pretend(found: Option<Preemption>) {
-    FOUND.store(found.map_or(0, |found| 1 + found as u8), SeqCst);
+    FOUND.store(found);
 }
 
 /// Here a push wakes no thread, and no lane needs one.
