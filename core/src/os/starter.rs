@@ -36,17 +36,16 @@ pub(crate) fn spawn(
     main: impl FnOnce() + Send + 'static,
 ) -> io::Result<Thread> {
     let (reply, born) = mpsc::channel();
-    let (thread, main) = (
-        thread::Builder::new().name(name.into()),
-        platform::hand_down_cores(main),
-    );
+    let thread = thread::Builder::new().name(name.into());
+    let main = platform::hand_down_cores(main);
     let request = Box::new(move || {
         // An error means that the requester no longer waits for the reply.
         let _ = reply.send(thread.spawn(main).map(|born| born.thread().clone()));
     });
-    // An error means that the starter thread is gone: `recv` returns one as well.
+    // An error: `recv` returns one as well.
     let _ = starter()?.requests.send(request);
-    born.recv().map_err(io::Error::other)?
+    let born = born.recv();
+    born.unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
 }
 
 /// The nice value that new threads start with.
@@ -63,12 +62,10 @@ fn starter() -> io::Result<Starter> {
     let (requests, receiver) = mpsc::channel::<Request>();
     let thread = thread::Builder::new().name("twolane-starter".to_owned());
     thread.spawn(|| receiver.into_iter().for_each(|request| request()))?;
-    let nice = platform::nice();
-    Ok(starter
-        .insert(Starter {
-            process,
-            requests,
-            nice,
-        })
-        .clone())
+    let started = Starter {
+        process,
+        requests,
+        nice: platform::nice(),
+    };
+    Ok(starter.insert(started).clone())
 }

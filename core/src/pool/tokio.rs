@@ -41,6 +41,7 @@ use ::tokio::task::{block_in_place, spawn_blocking};
 
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
+use crate::error::CloseReason;
 use crate::io_lane;
 use crate::lane::{Lane, Level, Popped, Workers, thread as lane_thread};
 use crate::os;
@@ -298,9 +299,7 @@ fn close_with_io(lane: &Arc<Lane>) {
     let weak = Arc::downgrade(lane);
     io_lane::at_end_of(lane.io.handle(), move || {
         if let Some(lane) = weak.upgrade() {
-            // First: new jobs are refused for what has happened.
-            lane.io.set_gone();
-            lane.close();
+            lane.close_for(CloseReason::IoRuntimeGone);
         }
     });
 }

@@ -88,12 +88,11 @@ fn watch() {
             None | Some(Preemption::Lazy) => {}
             Some(_) => return,
         }
-        computes = computes_while(
-            || match computes && FOUND.load() == Some(Preemption::Lazy) {
-                true => (0..INTERRUPTS).for_each(|_| interrupt()),
-                false => thread::sleep(window),
-            },
-        );
+        let interrupts = computes && FOUND.load() == Some(Preemption::Lazy);
+        computes = computes_while(|| match interrupts {
+            true => (0..INTERRUPTS).for_each(|_| interrupt()),
+            false => thread::sleep(window),
+        });
         window = match computes {
             true => FIRST_WINDOW,
             false => 2 * window,
