@@ -32,6 +32,16 @@ impl BuildError {
         }
     }
 
+    pub(crate) fn unless<T>(is_valid: bool, text: impl FnOnce() -> T) -> Result<(), Self>
+    where
+        T: Into<Cow<'static, str>>,
+    {
+        match is_valid {
+            true => Ok(()),
+            false => Err(Self::new(text())),
+        }
+    }
+
     /// The operating system gave no thread.
     pub(crate) fn no_thread(cause: io::Error) -> Self {
         Self {

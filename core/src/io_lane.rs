@@ -38,11 +38,6 @@ impl IoLane {
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(SeqCst)
     }
-
-    /// For what learns of the end before the sentinel does.
-    pub(crate) fn set_gone(&self) {
-        self.gone.store(true, SeqCst);
-    }
 }
 
 /// Calls `f` when `runtime` shuts down, or the returned task is aborted.

@@ -70,9 +70,10 @@ pub use bridge::in_cpu_context::in_cpu_context;
 pub use build_error::BuildError;
 pub use error::{JoinError, JoinErrorKind};
 pub use handle::{EnterGuard, Handle, NoCurrentHandle, spawn_cpu, spawn_io};
+pub use os::nice::Niceness;
 pub use priority::Priority;
 pub use remaining::Remaining;
-pub use runtime::{Builder, CpuRuntime, Niceness};
+pub use runtime::{Builder, CpuRuntime};
 pub use task::slice::{is_yield_due, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
 

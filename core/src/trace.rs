@@ -4,6 +4,8 @@
 //! Nothing is captured, and it costs nothing, while no subscriber was ever set, or
 //! without the `tracing` feature.
 
+use std::sync::Once;
+
 use stallwatch::Name;
 #[cfg(feature = "tracing")]
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -80,19 +82,11 @@ pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &str) {
     );
 }
 
-/// Each is logged once per process.
-pub(crate) fn warn_of_surroundings(_found: &str) {
-    log!(warn, "{_found}");
-}
-
-/// Logged once per process.
-pub(crate) fn warn_of_lazy_preemption() {
-    log!(
-        warn,
-        "this kernel preempts lazily: a thread of the I/O lane that is woken from another core \
-         waits for a tick (1 to 4 ms) while all cores compute. A thread of this process interrupts \
-         its cores meanwhile. To have it at once and for nothing, boot with preempt=full"
-    );
+/// Logs what is found once per process, or lane. The subscriber is user code.
+pub(crate) fn warn(_found: &str) {
+    crate::panics::run_hook("the log", || {
+        log!(warn, "{_found}");
+    });
 }
 
 /// The depth of a stack tells nothing here.
@@ -132,9 +126,7 @@ pub(crate) fn note_dropped_task(_site: Name) {
 /// A closure has returned what its type name says is an `async` block, or a closure. Logged once
 /// per process.
 pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
-    #[cfg(feature = "tracing")]
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    #[cfg(feature = "tracing")]
+    static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         log!(
             warn,
@@ -147,9 +139,7 @@ pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
 
 /// A thread of the I/O runtime has got a worker of the CPU lane. Logged once per process.
 pub(crate) fn warn_of_block_in_place() {
-    #[cfg(feature = "tracing")]
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    #[cfg(feature = "tracing")]
+    static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         log!(
             warn,

@@ -28,9 +28,9 @@ mod guard;
 mod metrics;
 #[path = "../../core/src/os"]
 mod os {
-    pub mod cpu_clock;
-    mod cpu_mask;
     pub mod nice;
+    #[path = "linux.rs"]
+    pub mod platform;
     pub mod quota;
     pub mod starter;
     pub mod throttle;

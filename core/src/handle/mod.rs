@@ -111,7 +111,7 @@ impl fmt::Debug for Handle {
         let nice: Vec<_> = lane
             .started()
             .filter(|_| nice::SUPPORTED)
-            .map(|p| (p, lane.settings.niceness[p.index()].nice))
+            .map(|p| (p, lane.settings.nice(p)))
             .collect();
         f.debug_struct("Handle")
             .field("priority", &self.priority())

@@ -75,7 +75,7 @@ impl Handle {
     /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn enter(&self) -> EnterGuard<'_> {
-        let depth = thread::enter(self.level());
+        let depth = thread::enter(self.level().clone(), false);
         EnterGuard {
             depth: depth.unwrap_or_default(),
             _thread_bound: PhantomData,

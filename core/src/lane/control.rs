@@ -44,8 +44,8 @@
 use std::io;
 use std::mem;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::time::Instant;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
 
 use super::{Lane, Level, thread};
 use crate::os::starter;
@@ -94,6 +94,7 @@ pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<
             control.run(receiver);
         });
     })
+    .map(drop)
 }
 
 /// Runs `f` on this thread as on a worker of the lane.
@@ -107,7 +108,7 @@ fn as_lane_thread(lane: &Arc<Lane>, f: impl FnOnce()) {
     let level = Level::new(lane.clone(), Priority::default());
     thread::join_level(level, Some(0));
     f();
-    drop(thread::leave_level());
+    thread::leave_level();
 }
 
 /// Starts the thread that drops the jobs which are sent to it.
@@ -115,9 +116,8 @@ fn start_reaper(lane: &Arc<Lane>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
     let (reaper, batches) = mpsc::channel();
     let (name, lane) = (format!("{}-reaper", lane.settings.name), lane.clone());
     starter::spawn(name, move || {
-        thread::begin(&lane);
         // A destructor runs at the nice value of a `Normal` job.
-        lane.set_thread_niceness(Priority::default());
+        thread::begin(&lane, Some(Priority::Normal));
         as_lane_thread(&lane, || {
             for closed in batches {
                 Lane::discard(closed);
@@ -189,18 +189,12 @@ impl Control {
         self.lane.report_lost();
     }
 
+    /// The next message, if one comes before a callback is due.
     fn next(&self, receiver: &Receiver<Message>) -> Option<Message> {
-        let received = match self.calls.iter().filter_map(|(at, _)| *at).min() {
-            None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(at) => receiver.recv_timeout(at.saturating_duration_since(Instant::now())),
-        };
-        match received {
-            Ok(message) => Some(message),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => {
-                unreachable!("the control thread holds its lane, which holds a sender")
-            }
-        }
+        let due = self.calls.iter().filter_map(|(at, _)| *at).min();
+        let wait = due.map(|at| at.saturating_duration_since(Instant::now()));
+        // The lane holds a sender. Without a limit it waits for ever.
+        receiver.recv_timeout(wait.unwrap_or(Duration::MAX)).ok()
     }
 
     fn handle(&mut self, message: Message) {
@@ -225,16 +219,13 @@ impl Control {
 
     fn run_due_callbacks(&mut self) {
         let now = Instant::now();
-        let is_due = |at: &Option<Instant>| at.is_some_and(|at| at <= now);
         let calls = mem::take(&mut self.calls).into_iter();
-        let (due, later): (Vec<_>, Vec<_>) = calls.partition(|(at, _)| is_due(at));
+        let is_due = |(at, _): &(Option<Instant>, _)| at.is_some_and(|at| at <= now);
+        let (due, later): (Vec<_>, _) = calls.partition(is_due);
         self.calls = later;
-        if due.is_empty() {
-            return;
-        }
-        let mut remaining = self.lane.remaining();
-        remaining.threads -= self.idle_reapers();
         for (_, call) in due {
+            let mut remaining = self.lane.remaining();
+            remaining.threads -= self.idle_reapers();
             panics::run_hook(CALLED, || call(remaining));
         }
     }

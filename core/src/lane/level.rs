@@ -12,7 +12,6 @@
 //! [`Level::start`] publishes the workers and then notifies them for all that is queued.
 //! Each has a `SeqCst` fence in between, so one of the two sees the other.
 
-use std::io;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -25,7 +24,7 @@ use super::{Lane, ThreadSettings, Workers, thread};
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites, Stamp};
 use crate::metrics::held::Held;
-use crate::os::interrupts;
+use crate::os;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
@@ -237,7 +236,7 @@ impl Level {
         if is_short && self.is_stuck() {
             self.call_for_help();
         }
-        interrupts::note_work();
+        os::note_work();
         self.close_if_late();
     }
 
@@ -250,24 +249,20 @@ impl Level {
         }
     }
 
-    /// Starts the threads, once, and waits until they are ready.
-    ///
-    /// The new threads inherit the nice value of the calling thread.
-    pub(crate) fn start(&self) -> io::Result<()> {
-        let workers = (self.lane.settings.start)(self)?;
+    /// Lets these threads, which are ready, serve it. Call it once.
+    pub(crate) fn start(&self, workers: Arc<dyn Workers>) {
         let workers = self.state().workers.get_or_init(|| workers);
         // Pairs with the fence in `enqueue`: the workers are published before the queue
         // is checked.
         fence(SeqCst);
         workers.notify_all(self);
         // A worker that has not parked yet takes a library's task without being unparked.
-        interrupts::note_work();
+        os::note_work();
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.
             self.state().shutdown();
         }
-        Ok(())
     }
 }
 

@@ -27,7 +27,6 @@
 //! weaker ordering is not worth its proof.
 
 pub(crate) mod control;
-mod hooks;
 mod level;
 mod queue;
 mod registry;
@@ -48,7 +47,6 @@ use crate::error::CloseReason;
 use crate::io_lane::{IoLane, enter_for_drop};
 use crate::metrics::call_sites::CallSites;
 use crate::metrics::io_watch::IoWatch;
-use crate::os::nice;
 use crate::os::throttle::Throttle;
 use crate::panics;
 use crate::priority::Priority;
@@ -56,7 +54,6 @@ use crate::remaining::Remaining;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Run};
 use control::Message;
-pub(crate) use hooks::ThreadHooks;
 pub(crate) use level::Level;
 use level::LevelState;
 use registry::Registry;
@@ -306,9 +303,13 @@ impl Lane {
     /// An error is logged once and shown in the lane's `Debug` output. Jobs run all the
     /// same.
     pub(crate) fn set_thread_niceness(&self, priority: Priority) {
-        let niceness = self.settings.niceness[priority.index()];
-        if let Err(refused) = nice::apply(niceness) {
-            self.note_refused_nice(niceness.nice, refused);
+        let ThreadSettings {
+            niceness,
+            base_nice,
+            ..
+        } = self.settings;
+        if let Err(refused) = niceness.apply(priority, base_nice) {
+            self.note_refused_nice(self.settings.nice(priority), refused);
         }
     }
 

@@ -52,9 +52,14 @@ thread_local! {
 /// A destructor is user code that may block. A thread runs those of its thread-locals in
 /// the reverse order of their first use, so [`THREAD`] goes last. (The order is that of the
 /// platforms, not a promise of Rust; `tests/shutdown/thread_locals.rs` pins it.)
-pub(crate) fn begin(lane: &Arc<Lane>) {
+///
+/// `niced`: it gets the nice value of that priority.
+pub(crate) fn begin(lane: &Arc<Lane>, niced: Option<Priority>) {
     lane.thread_started();
     THREAD.with(|thread| thread.counted_by.set(Some(lane.clone())));
+    if let Some(priority) = niced {
+        lane.set_thread_niceness(priority);
+    }
 }
 
 impl Thread {
@@ -115,18 +120,13 @@ pub(crate) fn current() -> Option<Level> {
 }
 
 pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
-    let mut default = PROCESS_DEFAULT
-        .write()
-        .unwrap_or_else(PoisonError::into_inner);
-    std::mem::replace(&mut default, level)
+    let default = PROCESS_DEFAULT.write();
+    std::mem::replace(&mut *default.unwrap_or_else(PoisonError::into_inner), level)
 }
 
-/// Enters a level. Returns how many levels are now entered, for [`leave`].
-pub(crate) fn enter(level: &Level) -> Option<usize> {
-    enter_as(level.clone(), false)
-}
-
-fn enter_as(level: Level, is_exempt: bool) -> Option<usize> {
+/// Enters a level. Returns how many levels are now entered, for [`leave`]. `is_exempt`: what is
+/// submitted inside needs no permit of its lane.
+pub(crate) fn enter(level: Level, is_exempt: bool) -> Option<usize> {
     with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
         entered.push(Entered { level, is_exempt });
@@ -151,10 +151,9 @@ pub(crate) fn leave(depth: usize) {
     while pop().flatten().is_some() {}
 }
 
-/// Runs `f` with `level` entered as the innermost one. `is_exempt`: what `f` submits needs no
-/// permit of its lane.
+/// Runs `f` with `level` entered as the innermost one.
 pub(crate) fn with_entered<R>(level: Level, is_exempt: bool, f: impl FnOnce() -> R) -> R {
-    let depth = enter_as(level, is_exempt);
+    let depth = enter(level, is_exempt);
     let _leave = on_drop(|| {
         if let Some(depth) = depth {
             leave(depth);
@@ -171,13 +170,14 @@ pub(crate) fn join_level(level: Level, worker: Option<usize>) {
     });
 }
 
-/// Called when the thread ends. Returns the level that [`join_level`] was given.
-pub(crate) fn leave_level() -> Option<Level> {
-    with_thread(|thread| {
+/// Called when the thread ends.
+pub(crate) fn leave_level() {
+    let level = with_thread(|thread| {
         thread.worker.set(None);
         thread.own.take()
-    })
-    .flatten()
+    });
+    // Not while it is borrowed: it may be the last reference to the lane.
+    drop(level);
 }
 
 pub(crate) fn worker() -> Option<usize> {
@@ -187,11 +187,6 @@ pub(crate) fn worker() -> Option<usize> {
 /// The level whose job this thread runs, or that it belongs to.
 pub(crate) fn served() -> Option<Level> {
     with_thread(Thread::served).flatten()
-}
-
-/// Whether this thread belongs to a level of any lane.
-pub(crate) fn has_level() -> bool {
-    ask_own(|_| ()).is_some()
 }
 
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same
@@ -215,11 +210,6 @@ fn is_of_lane(lane: &Arc<Lane>) -> bool {
     ask_own(|own| Arc::ptr_eq(own.lane(), lane)).unwrap_or(false)
 }
 
-/// The priority that this thread serves, in any lane.
-pub(super) fn own_priority() -> Option<Priority> {
-    ask_own(Level::priority)
-}
-
 /// Whether this thread is one of `lane`'s workers.
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     // A thread that runs a job is a worker. Otherwise the index decides. The index
@@ -227,6 +217,7 @@ pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     (worker().is_some() || slice::runs_a_job()) && is_of_lane(lane)
 }
 
+/// Asks the level that this thread belongs to, in any lane.
 pub(crate) fn ask_own<R>(f: impl FnOnce(&Level) -> R) -> Option<R> {
     with_thread(|thread| thread.own.borrow().as_ref().map(f)).flatten()
 }

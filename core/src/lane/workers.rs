@@ -1,14 +1,13 @@
 //! [`Workers`]: the threads that serve a level, as the lane uses them.
-//! [`ThreadSettings`]: the builder's settings for them. `pool/` has the two kinds of
+//! [`ThreadSettings`]: the builder's settings for them, with the user's hooks. `pool/` has the two kinds of
 //! workers.
 
-use std::io;
 use std::sync::Arc;
 
 use super::Level;
-use super::hooks::ThreadHooks;
 use crate::backend::Backend;
-use crate::os::nice::ThreadNiceness;
+use crate::os::nice::Niceness;
+use crate::panics;
 use crate::priority::Priority;
 
 /// The threads that serve a level.
@@ -38,10 +37,9 @@ pub(crate) trait Workers: Send + Sync {
 }
 
 /// The builder's settings for the threads of a lane.
+#[derive(Default)]
 pub(crate) struct ThreadSettings {
     pub(crate) backend: Backend,
-    /// Starts the threads of a level, and waits until each has run its start hook.
-    pub(crate) start: fn(&Level) -> io::Result<Arc<dyn Workers>>,
     /// How many, per priority.
     pub(crate) threads: usize,
     pub(crate) name: String,
@@ -53,11 +51,17 @@ pub(crate) struct ThreadSettings {
     pub(crate) short_jobs_first: bool,
     /// Of each thread that runs jobs. `None`: the standard library's.
     pub(crate) stack_size: Option<usize>,
-    /// By priority.
-    pub(crate) niceness: [ThreadNiceness; Priority::ALL.len()],
+    pub(crate) niceness: Niceness,
+    /// The nice value that the threads start with.
+    pub(crate) base_nice: i32,
 }
 
 impl ThreadSettings {
+    /// That of the threads of a priority.
+    pub(crate) fn nice(&self, priority: Priority) -> i32 {
+        self.niceness.nice(priority, self.base_nice)
+    }
+
     /// The names of a priority's threads are this and `-INDEX`.
     pub(crate) fn thread_prefix(&self, priority: Priority) -> String {
         let of_priority = match priority {
@@ -66,5 +70,29 @@ impl ThreadSettings {
             Priority::Low => "-low",
         };
         format!("{}{of_priority}", self.name)
+    }
+}
+
+type Hook = Arc<dyn Fn() + Send + Sync>;
+
+/// The user's hooks, which run at the start and the end of each lane thread, in the order in which
+/// they were added.
+#[derive(Clone, Default)]
+pub(crate) struct ThreadHooks {
+    pub(crate) start: Vec<Hook>,
+    pub(crate) stop: Vec<Hook>,
+}
+
+impl ThreadHooks {
+    pub(crate) fn started(&self) {
+        for hook in &self.start {
+            panics::run_hook("an `on_thread_start` hook", || hook());
+        }
+    }
+
+    pub(crate) fn stopping(&self) {
+        for hook in &self.stop {
+            panics::run_hook("an `on_thread_stop` hook", || hook());
+        }
     }
 }

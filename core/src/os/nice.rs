@@ -17,25 +17,199 @@
 use std::io;
 use std::time::Duration;
 
-pub(crate) const MAX_NICE: u8 = 19;
+use super::platform;
+use crate::build_error::BuildError;
+use crate::priority::Priority;
+
+const MAX: u8 = 19;
 
 /// Whether a thread can have a nice value of its own here.
 pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
 
+/// By priority. Longer than the kernel's default, which is 3 ms at most, and longer from one to
+/// the next, so that the more urgent thread gets the core. No longer than that takes: threads of
+/// one priority wait this long for one another.
+const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
+
+/// By how much the threads of each priority raise their nice value, for [`Builder::niceness`].
+///
+/// The default is 8 for [`High`](Priority::High), 16 for [`Normal`](Priority::Normal), 19 for
+/// [`Low`](Priority::Low). It needs no privilege. Platforms other than Linux have no nice values
+/// for threads; there it has no effect.
+///
+/// On Linux the nice value decides how threads share a core that several of them
+/// want. One step is a factor of 1.25. By default the I/O lane gets six times the time
+/// that High gets, High six times what Normal gets, and Normal twice what Low gets.
+/// Each gets its share, so no thread starves. A thread whose core no other thread
+/// wants has all of it, so the throughput of the CPU lane stays the same.
+///
+/// # Why these values
+///
+/// A thread that wakes up gets the core at once if the running thread's nice value is
+/// much higher. Otherwise it waits for the end of a slice (milliseconds). From a
+/// distance of 8 on, that wait is the exception. So the distance from 0 to 16 is cut
+/// in half. The measurements are in the
+/// guide (`twolane::guide::late_job`).
+///
+/// # Slices
+///
+/// The exceptions are threads that often sleep and wake up: since Linux 6.6 such a thread
+/// keeps the core for a slice each time, whatever its nice value. So the lane asks for
+/// slices that are longer than the kernel's default (3 ms at most): 4 ms for High, 6 ms for
+/// Normal, 10 ms for Low. From Linux 6.12 on, a thread with a shorter slice gets the core
+/// when it wakes up. (Where an administrator has raised the kernel's slice to these values,
+/// that ends.) These keep the kernel's slice: a priority that is raised by 0, or to a
+/// value below 0, and all of a process that was started at a value above 0 and has no
+/// privilege.
+///
+/// # Effect on other processes
+///
+/// Nice values count among the threads of one cgroup (and, with the kernel's autogroup,
+/// of one session). A container or a systemd service is a cgroup of its own: its
+/// neighbours on the host neither gain nor lose. But another process in the *same*
+/// cgroup that computes at nice 0 gets the cores before the CPU lane, 36 to 1. If the
+/// lane has to compete there, raise its values less, or use
+/// [`Niceness::off`].
+///
+/// # Limits
+///
+/// The base is the nice value of the thread that made the first lane of the process.
+/// The sum is 19 at most. So in a process that was started at 11 or more, all
+/// priorities share the cores evenly. A sandbox may refuse to raise the value. Then
+/// jobs run without it, the lane logs a warning once, and `Debug` of the handle shows
+/// the refusal.
+///
+/// Normal and Low must not have a lower value than a more urgent priority, defaults
+/// included. To raise High above 16, raise Normal (and Low) as well.
+/// [`Niceness::off`] sets all three to 0, and later calls start
+/// from there.
+///
+/// # Side effects
+///
+/// - **Threads that a job starts inherit its value** and its slice, and cannot lower the
+///   value again. On the rayon backend this includes threads of the I/O runtime's blocking
+///   pool, if `tokio::task::spawn_blocking` (or a DNS lookup of Tokio) starts them directly
+///   in a job. Such threads stay, and serve the I/O lane too, until they have been idle for
+///   10 s; with steady traffic they never end. Call `spawn_blocking` through
+///   [`spawn_io`](crate::Handle::spawn_io) instead: then an I/O thread starts them.
+/// - **A lock that a job holds** stays held while the job waits for a core. Don't let
+///   the I/O lane wait for such a lock. twolane itself has some, each held for a few
+///   instructions: a limited queue's semaphore; the registry that holds a job whose task has
+///   moved from a lane thread to an I/O thread; a semaphore that the pump of a stream waits
+///   for from its start to its end. Others are taken when a lane is built or has shut down,
+///   when the process's default handle is set, and, where a lane is watched, when a thread
+///   does the first and the last thing that the watch sees. Tokio and rayon have such locks
+///   too.
+///
+/// # Examples
+///
+/// ```
+/// use twolane::{CpuRuntime, Niceness, Priority};
+/// let niceness = Niceness::default().of(Priority::High, 5).of(Priority::Normal, 10);
+/// let settings = CpuRuntime::builder().niceness(niceness);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ThreadNiceness {
-    pub(crate) nice: i32,
-    pub(crate) class: Class,
+#[must_use = "it has no effect before `Builder::niceness`"]
+pub struct Niceness {
+    raised_by: [u8; Priority::ALL.len()],
+    idle_class_for_low: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// With the kernel's slice.
-    Normal,
-    /// With a slice of its own.
-    Slice(Duration),
-    /// `SCHED_IDLE`.
-    Idle,
+impl Default for Niceness {
+    fn default() -> Self {
+        Self {
+            raised_by: [8, 16, 19],
+            ..Self::off()
+        }
+    }
+}
+
+impl Niceness {
+    /// Leaves the nice value of all threads as it is.
+    ///
+    /// The CPU lane then competes with the I/O lane, and its priorities with one another,
+    /// as equals.
+    pub const fn off() -> Self {
+        Self {
+            raised_by: [0; Priority::ALL.len()],
+            idle_class_for_low: false,
+        }
+    }
+
+    /// Sets by how much the threads of a priority raise their nice value: 0 to 19.
+    pub fn of(mut self, priority: Priority, raise_by: u8) -> Self {
+        self.raised_by[priority.index()] = raise_by;
+        self
+    }
+
+    /// Has the threads of [`Low`](Priority::Low) run in the kernel's idle class.
+    ///
+    /// The class is `SCHED_IDLE`, with nice 19. It needs no
+    /// privilege. On platforms other than Linux this setting has no effect.
+    ///
+    /// The kernel treats a core that runs only such threads as idle, and puts threads that
+    /// wake up there. With nice values alone, two High threads that wake up together may
+    /// queue for one core, for milliseconds, while another core runs Low's work. The
+    /// measurements are in the guide: `twolane::guide::object_store`.
+    ///
+    /// The price: such a thread gets a tenth of what a thread of Normal gets, and next to
+    /// nothing beside the I/O lane or another process at nice 0 (1 to 340). It starves as
+    /// long as the others want all cores. A thread that waits for a lock that it holds (the
+    /// allocator's, for example) waits as long. Threads that Low's jobs start are of that
+    /// class as well. So use it for work that can wait until some cores are idle, in a
+    /// process where that happens regularly.
+    ///
+    /// If a sandbox refuses the class, the lane logs a warning once, and jobs run at
+    /// nice 19.
+    pub const fn idle_class_for_low(mut self) -> Self {
+        self.idle_class_for_low = true;
+        self.raised_by[Priority::Low.index()] = MAX;
+        self
+    }
+
+    /// The nice value of a thread of that priority, if threads start with `base`.
+    pub(crate) fn nice(self, priority: Priority, base: i32) -> i32 {
+        (base + i32::from(self.raised_by[priority.index()])).min(MAX.into())
+    }
+
+    fn slice(self, priority: Priority, base: i32) -> Option<Duration> {
+        // To ask for a slice sets the nice value to 0 first, and it only goes up again.
+        let keeps_it = self.raised_by[priority.index()] == 0 || self.nice(priority, base) < 0;
+        (!keeps_it).then(|| Duration::from_millis(SLICES_MS[priority.index()]))
+    }
+
+    /// Makes this thread one of that priority, if threads start with `base`. Never lowers its nice
+    /// value.
+    pub(crate) fn apply(self, priority: Priority, base: i32) -> io::Result<()> {
+        // Before the nice value, which either call also sets to 0, or tries to.
+        let class = match self.slice(priority, base) {
+            _ if self.idle_class_for_low && priority == Priority::Low => {
+                platform::join_idle_class()
+            }
+            // Where it is refused, the nice value has to do.
+            Some(slice) => platform::set_slice(slice).or(Ok(())),
+            None => Ok(()),
+        };
+        let nice = self.nice(priority, base);
+        if platform::nice() < nice {
+            platform::set_nice(nice)?;
+        }
+        class
+    }
+
+    pub(crate) fn check(self) -> Result<(), BuildError> {
+        let mut least = 0;
+        for (priority, by) in Priority::ALL.into_iter().zip(self.raised_by) {
+            BuildError::unless((least..=MAX).contains(&by), || {
+                format!(
+                    "Niceness::of({priority:?}, {by}): {least} to {MAX}, so that it yields to \
+                     what is more urgent; give it that, or the more urgent priority less"
+                )
+            })?;
+            least = by;
+        }
+        Ok(())
+    }
 }
 
 /// Asks the kernel for short slices for the calling thread, 0.1 ms: call it on the threads of the
@@ -65,89 +239,28 @@ pub(crate) enum Class {
 ///     .unwrap();
 /// ```
 pub fn take_short_slices() -> io::Result<()> {
-    match SUPPORTED && current_nice() == 0 {
-        true => set_slice(Duration::from_micros(100)),
+    match SUPPORTED && platform::nice() == 0 {
+        true => platform::set_slice(Duration::from_micros(100)),
         false => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 
-/// The nice value of this thread.
-#[cfg(target_os = "linux")]
-pub(crate) fn current_nice() -> i32 {
-    // Linux applies this call to the calling thread, not to its process.
-    rustix::process::getpriority_process(None).unwrap_or(0)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Gives this thread the niceness. Never lowers its nice value.
-#[cfg(target_os = "linux")]
-pub(crate) fn apply(niceness: ThreadNiceness) -> io::Result<()> {
-    // Before the nice value, which either call also sets to 0, or tries to.
-    let class = match niceness.class {
-        Class::Normal => Ok(()),
-        Class::Slice(slice) => {
-            // Where it is refused, the nice value has to do.
-            let _ = set_slice(slice);
-            Ok(())
-        }
-        Class::Idle => join_idle_class(),
-    };
-    if current_nice() < niceness.nice {
-        rustix::process::setpriority_process(None, niceness.nice)?;
+    fn asks_for_a_slice(niceness: Niceness, base_nice: i32) -> [bool; 3] {
+        Priority::ALL.map(|priority| niceness.slice(priority, base_nice).is_some())
     }
-    class
-}
 
-/// Asks for slices of this length. Without effect before Linux 6.12; refused in a process that was
-/// started niced, without privileges.
-#[cfg(target_os = "linux")]
-fn set_slice(slice: Duration) -> io::Result<()> {
-    use thread_priority::RealtimeThreadSchedulePolicy::Deadline;
-    use thread_priority::{
-        DeadlineFlags, ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy,
-    };
-
-    /// `SCHED_FLAG_KEEP_POLICY`: the kernel takes the attributes and not the policy.
-    const KEEP_POLICY: u64 = 8;
-    const THIS_THREAD: thread_priority::ThreadId = 0;
-    // The one policy for which thread-priority passes a run time to the kernel.
-    let attributes = ThreadPriority::Deadline {
-        runtime: slice,
-        deadline: Duration::ZERO,
-        period: Duration::ZERO,
-        flags: DeadlineFlags::from_bits_retain(KEEP_POLICY),
-    };
-    let policy = ThreadSchedulePolicy::Realtime(Deadline);
-    let set = set_thread_priority_and_policy(THIS_THREAD, attributes, policy);
-    set.map_err(|refused| io::Error::other(format!("no slice of {slice:?}: {refused:?}")))
-}
-
-#[cfg(target_os = "linux")]
-fn join_idle_class() -> io::Result<()> {
-    use thread_priority::NormalThreadSchedulePolicy::Idle;
-    use thread_priority::{
-        ThreadPriority, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
-        thread_schedule_policy,
-    };
-
-    let idle = ThreadSchedulePolicy::Normal(Idle);
-    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
-    match thread_schedule_policy() == Ok(idle) {
-        true => Ok(()),
-        false => Err(io::Error::other(format!("not of the idle class: {set:?}"))),
+    /// It would set the nice value to 0.
+    #[test]
+    fn a_thread_that_stays_below_0_asks_for_no_slice() {
+        let default = Niceness::default();
+        assert_eq!(asks_for_a_slice(default, 0), [true; 3]);
+        assert_eq!(asks_for_a_slice(default, -10), [false, true, true]);
+        assert_eq!(asks_for_a_slice(default, -20), [false; 3]);
+        let plain = default.of(Priority::High, 0);
+        assert_eq!(asks_for_a_slice(plain, 0), [false, true, true]);
     }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn set_slice(_slice: Duration) -> io::Result<()> {
-    Ok(())
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn current_nice() -> i32 {
-    0
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn apply(_niceness: ThreadNiceness) -> io::Result<()> {
-    Ok(())
 }

@@ -12,6 +12,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use super::platform;
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Quota {
     /// CPU time per wall-clock time.
@@ -23,7 +25,7 @@ impl Quota {
     /// The quota, if it is less than the cores that this process may run on. A larger
     /// quota cannot be used up.
     pub(crate) fn below_cores() -> Option<Self> {
-        let cores = cores()? as f64;
+        let cores = f64::from(platform::cores()?);
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         Self::tightest(Path::new("/sys/fs/cgroup"), &groups).filter(|quota| quota.cores < cores)
     }
@@ -36,65 +38,43 @@ impl Quota {
     /// `groups` has lines of the form "ID:CONTROLLERS:/PATH". In version 2 there are no
     /// controllers.
     fn tightest(top: &Path, groups: &str) -> Option<Self> {
-        let of_line = |line: &str| {
-            let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        let mut found = Vec::new();
+        for line in groups.lines() {
+            let [_, controllers, group] = line.splitn(3, ':').collect::<Vec<_>>()[..] else {
+                continue;
+            };
             let mounts: &[&str] = match controllers {
                 "" => &[""],
                 list if list.split(',').any(|name| name == "cpu") => &["cpu,cpuacct", "cpu"],
                 _ => &[],
             };
-            let of_mount = |mount: &&str| Self::of_group(&top.join(mount), group);
-            mounts.iter().filter_map(of_mount).min_by(Self::by_cores)
-        };
-        groups.lines().filter_map(of_line).min_by(Self::by_cores)
-    }
-
-    fn of_group(mount: &Path, group: &str) -> Option<Self> {
-        mount
-            .join(group.trim_start_matches('/'))
-            .ancestors()
-            .take_while(|folder| folder.starts_with(mount))
-            .filter_map(Self::of_folder)
-            .min_by(Self::by_cores)
-    }
-
-    fn by_cores(a: &Self, b: &Self) -> std::cmp::Ordering {
-        a.cores.total_cmp(&b.cores)
+            for mount in mounts.iter().map(|mount| top.join(mount)) {
+                let folder = mount.join(group.trim_start_matches('/'));
+                let upwards = folder.ancestors();
+                let inside = upwards.take_while(|folder| folder.starts_with(&mount));
+                found.extend(inside.filter_map(Self::of_folder));
+            }
+        }
+        found
+            .into_iter()
+            .min_by(|a: &Self, b| a.cores.total_cmp(&b.cores))
     }
 
     fn of_folder(folder: &Path) -> Option<Self> {
         let text = |file| fs::read_to_string(folder.join(file)).ok();
-        // "100000 100000" or "max 100000".
-        if let Some(both) = text("cpu.max") {
-            let (quota, period) = both.split_once(' ')?;
-            return Self::parse(quota, period);
-        }
-        // A quota of -1 means no quota.
-        Self::parse(&text("cpu.cfs_quota_us")?, &text("cpu.cfs_period_us")?)
-    }
-
-    /// Both are in microseconds. Returns `None` if they are not a quota.
-    fn parse(quota: &str, period: &str) -> Option<Self> {
-        let quota: u32 = quota.trim().parse().ok()?;
-        let period: u32 = period.trim().parse().ok()?;
-        (quota > 0 && period > 0).then(|| Self {
+        let of_version_1 = || Some(text("cpu.cfs_quota_us")? + " " + &text("cpu.cfs_period_us")?);
+        // "100000 100000" in microseconds. Without a quota "max 100000", or "-1 100000".
+        let both = text("cpu.max").or_else(of_version_1)?;
+        let mut numbers = both
+            .split_whitespace()
+            .map(|number| number.parse::<u32>().ok());
+        let mut positive = || numbers.next()?.filter(|number| *number > 0);
+        let (quota, period) = (positive()?, positive()?);
+        Some(Self {
             cores: f64::from(quota) / f64::from(period),
             period: Duration::from_micros(period.into()),
         })
     }
-}
-
-/// How many cores this process may run on, whatever its quota: this thread or the main
-/// thread, since either may be bound to fewer.
-#[cfg(target_os = "linux")]
-fn cores() -> Option<u32> {
-    let of = |thread| Some(rustix::thread::sched_getaffinity(thread).ok()?.count());
-    of(None).max(of(Some(rustix::process::getpid())))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn cores() -> Option<u32> {
-    None
 }
 
 #[cfg(test)]

@@ -5,35 +5,34 @@ use std::thread;
 use super::quota::Quota;
 use crate::build_error::BuildError;
 
-/// The environment variable that sets the number of threads.
-pub(crate) const VARIABLE: &str = "TWOLANE_CPU_THREADS";
-
 /// The part of a CPU quota that is left to the I/O lane, in cores.
 const RESERVE: f64 = 0.25;
 
 /// See [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads).
 pub(crate) fn default_threads() -> Result<usize, BuildError> {
-    if let Some(value) = std::env::var_os(VARIABLE) {
-        return from_variable(&value.to_string_lossy());
+    if let Some(value) = std::env::var_os("TWOLANE_CPU_THREADS") {
+        let value = value.to_string_lossy();
+        let setting = format!("TWOLANE_CPU_THREADS={value:?}");
+        return check(value.trim().parse().ok(), &setting, "unset the variable");
     }
     let available = thread::available_parallelism().map_or(1, usize::from);
     let quota = Quota::below_cores().map(|quota| quota.cores);
-    Ok(fit(available, quota).min(max()))
+    Ok(fit(available, quota).min(rayon_core::max_num_threads()))
 }
 
-pub(crate) fn max() -> usize {
-    rayon_core::max_num_threads()
-}
-
-fn from_variable(value: &str) -> Result<usize, BuildError> {
-    match value.trim().parse() {
-        Ok(threads) if (1..=max()).contains(&threads) => Ok(threads),
-        _ => Err(BuildError::new(format!(
-            "TWOLANE_CPU_THREADS={value:?}: the CPU lane takes 1 to {} threads; \
-             unset the variable for one per core",
-            max()
-        ))),
-    }
+/// `threads`, if a lane may have so many, and they are a number at all.
+pub(crate) fn check(
+    threads: Option<usize>,
+    setting: &str,
+    remedy: &str,
+) -> Result<usize, BuildError> {
+    let max = rayon_core::max_num_threads();
+    let valid = threads.filter(|threads| (1..=max).contains(threads));
+    valid.ok_or_else(|| {
+        BuildError::new(format!(
+            "{setting}: the CPU lane takes 1 to {max} threads; {remedy} for one per core"
+        ))
+    })
 }
 
 fn fit(available: usize, quota: Option<f64>) -> usize {

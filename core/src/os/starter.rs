@@ -11,81 +11,61 @@
 //! control thread, and the launcher, which spawns the workers.
 
 use std::io;
+use std::process;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Thread};
 
-use super::{cpu_mask, nice};
+use super::platform;
 
-struct SpawnRequest {
-    name: String,
-    main: Box<dyn FnOnce() + Send>,
-    reply: Sender<io::Result<()>>,
-}
+type Request = Box<dyn FnOnce() + Send>;
 
+#[derive(Clone)]
 struct Starter {
     /// A forked child has no starter thread and must start its own.
     process: u32,
-    requests: Sender<SpawnRequest>,
+    requests: Sender<Request>,
     nice: i32,
 }
 
 static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 
 /// Spawns a thread from the starter thread. It has the CPU mask of the calling thread.
-pub(crate) fn spawn(name: String, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let (reply, outcome) = mpsc::channel();
-    let request = SpawnRequest {
-        name,
-        main: Box::new(cpu_mask::hand_down(main)),
-        reply,
-    };
-    with_starter(|starter| starter.requests.send(request).is_ok())?;
-    outcome
-        .recv()
-        .unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
-}
-
-/// The same for a thread that others unpark.
-pub(crate) fn spawn_parker(name: &str, main: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
-    let (me, started) = mpsc::channel();
-    spawn(name.to_owned(), move || {
-        let _ = me.send(thread::current());
-        main();
-    })?;
-    started.recv().map_err(io::Error::other)
+pub(crate) fn spawn(
+    name: impl Into<String>,
+    main: impl FnOnce() + Send + 'static,
+) -> io::Result<Thread> {
+    let (reply, born) = mpsc::channel();
+    let thread = thread::Builder::new().name(name.into());
+    let main = platform::hand_down_cores(main);
+    let request = Box::new(move || {
+        // An error means that the requester no longer waits for the reply.
+        let _ = reply.send(thread.spawn(main).map(|born| born.thread().clone()));
+    });
+    // An error: `recv` returns one as well.
+    let _ = starter()?.requests.send(request);
+    let born = born.recv();
+    born.unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
 }
 
 /// The nice value that new threads start with.
 pub(crate) fn base_nice() -> io::Result<i32> {
-    with_starter(|starter| starter.nice)
+    Ok(starter()?.nice)
 }
 
-fn with_starter<R>(f: impl FnOnce(&Starter) -> R) -> io::Result<R> {
+fn starter() -> io::Result<Starter> {
     let mut starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = std::process::id();
-    if starter.as_ref().is_none_or(|s| s.process != process) {
-        *starter = Some(Starter::start(process)?);
+    let process = process::id();
+    if let Some(own) = starter.as_ref().filter(|it| it.process == process) {
+        return Ok(own.clone());
     }
-    Ok(f(starter.as_ref().expect("it was started above")))
-}
-
-impl Starter {
-    fn start(process: u32) -> io::Result<Self> {
-        let (requests, receiver) = mpsc::channel::<SpawnRequest>();
-        thread::Builder::new()
-            .name("twolane-starter".to_owned())
-            .spawn(move || {
-                for SpawnRequest { name, main, reply } in receiver {
-                    let born = thread::Builder::new().name(name).spawn(main);
-                    // An error means that the requester no longer waits for the reply.
-                    let _ = reply.send(born.map(drop));
-                }
-            })?;
-        Ok(Self {
-            process,
-            requests,
-            nice: nice::current_nice(),
-        })
-    }
+    let (requests, receiver) = mpsc::channel::<Request>();
+    let thread = thread::Builder::new().name("twolane-starter".to_owned());
+    thread.spawn(|| receiver.into_iter().for_each(|request| request()))?;
+    let started = Starter {
+        process,
+        requests,
+        nice: platform::nice(),
+    };
+    Ok(starter.insert(started).clone())
 }

@@ -2,11 +2,12 @@
 //!
 //! Found when the first lane is built. Each is logged once per process, and stands in the `Debug`
 //! output of a handle. Refused nice values are found later, and lazy preemption as well
-//! (`preemption.rs`).
+//! (`preemption/`).
 
+use std::fs;
 use std::sync::OnceLock;
 
-use crate::panics;
+use super::platform;
 use crate::trace;
 
 static FOUND: OnceLock<Vec<String>> = OnceLock::new();
@@ -17,25 +18,16 @@ pub(crate) fn known() -> &'static [String] {
 }
 
 /// `base_nice`: what the process was started with.
-pub(crate) fn look(base_nice: i32) {
+pub(super) fn look(base_nice: i32) {
     if FOUND.get().is_some() {
         return;
     }
-    let found: Vec<_> = oddities(base_nice).into_iter().flatten().collect();
+    let extension = extension(fs::read_to_string("/sys/kernel/sched_ext/state").ok());
+    let found = [started_niced(base_nice), policy(), extension];
     // A subscriber may build a lane, so not inside.
-    if FOUND.set(found).is_ok() {
-        for text in known() {
-            panics::run_hook("the log", || trace::warn_of_surroundings(text));
-        }
+    if FOUND.set(found.into_iter().flatten().collect()).is_ok() {
+        known().iter().for_each(|text| trace::warn(text));
     }
-}
-
-fn oddities(base_nice: i32) -> [Option<String>; 3] {
-    [
-        started_niced(base_nice),
-        policy(),
-        extension(std::fs::read_to_string("/sys/kernel/sched_ext/state").ok()),
-    ]
 }
 
 fn started_niced(base_nice: i32) -> Option<String> {
@@ -48,24 +40,13 @@ fn started_niced(base_nice: i32) -> Option<String> {
 }
 
 /// Threads inherit it.
-#[cfg(target_os = "linux")]
 fn policy() -> Option<String> {
-    use thread_priority::NormalThreadSchedulePolicy::Other;
-    use thread_priority::ThreadSchedulePolicy::Normal;
-    use thread_priority::thread_schedule_policy;
-
-    let policy = thread_schedule_policy().ok()?;
-    (policy != Normal(Other)).then(|| {
+    platform::odd_policy().map(|policy| {
         format!(
-            "the thread that builds the lane has the scheduling policy {policy:?}, which the lane's \
+            "the thread that builds the lane has the scheduling policy {policy}, which the lane's \
              threads inherit: nice values mean less there, or nothing; build it with SCHED_OTHER"
         )
     })
-}
-
-#[cfg(not(target_os = "linux"))]
-fn policy() -> Option<String> {
-    None
 }
 
 /// `state`: the file of that name of `sched_ext`.

@@ -44,11 +44,13 @@
 
 use std::cell::Cell;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::cpu_clock;
+use crossbeam_utils::atomic::AtomicCell;
+
+use super::platform;
 use super::quota::Quota;
 use crate::priority::Priority;
 
@@ -75,9 +77,8 @@ const READ_AGAIN: Duration = Duration::from_secs(2);
 const CALLS_TO_A_LOOK: u32 = 16;
 
 pub(crate) struct Throttle {
-    /// The quota in cores, as the bits of an `f64`, and 0 without a quota. `Relaxed`: it
-    /// orders nothing else.
-    cores: AtomicU64,
+    /// The quota in cores, and 0 without a quota.
+    cores: AtomicCell<f64>,
     buckets: Mutex<Buckets>,
     /// The number of threads in a pause. `Relaxed`: it orders nothing else, and an old
     /// value only makes a pause a little longer or shorter.
@@ -113,15 +114,15 @@ thread_local! {
 }
 
 /// The clocks and the quota. A test has its own.
-trait Clocks {
+pub(crate) trait Clocks {
     fn now(&self) -> Instant {
         Instant::now()
     }
     fn of_process(&self) -> Option<Duration> {
-        cpu_clock::of_process()
+        platform::cpu_of_process()
     }
     fn of_thread(&self) -> Option<Duration> {
-        cpu_clock::of_thread()
+        platform::cpu_of_thread()
     }
     fn quota(&self) -> Option<Quota> {
         Quota::below_cores()
@@ -131,7 +132,7 @@ trait Clocks {
     }
 }
 
-struct RealClocks;
+pub(crate) struct RealClocks;
 
 impl Clocks for RealClocks {}
 
@@ -149,21 +150,17 @@ impl Buckets {
         })
     }
 
-    fn cores_as_bits(&self) -> u64 {
-        self.quota.map_or(0.0, |quota| quota.cores).to_bits()
+    fn cores(&self) -> f64 {
+        self.quota.map_or(0.0, |quota| quota.cores)
     }
 }
 
 impl Throttle {
     /// Returns `None` if there is no CPU clock.
-    pub(crate) fn for_this_process() -> Option<Self> {
-        Self::by(&RealClocks)
-    }
-
-    fn by(clocks: &impl Clocks) -> Option<Self> {
+    pub(crate) fn new(clocks: &impl Clocks) -> Option<Self> {
         let buckets = Buckets::full(clocks)?;
         Some(Self {
-            cores: AtomicU64::new(buckets.cores_as_bits()),
+            cores: AtomicCell::new(buckets.cores()),
             buckets: Mutex::new(buckets),
             pausing: AtomicUsize::new(0),
         })
@@ -171,8 +168,7 @@ impl Throttle {
 
     /// The quota, in cores.
     pub(crate) fn cores(&self) -> Option<f64> {
-        let cores = f64::from_bits(self.cores.load(Ordering::Relaxed));
-        (cores > 0.0).then_some(cores)
+        Some(self.cores.load()).filter(|cores| *cores > 0.0)
     }
 
     /// Whether to call [`pause`](Self::pause) before this job.
@@ -182,11 +178,12 @@ impl Throttle {
     }
 
     /// Sleeps until a job of this priority may run, or until `is_over` returns true.
-    pub(crate) fn pause(&self, priority: Priority, is_over: &dyn Fn() -> bool) {
-        self.pause_by(&RealClocks, priority, is_over);
-    }
-
-    fn pause_by(&self, clocks: &impl Clocks, priority: Priority, is_over: impl Fn() -> bool) {
+    pub(crate) fn pause(
+        &self,
+        clocks: &impl Clocks,
+        priority: Priority,
+        is_over: &dyn Fn() -> bool,
+    ) {
         let mut shortage = self.look(clocks, priority);
         let Some(Shortage { now, longest, .. }) = shortage else {
             return;
@@ -222,7 +219,7 @@ impl Throttle {
             buckets.read = now;
             let full = Buckets::full(clocks)?;
             if full.quota != buckets.quota {
-                self.cores.store(full.cores_as_bits(), Ordering::Relaxed);
+                self.cores.store(full.cores());
                 *buckets = full;
                 // What was computed before is not charged.
                 return None;
@@ -235,14 +232,12 @@ impl Throttle {
         let full = of_a_period * (1.0 - SHARE);
         let income = quota.cores * SHARE;
         let received = now.saturating_duration_since(buckets.at).as_secs_f64() * income;
-        let charge = |credit: f64, spent: Duration| {
-            (credit + received - spent.as_secs_f64()).clamp(-of_a_period, full)
+        let charge = |credit: &mut f64, spent: Duration| {
+            *credit = (*credit + received - spent.as_secs_f64()).clamp(-of_a_period, full);
         };
-        buckets.all = charge(buckets.all, process.saturating_sub(buckets.process));
-        buckets.high = charge(
-            buckets.high,
-            if is_high { computed } else { Duration::ZERO },
-        );
+        let spent = process.saturating_sub(buckets.process);
+        charge(&mut buckets.all, spent);
+        charge(&mut buckets.high, computed * u32::from(is_high));
         buckets.at = buckets.at.max(now);
         buckets.process = process;
 

@@ -41,7 +41,7 @@ use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
 use super::stack;
 use crate::lane::control::Message;
 use crate::lane::{Level, Popped, Workers, thread as lane_thread};
-use crate::os::interrupts;
+use crate::os;
 use crate::panics;
 use crate::task::{StepEnd, budget};
 use crate::trace::warn_of_polling_workers;
@@ -166,7 +166,7 @@ impl Workers for Pool {
             return false;
         };
         let _all_workers = self.active.keep_from_parking();
-        interrupts::note_work();
+        os::note_work();
         pool.install(f);
         true
     }
@@ -183,8 +183,7 @@ impl Workers for Pool {
 
 fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     let lane = level.lane();
-    lane_thread::begin(lane);
-    lane.set_thread_niceness(level.priority());
+    lane_thread::begin(lane, Some(level.priority()));
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
     let io = lane.io.handle().clone();
@@ -195,7 +194,7 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     stack::mark_base();
     worker.run();
     lane.settings.hooks.stopping();
-    drop(lane_thread::leave_level());
+    lane_thread::leave_level();
 }
 
 /// Serves the level on each worker, at the bottom of its stack, until the lane is shut down and no

@@ -41,9 +41,10 @@ use ::tokio::task::{block_in_place, spawn_blocking};
 
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
+use crate::error::CloseReason;
 use crate::io_lane;
 use crate::lane::{Lane, Level, Popped, Workers, thread as lane_thread};
-use crate::os::interrupts;
+use crate::os;
 use crate::panics;
 use crate::task::StepEnd;
 use crate::trace::warn_of_block_in_place;
@@ -89,10 +90,9 @@ impl CpuTokio {
         // The threads of Tokio's blocking pool run this hook as well.
         let on_start = move || {
             if let Some(lane) = weak_lane.upgrade() {
-                lane_thread::begin(&lane);
                 // Tokio starts more threads wherever `spawn_blocking` is called: each
                 // sets its own nice value.
-                lane.set_thread_niceness(priority);
+                lane_thread::begin(&lane, Some(priority));
                 let level = Level::new(lane, priority);
                 let index = next_index.fetch_add(1, Relaxed);
                 // Only the workers have an index: other threads may wait for the lane.
@@ -105,7 +105,7 @@ impl CpuTokio {
         };
         let on_stop = move || {
             in_io_context(|| stop_hooks.stopping());
-            drop(lane_thread::leave_level());
+            lane_thread::leave_level();
         };
         let stranded = Stranded::new(threads);
         let on_park = {
@@ -115,7 +115,7 @@ impl CpuTokio {
                 stranded.parked.fetch_add(1, SeqCst);
                 #[cfg(test)]
                 super::stranded::tests::before_park();
-                if !lane_thread::has_level() {
+                if lane_thread::ask_own(|_| ()).is_none() {
                     if let Some(lane) = lane.upgrade() {
                         strayed.call_once(|| close_with_io(&lane));
                     }
@@ -128,7 +128,7 @@ impl CpuTokio {
                 stranded.parked.fetch_sub(1, SeqCst);
                 // As after a push. What a library spawns is in no queue of the lane.
                 fence(SeqCst);
-                interrupts::note_work();
+                os::note_work();
             }
         };
         let next_name = AtomicUsize::new(0);
@@ -291,9 +291,7 @@ fn close_with_io(lane: &Arc<Lane>) {
     let weak = Arc::downgrade(lane);
     io_lane::at_end_of(lane.io.handle(), move || {
         if let Some(lane) = weak.upgrade() {
-            // First: new jobs are refused for what has happened.
-            lane.io.set_gone();
-            lane.close();
+            lane.close_for(CloseReason::IoRuntimeGone);
         }
     });
 }

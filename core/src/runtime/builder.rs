@@ -6,13 +6,15 @@ use std::sync::{Arc, mpsc};
 
 use stallwatch::Watch;
 
-use super::{CpuRuntime, Niceness, watch_io};
+use super::{CpuRuntime, limits, threads, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
+use crate::handle::Handle;
 use crate::io_lane::IoLane;
-use crate::lane::{Lane, Level, ThreadHooks, ThreadSettings, control};
-use crate::os::throttle::Throttle;
-use crate::os::{interrupts, nice, starter, surroundings};
+use crate::lane::{Lane, Level, ThreadSettings, control};
+use crate::os::nice::Niceness;
+use crate::os::throttle::{RealClocks, Throttle};
+use crate::os::{self, starter};
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -39,37 +41,28 @@ use crate::task::slice;
 /// ```
 #[must_use = "settings make nothing before `build`"]
 pub struct Builder {
-    backend: Backend,
-    pub(super) threads: Option<usize>,
-    pub(super) name: String,
     io: Option<tokio::runtime::Handle>,
-    pub(super) niceness: Niceness,
+    pub(super) threads: Option<usize>,
     pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
     throttle_to_quota: bool,
-    holds_paused_clock: bool,
-    has_histograms: bool,
-    short_jobs_first: bool,
-    pub(super) stack_size: Option<usize>,
     pub(super) watch_io: Option<Watch>,
-    pub(super) hooks: ThreadHooks,
+    /// All but the number of threads, and the nice value that they start with.
+    pub(super) settings: ThreadSettings,
 }
 
 impl Builder {
     pub(crate) fn new() -> Self {
         Self {
-            backend: Backend::default(),
-            threads: None,
-            name: "twolane".to_owned(),
             io: None,
-            niceness: Niceness::default(),
+            threads: None,
             queue_limits: Default::default(),
             throttle_to_quota: true,
-            holds_paused_clock: false,
-            has_histograms: false,
-            short_jobs_first: true,
-            stack_size: None,
             watch_io: None,
-            hooks: ThreadHooks::default(),
+            settings: ThreadSettings {
+                name: "twolane".to_owned(),
+                short_jobs_first: true,
+                ..ThreadSettings::default()
+            },
         }
     }
 
@@ -81,7 +74,7 @@ impl Builder {
     /// let settings = twolane::CpuRuntime::builder().backend(twolane::Backend::Runtime);
     /// ```
     pub fn backend(mut self, backend: Backend) -> Self {
-        self.backend = backend;
+        self.settings.backend = backend;
         self
     }
 
@@ -101,6 +94,19 @@ impl Builder {
     /// ```
     pub fn io_handle(mut self, io: tokio::runtime::Handle) -> Self {
         self.io = Some(io);
+        self
+    }
+
+    /// Sets the nice values of the lane's threads. Default: [`Niceness::default`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use twolane::{CpuRuntime, Niceness};
+    /// let settings = CpuRuntime::builder().niceness(Niceness::off());
+    /// ```
+    pub fn niceness(mut self, niceness: Niceness) -> Self {
+        self.settings.niceness = niceness;
         self
     }
 
@@ -172,7 +178,7 @@ impl Builder {
     /// ```
     #[cfg(feature = "test-util")]
     pub fn hold_paused_clock(mut self) -> Self {
-        self.holds_paused_clock = true;
+        self.settings.holds_paused_clock = true;
         self
     }
 
@@ -193,7 +199,7 @@ impl Builder {
     /// # }
     /// ```
     pub fn enable_histograms(mut self) -> Self {
-        self.has_histograms = true;
+        self.settings.has_histograms = true;
         self
     }
 
@@ -225,7 +231,7 @@ impl Builder {
     /// let fifo = twolane::CpuRuntime::builder().short_jobs_first(false);
     /// ```
     pub fn short_jobs_first(mut self, short_first: bool) -> Self {
-        self.short_jobs_first = short_first;
+        self.settings.short_jobs_first = short_first;
         self
     }
 
@@ -259,60 +265,30 @@ impl Builder {
     /// assert!(err.to_string().starts_with("Builder::worker_threads(0): "));
     /// ```
     pub fn build(self) -> Result<CpuRuntime, BuildError> {
-        let threads = self.checked_threads()?;
-        self.niceness.check()?;
-        self.check_queue_limits()?;
-        self.check_stack_size()?;
-        self.check_name()?;
-        let io = match &self.io {
-            Some(io) => io.clone(),
-            None => tokio::runtime::Handle::try_current().map_err(|_| {
-                BuildError::new(
-                    "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
-                         (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
-                )
-            })?,
-        };
+        let mut settings = self.settings;
+        settings.threads = threads::check(self.threads, &settings)?;
+        settings.niceness.check()?;
+        limits::check(self.queue_limits)?;
+        let current = || tokio::runtime::Handle::try_current().ok();
+        let io = self.io.or_else(current).ok_or(BuildError::new(
+            "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
+             (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
+        ))?;
         let io = IoLane::watch(io);
-        if io.is_gone() {
-            return Err(BuildError::new(
-                "the Tokio runtime that was to be the I/O lane has been shut down: \
-                 give Builder::io_handle the handle of one that runs",
-            ));
-        }
+        BuildError::unless(!io.is_gone(), || {
+            "the Tokio runtime that was to be the I/O lane has been shut down: \
+             give Builder::io_handle the handle of one that runs"
+        })?;
 
         slice::start_ticker().map_err(BuildError::no_thread)?;
-        interrupts::start().map_err(BuildError::no_thread)?;
-        let base_nice = starter::base_nice().map_err(BuildError::no_thread)?;
-        surroundings::look(base_nice);
-        let niceness = self.niceness.above(base_nice);
-        let settings = ThreadSettings {
-            backend: self.backend,
-            start: match self.backend {
-                Backend::Rayon => pool::rayon::Pool::start,
-                Backend::Runtime => pool::tokio::CpuTokio::start,
-            },
-            threads,
-            name: self.name,
-            hooks: self.hooks,
-            holds_paused_clock: self.holds_paused_clock,
-            has_histograms: self.has_histograms,
-            // Elsewhere the threads of `High` would have no precedence.
-            short_jobs_first: self.short_jobs_first
-                && nice::SUPPORTED
-                && niceness[Priority::High.index()].nice < niceness[Priority::Normal.index()].nice,
-            stack_size: self.stack_size,
-            niceness,
-        };
-        let throttle = self
-            .throttle_to_quota
-            .then(Throttle::for_this_process)
-            .flatten();
+        settings.base_nice = os::start().map_err(BuildError::no_thread)?;
+        let throttle = Throttle::new(&RealClocks).filter(|_| self.throttle_to_quota);
         let (messages, receiver) = mpsc::channel();
         let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
         control::start(lane.clone(), receiver).map_err(BuildError::no_thread)?;
         // From here on an error drops `cpu`, which stops the lane's threads.
-        let cpu = CpuRuntime::of(lane.clone());
+        let handle = Handle::new(Level::new(lane.clone(), Priority::default()));
+        let cpu = CpuRuntime { handle };
         if let Some(watch) = self.watch_io {
             watch_io::start(&lane, watch)?;
         }
@@ -329,7 +305,14 @@ fn start_workers(lane: Arc<Lane>) -> io::Result<()> {
     let (reply, started) = mpsc::channel();
     let name = format!("{}-launcher", lane.settings.name);
     starter::spawn(name, move || {
-        let start = |priority| Level::new(lane.clone(), priority).start();
+        let start = |priority| {
+            let level = Level::new(lane.clone(), priority);
+            level.start(match lane.settings.backend {
+                Backend::Rayon => pool::rayon::Pool::start(&level)?,
+                Backend::Runtime => pool::tokio::CpuTokio::start(&level)?,
+            });
+            Ok(())
+        };
         let started = panics::catch(|| Priority::ALL.into_iter().try_for_each(start));
         let started = started.unwrap_or_else(|payload| Err(io::Error::other(payload.text())));
         // An error means that the builder is gone, which waits below.
@@ -341,10 +324,10 @@ fn start_workers(lane: Arc<Lane>) -> io::Result<()> {
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("backend", &self.backend)
+            .field("backend", &self.settings.backend)
             .field("worker_threads", &self.threads)
-            .field("thread_name", &self.name)
-            .field("niceness", &self.niceness)
+            .field("thread_name", &self.settings.name)
+            .field("niceness", &self.settings.niceness)
             .field("queue_limits", &self.queue_limits)
             .field("throttle_to_quota", &self.throttle_to_quota)
             .finish_non_exhaustive()

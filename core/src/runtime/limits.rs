@@ -65,17 +65,18 @@ impl Builder {
         self.queue_limits[priority.index()] = Some(jobs);
         self
     }
+}
 
-    pub(super) fn check_queue_limits(&self) -> Result<(), BuildError> {
-        let max = Semaphore::MAX_PERMITS;
-        for (priority, limit) in Priority::ALL.into_iter().zip(self.queue_limits) {
-            if let Some(asked) = limit.filter(|jobs| !(1..=max).contains(jobs)) {
-                return Err(BuildError::new(format!(
-                    "Builder::queue_limit({priority:?}, {asked}): a limit is 1 to {max} jobs; \
-                     leave it out for none"
-                )));
-            }
-        }
-        Ok(())
+pub(super) fn check(limits: [Option<usize>; Priority::ALL.len()]) -> Result<(), BuildError> {
+    let max = Semaphore::MAX_PERMITS;
+    for (priority, limit) in Priority::ALL.into_iter().zip(limits) {
+        let asked = limit.unwrap_or(max);
+        BuildError::unless((1..=max).contains(&asked), || {
+            format!(
+                "Builder::queue_limit({priority:?}, {asked}): a limit is 1 to {max} jobs; \
+                 leave it out for none"
+            )
+        })?;
     }
+    Ok(())
 }

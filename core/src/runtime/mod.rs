@@ -2,14 +2,11 @@
 
 mod builder;
 mod limits;
-mod niceness;
 mod shutdown;
 mod spawn;
 mod threads;
 mod watch_io;
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -18,11 +15,8 @@ use crate::build_error::BuildError;
 use crate::error::CloseReason;
 use crate::handle::Handle;
 use crate::lane::control::Message;
-use crate::lane::{Lane, Level};
 use crate::os::sizing;
-use crate::priority::Priority;
 pub use builder::Builder;
-pub use niceness::Niceness;
 pub use shutdown::Shutdown;
 
 /// Owns the CPU lane: a fixed set of threads for work that computes.
@@ -102,6 +96,7 @@ pub use shutdown::Shutdown;
 /// cpu.shutdown().await;
 /// # Ok(()) }
 /// ```
+#[derive(Debug)]
 pub struct CpuRuntime {
     handle: Handle,
 }
@@ -173,12 +168,6 @@ impl CpuRuntime {
     /// ```
     pub fn default_threads() -> Result<usize, BuildError> {
         sizing::default_threads()
-    }
-
-    pub(crate) fn of(lane: Arc<Lane>) -> Self {
-        Self {
-            handle: Handle::new(Level::new(lane, Priority::default())),
-        }
     }
 
     /// Returns a handle, which spawns at [`Priority::Normal`].
@@ -293,13 +282,5 @@ impl CpuRuntime {
 impl Drop for CpuRuntime {
     fn drop(&mut self) {
         self.handle.level().lane().close_for(CloseReason::Dropped);
-    }
-}
-
-impl fmt::Debug for CpuRuntime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CpuRuntime")
-            .field("handle", &self.handle)
-            .finish()
     }
 }

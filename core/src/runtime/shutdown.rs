@@ -81,10 +81,8 @@ impl Future for Shutdown {
             "a hook of `Watch::on_stall` waits for its lane's shutdown, which waits for the hook. \
              Call `shutdown_background` there, or wait on another thread"
         );
-        match Pin::new(&mut self.left).poll(cx) {
-            Poll::Ready(left) => Poll::Ready(left.unwrap_or_default()),
-            Poll::Pending => Poll::Pending,
-        }
+        let left = Pin::new(&mut self.left).poll(cx);
+        left.map(Result::unwrap_or_default)
     }
 }
 

@@ -1,7 +1,10 @@
 //! The settings of the threads: their number, names, stacks and hooks.
 
+use std::sync::Arc;
+
 use super::Builder;
 use crate::build_error::BuildError;
+use crate::lane::ThreadSettings;
 use crate::os::sizing;
 
 /// Below this a thread of the lane, and not a job, would need more.
@@ -45,7 +48,7 @@ impl Builder {
     /// let settings = twolane::CpuRuntime::builder().thread_name("query");
     /// ```
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.settings.name = name.into();
         self
     }
 
@@ -69,7 +72,7 @@ impl Builder {
     /// # }
     /// ```
     pub fn thread_stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = Some(bytes);
+        self.settings.stack_size = Some(bytes);
         self
     }
 
@@ -87,7 +90,7 @@ impl Builder {
     /// let settings = twolane::CpuRuntime::builder().on_thread_start(|| println!("hello"));
     /// ```
     pub fn on_thread_start(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.hooks.on_start(hook);
+        self.settings.hooks.start.push(Arc::new(hook));
         self
     }
 
@@ -101,39 +104,30 @@ impl Builder {
     /// let settings = twolane::CpuRuntime::builder().on_thread_stop(|| println!("bye"));
     /// ```
     pub fn on_thread_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        self.hooks.on_stop(hook);
+        self.settings.hooks.stop.push(Arc::new(hook));
         self
     }
+}
 
-    pub(super) fn check_name(&self) -> Result<(), BuildError> {
-        if self.name.contains('\0') {
-            return Err(BuildError::new(format!(
-                "Builder::thread_name({:?}): a thread's name cannot hold a NUL byte",
-                self.name
-            )));
-        }
-        Ok(())
-    }
-
-    pub(super) fn check_stack_size(&self) -> Result<(), BuildError> {
-        match self.stack_size {
-            Some(asked) if asked < MIN_STACK_SIZE => Err(BuildError::new(format!(
-                "Builder::thread_stack_size({asked}): a stack takes at least {MIN_STACK_SIZE} \
-                 bytes; leave it out for the default of the standard library"
-            ))),
-            _ => Ok(()),
-        }
-    }
-
-    pub(super) fn checked_threads(&self) -> Result<usize, BuildError> {
-        let max = sizing::max();
-        match self.threads {
-            None => sizing::default_threads(),
-            Some(asked) if (1..=max).contains(&asked) => Ok(asked),
-            Some(asked) => Err(BuildError::new(format!(
-                "Builder::worker_threads({asked}): the CPU lane takes 1 to {max} threads; \
-                 leave it out for one per core"
-            ))),
-        }
-    }
+/// Returns the number of threads.
+pub(super) fn check(
+    threads: Option<usize>,
+    settings: &ThreadSettings,
+) -> Result<usize, BuildError> {
+    let name = &settings.name;
+    BuildError::unless(!name.contains('\0'), || {
+        format!("Builder::thread_name({name:?}): a thread's name cannot hold a NUL byte")
+    })?;
+    let stack_size = settings.stack_size.unwrap_or(MIN_STACK_SIZE);
+    BuildError::unless(stack_size >= MIN_STACK_SIZE, || {
+        format!(
+            "Builder::thread_stack_size({stack_size}): a stack takes at least {MIN_STACK_SIZE} \
+             bytes; leave it out for the default of the standard library"
+        )
+    })?;
+    let Some(asked) = threads else {
+        return sizing::default_threads();
+    };
+    let setting = format!("Builder::worker_threads({asked})");
+    sizing::check(threads, &setting, "leave it out")
 }

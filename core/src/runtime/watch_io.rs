@@ -65,7 +65,7 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
     let started = watch.start_on(lane.io.handle(), |name, main| {
         let (begun, wait) = mpsc::channel::<()>();
         starter::spawn(name, move || {
-            lane::thread::begin(&own);
+            lane::thread::begin(&own, None);
             let _ = own.io_watch.thread.set(thread::current().id());
             drop(begun);
             main();

@@ -205,7 +205,7 @@ pub(crate) fn start_ticker() -> io::Result<()> {
     let thread = match &*ticker {
         Some((owner, thread)) if *owner == process => thread.clone(),
         _ => {
-            let thread = starter::spawn_parker("twolane-ticker", tick)?;
+            let thread = starter::spawn("twolane-ticker", tick)?;
             *ticker = Some((process, thread.clone()));
             thread
         }

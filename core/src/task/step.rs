@@ -11,7 +11,7 @@ use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, has_passed, slice
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::{Sites, Stamp, Steps};
 use crate::metrics::timings::Timings;
-use crate::os::throttle::Throttle;
+use crate::os::throttle::{RealClocks, Throttle};
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, MutexGuard};
@@ -80,13 +80,13 @@ impl<'a> Worker<'a> {
 
     /// Call before a step: waits while the process is about to use up its CPU quota.
     #[inline]
-    pub(super) fn throttle(&self, has_ended: impl Fn() -> bool) {
+    pub(super) fn pause_if_due(&self, has_ended: impl Fn() -> bool) {
         let Some(throttle) = self.throttle else {
             return;
         };
         let is_over = || self.is_closed() || has_ended();
         if throttle.is_due() && !is_over() {
-            throttle.pause(self.priority, &is_over);
+            throttle.pause(&RealClocks, self.priority, &is_over);
         }
     }
 

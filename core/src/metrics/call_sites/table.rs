@@ -22,7 +22,7 @@ use super::CallSite;
 use super::length::{Length, MeanTime};
 use crate::metrics::clock::now;
 use crate::metrics::histogram::AtomicHistogram;
-use crate::os::cpu_clock;
+use crate::os::platform::cpu_of_thread;
 use crate::priority::Priority;
 
 const ONE_IN: u64 = 32;
@@ -214,7 +214,7 @@ impl Sites {
             weight,
             wait: was_queued.then(|| queued.wait(begun)),
             begun,
-            cpu: cpu_clock::of_thread(),
+            cpu: cpu_of_thread(),
         }
     }
 
@@ -222,7 +222,7 @@ impl Sites {
     pub(crate) fn end(&self, site: Name, sample: &Sample) {
         let ran = now().saturating_sub(sample.begun);
         self.add(site, sample, ran);
-        let cpu = sample.cpu.zip(cpu_clock::of_thread());
+        let cpu = sample.cpu.zip(cpu_of_thread());
         let computed = cpu.map(|(begun, now)| now.saturating_sub(begun));
         let length = length_of(Duration::from_nanos(ran), computed);
         self.of(site).mean.add(length);

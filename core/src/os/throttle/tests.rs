@@ -52,14 +52,14 @@ impl Machine {
         LAST_LOOK.take();
         let mut machine = Self {
             // For a moment.
-            throttle: Throttle::for_this_process().unwrap(),
+            throttle: Throttle::new(&RealClocks).unwrap(),
             start: Instant::now(),
             clocks: Cell::new([Duration::ZERO; 3]),
             others,
             slept: Cell::default(),
             quota: Cell::new(quota),
         };
-        machine.throttle = Throttle::by(&machine).unwrap();
+        machine.throttle = Throttle::new(&machine).unwrap();
         machine
     }
 
@@ -78,7 +78,7 @@ impl Machine {
     /// the pause in ms.
     fn job(&self, priority: Priority, computes: f64) -> f64 {
         self.slept.set(Duration::ZERO);
-        self.throttle.pause_by(self, priority, || false);
+        self.throttle.pause(self, priority, &|| false);
         self.pass(ms(computes), ms(computes));
         self.slept.get().as_secs_f64() * 1e3
     }
@@ -157,7 +157,7 @@ fn high_does_not_pay_for_low() {
 #[test]
 fn low_leaves_the_last_credit_to_normal() {
     let machine = Machine::new();
-    machine.throttle.pause_by(&machine, Normal, || false);
+    machine.throttle.pause(&machine, Normal, &|| false);
     machine.pass(ms(1.0), Duration::ZERO);
     machine.others_use(ms(7.9));
     assert_eq!(machine.job(Normal, 1.0), 0.0);
@@ -180,7 +180,7 @@ fn a_pause_ends_when_it_no_longer_matters() {
     machine.others_use(ms(10_000.0));
     let asked = Cell::new(0);
     let is_over = || asked.replace(asked.get() + 1) == 3;
-    machine.throttle.pause_by(&machine, Normal, is_over);
+    machine.throttle.pause(&machine, Normal, &is_over);
     assert_eq!(asked.get(), 4);
 }
 
@@ -202,7 +202,7 @@ fn the_clocks_are_not_read_for_each_job() {
     let machine = Machine::new();
     assert_eq!(machine.job(Normal, 0.1), 0.0);
     let throttle = &machine.throttle;
-    throttle.pause_by(&NoCpuClock(&machine), Normal, || false);
+    throttle.pause(&NoCpuClock(&machine), Normal, &|| false);
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn the_quota_is_read_every_two_seconds() {
         let machine = Machine::with(quota, 0.0);
         let counted = Counted(&machine, Cell::new(0));
         while machine.clocks.get()[0] < ms(20_500.0) {
-            machine.throttle.pause_by(&counted, Normal, || false);
+            machine.throttle.pause(&counted, Normal, &|| false);
             machine.pass(ms(0.5), ms(0.5));
         }
         assert_eq!(counted.1.get(), 10);

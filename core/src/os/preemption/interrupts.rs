@@ -1,9 +1,8 @@
-//! Interrupts the cores of a process that computes, where the kernel lets threads that wake up wait
-//! for a tick.
+//! The thread of the process that interrupts its cores while it computes, where threads that wake
+//! up wait for a tick.
 //!
-//! `preemption.rs` says which kernels do, and why an interrupt helps. On those, one thread of the
-//! process calls `membarrier` once in [`PERIOD`] while the process computes. It asks the CPU clock
-//! of the process, and knows no lane.
+//! It calls `membarrier` once in 0.3 ms while the process computes. It asks the CPU clock of the
+//! process, and knows no lane.
 //!
 //! - **Awake**, the thread compares the CPU time of the process in a window with the window's
 //!   length. At half a core or more it interrupts the cores during the next window, or has an
@@ -20,47 +19,36 @@
 
 use std::io;
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::preemption::{self, Preemption};
-use super::{cpu_clock, starter};
+use super::{FOUND, Preemption, SENT, measure};
 use crate::doze::Doze;
+use crate::os::{platform, starter};
 use crate::sync::AtomicBool;
 
-const PERIOD: Duration = Duration::from_micros(300);
+/// With the slack of the kernel's timers, 0.05 ms, it is 0.3 ms.
+const PAUSE: Duration = Duration::from_micros(250);
+const INTERRUPTS: u32 = 33;
 /// The kernel counts the CPU time of other threads at their ticks: of less than that it says little.
 const FIRST_WINDOW: Duration = Duration::from_millis(10);
 const LAST_WINDOW: Duration = Duration::from_millis(80);
 
 static DOZE: Doze = Doze(AtomicBool::new(false));
-static SENT: AtomicU64 = AtomicU64::new(0);
 /// With the process that it belongs to: a forked child starts its own.
 static THREAD: Mutex<Option<(u32, Thread)>> = Mutex::new(None);
-
-/// Returns how often this process has interrupted its cores. 0 on a kernel that gives a woken
-/// thread a core at once: see [`preemption`](crate::kernel::preemption).
-///
-/// # Examples
-///
-/// ```
-/// println!("{} interrupts", twolane::kernel::core_interrupts());
-/// ```
-pub fn core_interrupts() -> u64 {
-    SENT.load(Relaxed)
-}
 
 /// Starts the thread, unless this process has it or does not need it.
 pub(crate) fn start() -> io::Result<()> {
     let mut thread = thread();
     let process = process::id();
     let has_one = matches!(&*thread, Some((owner, _)) if *owner == process);
-    if has_one || !preemption::may_be_lazy() {
+    if has_one || !measure::may_be_lazy() {
         return Ok(());
     }
-    let started = starter::spawn_parker("twolane-preempt", || {
+    let started = starter::spawn("twolane-preempt", || {
         watch();
         *self::thread() = None;
     })?;
@@ -95,28 +83,22 @@ fn wake() {
 fn watch() {
     let (mut window, mut computes) = (FIRST_WINDOW, false);
     loop {
-        let is_lazy = match preemption::known() {
-            None => false,
-            Some(Preemption::Lazy) => true,
+        match FOUND.load() {
+            None if computes => measure::measure(),
+            None | Some(Preemption::Lazy) => {}
             Some(_) => return,
-        };
-        if computes && !is_lazy {
-            preemption::measure_once();
         }
-        let mut is_refused = false;
-        computes = computes_while(|| match computes && is_lazy {
-            true => is_refused = !interrupt_for(window),
+        let interrupts = computes && FOUND.load() == Some(Preemption::Lazy);
+        computes = computes_while(|| match interrupts {
+            true => (0..INTERRUPTS).for_each(|_| interrupt()),
             false => thread::sleep(window),
         });
-        if is_refused {
-            return;
-        }
         window = match computes {
             true => FIRST_WINDOW,
             false => 2 * window,
         };
         if window == LAST_WINDOW {
-            DOZE.begin(|| !computes_while(wait_for_push));
+            DOZE.begin(|| !computes_while(|| thread::sleep(LAST_WINDOW)));
             while DOZE.lasts() {
                 thread::park();
             }
@@ -125,47 +107,29 @@ fn watch() {
     }
 }
 
-/// For [`LAST_WINDOW`] at most. The token of an earlier push does not end it.
-fn wait_for_push() {
-    let end = Instant::now() + LAST_WINDOW;
-    while DOZE.lasts() && Instant::now() < end {
-        thread::park_timeout(end.saturating_duration_since(Instant::now()));
-    }
-}
-
 /// Whether the process uses half a core or more while `f` takes its time.
 fn computes_while(f: impl FnOnce()) -> bool {
-    let cpu = || cpu_clock::of_process().unwrap_or_default();
+    let cpu = || platform::cpu_of_process().unwrap_or_default();
     let (began, before) = (Instant::now(), cpu());
     f();
     cpu().saturating_sub(before) >= began.elapsed() / 2
 }
 
-/// False if it is refused.
-fn interrupt_for(window: Duration) -> bool {
-    let mut next = Instant::now();
-    let end = next + window;
-    while next < end {
-        if !preemption::interrupt_cores() {
-            return false;
-        }
-        SENT.fetch_add(1, Relaxed);
-        let now = Instant::now();
-        next += PERIOD;
-        if next <= now {
-            // Late: no two in a row.
-            next = now + PERIOD;
-        }
-        thread::sleep(next - now);
+fn interrupt() {
+    match measure::interrupt_cores() {
+        true => _ = SENT.fetch_add(1, Relaxed),
+        // The thread ends.
+        false => FOUND.store(Some(Preemption::Unknown)),
     }
-    true
+    thread::sleep(PAUSE);
 }
 
-#[cfg(all(test, target_os = "linux", not(miri)))]
+#[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
     use std::sync::{Arc, mpsc};
 
+    use super::super::{core_interrupts, pretend};
     use super::*;
     use crate::{Backend, CpuRuntime, Niceness};
 
@@ -226,7 +190,7 @@ mod tests {
         if thread::available_parallelism().unwrap().get() < 2 {
             return;
         }
-        preemption::pretend(Some(Preemption::Lazy));
+        pretend(Some(Preemption::Lazy));
         let io = tokio::runtime::Runtime::new().unwrap();
         let lane = |backend| {
             let settings = CpuRuntime::builder().io_handle(io.handle().clone());

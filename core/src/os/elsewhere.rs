@@ -1,0 +1,41 @@
+//! In place of `linux.rs`: on other platforms nice values belong to the whole process, and nothing
+//! is known of cores, CPU clocks and policies.
+
+use std::io;
+use std::time::Duration;
+
+pub(crate) fn cpu_of_process() -> Option<Duration> {
+    None
+}
+
+pub(crate) fn cpu_of_thread() -> Option<Duration> {
+    None
+}
+
+pub(super) fn cores() -> Option<u32> {
+    None
+}
+
+pub(super) fn hand_down_cores(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
+    main
+}
+
+pub(super) fn nice() -> i32 {
+    0
+}
+
+pub(super) fn set_nice(_nice: i32) -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn set_slice(_slice: Duration) -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn join_idle_class() -> io::Result<()> {
+    Ok(())
+}
+
+pub(super) fn odd_policy() -> Option<String> {
+    None
+}

@@ -1,0 +1,93 @@
+//! What the crate asks of Linux for a thread or the process. `elsewhere.rs` has the same functions,
+//! which do nothing.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::process::{getpid, getpriority_process, setpriority_process};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use thread_priority::{
+    DeadlineFlags, NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority,
+    ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id, thread_schedule_policy,
+};
+
+/// The CPU time of all threads of this process, including threads that have ended.
+pub(crate) fn cpu_of_process() -> Option<Duration> {
+    clock_gettime(ClockId::ProcessCPUTime).try_into().ok()
+}
+
+/// The CPU time of this thread.
+pub(crate) fn cpu_of_thread() -> Option<Duration> {
+    clock_gettime(ClockId::ThreadCPUTime).try_into().ok()
+}
+
+/// How many cores this process may run on, whatever its quota: this thread or the main
+/// thread, since either may be bound to fewer.
+pub(super) fn cores() -> Option<u32> {
+    let of = |thread| Some(sched_getaffinity(thread).ok()?.count());
+    of(None).max(of(Some(getpid())))
+}
+
+/// Returns `main` for a thread that has the CPU mask of this one, whichever thread spawns it: a new
+/// thread inherits the cores of the thread that spawns it. Does nothing about it on machines with
+/// more than 1,024 cores.
+pub(super) fn hand_down_cores(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
+    let mask = sched_getaffinity(None);
+    move || {
+        match mask {
+            // Not if they are equal: a thread that has set its mask keeps it when its cgroup gets
+            // more cores.
+            Ok(mask) if sched_getaffinity(None) != Ok(mask) => {
+                // An error means that the cgroup has lost those cores.
+                let _ = sched_setaffinity(None, &mask);
+            }
+            _ => {}
+        }
+        main();
+    }
+}
+
+/// The nice value of this thread.
+pub(super) fn nice() -> i32 {
+    // Linux applies this call to the calling thread, not to its process.
+    getpriority_process(None).unwrap_or(0)
+}
+
+pub(super) fn set_nice(nice: i32) -> io::Result<()> {
+    Ok(setpriority_process(None, nice)?)
+}
+
+/// Asks for slices of this length. Without effect before Linux 6.12; refused in a process that was
+/// started niced, without privileges.
+pub(super) fn set_slice(slice: Duration) -> io::Result<()> {
+    /// `SCHED_FLAG_KEEP_POLICY`: the kernel takes the attributes and not the policy.
+    const KEEP_POLICY: u64 = 8;
+    const THIS_THREAD: thread_priority::ThreadId = 0;
+    // The one policy for which thread-priority passes a run time to the kernel.
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Deadline);
+    let attributes = ThreadPriority::Deadline {
+        runtime: slice,
+        deadline: Duration::ZERO,
+        period: Duration::ZERO,
+        flags: DeadlineFlags::from_bits_retain(KEEP_POLICY),
+    };
+    let set = set_thread_priority_and_policy(THIS_THREAD, attributes, policy);
+    set.map_err(|refused| io::Error::other(format!("no slice of {slice:?}: {refused:?}")))
+}
+
+pub(super) fn join_idle_class() -> io::Result<()> {
+    let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
+    let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
+    match thread_schedule_policy() == Ok(idle) {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("not of the idle class: {set:?}"))),
+    }
+}
+
+/// The scheduling policy of this thread, if it is not the usual one.
+pub(super) fn odd_policy() -> Option<String> {
+    let usual = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
+    let policy = thread_schedule_policy().ok()?;
+    (policy != usual).then(|| format!("{policy:?}"))
+}
