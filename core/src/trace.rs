@@ -4,10 +4,11 @@
 //! Nothing is captured, and it costs nothing, while no subscriber was ever set, or
 //! without the `tracing` feature.
 
-use stallwatch::Name;
+use std::sync::Once;
 #[cfg(feature = "tracing")]
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use stallwatch::Name;
 #[cfg(feature = "tracing")]
 use tracing::{Dispatch, Span, dispatcher};
 
@@ -80,29 +81,18 @@ pub(crate) fn warn_of_refused_nice(_nice: i32, _error: &str) {
     );
 }
 
-/// Each is logged once per process.
-pub(crate) fn warn_of_surroundings(_found: &str) {
-    log!(warn, "{_found}");
+/// Each is logged once per process, or lane.
+pub(crate) fn warn(_text: &str) {
+    log!(warn, "{_text}");
 }
 
-/// Logged once per process.
-pub(crate) fn warn_of_lazy_preemption() {
-    log!(
-        warn,
-        "this kernel preempts lazily: a thread of the I/O lane that is woken from another core \
-         waits for a tick (1 to 4 ms) while all cores compute. A thread of this process interrupts \
-         its cores meanwhile. To have it at once and for nothing, boot with preempt=full"
-    );
-}
+pub(crate) const LAZY_PREEMPTION: &str = "this kernel preempts lazily: a thread of the I/O lane that is woken from another core waits \
+     for a tick (1 to 4 ms) while all cores compute. A thread of this process interrupts its cores \
+     meanwhile. To have it at once and for nothing, boot with preempt=full";
 
 /// The depth of a stack tells nothing here.
-pub(crate) fn warn_of_polling_workers() {
-    log!(
-        warn,
-        "the CPU lane's workers poll for jobs each millisecond: the addresses of locals do not \
-         follow the stack here (AddressSanitizer, Miri)"
-    );
-}
+pub(crate) const POLLING_WORKERS: &str = "the CPU lane's workers poll for jobs each millisecond: the addresses of locals do not follow \
+     the stack here (AddressSanitizer, Miri)";
 
 /// Detached jobs were closed or dropped before their end.
 pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
@@ -132,9 +122,7 @@ pub(crate) fn note_dropped_task(_site: Name) {
 /// A closure has returned what its type name says is an `async` block, or a closure. Logged once
 /// per process.
 pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
-    #[cfg(feature = "tracing")]
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    #[cfg(feature = "tracing")]
+    static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         log!(
             warn,
@@ -147,15 +135,12 @@ pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
 
 /// A thread of the I/O runtime has got a worker of the CPU lane. Logged once per process.
 pub(crate) fn warn_of_block_in_place() {
-    #[cfg(feature = "tracing")]
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    #[cfg(feature = "tracing")]
+    static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        log!(
-            warn,
+        warn(
             "a job called tokio::task::block_in_place: Tokio gives the lane's worker to a thread \
              of the I/O runtime's blocking pool, and the lane takes it back by way of one more \
-             thread. Call it in a future inside in_cpu_context"
+             thread. Call it in a future inside in_cpu_context",
         );
     });
 }

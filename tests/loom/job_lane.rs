@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, fence};
 use stallwatch::{Entered, Name};
 
 use crate::error::CloseReason;
-use crate::metrics::call_sites::{Length, Sites, Stamp, Steps};
+use crate::metrics::call_sites::{Length, Sites};
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
 use crate::sync::Queue;
@@ -57,7 +57,6 @@ impl Level {
             shares_page: true,
             throttle: None,
             sites: &lane.sites,
-            steps: Steps::new(),
             timings: None,
             counted_by: None,
             yielded: false,
@@ -152,13 +151,8 @@ impl Schedule for Level {
         self.0.counted.add(event);
     }
 
-    fn submitted(&self) -> Stamp {
+    fn submitted(&self) {
         self.count(Event::Submitted);
-        Stamp::NO
-    }
-
-    fn woken(&self) -> Stamp {
-        Stamp::NO
     }
 
     fn site(&self) -> Name {

@@ -60,9 +60,10 @@ impl JoinError {
     /// How a job ended that unwound with this payload.
     pub(crate) fn of_unwinding(payload: PanicPayload) -> Self {
         // `resume_unwind` of another job's error.
-        payload
-            .try_into::<Self>()
-            .unwrap_or_else(|payload| Self(Kind::Panicked(Box::new(payload))))
+        match payload.into_inner().downcast::<Self>() {
+            Ok(error) => *error,
+            Err(payload) => Self(Kind::Panicked(Box::new(PanicPayload::new(payload)))),
+        }
     }
 
     /// Makes the error of a job that has panicked with that payload.

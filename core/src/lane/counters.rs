@@ -21,12 +21,15 @@
 //! [`SHARED`] pages, which the thread's number selects. So no worker waits for a cache
 //! line of another worker.
 //!
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
 use crossbeam_utils::CachePadded;
 
 use super::ThreadSettings;
-use crate::metrics::Metrics;
-use crate::metrics::held::Held;
+use crate::metrics::histogram::AtomicHistogram;
 use crate::metrics::timings::Timings;
+use crate::metrics::{Held, Metrics};
 use crate::shard;
 use crate::task::{Event, Page};
 
@@ -45,13 +48,13 @@ pub(crate) struct Counters {
 
 impl Counters {
     pub(super) fn new(settings: &ThreadSettings) -> Self {
-        let workers = settings.threads;
+        let (workers, timings) = (settings.threads, settings.has_histograms);
         let pages = 2 * workers + 1 + SHARED;
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
-            held: Held::new(settings.has_histograms),
-            timings: settings.has_histograms.then(Box::default),
+            held: timings.then(Arc::default),
+            timings: timings.then(|| Box::new(Timings::new(AtomicHistogram::fine))),
         }
     }
 
@@ -131,9 +134,12 @@ impl Counters {
             queue_limit: None,
             permits_in_use: 0,
             tokio_tasks: 0,
-            queue_wait: timings.map(Timings::waits).unwrap_or_default(),
-            run_time: timings.map(Timings::steps).unwrap_or_default(),
-            bridge_bytes: self.held.bytes(),
+            queue_wait: timings.map(|of| of.waits.read()).unwrap_or_default(),
+            run_time: timings.map(|of| of.steps.read()).unwrap_or_default(),
+            bridge_bytes: self
+                .held
+                .as_ref()
+                .map_or(0, |held| held.load(Relaxed) as u64),
         }
     }
 }

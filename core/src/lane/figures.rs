@@ -1,9 +1,10 @@
 //! What a level measures: its counters, its call sites, and a worker's share of both.
 
+use std::sync::atomic::AtomicU64;
+
 use super::{Level, thread};
-use crate::metrics::Metrics;
-use crate::metrics::call_sites::{Sites, Stamp, Steps};
-use crate::metrics::held::Held;
+use crate::metrics::clock::now;
+use crate::metrics::{Held, Metrics};
 use crate::priority::Priority;
 use crate::shard;
 use crate::task::{Page, Worker};
@@ -26,19 +27,18 @@ impl Level {
         self.state().counters.held.clone()
     }
 
-    /// Runs a closure that is no job, but is to be timed as one that was queued with that stamp.
-    pub(crate) fn timed<R>(&self, queued: Stamp, f: impl FnOnce() -> R) -> R {
-        let sample = Sites::begin_decided(queued);
-        let result = f();
-        if let Some(sample) = sample {
-            self.state().sites.end(self.site, &sample);
+    /// Counts a closure that is no job as one. The returned function runs it, and times it so.
+    pub(crate) fn timed(&self, mut f: impl FnMut()) -> impl FnMut() {
+        let sites = &self.state().sites;
+        sites.submitted(self.site, shard::number());
+        let queued_at = AtomicU64::new(now());
+        move || {
+            let sample = sites.begin(self.site, &queued_at);
+            f();
+            if let Some(sample) = sample {
+                sample.end();
+            }
         }
-        result
-    }
-
-    /// The stamp of a closure for [`timed`](Self::timed), which begins to wait now.
-    pub(crate) fn installs(&self) -> Stamp {
-        self.state().sites.submitted(self.site, shard::number())
     }
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
@@ -64,7 +64,6 @@ impl Level {
             shares_page,
             throttle: self.lane().throttle.as_ref(),
             sites: &state.sites,
-            steps: Steps::new(),
             timings: state.counters.timings.as_deref(),
             counted_by: None,
             yielded: false,

@@ -24,7 +24,7 @@ use super::counters::Counters;
 use super::queue::RunQueue;
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::error::CloseReason;
-use crate::metrics::call_sites::{Length, Sites, Stamp};
+use crate::metrics::call_sites::{Length, Sites};
 use crate::metrics::timings::Timings;
 use crate::os::interrupts;
 use crate::priority::Priority;
@@ -260,14 +260,10 @@ impl Schedule for Level {
         self.state().counters.count(event);
     }
 
-    fn submitted(&self) -> Stamp {
+    fn submitted(&self) {
         let (state, thread) = (self.state(), shard::number());
         state.counters.count_from(thread, Event::Submitted);
-        state.sites.submitted(self.site, thread)
-    }
-
-    fn woken(&self) -> Stamp {
-        self.state().sites.woken(self.site)
+        state.sites.submitted(self.site, thread);
     }
 
     fn site(&self) -> Name {

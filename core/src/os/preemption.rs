@@ -177,7 +177,7 @@ mod linux {
                 .and_then(|bound| bound.join().ok()?);
             let _ = FOUND.compare_exchange(MEASURING, found.unwrap_or(UNKNOWN), SeqCst, SeqCst);
             if found == Some(LAZY) {
-                panics::run_hook("the log", trace::warn_of_lazy_preemption);
+                panics::run_hook("the log", || trace::warn(trace::LAZY_PREEMPTION));
             }
         };
         if starter::spawn("twolane-wakeups".to_owned(), measure).is_err() {

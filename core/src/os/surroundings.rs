@@ -25,7 +25,7 @@ pub(crate) fn look(base_nice: i32) {
     // A subscriber may build a lane, so not inside.
     if FOUND.set(found).is_ok() {
         for text in known() {
-            panics::run_hook("the log", || trace::warn_of_surroundings(text));
+            panics::run_hook("the log", || trace::warn(text));
         }
     }
 }

@@ -44,7 +44,7 @@ use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::os::interrupts;
 use crate::panics;
 use crate::task::budget;
-use crate::trace::warn_of_polling_workers;
+use crate::trace;
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -103,7 +103,7 @@ impl Pool {
             depths,
         });
         if workers.depths.is_none() {
-            panics::run_hook("the log", warn_of_polling_workers);
+            panics::run_hook("the log", || trace::warn(trace::POLLING_WORKERS));
             let (workers, level) = (workers.clone(), level.clone());
             let serve = move |_| polling::serve(&level, || workers.is_shut_down());
             broadcast_drain(&pool, Box::new(serve));
@@ -158,14 +158,13 @@ impl Workers for Pool {
         }
     }
 
-    fn install(&self, f: &mut (dyn FnMut() + Send)) -> bool {
+    fn install(&self, f: &mut (dyn FnMut() + Send)) {
         let Some(pool) = self.pool.upgrade() else {
-            return false;
+            return;
         };
         let _all_workers = self.active.keep_from_parking();
         interrupts::note_work();
         pool.install(f);
-        true
     }
 
     fn shutdown(&self) {

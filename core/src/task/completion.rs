@@ -46,10 +46,8 @@ impl<T, W> Slot<T, W> {
 /// `W` is the work that computes the output `T`.
 pub(crate) struct Completion<T, W> {
     pub(crate) state: State,
-    /// Whether the next step is a sample of the job's call site. Here, as there is free
-    /// space beside the state. Only the thread that queues the job or runs it touches it.
-    pub(crate) stamp: std::sync::atomic::AtomicU32,
-    /// When the job was queued, for its level's histograms.
+    /// When the job was queued, for its level's histograms; else 0. Only the thread that queues
+    /// the job or runs it touches it.
     pub(crate) queued_at: std::sync::atomic::AtomicU64,
     awaiter: AtomicWaker,
     slot: Mutex<Slot<T, W>>,
@@ -59,7 +57,6 @@ impl<T, W> Completion<T, W> {
     pub(crate) fn new(state: State, slot: Slot<T, W>) -> Self {
         Self {
             state,
-            stamp: std::sync::atomic::AtomicU32::new(0),
             queued_at: std::sync::atomic::AtomicU64::new(0),
             awaiter: AtomicWaker::new(),
             slot: Mutex::new(slot),

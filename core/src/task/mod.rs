@@ -45,9 +45,8 @@ use futures_task::ArcWake;
 use stallwatch::Name;
 
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::{Length, Stamp};
+use crate::metrics::call_sites::Length;
 use crate::panics::{call_logged, run_hook};
-use crate::sync::Ordering::Relaxed;
 use crate::trace::warn_of_lost_jobs;
 pub use abort_handle::AbortHandle;
 use completion::{Completion, Slot};
@@ -138,12 +137,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Call before the job is queued for the first time.
     pub(crate) fn submitted(&self) {
-        self.time_queued(self.scheduler.submitted());
+        self.scheduler.submitted();
+        self.time_queued();
     }
 
-    fn time_queued(&self, stamp: Stamp) {
-        // Relaxed, as in a step: the queue orders the two.
-        self.completion.stamp.store(stamp.0, Relaxed);
+    fn time_queued(&self) {
         if let Some(timings) = self.scheduler.timings() {
             timings.queued(&self.completion.queued_at);
         }
@@ -239,7 +237,7 @@ impl<T: Send + 'static, S: Schedule> ArcWake for Job<FutureWork<T>, S> {
         if job.state().wake() {
             job.scheduler.count(Event::Woken);
             job.extras.hold_clock();
-            job.time_queued(job.scheduler.woken());
+            job.time_queued();
             job.scheduler.enqueue(job.clone());
         }
     }

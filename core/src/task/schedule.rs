@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Event, Run};
-use crate::metrics::call_sites::{Length, Stamp};
+use crate::metrics::call_sites::Length;
 use crate::metrics::timings::Timings;
 use stallwatch::{Entered, Name};
 
@@ -35,12 +35,8 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     }
 
     fn count(&self, event: Event);
-    /// Counts a job that is about to be queued for the first time. Returns whether its
-    /// first step is a sample of its call site.
-    fn submitted(&self) -> Stamp;
-    /// Returns whether the next step is a sample, for a job that is about to be queued
-    /// again.
-    fn woken(&self) -> Stamp;
+    /// Counts a job that is about to be queued for the first time.
+    fn submitted(&self);
     /// The call site of the job.
     fn site(&self) -> Name;
     /// How long its next step takes, as far as the lane knows.

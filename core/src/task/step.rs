@@ -9,7 +9,6 @@ use super::state::{ToIdle, ToRunning};
 use super::work::{AsLink, Work};
 use super::{Cancel, Event, JOB_DESTRUCTOR, Job, RegistryKey, Run, Schedule, Worker, slice};
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::Stamp;
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
@@ -43,13 +42,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
         waker: &Waker,
         worker: &mut Worker<'_>,
     ) -> Poll<Result<W::Output, JoinError>> {
-        let begun = worker
-            .timings
-            .map(|timings| timings.begin(&self.completion.queued_at));
-        let stamp = Stamp(self.completion.stamp.load(Relaxed));
-        // For a wake in this step.
-        self.completion.stamp.store(Stamp::UNDECIDED.0, Relaxed);
-        let sample = worker.begin_sample(self.scheduler.site(), stamp);
+        let queued_at = &self.completion.queued_at;
+        let sample = worker.sites.begin(self.scheduler.site(), queued_at);
+        let begun = worker.timings.map(|timings| timings.begin(queued_at));
         let mut cx = Context::from_waker(waker);
         let outer = slice::begin_step(self.was_in_cpu_context());
         let step = {
@@ -63,7 +58,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         worker.yielded = ended.yielded;
         worker.leaves();
         if let Some(sample) = sample {
-            worker.sites.end(self.scheduler.site(), &sample);
+            sample.end();
         }
         if let Some((timings, begun)) = worker.timings.zip(begun) {
             timings.end(begun);

@@ -1,12 +1,10 @@
 //! [`Worker`]: the thread that runs a job's step, as the step sees it.
 //!
 //! It lives on the stack of the loop that drains the queue, and is passed down to each job. So a
-//! step finds its counters, the lane's flag and the sampling at hand, and looks nothing up.
-
-use stallwatch::Name;
+//! step finds its counters, the lane's flag and its call sites at hand, and looks nothing up.
 
 use super::event::{Event, Page};
-use crate::metrics::call_sites::{Sample, Sites, Stamp, Steps};
+use crate::metrics::call_sites::Sites;
 use crate::metrics::timings::Timings;
 use crate::os::throttle::Throttle;
 use crate::priority::Priority;
@@ -22,7 +20,6 @@ pub(crate) struct Worker<'a> {
     /// Set if the lane keeps a CPU quota where there is one.
     pub(crate) throttle: Option<&'a Throttle>,
     pub(crate) sites: &'a Sites,
-    pub(crate) steps: Steps,
     /// `None` if they are not recorded.
     pub(crate) timings: Option<&'a Timings>,
     /// Counts this worker until its step has computed.
@@ -71,14 +68,5 @@ impl<'a> Worker<'a> {
         if let Some(count) = self.counted_by.take() {
             count.fetch_sub(1, SeqCst);
         }
-    }
-
-    /// Begins a step of a job of that site and stamp, if the step is a sample.
-    #[inline]
-    pub(super) fn begin_sample(&mut self, site: Name, queued: Stamp) -> Option<Sample> {
-        if queued == Stamp::NO {
-            return None;
-        }
-        self.sites.begin(site, queued, &mut self.steps)
     }
 }
