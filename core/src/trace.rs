@@ -37,6 +37,16 @@ impl Origin {
             span: Span::current(),
         }
     }
+
+    // Apart, so that a step without a span inlines the look at one pointer alone.
+    #[cfg(feature = "tracing")]
+    #[inline(never)]
+    fn call<R>(&self, f: impl FnOnce() -> R) -> R {
+        // Guards, not the calls that take a closure: those are compiled for each `f`.
+        let _dispatch = dispatcher::set_default(&self.dispatch);
+        let _span = self.span.enter();
+        f()
+    }
 }
 
 /// Runs `f` inside the captured context, if there is one.
@@ -46,18 +56,6 @@ pub(crate) fn in_scope<R>(origin: Option<&Origin>, f: impl FnOnce() -> R) -> R {
         #[cfg(feature = "tracing")]
         Some(origin) => origin.call(f),
         _ => f(),
-    }
-}
-
-#[cfg(feature = "tracing")]
-impl Origin {
-    // Apart, so that a step without a span inlines the look at one pointer alone.
-    #[inline(never)]
-    fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        // Guards, not the calls that take a closure: those are compiled for each `f`.
-        let _dispatch = dispatcher::set_default(&self.dispatch);
-        let _span = self.span.enter();
-        f()
     }
 }
 

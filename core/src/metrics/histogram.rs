@@ -123,9 +123,8 @@ impl DurationHistogram {
     /// ```
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         // At least the first entry, and at most the last one.
-        let rank = (self.count() as f64 * share.clamp(0.0, 1.0))
-            .ceil()
-            .max(1.0) as u64;
+        let rank = self.count() as f64 * share.clamp(0.0, 1.0);
+        let rank = rank.ceil().max(1.0) as u64;
         let mut passed = 0;
         let is_it = |count: &u64| {
             passed += count;

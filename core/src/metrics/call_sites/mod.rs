@@ -94,10 +94,7 @@ pub struct CallSites(Vec<CallSite>);
 
 impl CallSites {
     pub(crate) fn new(mut sites: Vec<CallSite>) -> Self {
-        sites.sort_by(|one, other| {
-            let by_time = other.total_run.cmp(&one.total_run);
-            by_time.then_with(|| one.site.cmp(&other.site))
-        });
+        sites.sort_by(|a, b| (b.total_run, &a.site).cmp(&(a.total_run, &b.site)));
         Self(sites)
     }
 }

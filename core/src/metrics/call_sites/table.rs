@@ -29,7 +29,6 @@ const FIRST: u64 = 64;
 
 /// For the threads that submit.
 const SHARDS: usize = 8;
-const PAGE: usize = 64;
 
 /// A step that is a sample.
 pub(crate) struct Sample<'a> {
@@ -97,42 +96,39 @@ struct Counters {
     timings: Option<Box<Timings>>,
 }
 
-type Page = [OnceBox<Counters>; PAGE];
+impl Counters {
+    fn new(has_histograms: bool) -> Self {
+        let timings = || Box::new(Timings::new(AtomicHistogram::coarse));
+        Self {
+            timings: has_histograms.then(timings),
+            ..Self::default()
+        }
+    }
+}
 
-/// The sites of one level. It grows by what is used: 1 KB for 64 sites, and for each one two cache
-/// lines, one for each shard, and with histograms 2.7 KB.
+/// The sites of one level. A site that is used takes two cache lines, one for each shard, and with
+/// histograms 2.7 KB.
 pub(crate) struct Sites {
     has_histograms: bool,
     // Two threads may make the same one, and one of them drops its own. So no thread waits for
     // another one, which may have lost its core.
-    pages: Box<[OnceBox<Page>; Name::MOST / PAGE]>,
+    counters: Box<[OnceBox<Counters>; Name::MOST]>,
 }
 
 // Relaxed, here and below: a submission is counted before the job is queued, and a sample
 // is added before the job's output is published. These order what an awaiter finds.
 impl Sites {
     pub(crate) fn new(has_histograms: bool) -> Self {
-        let pages = Box::new([const { OnceBox::new() }; Name::MOST / PAGE]);
         Self {
             has_histograms,
-            pages,
+            counters: Box::new([const { OnceBox::new() }; Name::MOST]),
         }
     }
 
     fn of(&self, site: Name) -> &Counters {
-        let index = site.index() as usize;
         // Not out of bounds; and so the compiler knows.
-        let page = &self.pages[index / PAGE % (Name::MOST / PAGE)];
-        let page = page.get_or_init(|| Box::new([const { OnceBox::new() }; PAGE]));
-        let timings = || Box::new(Timings::new(AtomicHistogram::coarse));
-        page[index % PAGE].get_or_init(|| {
-            let timings = self.has_histograms.then(timings);
-            let counters = Counters::default();
-            Box::new(Counters {
-                timings,
-                ..counters
-            })
-        })
+        let counters = &self.counters[site.index() as usize % Name::MOST];
+        counters.get_or_init(|| Box::new(Counters::new(self.has_histograms)))
     }
 
     /// Counts a job that is about to be queued.
@@ -173,11 +169,9 @@ impl Sites {
     }
 
     pub(crate) fn read(&self, priority: Priority) -> impl Iterator<Item = CallSite> {
-        (0..Name::MOST).filter_map(move |index| {
-            let page = self.pages[index / PAGE].get()?;
-            let counters = page[index % PAGE].get()?;
-            let site = Name::at(index as u32)?;
-            Some(read(site, priority, counters))
+        let counters = self.counters.iter().enumerate();
+        counters.filter_map(move |(index, counters)| {
+            Some(read(Name::at(index as u32)?, priority, counters.get()?))
         })
     }
 }
