@@ -33,18 +33,19 @@ fn the_bridge_carries_all_and_its_end() {
     });
 }
 
-/// The reader is dropped while the writer waits for room.
+/// The reader is dropped while the writer waits for room, or for an item of the stream.
 #[test]
 fn a_gone_reader_frees_the_writer() {
-    model(|| {
-        let (mut writer, reader) = buffer::channel::<u8>(None, 1, "I/O");
-        writer.send(1, 1);
-        let other = thread::spawn(move || drop(reader));
-        block_on(poll_fn(|cx| match writer.poll_room(cx) {
-            Poll::Ready(false) => Poll::Ready(()),
-            // The reader empties the buffer when it is dropped.
-            Poll::Ready(true) | Poll::Pending => Poll::Pending,
-        }));
-        other.join().unwrap();
-    });
+    for limit in [1, 2] {
+        model(move || {
+            let (mut writer, reader) = buffer::channel::<u8>(None, limit, "I/O");
+            writer.send(1, 1);
+            let other = thread::spawn(move || drop(reader));
+            block_on(poll_fn(|cx| match writer.poll_room(cx) {
+                Poll::Ready(false) => Poll::Ready(()),
+                Poll::Ready(true) | Poll::Pending => Poll::Pending,
+            }));
+            other.join().unwrap();
+        });
+    }
 }
