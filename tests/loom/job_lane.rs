@@ -1,7 +1,7 @@
 //! A lane for the models of one job, so its registry has one place. The worker is the thread that
 //! calls [`Level::run_next`].
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 
 use loom::sync::atomic::Ordering::SeqCst;
@@ -15,13 +15,15 @@ use crate::priority::Priority;
 use crate::sync::Queue;
 use crate::task::{Event, Page, RegistryKey, Run, Schedule, StepEnd, Worker};
 
+/// Figures, which order nothing in a model.
+static SITES: LazyLock<Sites> = LazyLock::new(|| Sites::new(false));
+
 /// As `lane/`, with one worker.
 pub(crate) struct Lane {
     pub(crate) queue: Queue<Arc<dyn Run>>,
     closed: AtomicBool,
     /// The standard library's atomics, which order nothing in a model.
     counted: Page,
-    sites: Sites,
     /// The standard library's mutex, which orders nothing in a model. (In the lane, the
     /// registry's lock orders more.)
     registered: Mutex<Option<Arc<dyn Run>>>,
@@ -38,7 +40,6 @@ impl Level {
             queue: Queue::new(),
             closed: AtomicBool::new(false),
             counted: Page::default(),
-            sites: Sites::new(false),
             registered: Mutex::new(None),
             part_is_dropped: AtomicBool::new(false),
         }))
@@ -56,7 +57,7 @@ impl Level {
             page: &lane.counted,
             shares_page: true,
             throttle: None,
-            sites: &lane.sites,
+            sites: &SITES,
             timings: None,
             counted_by: None,
             yielded: false,

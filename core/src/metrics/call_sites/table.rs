@@ -112,7 +112,7 @@ pub(crate) struct Sites {
     has_histograms: bool,
     // Two threads may make the same one, and one of them drops its own. So no thread waits for
     // another one, which may have lost its core.
-    counters: Box<[OnceBox<Counters>; Name::MOST]>,
+    counters: Box<[OnceBox<Counters>]>,
 }
 
 // Relaxed, here and below: a submission is counted before the job is queued, and a sample
@@ -121,13 +121,12 @@ impl Sites {
     pub(crate) fn new(has_histograms: bool) -> Self {
         Self {
             has_histograms,
-            counters: Box::new([const { OnceBox::new() }; Name::MOST]),
+            counters: (0..Name::MOST).map(|_| OnceBox::new()).collect(),
         }
     }
 
     fn of(&self, site: Name) -> &Counters {
-        // Not out of bounds; and so the compiler knows.
-        let counters = &self.counters[site.index() as usize % Name::MOST];
+        let counters = &self.counters[site.index() as usize];
         counters.get_or_init(|| Box::new(Counters::new(self.has_histograms)))
     }
 
