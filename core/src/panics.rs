@@ -35,13 +35,8 @@ pub(crate) fn wake(awaiter: Waker) {
 
 /// Calls `f` and returns its result; logs a panic and returns `None`.
 pub(crate) fn call_logged<R>(what: &'static str, f: impl FnOnce() -> R) -> Option<R> {
-    match catch_unwind(AssertUnwindSafe(f)) {
-        Ok(result) => Some(result),
-        Err(payload) => {
-            report_payload(what, payload);
-            None
-        }
-    }
+    let result = catch_unwind(AssertUnwindSafe(f));
+    result.map_err(|payload| report_payload(what, payload)).ok()
 }
 
 /// Calls `f`. If it panics, drops what `take` finds in `place` while the panic unwinds, as
@@ -110,12 +105,6 @@ impl PanicPayload {
         text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
             .unwrap_or("a payload that is not text")
             .to_owned()
-    }
-
-    /// The payload itself, if it has this type.
-    pub(crate) fn try_into<T: 'static>(self) -> Result<T, Self> {
-        let payload = self.into_inner().downcast::<T>();
-        payload.map(|payload| *payload).map_err(Self::new)
     }
 
     pub(crate) fn into_inner(self) -> Box<dyn Any + Send> {

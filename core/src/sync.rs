@@ -4,7 +4,7 @@
 //! The files that hold a protocol import from here only. `tests/loom` compiles the same
 //! files with loom's types in place of this module.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 
 pub(crate) use atomic_waker::AtomicWaker;

@@ -38,6 +38,16 @@ impl Origin {
             span: Span::current(),
         }
     }
+
+    // Apart, so that a step without a span inlines the look at one pointer alone.
+    #[cfg(feature = "tracing")]
+    #[inline(never)]
+    fn call<R>(&self, f: impl FnOnce() -> R) -> R {
+        // Guards, not the calls that take a closure: those are compiled for each `f`.
+        let _dispatch = dispatcher::set_default(&self.dispatch);
+        let _span = self.span.enter();
+        f()
+    }
 }
 
 /// Runs `f` inside the captured context, if there is one.
@@ -47,18 +57,6 @@ pub(crate) fn in_scope<R>(origin: Option<&Origin>, f: impl FnOnce() -> R) -> R {
         #[cfg(feature = "tracing")]
         Some(origin) => origin.call(f),
         _ => f(),
-    }
-}
-
-#[cfg(feature = "tracing")]
-impl Origin {
-    // Apart, so that a step without a span inlines the look at one pointer alone.
-    #[inline(never)]
-    fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        // Guards, not the calls that take a closure: those are compiled for each `f`.
-        let _dispatch = dispatcher::set_default(&self.dispatch);
-        let _span = self.span.enter();
-        f()
     }
 }
 
@@ -90,13 +88,8 @@ pub(crate) fn warn(_found: &str) {
 }
 
 /// The depth of a stack tells nothing here.
-pub(crate) fn warn_of_polling_workers() {
-    log!(
-        warn,
-        "the CPU lane's workers poll for jobs each millisecond: the addresses of locals do not \
-         follow the stack here (AddressSanitizer, Miri)"
-    );
-}
+pub(crate) const POLLING_WORKERS: &str = "the CPU lane's workers poll for jobs each millisecond: the addresses of locals do not follow \
+     the stack here (AddressSanitizer, Miri)";
 
 /// Detached jobs were closed or dropped before their end.
 pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
@@ -141,11 +134,10 @@ pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
 pub(crate) fn warn_of_block_in_place() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        log!(
-            warn,
+        warn(
             "a job called tokio::task::block_in_place: Tokio gives the lane's worker to a thread \
              of the I/O runtime's blocking pool, and the lane takes it back by way of one more \
-             thread. Call it in a future inside in_cpu_context"
+             thread. Call it in a future inside in_cpu_context",
         );
     });
 }

@@ -1,7 +1,7 @@
 //! A lane for the models of one job, so its registry has one place. The worker is the thread that
 //! calls [`Level::run_next`].
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Instant;
 
 use loom::sync::atomic::Ordering::SeqCst;
@@ -14,13 +14,15 @@ use crate::priority::Priority;
 use crate::sync::Queue;
 use crate::task::{Counters, Event, RegistryKey, Run, Schedule, StepEnd, Worker};
 
+/// Figures, which order nothing in a model.
+static SITES: LazyLock<Sites> = LazyLock::new(|| Sites::new(false));
+
 /// As `lane/`, with one worker.
 pub(crate) struct Lane {
     pub(crate) queue: Queue<Arc<dyn Run>>,
     closed: AtomicBool,
     /// The standard library's atomics, which order nothing in a model.
     counters: Counters,
-    sites: Sites,
     /// The standard library's mutex, which orders nothing in a model. (In the lane, the
     /// registry's lock orders more.)
     registered: Mutex<Option<Arc<dyn Run>>>,
@@ -37,7 +39,6 @@ impl Level {
             queue: Queue::new(),
             closed: AtomicBool::new(false),
             counters: Counters::new(1, false),
-            sites: Sites::new(false),
             registered: Mutex::new(None),
             part_is_dropped: AtomicBool::new(false),
         }))
@@ -50,13 +51,10 @@ impl Level {
             return false;
         };
         let Lane {
-            closed,
-            counters,
-            sites,
-            ..
+            closed, counters, ..
         } = lane;
         let page = counters.page(Some(0), false);
-        let mut worker = Worker::new(Priority::Normal, closed, None, counters, page, sites);
+        let mut worker = Worker::new(Priority::Normal, closed, None, counters, page, &SITES);
         match job.run(&mut worker) {
             StepEnd::Ended | StepEnd::Suspended => {}
             // As an active worker does: it looks at the queue again.
@@ -147,7 +145,7 @@ impl Schedule for Level {
     }
 
     fn sites(&self) -> &Sites {
-        &self.0.sites
+        &SITES
     }
 
     fn site(&self) -> Name {

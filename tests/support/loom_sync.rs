@@ -5,9 +5,7 @@ use std::task::Waker;
 
 use loom::thread;
 
-pub(crate) use loom::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence,
-};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 
 pub(crate) struct AtomicWaker(loom::future::AtomicWaker);

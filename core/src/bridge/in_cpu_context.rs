@@ -73,8 +73,7 @@ pin_project! {
 fn enter<R>(poll: impl FnOnce() -> R) -> R {
     slice::set_in_cpu_context();
     let level = thread::served();
-    let workers = level.as_ref().and_then(|level| level.workers());
-    let Some(runtime) = workers.and_then(|workers| workers.runtime()) else {
+    let Some(runtime) = level.as_ref().and_then(|level| level.workers()?.runtime()) else {
         panic!(
             "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
              no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \

@@ -4,7 +4,5 @@
 pub(crate) mod buffer;
 pub(crate) mod error;
 pub(crate) mod in_cpu_context;
-mod pump;
 pub(crate) mod spawn_io;
-pub(crate) mod stream;
 pub(crate) mod writer;

@@ -17,26 +17,9 @@ use crate::trace::{self, Origin};
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
 const SPAN: &str = "the end of a span around a future on the I/O lane";
 
-/// Runs `future` on the I/O lane, unless the CPU lane was shut down or the I/O runtime is
-/// gone.
-#[track_caller]
-pub(crate) fn spawn_io<F>(level: &Level, future: F) -> Task<F::Output>
-where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
-{
-    match level.lane().close_reason() {
-        Some(cause) => {
-            drop(future);
-            Task::refused(cause)
-        }
-        None => spawn_io_unless_gone(level, future),
-    }
-}
-
 /// Runs `future` on the I/O lane, also if the CPU lane was shut down.
 #[track_caller]
-pub(crate) fn spawn_io_unless_gone<F>(level: &Level, future: F) -> Task<F::Output>
+pub(crate) fn spawn_io<F>(level: &Level, future: F) -> Task<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
@@ -105,13 +88,12 @@ impl<F: Future> Future for IoTask<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let Some(inside) = this.inside else {
-            unreachable!("Tokio polls no task that has ended");
-        };
+        let inside = this.inside.as_ref();
+        let inside = inside.expect("Tokio polls no task that has ended");
         let _entered = stallwatch::enter(inside.site);
-        let poll = |future: &mut Pin<&mut Option<F>>| match future.as_mut().as_pin_mut() {
-            Some(future) => future.poll(cx),
-            None => unreachable!("it is dropped with `inside`"),
+        let poll = |future: &mut Pin<&mut Option<F>>| {
+            let future = future.as_mut().as_pin_mut();
+            future.expect("it is dropped with `inside`").poll(cx)
         };
         let step = || {
             let polled = panics::or_drop(DESTRUCTOR, &mut this.future, |f| f.set(None), poll);

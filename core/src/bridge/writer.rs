@@ -1,13 +1,23 @@
-//! [`BridgeWriter`]: the writing end of a bridge, for a task of the I/O lane.
+//! [`BridgeWriter`]: the writing end of a bridge. [`Pump`]: its task, which moves the items of a
+//! stream into the buffer.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
+use pin_project_lite::pin_project;
 
 use super::buffer::{Bridged, Writer, channel};
-use super::pump::Pump;
-use super::stream::UNIT;
-use crate::metrics::held::Held;
+use super::error::{CPU, LostReason};
+use crate::error::JoinError;
+use crate::lane::Level;
+use crate::panics;
+
+/// The pump yields after so many items. Otherwise a stream that is always ready, with a
+/// reader that keeps up, would never give the thread back to its lane.
+const ITEMS_A_POLL: usize = 32;
 
 /// The writing end of a bridge, of [`IoHandle::bridge`](crate::io::IoHandle::bridge).
 ///
@@ -17,17 +27,32 @@ use crate::metrics::held::Held;
 pub struct BridgeWriter<T, W> {
     writer: Writer<T>,
     size: W,
-}
-
-pub(crate) fn bridge<T, W>(held: Held, limit: usize, size: W) -> (BridgeWriter<T, W>, Bridged<T>) {
-    let (writer, reader) = channel(held, limit, "I/O", UNIT);
-    (BridgeWriter { writer, size }, reader)
+    on_cpu: Option<Level>,
 }
 
 impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
+    /// `on_cpu`: the CPU lane, if the stream is polled there.
+    pub(crate) fn new(
+        level: &Level,
+        on_cpu: Option<Level>,
+        limit: usize,
+        size: W,
+    ) -> (Self, Bridged<T>) {
+        let lane = if on_cpu.is_some() { CPU } else { "I/O" };
+        let (writer, reader) = channel(level.held(), limit, lane);
+        (
+            Self {
+                writer,
+                size,
+                on_cpu,
+            },
+            reader,
+        )
+    }
+
     /// Names the unit of the sizes in the reader's error: `bytes`.
     pub fn unit(mut self, unit: &'static str) -> Self {
-        self.writer.set_unit(unit);
+        self.writer.unit = unit;
         self
     }
 
@@ -39,8 +64,66 @@ impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
     where
         S: Stream<Item = T>,
     {
-        Pump::new(stream, self.size, self.writer)
+        Pump { stream, to: self }
+    }
+
+    /// Ends the bridge before its start: the lane takes no pump, for that reason.
+    pub(crate) fn refuse(mut self, reason: JoinError) {
+        self.writer.lose(LostReason::Refused(Arc::new(reason)));
     }
 }
 
 debug_by_name!(BridgeWriter<T, W>);
+
+pin_project! {
+    struct Pump<S: Stream, W> {
+        #[pin]
+        stream: S,
+        to: BridgeWriter<S::Item, W>,
+    }
+}
+
+impl<S, W> Future for Pump<S, W>
+where
+    S: Stream,
+    W: Fn(&S::Item) -> usize,
+{
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let mut this = self.project();
+        let BridgeWriter {
+            writer,
+            size,
+            on_cpu,
+        } = this.to;
+        for _ in 0..ITEMS_A_POLL {
+            if !ready!(writer.poll_room(cx)) {
+                return Poll::Ready(());
+            }
+            let next = panics::catch(|| {
+                let next = this.stream.as_mut().poll_next(cx);
+                next.map(|item| item.map(|item| (size(&item), item)))
+            });
+            let is_closed = |level: &Level| level.lane().is_closed();
+            match next {
+                Ok(Poll::Pending) => return Poll::Pending,
+                // A lane that is closed drops its jobs and tasks. A stream that reads from
+                // them may then fail, or end like a complete one. The lane drops this pump
+                // as well, and the drop of the writer tells the reader.
+                _ if on_cpu.as_ref().is_some_and(is_closed) => return Poll::Pending,
+                Ok(Poll::Ready(Some((size, item)))) => writer.send(item, size),
+                Ok(Poll::Ready(None)) => {
+                    writer.complete();
+                    return Poll::Ready(());
+                }
+                Err(payload) => {
+                    writer.lose(LostReason::of_unwinding(payload));
+                    return Poll::Ready(());
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

@@ -60,9 +60,10 @@ impl JoinError {
     /// How a job ended that unwound with this payload.
     pub(crate) fn of_unwinding(payload: PanicPayload) -> Self {
         // `resume_unwind` of another job's error.
-        payload
-            .try_into::<Self>()
-            .unwrap_or_else(|payload| Self(Kind::Panicked(Box::new(payload))))
+        match payload.into_inner().downcast::<Self>() {
+            Ok(error) => *error,
+            Err(payload) => Self(Kind::Panicked(Box::new(PanicPayload::new(payload)))),
+        }
     }
 
     /// Makes the error of a job that has panicked with that payload.
@@ -111,10 +112,8 @@ impl JoinError {
     /// assert_eq!(error.kind(), twolane::JoinErrorKind::Panic);
     /// ```
     pub fn kind(&self) -> JoinErrorKind {
-        match self.0 {
-            Kind::Panicked(_) => JoinErrorKind::Panic,
-            Kind::Closed(reason) => reason.into(),
-        }
+        let closed = self.close_reason();
+        closed.map_or(JoinErrorKind::Panic, JoinErrorKind::from)
     }
 
     /// Returns true if the queue was full, the job's deadline passed, or the lane was shut
@@ -155,7 +154,7 @@ impl JoinError {
     /// assert!(err.is_panic() && !err.is_cancelled());
     /// ```
     pub fn is_panic(&self) -> bool {
-        matches!(self.0, Kind::Panicked(_))
+        self.close_reason().is_none()
     }
 
     /// Returns true if the job was cancelled.

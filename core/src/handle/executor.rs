@@ -20,10 +20,8 @@ impl Spawn for Handle {
     }
 
     fn status(&self) -> Result<(), SpawnError> {
-        match self.level.lane().close_reason() {
-            Some(_) => Err(SpawnError::shutdown()),
-            None => Ok(()),
-        }
+        let is_open = self.level.lane().close_reason().is_none();
+        is_open.then_some(()).ok_or_else(SpawnError::shutdown)
     }
 }
 
@@ -36,10 +34,8 @@ impl Spawn for IoHandle {
     }
 
     fn status(&self) -> Result<(), SpawnError> {
-        match self.is_gone() {
-            true => Err(SpawnError::shutdown()),
-            false => Ok(()),
-        }
+        let is_there = !self.is_gone();
+        is_there.then_some(()).ok_or_else(SpawnError::shutdown)
     }
 }
 

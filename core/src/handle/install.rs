@@ -21,30 +21,24 @@ pub(super) fn install<R: Send>(
     if let Some(cause) = level.lane().close_reason() {
         return Err(cause.into());
     }
-    if level.workers().is_none() {
+    let Some(workers) = level.workers() else {
         panic!(
             "`install` in an `on_thread_start` hook: it may wait for the very thread that \
              runs the hook. Spawn a job there, and don't wait for it"
         );
-    }
+    };
     let level = &level.at_caller();
-    let queued = level.installs();
     let (mut f, mut result) = (Some(f), None);
-    let mut run = || {
-        level.timed(queued, || result = f.take().map(panics::catch));
-    };
-    let is_done = if thread::helps(level) {
-        // This thread is one of another pool, but the job that it runs is of this level.
+    let mut run = level.timed(|| result = f.take().map(panics::catch));
+    if thread::helps(level) {
         run();
-        true
     } else {
-        let workers = level.workers();
-        workers.is_some_and(|workers| workers.install(&mut run))
-    };
-    if is_done {
-        let result = result.expect("an installed closure runs once");
-        result.map_err(JoinError::of_unwinding)
-    } else {
-        Err(level.lane().reason_of_close().into())
+        workers.install(&mut run);
+    }
+    drop(run);
+    match result {
+        Some(result) => result.map_err(JoinError::of_unwinding),
+        // The pool is shut down.
+        None => Err(level.lane().reason_of_close().into()),
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::future::Future;
 
 use crate::bridge::buffer::Bridged;
-use crate::bridge::spawn_io::spawn_io_unless_gone;
-use crate::bridge::writer::{BridgeWriter, bridge};
+use crate::bridge::spawn_io::spawn_io;
+use crate::bridge::writer::BridgeWriter;
 use crate::lane::Level;
 use crate::task::Task;
 
@@ -58,7 +58,7 @@ impl IoHandle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        spawn_io_unless_gone(&self.level, future)
+        spawn_io(&self.level, future)
     }
 
     /// Makes the two ends of a bridge: a writer for the I/O lane, and the stream that its
@@ -94,7 +94,7 @@ impl IoHandle {
     where
         W: Fn(&T) -> usize,
     {
-        bridge(self.level.held(), limit, size)
+        BridgeWriter::new(&self.level, None, limit, size)
     }
 
     /// Returns the Tokio handle of the runtime.

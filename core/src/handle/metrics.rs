@@ -114,7 +114,8 @@ impl Handle {
     /// # }
     /// ```
     pub fn io_lag(&self) -> DurationHistogram {
-        self.level.lane().io_watch.lag()
+        let lag = self.level.lane().io_watch.lag.get();
+        lag.map(|lag| lag.read()).unwrap_or_default()
     }
 
     /// Returns what the jobs of each call site cost, at all priorities of the lane.

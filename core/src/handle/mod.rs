@@ -108,11 +108,8 @@ impl RefUnwindSafe for Handle {}
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lane = self.level.lane();
-        let nice: Vec<_> = lane
-            .started()
-            .filter(|_| nice::SUPPORTED)
-            .map(|p| (p, lane.settings.nice(p)))
-            .collect();
+        let niced = lane.started().filter(|_| nice::SUPPORTED);
+        let nice = niced.map(|p| (p, lane.settings.nice(p)));
         f.debug_struct("Handle")
             .field("priority", &self.priority())
             .field("backend", &lane.settings.backend)
@@ -121,7 +118,7 @@ impl fmt::Debug for Handle {
             .field("throttled_to_cores", &lane.throttled_to_cores())
             .field("closed", &lane.is_closed())
             .field("io_lane_gone", &lane.io.is_gone())
-            .field("nice", &nice)
+            .field("nice", &nice.collect::<Vec<_>>())
             .field("nice_refused", &lane.nice_refused())
             .field("preemption", &kernel::preemption())
             .field("surroundings", &surroundings::known())

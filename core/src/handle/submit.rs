@@ -5,9 +5,10 @@ use std::future::Future;
 use futures_core::Stream;
 
 use super::{Handle, install};
-use crate::admission;
+use crate::admission::{self, Permit};
 use crate::bridge::buffer::Bridged;
-use crate::bridge::{spawn_io, stream};
+use crate::bridge::spawn_io::spawn_io;
+use crate::bridge::writer::BridgeWriter;
 use crate::error::JoinError;
 use crate::task::{Cancelled, FutureWork, JobContext, Task, closure, closure_with};
 
@@ -194,7 +195,10 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        spawn_io::spawn_io(self.level(), future)
+        match self.level.lane().close_reason() {
+            Some(cause) => Task::refused(cause),
+            None => spawn_io(self.level(), future),
+        }
     }
 
     /// Polls `stream` on the I/O lane, and yields its items to the reader here.
@@ -234,7 +238,12 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        stream::from_io(self.level(), stream, limit, size)
+        let (writer, reader) = self.io().bridge(limit, size);
+        match self.level.lane().close_reason() {
+            Some(cause) => writer.refuse(cause.into()),
+            None => spawn_io(self.level(), writer.forward(stream)).detach_quietly(),
+        }
+        reader
     }
 
     /// Polls `stream` on the CPU lane, and yields its items to the reader here.
@@ -270,7 +279,13 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        stream::from_cpu(self.level(), stream, limit, size)
+        let on_cpu = Some(self.level().clone());
+        let (writer, reader) = BridgeWriter::new(self.level(), on_cpu, limit, size);
+        match Permit::try_new(self.level(), None) {
+            Ok(permit) => permit.spawn(writer.forward(stream)).detach_quietly(),
+            Err(cause) => writer.refuse(cause),
+        }
+        reader
     }
 
     /// Runs a closure in the rayon pool, and blocks until it returns: rayon's `ThreadPool::install`

@@ -12,6 +12,7 @@
 //! [`Level::start`] publishes the workers and then notifies them for all that is queued.
 //! Each has a `SeqCst` fence in between, so one of the two sees the other.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -21,9 +22,9 @@ use tokio::sync::Semaphore;
 use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, ThreadSettings, Workers, thread};
-use crate::metrics::Metrics;
-use crate::metrics::call_sites::{Length, Sites, Stamp};
-use crate::metrics::held::Held;
+use crate::metrics::call_sites::{Length, Sites};
+use crate::metrics::clock::now;
+use crate::metrics::{Held, Metrics};
 use crate::os;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
@@ -209,19 +210,18 @@ impl Level {
         self.state().counters.held.clone()
     }
 
-    /// The stamp of a closure for [`timed`](Self::timed), which begins to wait now.
-    pub(crate) fn installs(&self) -> Stamp {
-        self.sites().submitted(self.site, thread_number())
-    }
-
-    /// Runs a closure that is no job, but is to be timed as one that was queued with that stamp.
-    pub(crate) fn timed<R>(&self, queued: Stamp, f: impl FnOnce() -> R) -> R {
-        let sample = Sites::begin_decided(queued);
-        let result = f();
-        if let Some(sample) = sample {
-            self.sites().end(self.site, &sample);
+    /// Counts a closure that is no job as one. The returned function runs it, and times it so.
+    pub(crate) fn timed(&self, mut f: impl FnMut()) -> impl FnMut() {
+        let sites = &self.state().sites;
+        sites.submitted(self.site, thread_number());
+        let queued_at = AtomicU64::new(now());
+        move || {
+            let sample = sites.begin(self.site, &queued_at);
+            f();
+            if let Some(sample) = sample {
+                sample.end();
+            }
         }
-        result
     }
 
     /// Call after a push. `is_short`: it went to the short ones.

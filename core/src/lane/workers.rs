@@ -18,11 +18,8 @@ pub(crate) trait Workers: Send + Sync {
     fn notify_all(&self, level: &Level) {
         self.notify(level);
     }
-    /// Runs `f` in the rayon pool while the caller waits. Returns false if there is no
-    /// pool, or if it is shut down.
-    fn install(&self, _f: &mut (dyn FnMut() + Send)) -> bool {
-        false
-    }
+    /// Runs `f` in the rayon pool while the caller waits, unless there is none or it is shut down.
+    fn install(&self, _f: &mut (dyn FnMut() + Send)) {}
     /// The Tokio runtime whose workers these are, if there is one.
     fn runtime(&self) -> Option<&tokio::runtime::Handle> {
         None

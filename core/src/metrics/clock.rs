@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 /// The time since the first call, in nanoseconds, and never 0.
-pub(super) fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     static EPOCH: LazyLock<Instant> = LazyLock::new(|| Instant::now() - Duration::from_nanos(1));
     nanos(EPOCH.elapsed())
 }

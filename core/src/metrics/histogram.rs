@@ -47,13 +47,10 @@ impl AtomicHistogram {
     }
 
     pub(crate) fn read(&self) -> DurationHistogram {
+        let counts = self.counts.iter().map(|count| count.load(Relaxed));
         DurationHistogram {
             precision: self.precision,
-            counts: self
-                .counts
-                .iter()
-                .map(|count| count.load(Relaxed))
-                .collect(),
+            counts: counts.collect(),
             sum: Duration::from_nanos(self.sum.load(Relaxed)),
         }
     }
@@ -66,12 +63,6 @@ fn bucket_of(precision: u32, nanos: u64) -> u64 {
         Some(group) => (u64::from(group) << precision) + (nanos >> group),
         None => nanos,
     }
-}
-
-/// The largest value of a bucket.
-fn end_of(precision: u32, bucket: u64) -> u64 {
-    let group = (bucket >> precision).saturating_sub(1);
-    ((bucket - (group << precision) + 1) << group) - 1
 }
 
 /// A histogram of durations. One of more than about 2.4 hours counts as that long.
@@ -132,9 +123,8 @@ impl DurationHistogram {
     /// ```
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         // At least the first entry, and at most the last one.
-        let rank = (self.count() as f64 * share.clamp(0.0, 1.0))
-            .ceil()
-            .max(1.0) as u64;
+        let rank = self.count() as f64 * share.clamp(0.0, 1.0);
+        let rank = rank.ceil().max(1.0) as u64;
         let mut passed = 0;
         let is_it = |count: &u64| {
             passed += count;
@@ -166,8 +156,11 @@ impl DurationHistogram {
             .map(|(bucket, count)| (self.end_of(bucket), *count))
     }
 
+    /// The largest value of a bucket.
     fn end_of(&self, bucket: usize) -> Duration {
-        Duration::from_nanos(end_of(self.precision, bucket as u64))
+        let (bucket, precision) = (bucket as u64, self.precision);
+        let group = (bucket >> precision).saturating_sub(1);
+        Duration::from_nanos(((bucket - (group << precision) + 1) << group) - 1)
     }
 }
 
@@ -192,12 +185,12 @@ mod tests {
             (AtomicHistogram::fine(), 32),
             (AtomicHistogram::coarse(), 4),
         ] {
-            let mut last = 0;
+            let (mut last, read) = (0, histogram.read());
             let values =
                 (0..43).flat_map(|power| (0..100).map(move |n| (1 << power) * (100 + n) / 100));
             for nanos in values.chain([END - 1]) {
                 let bucket = bucket_of(histogram.precision, nanos);
-                let end = end_of(histogram.precision, bucket);
+                let end = read.end_of(bucket as usize).as_nanos() as u64;
                 assert!(bucket >= last, "{nanos} ns");
                 last = bucket;
                 assert!(

@@ -5,7 +5,7 @@ use std::thread::{self, ThreadId};
 
 use stallwatch::Watcher;
 
-use super::histogram::{AtomicHistogram, DurationHistogram};
+use super::histogram::AtomicHistogram;
 
 #[derive(Default)]
 pub(crate) struct IoWatch {
@@ -18,10 +18,6 @@ pub(crate) struct IoWatch {
 }
 
 impl IoWatch {
-    pub(crate) fn lag(&self) -> DurationHistogram {
-        self.lag.get().map(|lag| lag.read()).unwrap_or_default()
-    }
-
     /// Whether this is the watch's thread: a hook of the user may be running.
     pub(crate) fn is_this_thread(&self) -> bool {
         self.thread.get() == Some(&thread::current().id())

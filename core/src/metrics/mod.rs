@@ -2,16 +2,20 @@
 
 pub(crate) mod call_sites;
 pub(crate) mod clock;
-pub(crate) mod held;
 pub(crate) mod histogram;
 pub(crate) mod io_watch;
 pub(crate) mod timings;
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 pub use call_sites::{CallSite, CallSites};
 pub use histogram::DurationHistogram;
+
+/// How much the bridges of one priority have buffered, if the lane has histograms.
+pub(crate) type Held = Option<Arc<AtomicUsize>>;
 
 /// Counts what became of the jobs of one [`Priority`](crate::Priority), and times them.
 ///

@@ -5,25 +5,23 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::clock::now;
-use super::histogram::{AtomicHistogram, DurationHistogram};
+use super::histogram::AtomicHistogram;
 
 pub(crate) struct Timings {
-    waits: AtomicHistogram,
-    steps: AtomicHistogram,
-}
-
-impl Default for Timings {
-    fn default() -> Self {
-        Self {
-            waits: AtomicHistogram::fine(),
-            steps: AtomicHistogram::fine(),
-        }
-    }
+    pub(crate) waits: AtomicHistogram,
+    pub(crate) steps: AtomicHistogram,
 }
 
 // Relaxed: a job's time is written before the job is queued and read after it is taken
 // out, and the queue orders the two.
 impl Timings {
+    pub(crate) fn new(histogram: fn() -> AtomicHistogram) -> Self {
+        Self {
+            waits: histogram(),
+            steps: histogram(),
+        }
+    }
+
     /// Call before the job is queued.
     pub(crate) fn queued(&self, queued_at: &AtomicU64) {
         queued_at.store(now(), Relaxed);
@@ -43,13 +41,5 @@ impl Timings {
 
     pub(crate) fn end(&self, begun: u64) {
         self.steps.add(now().saturating_sub(begun), 1);
-    }
-
-    pub(crate) fn waits(&self) -> DurationHistogram {
-        self.waits.read()
-    }
-
-    pub(crate) fn steps(&self) -> DurationHistogram {
-        self.steps.read()
     }
 }

@@ -44,7 +44,7 @@ use crate::lane::{Level, Popped, Workers, thread as lane_thread};
 use crate::os;
 use crate::panics;
 use crate::task::{StepEnd, budget};
-use crate::trace::warn_of_polling_workers;
+use crate::trace;
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
@@ -105,7 +105,7 @@ impl Pool {
             depths,
         });
         if workers.depths.is_none() {
-            panics::run_hook("the log", warn_of_polling_workers);
+            trace::warn(trace::POLLING_WORKERS);
             let (workers, level) = (workers.clone(), level.clone());
             let serve = move |_| poll_queue(&level, &workers.pool);
             broadcast_drain(&pool, Box::new(serve));
@@ -161,14 +161,13 @@ impl Workers for Pool {
         }
     }
 
-    fn install(&self, f: &mut (dyn FnMut() + Send)) -> bool {
+    fn install(&self, f: &mut (dyn FnMut() + Send)) {
         let Some(pool) = self.pool.upgrade() else {
-            return false;
+            return;
         };
         let _all_workers = self.active.keep_from_parking();
         os::note_work();
         pool.install(f);
-        true
     }
 
     fn shutdown(&self) {

@@ -22,15 +22,16 @@
 //! line of another worker.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crossbeam_utils::CachePadded;
 
 use crate::error::CloseReason;
-use crate::metrics::Metrics;
-use crate::metrics::held::Held;
+use crate::metrics::histogram::AtomicHistogram;
 use crate::metrics::timings::Timings;
+use crate::metrics::{Held, Metrics};
 
 /// The events that a level counts.
 #[derive(Clone, Copy)]
@@ -123,8 +124,8 @@ impl Counters {
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
-            held: Held::new(has_histograms),
-            timings: has_histograms.then(Box::default),
+            held: has_histograms.then(Arc::default),
+            timings: has_histograms.then(|| Box::new(Timings::new(AtomicHistogram::fine))),
         }
     }
 
@@ -195,9 +196,12 @@ impl Counters {
             queue_limit: None,
             permits_in_use: 0,
             tokio_tasks: 0,
-            queue_wait: timings.map(Timings::waits).unwrap_or_default(),
-            run_time: timings.map(Timings::steps).unwrap_or_default(),
-            bridge_bytes: self.held.bytes(),
+            queue_wait: timings.map(|of| of.waits.read()).unwrap_or_default(),
+            run_time: timings.map(|of| of.steps.read()).unwrap_or_default(),
+            bridge_bytes: self
+                .held
+                .as_ref()
+                .map_or(0, |held| held.load(Relaxed) as u64),
         }
     }
 }

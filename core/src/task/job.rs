@@ -7,7 +7,7 @@
 //! lane's threads have a higher nice value than the awaiter's thread.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 use std::task::{Context, Poll};
 
 use futures_task::ArcWake;
@@ -20,7 +20,7 @@ use super::{
     thread_number,
 };
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::{Length, Stamp};
+use crate::metrics::call_sites::Length;
 use crate::panics::{self, call_logged, drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard, Ordering::Relaxed};
 use crate::trace::warn_of_lost_jobs;
@@ -28,10 +28,8 @@ use crate::trace::warn_of_lost_jobs;
 pub(crate) struct Job<W: Work, S: Schedule> {
     pub(super) scheduler: S,
     pub(super) state: State,
-    /// Whether the next step is a sample of the job's call site. It takes free space beside the
-    /// state. Only the thread that queues the job or runs it touches it.
-    pub(super) stamp: AtomicU32,
-    /// When the job was queued, for its level's histograms.
+    /// When the job was queued, for its level's histograms; else 0. Only the thread that queues
+    /// the job or runs it touches it.
     pub(super) queued_at: AtomicU64,
     awaiter: AtomicWaker,
     slot: Mutex<Slot<W::Output, W>>,
@@ -44,7 +42,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
         Arc::new(Self {
             scheduler,
             state: State::queued(),
-            stamp: AtomicU32::new(0),
             queued_at: AtomicU64::new(0),
             awaiter: AtomicWaker::new(),
             slot: Mutex::new(Slot::Work(work)),
@@ -57,12 +54,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
     pub(crate) fn submitted(&self) {
         let (scheduler, thread) = (&self.scheduler, thread_number());
         scheduler.counters().count_from(thread, Event::Submitted);
-        self.time_queued(scheduler.sites().submitted(scheduler.site(), thread));
+        scheduler.sites().submitted(scheduler.site(), thread);
+        self.time_queued();
     }
 
-    fn time_queued(&self, stamp: Stamp) {
-        // Relaxed, as in a step: the queue orders the two.
-        self.stamp.store(stamp.0, Relaxed);
+    fn time_queued(&self) {
         if let Some(timings) = &self.scheduler.counters().timings {
             timings.queued(&self.queued_at);
         }
@@ -225,7 +221,7 @@ impl<T: Send + 'static, S: Schedule> ArcWake for Job<FutureWork<T>, S> {
             let scheduler = &job.scheduler;
             scheduler.count(Event::Woken);
             job.extras.hold_clock();
-            job.time_queued(scheduler.sites().woken(scheduler.site()));
+            job.time_queued();
             scheduler.enqueue(job.clone());
         }
     }

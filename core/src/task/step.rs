@@ -9,7 +9,7 @@ use super::state::ToIdle;
 use super::work::{Link, Slot, Work};
 use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, has_passed, slice};
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::{Sites, Stamp, Steps};
+use crate::metrics::call_sites::Sites;
 use crate::metrics::timings::Timings;
 use crate::os::throttle::{RealClocks, Throttle};
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
@@ -20,7 +20,7 @@ use crate::sync::{Ordering::Relaxed, Ordering::SeqCst};
 /// The thread that runs a job's step, as the step sees it.
 ///
 /// It lives on the stack of the loop that drains the queue, and is passed down to each job. So a
-/// step finds its counters, the lane's flag and the sampling at hand, and looks nothing up.
+/// step finds its counters, the lane's flag and its call sites at hand, and looks nothing up.
 pub(crate) struct Worker<'a> {
     priority: Priority,
     /// Whether the lane is closed.
@@ -33,7 +33,6 @@ pub(crate) struct Worker<'a> {
     /// `None` if they are not recorded.
     timings: Option<&'a Timings>,
     sites: &'a Sites,
-    steps: Steps,
     /// Counts this worker until its step has computed.
     pub(crate) counted_by: Option<&'a AtomicUsize>,
     /// The last step yielded to the other jobs of the lane.
@@ -58,7 +57,6 @@ impl<'a> Worker<'a> {
             shares_page,
             timings: counters.timings.as_deref(),
             sites,
-            steps: Steps::new(),
             counted_by: None,
             yielded: false,
         }
@@ -146,15 +144,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
         waker: &Waker,
         worker: &mut Worker<'_>,
     ) -> Poll<Result<W::Output, JoinError>> {
-        let site = self.scheduler.site();
+        let sample = worker.sites.begin(self.scheduler.site(), &self.queued_at);
         let timed = worker.timings.map(|it| (it, it.begin(&self.queued_at)));
-        let stamp = Stamp(self.stamp.load(Relaxed));
-        // For a wake in this step.
-        self.stamp.store(Stamp::UNDECIDED.0, Relaxed);
-        let sample = match stamp {
-            Stamp::NO => None,
-            stamp => worker.sites.begin(site, stamp, &mut worker.steps),
-        };
         let mut cx = Context::from_waker(waker);
         // Relaxed, as for the registry key: the job's state orders one runner after the other.
         let was_in_cpu_context = |link: &Link| link.in_cpu_context.load(Relaxed);
@@ -170,7 +161,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         worker.yielded = ended.yielded;
         worker.leaves();
         if let Some(sample) = sample {
-            worker.sites.end(site, &sample);
+            sample.end();
         }
         if let Some((timings, begun)) = timed {
             timings.end(begun);

@@ -5,13 +5,13 @@
 //! and turns long after some five long samples in a row. A site that went back and forth would have
 //! its jobs pass one another.
 
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 /// What a short step computes at most.
 const SHORT: Duration = Duration::from_millis(1);
 /// So many samples make a site known. One is enough for a site whose first job is long.
-const ENOUGH: u32 = 8;
+const ENOUGH: u64 = 8;
 const SHARE: u32 = 16;
 /// What one sample counts at most.
 const MOST: Duration = Duration::from_millis(4);
@@ -24,55 +24,27 @@ pub(crate) enum Length {
     Unknown,
 }
 
-pub(super) struct MeanTime {
-    nanos: AtomicU32,
-    samples: AtomicU32,
-    /// What these say, so that a push reads one word.
-    length: AtomicU8,
-}
+/// Of the samples, in nanoseconds. 0 if there are none.
+#[derive(Default)]
+pub(super) struct MeanTime(AtomicU32);
 
-const UNKNOWN: u8 = 0;
-const IS_SHORT: u8 = 1;
-const LONG: u8 = 2;
-
-// Relaxed: two threads that add at the same time may lose a sample.
+// Relaxed: a hint. Two samples at the same time may count as one.
 impl MeanTime {
-    pub(super) const fn new() -> Self {
-        Self {
-            nanos: AtomicU32::new(0),
-            samples: AtomicU32::new(0),
-            length: AtomicU8::new(UNKNOWN),
-        }
-    }
-
     pub(super) fn add(&self, computed: Duration) {
-        let computed = computed.min(MOST).as_nanos() as u32;
-        let mean = match self.samples.load(Relaxed) {
+        let computed = computed.min(MOST).as_nanos().max(1) as u32;
+        let mean = match self.0.load(Relaxed) {
             0 => computed,
-            _ => {
-                let mean = self.nanos.load(Relaxed);
-                mean - mean / SHARE + computed / SHARE
-            }
+            mean => mean - mean / SHARE + computed / SHARE,
         };
-        self.nanos.store(mean, Relaxed);
-        let samples = self.samples.load(Relaxed).saturating_add(1);
-        self.samples.store(samples, Relaxed);
-        let length = if mean >= SHORT.as_nanos() as u32 {
-            LONG
-        } else if samples < ENOUGH {
-            UNKNOWN
-        } else {
-            IS_SHORT
-        };
-        self.length.store(length, Relaxed);
+        self.0.store(mean, Relaxed);
     }
 
     #[inline]
-    pub(super) fn length(&self) -> Length {
-        match self.length.load(Relaxed) {
-            IS_SHORT => Length::Short,
-            LONG => Length::Long,
-            _ => Length::Unknown,
+    pub(super) fn length(&self, samples: u64) -> Length {
+        match self.0.load(Relaxed) {
+            mean if mean >= SHORT.as_nanos() as u32 => Length::Long,
+            _ if samples < ENOUGH => Length::Unknown,
+            _ => Length::Short,
         }
     }
 }
@@ -83,12 +55,29 @@ mod tests {
 
     const TINY: Duration = Duration::from_micros(20);
 
-    fn of(steps: &[(usize, Duration)]) -> MeanTime {
-        let mean = MeanTime::new();
-        for &(n, computed) in steps {
-            (0..n).for_each(|_| mean.add(computed));
+    #[derive(Default)]
+    struct Site {
+        mean: MeanTime,
+        samples: u64,
+    }
+
+    impl Site {
+        fn add(&mut self, computed: Duration) {
+            self.mean.add(computed);
+            self.samples += 1;
         }
-        mean
+
+        fn length(&self) -> Length {
+            self.mean.length(self.samples)
+        }
+    }
+
+    fn of(steps: &[(usize, Duration)]) -> Site {
+        let mut site = Site::default();
+        for &(n, computed) in steps {
+            (0..n).for_each(|_| site.add(computed));
+        }
+        site
     }
 
     #[test]
@@ -97,13 +86,15 @@ mod tests {
         assert_eq!(of(&[(7, TINY)]).length(), Length::Unknown);
         assert_eq!(of(&[(8, TINY)]).length(), Length::Short);
         assert_eq!(of(&[(1, SHORT)]).length(), Length::Long);
+        let none = Duration::ZERO;
+        assert_eq!(of(&[(8, none), (1, 8 * SHORT)]).length(), Length::Short);
     }
 
     #[test]
     fn a_few_long_steps_leave_a_site_short() {
         let hour = Duration::from_secs(3600);
         assert_eq!(of(&[(1000, TINY), (3, hour)]).length(), Length::Short);
-        let mixed = of(&[(8, TINY)]);
+        let mut mixed = of(&[(8, TINY)]);
         for _ in 0..100 {
             mixed.add(hour);
             (0..99).for_each(|_| mixed.add(TINY));
@@ -113,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_site_that_changes_is_learned_anew() {
-        let site = of(&[(1000, TINY), (5, 20 * SHORT)]);
+        let mut site = of(&[(1000, TINY), (5, 20 * SHORT)]);
         assert_eq!(site.length(), Length::Long);
         (0..60).for_each(|_| site.add(TINY));
         assert_eq!(site.length(), Length::Short);

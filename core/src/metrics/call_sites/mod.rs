@@ -12,7 +12,7 @@ use std::vec;
 use crate::priority::Priority;
 pub(crate) use length::Length;
 use stallwatch::escaped;
-pub(crate) use table::{Sites, Stamp, Steps};
+pub(crate) use table::Sites;
 
 /// What the jobs of one call site and [`Priority`] cost.
 ///
@@ -27,7 +27,7 @@ pub(crate) use table::{Sites, Stamp, Steps};
 /// more, and at most as much off. The quantiles take
 /// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
 ///
-/// A site takes 1.2 KB of memory, and 4 KB on a lane with histograms.
+/// A site takes 1.3 KB of memory, and 4 KB on a lane with histograms.
 ///
 /// # Examples
 ///
@@ -94,10 +94,7 @@ pub struct CallSites(Vec<CallSite>);
 
 impl CallSites {
     pub(crate) fn new(mut sites: Vec<CallSite>) -> Self {
-        sites.sort_by(|one, other| {
-            let by_time = other.total_run.cmp(&one.total_run);
-            by_time.then_with(|| one.site.cmp(&other.site))
-        });
+        sites.sort_by(|a, b| (b.total_run, &a.site).cmp(&(a.total_run, &b.site)));
         Self(sites)
     }
 }
