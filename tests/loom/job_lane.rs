@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, fence};
 use stallwatch::{Entered, Name};
 
 use crate::error::CloseReason;
-use crate::metrics::call_sites::{Length, Sites};
+use crate::metrics::call_sites::Sites;
 use crate::priority::Priority;
 use crate::sync::Queue;
 use crate::task::{Counters, Event, RegistryKey, Run, Schedule, StepEnd, Worker};
@@ -150,10 +150,6 @@ impl Schedule for Level {
 
     fn site(&self) -> Name {
         Name::OTHER
-    }
-
-    fn length(&self) -> Length {
-        Length::Long
     }
 
     fn count_lost(&self) {}

@@ -85,8 +85,7 @@ impl Subject {
     }
 
     fn submit(&self) -> Task<u8> {
-        self.job.submitted();
-        self.level.enqueue(self.job.clone());
+        self.job.submit();
         Task::new(self.job.clone())
     }
 
@@ -304,8 +303,7 @@ fn the_end_against_a_detached_task() {
         let output = Arc::new(());
         let kept = output.clone();
         let job = Job::new(level.clone(), closure(move || kept), Extras::default());
-        job.submitted();
-        level.enqueue(job.clone());
+        job.submit();
         let runner = thread::spawn({
             let level = level.clone();
             move || _ = level.run_next()

@@ -73,8 +73,7 @@ fn take_on<W: Work>(
         extras.hold_clock_of(level.lane().io.handle());
     }
     let job = Job::new(level.at_caller(), work, extras);
-    job.submitted();
-    level.enqueue(job.clone());
+    job.submit();
     Task::new(job)
 }
 

@@ -3,7 +3,6 @@
 use super::Handle;
 use crate::backend::Backend;
 use crate::error::JoinError;
-use crate::lane::thread;
 use crate::panics;
 
 #[track_caller]
@@ -30,11 +29,7 @@ pub(super) fn install<R: Send>(
     let level = &level.at_caller();
     let (mut f, mut result) = (Some(f), None);
     let mut run = level.timed(|| result = f.take().map(panics::catch));
-    if thread::helps(level) {
-        run();
-    } else {
-        workers.install(&mut run);
-    }
+    workers.install(&mut run);
     drop(run);
     match result {
         Some(result) => result.map_err(JoinError::of_unwinding),

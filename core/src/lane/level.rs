@@ -20,14 +20,14 @@ use stallwatch::{Entered, Name};
 use tokio::sync::Semaphore;
 
 use super::control::Message;
-use super::queue::RunQueue;
+use super::queue::{Popped, RunQueue};
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::metrics::call_sites::{Length, Sites};
 use crate::metrics::clock::now;
 use crate::metrics::{Held, Metrics};
 use crate::os;
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
+use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
 
 pub(super) struct LevelState {
@@ -37,10 +37,6 @@ pub(super) struct LevelState {
     pub(super) queue_limit: Option<usize>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
-    /// How many of its threads run steps that are not known to be short (`short_first.rs`).
-    pub(super) long_steps: AtomicUsize,
-    /// How many of its jobs run on threads of `High`.
-    pub(super) helped: AtomicUsize,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
     /// These were told to end.
@@ -55,8 +51,6 @@ impl LevelState {
             queue_limit,
             counters: Counters::new(settings.threads, settings.has_histograms),
             sites: Sites::new(settings.has_histograms),
-            long_steps: AtomicUsize::new(0),
-            helped: AtomicUsize::new(0),
             workers: OnceLock::new(),
             is_shut_down: AtomicBool::new(false),
         }
@@ -169,28 +163,20 @@ impl Level {
 
     /// Whether there is a job for its workers.
     pub(crate) fn has_queued(&self) -> bool {
-        !self.state().queue.is_empty() || self.has_others_short()
+        !self.state().queue.is_empty()
     }
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
     pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
-        self.worker_of(self.priority, index)
-    }
-
-    /// The same for this thread, which is a worker of `High`, and pauses as one for the CPU quota.
-    pub(super) fn helper(&self) -> Worker<'_> {
-        self.worker_of(Priority::High, thread::worker())
-    }
-
-    fn worker_of(&self, priority: Priority, index: Option<usize>) -> Worker<'_> {
         let LevelState {
             counters, sites, ..
         } = self.state();
-        let page = counters.page(index, priority != self.priority);
+        let page = counters.page(index);
         let Lane {
             closed, throttle, ..
         } = &*self.lane;
-        Worker::new(priority, closed, throttle.as_ref(), counters, page, sites)
+        let throttle = throttle.as_ref();
+        Worker::new(self.priority, closed, throttle, counters, page, sites)
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
@@ -224,20 +210,28 @@ impl Level {
         }
     }
 
-    /// Call after a push. `is_short`: it went to the short ones.
-    pub(super) fn pushed(&self, is_short: bool) {
-        // Pairs with a worker that parks or becomes inactive, with `start`, and with
-        // `Lane::close`. Each of them changes its own word, and the queue is checked
-        // after that.
-        fence(SeqCst);
-        if let Some(workers) = self.workers() {
-            workers.notify(self);
+    /// Whether the site's next job goes before those that are not known to be short.
+    #[inline]
+    fn is_short(&self) -> bool {
+        let (state, settings) = (self.state(), &self.lane.settings);
+        if self.priority != Priority::Normal || !settings.short_jobs_first {
+            return false;
         }
-        if is_short && self.is_stuck() {
-            self.call_for_help();
+        match state.sites.length(self.site) {
+            Length::Short => true,
+            Length::Unknown => !state.queue.has_short(),
+            Length::Long => false,
         }
-        os::note_work();
-        self.close_if_late();
+    }
+
+    pub(crate) fn pop(&self) -> Option<Popped> {
+        self.state().queue.pop()
+    }
+
+    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
+    /// whether the lane is closed: an active worker goes on until it finds the queue empty.
+    pub(crate) fn put_back(&self, job: Popped, yielded: bool) {
+        self.state().queue.put_back(job, yielded);
     }
 
     /// Call after a push and a fence: the lane may have closed its queue before.
@@ -272,8 +266,16 @@ impl Schedule for Level {
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {
-        let is_short = self.push(job);
-        self.pushed(is_short);
+        self.state().queue.push(job, self.is_short());
+        // Pairs with a worker that parks or becomes inactive, with `start`, and with
+        // `Lane::close`. Each of them changes its own word, and the queue is checked
+        // after that.
+        fence(SeqCst);
+        if let Some(workers) = self.workers() {
+            workers.notify(self);
+        }
+        os::note_work();
+        self.close_if_late();
     }
 
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
@@ -310,10 +312,6 @@ impl Schedule for Level {
 
     fn site(&self) -> Name {
         self.site
-    }
-
-    fn length(&self) -> Length {
-        self.length_of_site()
     }
 
     fn count_lost(&self) {

@@ -30,7 +30,6 @@ pub(crate) mod control;
 mod level;
 mod queue;
 mod registry;
-mod short_first;
 pub(crate) mod thread;
 mod watched;
 mod workers;
@@ -56,8 +55,8 @@ use crate::task::{JOB_DESTRUCTOR, Run};
 use control::Message;
 pub(crate) use level::Level;
 use level::LevelState;
+pub(crate) use queue::Popped;
 use registry::Registry;
-pub(crate) use short_first::Popped;
 pub(crate) use workers::{ThreadSettings, Workers};
 
 pub(crate) struct Lane {
@@ -222,7 +221,7 @@ impl Lane {
     /// since a user destructor may block. The caller does that with
     /// [`discard`](Self::discard), on a thread that may block.
     fn close_queued(&self) -> Vec<Arc<dyn Run>> {
-        let popped = |level: &LevelState| level.queue.pop().map(|(job, _)| job);
+        let popped = |level: &LevelState| level.queue.pop().map(|popped| popped.job);
         let all = |level| iter::from_fn(move || popped(level));
         Self::close_all(self.levels.iter().flat_map(all).collect())
     }

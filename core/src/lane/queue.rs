@@ -6,20 +6,35 @@
 //! of each long future before it. So a job that yielded goes behind every job that has
 //! not run yet, and behind every job that was woken by what it waited for.
 //!
+//! **Short jobs first.** At `Priority::Normal` a job whose call site is known to be short
+//! (`call_sites/length.rs`) goes before those that are not. It waits for the steps that run, and
+//! for no long one that is queued. While no short job is queued, the next one of an unknown site
+//! goes there too, so the lane gets to know the site one job at a time. The jobs of one site begin
+//! in the order in which they were pushed, as long as what is known of the site does not change.
+//!
+//! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
+//! for each short job, made threads of the I/O lane wait for a tick (`docs/late_job.md`).
+//!
 //! No job starves: after [`PASSES`] jobs in a row have passed those of a queue, their turn comes.
 
 use std::sync::Arc;
 
-use crate::metrics::call_sites::Length;
 use crate::sync::{AtomicUsize, Ordering::Relaxed, Queue};
 use crate::task::Run;
 
 /// The most jobs in a row that pass the jobs of one queue. These get at least one turn in nine.
 const PASSES: usize = 8;
 
+/// A job out of the queue.
+pub(crate) struct Popped {
+    pub(crate) job: Arc<dyn Run>,
+    /// It was among the short ones.
+    pub(crate) is_short: bool,
+}
+
 #[derive(Default)]
 pub(super) struct RunQueue {
-    /// Those that were short, or tried, when they were pushed (`short_first.rs`).
+    /// Those that were known to be short, or tried, when they were pushed.
     short: Queue<Arc<dyn Run>>,
     ready: Queue<Arc<dyn Run>>,
     yielded: Queue<Arc<dyn Run>>,
@@ -43,60 +58,41 @@ impl Passed {
 }
 
 impl RunQueue {
-    pub(super) fn push(&self, job: Arc<dyn Run>) {
-        self.ready.push(job);
+    pub(super) fn push(&self, job: Arc<dyn Run>, is_short: bool) {
+        match is_short {
+            true => self.short.push(job),
+            false => self.ready.push(job),
+        }
     }
 
-    pub(super) fn push_short(&self, job: Arc<dyn Run>) {
-        self.short.push(job);
+    /// Queues a job that was woken in its own step. A job that yielded goes behind
+    /// those that have not run yet.
+    pub(super) fn put_back(&self, Popped { job, is_short }: Popped, yielded: bool) {
+        match yielded {
+            true => self.yielded.push(job),
+            false => self.push(job, is_short),
+        }
     }
 
-    pub(super) fn push_behind(&self, job: Arc<dyn Run>) {
-        self.yielded.push(job);
-    }
-
-    /// The next job, and whether it was among the short ones.
-    pub(super) fn pop(&self) -> Option<(Arc<dyn Run>, bool)> {
+    pub(super) fn pop(&self) -> Option<Popped> {
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
+        let of = |queue: &Queue<_>, is_short| {
+            let job = queue.pop()?;
+            Some(Popped { job, is_short })
+        };
         if !self.yielded.is_empty() && (self.is_front_empty() || self.passed_yielded.is_turn()) {
-            if let Some(job) = self.yielded.pop() {
-                return Some((job, false));
+            if let Some(yielded) = of(&self.yielded, false) {
+                return Some(yielded);
             }
         }
         if self.has_short() && (self.ready.is_empty() || !self.passed_ready.is_turn()) {
-            if let Some(job) = self.short.pop() {
-                return Some((job, true));
+            if let Some(short) = of(&self.short, true) {
+                return Some(short);
             }
         }
-        let other = self.ready.pop().or_else(|| self.yielded.pop());
-        match other {
-            Some(job) => Some((job, false)),
-            // Other threads have taken what had its turn.
-            None if self.has_short() => self.pop(),
-            None => None,
-        }
-    }
-
-    /// The next of the short jobs that `takes`. The others, and those that are known to be long by
-    /// now, go to the other jobs. Calls `moved` after each of these.
-    pub(super) fn pop_short(
-        &self,
-        takes: impl Fn(Length) -> bool,
-        moved: impl Fn(),
-    ) -> Option<Arc<dyn Run>> {
-        while let Some(job) = self.short.pop() {
-            let length = job.length();
-            if length != Length::Long && takes(length) {
-                return Some(job);
-            }
-            self.ready.push(job);
-            moved();
-        }
-        None
-    }
-
-    pub(super) fn short(&self) -> usize {
-        self.short.len()
+        let other = of(&self.ready, false).or_else(|| of(&self.yielded, false));
+        // Other threads have taken what had its turn.
+        other.or_else(|| of(&self.short, true))
     }
 
     pub(super) fn has_short(&self) -> bool {

@@ -22,8 +22,6 @@ struct Thread {
     own: RefCell<Option<Level>>,
     /// Its index among that level's workers.
     worker: Cell<Option<usize>>,
-    /// It runs a job of `Normal` now, whatever its own priority.
-    helps: Cell<bool>,
     /// What has been entered, innermost last.
     entered: RefCell<Vec<Entered>>,
 }
@@ -40,7 +38,6 @@ thread_local! {
             counted_by: Cell::new(None),
             own: RefCell::new(None),
             worker: Cell::new(None),
-            helps: Cell::new(false),
             entered: RefCell::new(Vec::new()),
         }
     };
@@ -60,33 +57,6 @@ pub(crate) fn begin(lane: &Arc<Lane>, niced: Option<Priority>) {
     if let Some(priority) = niced {
         lane.set_thread_niceness(priority);
     }
-}
-
-impl Thread {
-    /// The level whose job it runs, or that it belongs to.
-    fn served(&self) -> Option<Level> {
-        let own = self.own.borrow();
-        match self.helps.get() {
-            true => own.as_ref().map(|own| own.with_priority(Priority::Normal)),
-            false => own.clone(),
-        }
-    }
-}
-
-/// Until the returned guard is dropped, this thread runs a job of its lane's `Normal`.
-pub(super) fn help() -> impl Drop {
-    let set = |helps| {
-        with_thread(|thread| thread.helps.set(helps));
-    };
-    set(true);
-    on_drop(move || set(false))
-}
-
-/// Whether this thread runs a job of `level` on a thread of another level.
-pub(crate) fn helps(level: &Level) -> bool {
-    level.priority() == Priority::Normal
-        && is_of_lane(level.lane())
-        && with_thread(|thread| thread.helps.get()).unwrap_or(false)
 }
 
 impl Drop for Thread {
@@ -111,7 +81,7 @@ pub(crate) fn current() -> Option<Level> {
     let of_thread = with_thread(|thread| {
         let entered = thread.entered.borrow();
         let level = entered.last().map(|entered| entered.level.clone());
-        level.or_else(|| thread.served())
+        level.or_else(|| thread.own.borrow().clone())
     });
     of_thread.flatten().or_else(|| {
         let default = PROCESS_DEFAULT.read();
@@ -186,7 +156,7 @@ pub(crate) fn worker() -> Option<usize> {
 
 /// The level whose job this thread runs, or that it belongs to.
 pub(crate) fn served() -> Option<Level> {
-    with_thread(Thread::served).flatten()
+    with_thread(|thread| thread.own.borrow().clone()).flatten()
 }
 
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same

@@ -44,7 +44,7 @@ pub(crate) struct ThreadSettings {
     /// Whether a job stops the paused Tokio clock while it is under way. Needs `test-util`.
     pub(crate) holds_paused_clock: bool,
     pub(crate) has_histograms: bool,
-    /// Whether short jobs pass long ones (`short_first.rs`).
+    /// Whether short jobs pass long ones (`queue.rs`).
     pub(crate) short_jobs_first: bool,
     /// Of each thread that runs jobs. `None`: the standard library's.
     pub(crate) stack_size: Option<usize>,

@@ -196,9 +196,8 @@ impl<S: Fn()> Turn<'_, S> {
         }
     }
 
-    fn run(&mut self, popped: Popped) {
-        let role = popped.role();
-        match self.level.run(popped, &mut self.worker) {
+    fn run(&mut self, Popped { job, is_short }: Popped) {
+        match job.run(&mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
                 if self.is_rayons_turn() {
@@ -210,7 +209,7 @@ impl<S: Fn()> Turn<'_, S> {
                     self.give_rayon_its_turn();
                 }
             }
-            StepEnd::Requeue { job, yielded } => self.go_on(Popped::again(job, role), yielded),
+            StepEnd::Requeue { job, yielded } => self.go_on(Popped { job, is_short }, yielded),
         }
     }
 

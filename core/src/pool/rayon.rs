@@ -206,11 +206,10 @@ fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
     // It counts on the page that threads without an index share: it is slow anyway.
     let mut worker = level.worker(None);
     loop {
-        while let Some(popped) = level.pop() {
+        while let Some(Popped { job, is_short }) = level.pop() {
             budget::refill();
-            let role = popped.role();
-            if let StepEnd::Requeue { job, yielded } = level.run(popped, &mut worker) {
-                level.put_back(Popped::again(job, role), yielded);
+            if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
+                level.put_back(Popped { job, is_short }, yielded);
             }
             run_rayons_work();
         }

@@ -246,15 +246,14 @@ impl Future for DrainTask {
         let level = &this.level;
         if !lane_thread::is_of(level) {
             send_worker_back();
-        } else if let Some(popped) = this.next.take().or_else(|| level.pop()) {
+        } else if let Some(Popped { job, is_short }) = this.next.take().or_else(|| level.pop()) {
             let _io = level.lane().io.handle().enter();
             let worker = &mut level.worker(lane_thread::worker());
-            let role = popped.role();
-            match level.run(popped, worker) {
+            match job.run(worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
-                    level.put_back(Popped::again(job, role), yielded);
+                    level.put_back(Popped { job, is_short }, yielded);
                 }
-                StepEnd::Requeue { job, .. } => this.next = Some(Popped::again(job, role)),
+                StepEnd::Requeue { job, .. } => this.next = Some(Popped { job, is_short }),
                 StepEnd::Suspended | StepEnd::Ended => {}
             }
         }

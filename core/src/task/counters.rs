@@ -108,9 +108,9 @@ pub(crate) fn thread_number() -> usize {
 const SHARED: usize = 16;
 
 pub(crate) struct Counters {
-    /// Two pages for each index of a worker: for this priority's worker of that index, and for
-    /// `High`'s (`lane/short_first.rs`). Then one page for lane threads without a worker index
-    /// (Tokio starts such threads where a job blocks in place). Then the shared pages.
+    /// One page per worker, by its index. Then one page for lane threads without a
+    /// worker index (Tokio starts such threads where a job blocks in place). Then the
+    /// shared pages.
     pages: Box<[CachePadded<Page>]>,
     workers: usize,
     pub(crate) held: Held,
@@ -120,7 +120,7 @@ pub(crate) struct Counters {
 
 impl Counters {
     pub(crate) fn new(workers: usize, has_histograms: bool) -> Self {
-        let pages = 2 * workers + 1 + SHARED;
+        let pages = workers + 1 + SHARED;
         Self {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
@@ -130,26 +130,19 @@ impl Counters {
     }
 
     /// The page for the steps of the worker of that index, and whether others share it.
-    /// `is_of_other`: it is a worker of another priority.
-    pub(crate) fn page(&self, worker: Option<usize>, is_of_other: bool) -> (&Page, bool) {
+    pub(crate) fn page(&self, worker: Option<usize>) -> (&Page, bool) {
         let own = worker.filter(|worker| *worker < self.workers);
-        let page = own.map(|worker| 2 * worker + usize::from(is_of_other));
-        (&self.pages[page.unwrap_or(2 * self.workers)], own.is_none())
+        (&self.pages[own.unwrap_or(self.workers)], own.is_none())
     }
 
     /// For the thread of that number.
     pub(super) fn count_from(&self, thread: usize, event: Event) {
-        self.pages[2 * self.workers + 1 + thread % SHARED].add(event);
+        self.pages[self.workers + 1 + thread % SHARED].add(event);
     }
 
     pub(crate) fn sum(&self, event: Event) -> u64 {
         let of_page = |page: &CachePadded<Page>| page.0[event as usize].load(Acquire);
         self.pages.iter().map(of_page).sum()
-    }
-
-    /// Whether a job was ever submitted.
-    pub(crate) fn is_used(&self) -> bool {
-        self.sum(Event::Submitted) > 0
     }
 
     /// Returns how many jobs run now. Reads the subtracted counters first.

@@ -20,7 +20,6 @@ use super::{
     thread_number,
 };
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::Length;
 use crate::panics::{self, call_logged, drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard, Ordering::Relaxed};
 use crate::trace::warn_of_lost_jobs;
@@ -50,12 +49,13 @@ impl<W: Work, S: Schedule> Job<W, S> {
         })
     }
 
-    /// Call before the job is queued for the first time.
-    pub(crate) fn submitted(&self) {
+    /// Queues the job for the first time.
+    pub(crate) fn submit(self: &Arc<Self>) {
         let (scheduler, thread) = (&self.scheduler, thread_number());
         scheduler.counters().count_from(thread, Event::Submitted);
         scheduler.sites().submitted(scheduler.site(), thread);
         self.time_queued();
+        scheduler.enqueue(self.clone());
     }
 
     fn time_queued(&self) {
@@ -202,10 +202,6 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         } else {
             has_passed(self.extras.deadline()).then_some(CloseReason::Expired)
         }
-    }
-
-    fn length(&self) -> Length {
-        self.scheduler.length()
     }
 
     fn in_span(&self, f: &mut dyn FnMut()) {

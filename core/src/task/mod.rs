@@ -45,7 +45,7 @@ use std::time::Instant;
 use stallwatch::{Entered, Name};
 
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::{Length, Sites};
+use crate::metrics::call_sites::Sites;
 pub use context::{AbortHandle, Cancelled, JobContext};
 pub(crate) use counters::{Counters, Event, thread_number};
 pub(crate) use io::{IoJoin, Made};
@@ -105,8 +105,6 @@ pub(crate) trait Run: Cancel {
     fn discard(&self);
     /// Why the job's own code should end soon, if it should.
     fn end_request(&self) -> Option<CloseReason>;
-    /// How long its next step takes, as far as the lane knows.
-    fn length(&self) -> Length;
     /// Runs `f` inside the span in which the job was submitted.
     fn in_span(&self, f: &mut dyn FnMut());
 }
@@ -137,8 +135,6 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn sites(&self) -> &Sites;
     /// The call site of the job.
     fn site(&self) -> Name;
-    /// How long its next step takes, as far as the lane knows.
-    fn length(&self) -> Length;
     /// Counts a detached job that was closed. It has no awaiter, so the log reports it.
     fn count_lost(&self);
 

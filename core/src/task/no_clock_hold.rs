@@ -3,11 +3,11 @@
 use tokio::runtime::Handle;
 
 #[derive(Default)]
-pub(super) struct HeldClock;
+pub(super) struct HeldClock(());
 
 impl HeldClock {
     pub(super) fn of(_io: &Handle) -> Self {
-        Self
+        Self(())
     }
 
     pub(super) fn hold(&self) {}

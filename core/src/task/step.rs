@@ -14,7 +14,7 @@ use crate::metrics::timings::Timings;
 use crate::os::throttle::{RealClocks, Throttle};
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, AtomicUsize, MutexGuard};
+use crate::sync::{AtomicBool, MutexGuard};
 use crate::sync::{Ordering::Relaxed, Ordering::SeqCst};
 
 /// The thread that runs a job's step, as the step sees it.
@@ -33,8 +33,6 @@ pub(crate) struct Worker<'a> {
     /// `None` if they are not recorded.
     timings: Option<&'a Timings>,
     sites: &'a Sites,
-    /// Counts this worker until its step has computed.
-    pub(crate) counted_by: Option<&'a AtomicUsize>,
     /// The last step yielded to the other jobs of the lane.
     pub(super) yielded: bool,
 }
@@ -57,7 +55,6 @@ impl<'a> Worker<'a> {
             shares_page,
             timings: counters.timings.as_deref(),
             sites,
-            counted_by: None,
             yielded: false,
         }
     }
@@ -85,21 +82,6 @@ impl<'a> Worker<'a> {
         let is_over = || self.is_closed() || has_ended();
         if throttle.is_due() && !is_over() {
             throttle.pause(&RealClocks, self.priority, &is_over);
-        }
-    }
-
-    /// Call before a job is run: `count` counts this worker until the step has computed.
-    pub(crate) fn enters(&mut self, count: &'a AtomicUsize) {
-        count.fetch_add(1, SeqCst);
-        self.counted_by = Some(count);
-    }
-
-    /// Call when the step has computed, before its awaiter is notified, and again when it is over:
-    /// a closed job computes nothing.
-    #[inline]
-    pub(crate) fn leaves(&mut self) {
-        if let Some(count) = self.counted_by.take() {
-            count.fetch_sub(1, SeqCst);
         }
     }
 }
@@ -159,7 +141,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
         };
         let ended = slice::end_step(outer);
         worker.yielded = ended.yielded;
-        worker.leaves();
         if let Some(sample) = sample {
             sample.end();
         }

@@ -27,7 +27,6 @@ use std::pin::pin;
 
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use twolane::Priority;
 
 use support::Stuck;
 
@@ -51,13 +50,6 @@ fn fill(cpu: &twolane::Handle) -> Vec<twolane::Permit> {
 fn busy(cpu: &twolane::Handle) -> Vec<Stuck<()>> {
     let threads = 0..cpu.worker_threads();
     threads.map(|_| Stuck::start(cpu)).collect()
-}
-
-/// Keeps all threads that a job at `Normal` can begin on: a free one of `High` helps with short jobs.
-fn all_busy(cpu: &twolane::Handle) -> Vec<Stuck<()>> {
-    let mut threads = busy(&cpu.with_priority(Priority::High));
-    threads.extend(busy(cpu));
-    threads
 }
 
 fn let_go(busy: Vec<Stuck<()>>) {

@@ -10,7 +10,7 @@ use crate::many_tasks::{
     as_they_come, borrow_in_a_job, borrow_on_a_plain_thread, in_order, within_the_limit,
 };
 use crate::support::time_limit;
-use crate::{all_busy, fill, give_up, let_go};
+use crate::{busy, fill, give_up, let_go};
 
 fn texts() -> Vec<String> {
     (0..100).map(|n| "word ".repeat(n)).collect()
@@ -40,7 +40,7 @@ fn queued_jobs_end_with_their_collection() {
     let io = Runtime::new().unwrap();
     let runtime = io.block_on(async { CpuRuntime::new().unwrap() });
     let cpu = runtime.handle();
-    let threads = all_busy(&cpu);
+    let threads = busy(&cpu);
     io.block_on(give_up(as_they_come(&cpu, texts(), |_| true)));
     io.block_on(give_up(in_order(&cpu, texts())));
     let_go(threads);

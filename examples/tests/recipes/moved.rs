@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::from_spawn_blocking::{LIMIT, after, before, cpu_lane, routes};
 use crate::support::time_limit;
-use crate::{all_busy, fill, give_up, let_go, serve};
+use crate::{busy, fill, give_up, let_go, serve};
 
 fn text() -> String {
     (0..50_000).map(|n| format!("{n}\n")).collect()
@@ -65,7 +65,7 @@ fn a_queued_request_that_is_dropped_never_runs() {
     let io = Runtime::new().unwrap();
     let cpu = io.block_on(async { cpu_lane().unwrap() });
     let lane = cpu.handle();
-    let running = all_busy(&lane);
+    let running = busy(&lane);
     io.block_on(give_up(after::gzip(
         State(lane.clone()),
         Bytes::from("text"),
