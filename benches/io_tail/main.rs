@@ -12,7 +12,8 @@
 //!   `second_runtime_nice_16`: at the nice value of a lane,
 //! - `twolane_unweighted`, `twolane_plain`, `twolane_rayon`, `twolane_runtime`: twolane without
 //!   its weights, without its interrupts (which only kernels with lazy preemption have), and with
-//!   its defaults on either backend; `twolane_short_jobs`: with eight short jobs for each.
+//!   its defaults on either backend; `twolane_short_jobs`, `twolane_high_jobs`: with eight
+//!   short jobs for each, at `Normal` or `High`.
 //!
 //! Each runs in slices, in a process that has no thread left of the one before.
 //! Latencies are kept twice: from the actual send, and from the intended one
@@ -49,7 +50,7 @@ use twolane_benches::{Bench, Contender, Contest, cores};
 const FEW: usize = 4;
 const MANY: usize = 32;
 
-const CONTENDERS: [&str; 12] = [
+const CONTENDERS: [&str; 13] = [
     "idle",
     "same_runtime",
     "spawn_blocking_4",
@@ -62,6 +63,7 @@ const CONTENDERS: [&str; 12] = [
     "twolane_rayon",
     "twolane_runtime",
     "twolane_short_jobs",
+    "twolane_high_jobs",
 ];
 
 /// Where the jobs of a contender run, if it has any.
@@ -89,7 +91,8 @@ fn open(name: &str, io: &Handle, nice: Option<u8>) -> Option<Lane> {
         "twolane_unweighted" => twolane(&|lane| lane.niceness(Niceness::off())),
         "twolane_plain" | "twolane_rayon" => twolane(&|lane| weighted(Backend::Rayon, lane)),
         "twolane_runtime" => twolane(&|lane| weighted(Backend::Runtime, lane)),
-        "twolane_short_jobs" => Lane::twolane_and_short_jobs(io, few),
+        "twolane_short_jobs" => Lane::twolane_and_short_jobs(io, few, Priority::Normal),
+        "twolane_high_jobs" => Lane::twolane_and_short_jobs(io, few, Priority::High),
         _ => return None,
     })
 }
@@ -118,7 +121,12 @@ fn main() {
         let name = format!("cpu_throughput_twolane_over_second_runtime{suffix}");
         report.ratio(name, "jobs_per_s", twolane, "second_runtime");
     }
-    let name = "p999_short_jobs_over_without";
-    ratios(&report, name, "p999", "twolane_short_jobs", "twolane_rayon");
+    for jobs in ["short_jobs", "high_jobs"] {
+        let (name, twolane) = (
+            format!("p999_{jobs}_over_without"),
+            format!("twolane_{jobs}"),
+        );
+        ratios(&report, &name, "p999", &twolane, "twolane_rayon");
+    }
     report.finish();
 }

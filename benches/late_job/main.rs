@@ -26,11 +26,9 @@
 //! nothing long is merely queued, and what gives way comes back for more.
 //!
 //! And again goroutines, and twolane with the small ones High, with *sparse* small jobs, each 25 ms
-//! instead of each 10. Go's answer depends on that: a goroutine that gets its turn each 10 to 20 ms
-//! (its slice is 10) finds two arrivals due, and the second takes the first one's place as the next
-//! to run; the first then waits behind long ones, for seconds. With arrivals further apart than
-//! that each is, as a rule, the next to run at once, and all that it waits for is its source's
-//! turn. Neither alone would be a fair picture.
+//! instead of each 10. Go's answer depends on that: of two arrivals that one turn of the source
+//! finds due (each 10 to 20 ms), the second takes the place as the next to run, and the first waits
+//! behind long ones, for seconds. Neither alone would be a fair picture.
 //!
 //! # What is counted
 //!

@@ -5,6 +5,7 @@
 use std::sync::Mutex;
 
 use tokio::runtime::{Builder, Handle};
+use twolane::Priority;
 use twolane::kernel::{self, Preemption};
 
 use super::load::Job;
@@ -103,10 +104,10 @@ impl Lane {
         })
     }
 
-    /// twolane. With each job come eight short ones, of a hundredth of its work.
-    pub fn twolane_and_short_jobs(io: &Handle, in_flight: usize) -> Self {
+    /// twolane. With each job come eight short ones of that priority, of a hundredth of its work.
+    pub fn twolane_and_short_jobs(io: &Handle, in_flight: usize, of_short: Priority) -> Self {
         let cpu = crate::lane(io, |lane| lane);
-        let short = cpu.handle().with_name("short");
+        let short = cpu.handle().with_priority(of_short).with_name("short");
         Self::new(in_flight, short.worker_threads(), move |job| {
             let work = job.work().piece(100);
             (0..8).for_each(|_| short.spawn_cpu(move || work.run()).detach());

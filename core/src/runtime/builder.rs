@@ -203,27 +203,19 @@ impl Builder {
         self
     }
 
-    /// Sets whether short jobs pass long ones at [`Priority::Normal`]. Default: yes, on Linux, where
-    /// the threads of [`Priority::High`] have the lower nice value.
+    /// Sets whether short jobs pass long ones in the queue of [`Priority::Normal`]. Default: yes.
     ///
     /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of
     /// those before: a site is short if its jobs, or the polls of its futures, compute for less
-    /// than 1 ms on average. At most one long job in nine goes before a short one that is queued.
-    /// With [`Backend::Rayon`], while each thread of `Normal` runs a job that is not known to be
-    /// short, threads of `High` run the short ones, and try jobs of sites that the lane does not
-    /// know yet. Where jobs are submitted at `High`, one of its threads stays free for them, and
-    /// the last free thread never tries an unknown job. (A lane of one thread lets it run short jobs,
-    /// and learns other sites once their jobs have had their turn.) One job that keeps all threads
-    /// busy by rayon is one long job: short ones wait for a part of it.
+    /// than 1 ms on average. Such a job waits for the next free thread, and for at most one queued
+    /// long job in nine. Of the sites that the lane does not know yet, one job at a time is tried
+    /// before the long ones.
     ///
     /// Jobs of one site begin in their order, unless the lane has just learned that the site is
     /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that it
     /// takes, if that is more than it computes.
     ///
-    /// A job keeps its priority: its permit, its counters, its
-    /// [current handle](crate::Handle::current). It may run on a thread of `High`, and work that
-    /// it gives to rayon runs in that pool. So there may be up to twice as many jobs
-    /// [running](crate::metrics::Metrics) as `Normal` has threads.
+    /// A job that may not wait for a running one belongs to [`Priority::High`].
     ///
     /// # Examples
     ///
