@@ -23,8 +23,7 @@ pub(crate) use table::Sites;
 /// includes the time for which the thread had no core.
 ///
 /// `jobs` is exact. The times are from samples: the first runs, and then one in 32,
-/// chosen as if by chance. A quantile is at most a quarter too long. A wait is 4 µs or
-/// more, and at most as much off. The quantiles take
+/// chosen as if by chance. A quantile is at most a quarter too long. The quantiles take
 /// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
 ///
 /// A site takes 1.3 KB of memory, and 4 KB on a lane with histograms.
