@@ -53,7 +53,7 @@ impl Level {
         let Lane {
             closed, counters, ..
         } = lane;
-        let page = counters.page(Some(0), false);
+        let page = counters.page(Some(0));
         let mut worker = Worker::new(Priority::Normal, closed, None, counters, page, &SITES);
         match job.run(&mut worker) {
             StepEnd::Ended | StepEnd::Suspended => {}
