@@ -51,7 +51,7 @@
 //! | a stream or an HTTP body that a job reads | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
-//! | a library that takes a Tokio handle, or an executor of hyper or futures | [`Handle::cpu_runtime`], a [`Handle`] or an [`IoHandle`](io::IoHandle) |
+//! | a library that takes a Tokio handle, or an executor of hyper or futures | [`Handle::tokio_handle`], a [`Handle`] or an [`IoHandle`](io::IoHandle) |
 //!
 //! [The guide](guide) has a page for each question, and [recipes](guide::recipes).
 //!
@@ -62,7 +62,7 @@
 //!
 //! - Dropping a [`Task`] cancels its job: a queued job never runs.
 //! - A queue with a [limit](Builder::queue_limit) bounds the memory of the jobs that come
-//!   from outside, also if their callers give up. It does not bound the jobs that a job
+//!   from outside, even if their callers give up. It does not bound the jobs that a job
 //!   submits; [their job can](guide::overload#jobs-that-submit-jobs). It serves waiters in
 //!   FIFO order, and no job waits for a permit that it holds itself. A stream of
 //!   `on_cpu` needs none: its window bounds it.

@@ -22,7 +22,7 @@
 /// # let io = tokio::runtime::Runtime::new().unwrap();
 /// # let _io = io.enter();
 /// let cpu = twolane::CpuRuntime::builder().backend(twolane::Backend::Runtime).build().unwrap();
-/// assert!(cpu.handle().cpu_runtime().is_some());
+/// assert!(cpu.handle().tokio_handle().is_some());
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -7,13 +7,13 @@
 /// operating system shares the cores among them by nice value: the I/O lane comes
 /// first, then `High`, `Normal`, `Low`. A late `High` job passes any queue of `Normal`
 /// and `Low` jobs. It takes a core from a job that runs, as a rule almost at once; the
-/// guide (`twolane::guide::late_job`) has the measurements. (Threads of `High` may run
-/// [short jobs](crate::Builder::short_jobs_first) of `Normal`.)
+/// guide (`twolane::guide::late_job`) has the measurements.
 ///
 /// No priority starves, because nice values share the cores and forbid nothing. The
 /// default nice values of `Normal` and `Low` are close: `Normal` gets only twice the
 /// CPU time of `Low`. It gets this share at once, but takes a core in the middle of a
-/// slice only sometimes.
+/// slice only sometimes. [`Niceness::idle_class_for_low`](crate::Niceness::idle_class_for_low)
+/// gives `Low` what the others leave.
 ///
 /// All threads start with the lane, three for each of
 /// [`Builder::worker_threads`](crate::Builder::worker_threads). A thread without jobs sleeps, and costs

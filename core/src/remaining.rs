@@ -2,8 +2,8 @@
 
 /// What of a CPU lane has not ended when a [`Shutdown`](crate::future::Shutdown) resolves.
 ///
-/// A thread may have more to do than jobs. A Tokio task that a job or a library has spawned
-/// ([`in_cpu_context`](crate::in_cpu_context), [`cpu_runtime`](crate::Handle::cpu_runtime)), what
+/// Threads may also run work that is not a job. A Tokio task that a job or a library has spawned
+/// ([`in_cpu_context`](crate::in_cpu_context), [`tokio_handle`](crate::Handle::tokio_handle)), what
 /// a job gave to `rayon::spawn`, and the destructor of a job that was dropped are no jobs, and keep
 /// their thread until they return.
 ///

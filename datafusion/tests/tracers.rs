@@ -74,7 +74,7 @@ fn a_rayon_lane_refuses_a_query_with_the_remedy() {
     set_join_set_tracer(&COUNTS).unwrap();
     on_both(2, |lanes| {
         let result = query(&lanes);
-        if lanes.cpu.handle().cpu_runtime().is_some() {
+        if lanes.cpu.handle().tokio_handle().is_some() {
             assert_eq!(result.unwrap(), 10);
             return;
         }

@@ -11,7 +11,7 @@
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
 //! let cpu = CpuRuntime::builder().backend(Backend::Runtime).build()?;
-//! let lane = cpu.handle().cpu_runtime().expect("this backend has one");
+//! let lane = cpu.handle().tokio_handle().expect("this backend has one");
 //!
 //! // Its requests go to the I/O lane: the lane's own runtime has no sockets.
 //! let connector = IoConnector::new(ReqwestConnector::default(), &cpu.handle());

@@ -4,7 +4,6 @@ mod admission;
 mod bad_settings;
 mod beside_a_join;
 mod call_sites;
-mod cpu_runtime;
 #[cfg(feature = "hyper")]
 mod executors;
 mod fan_out;
@@ -23,6 +22,7 @@ mod short_first;
 #[cfg(target_os = "linux")]
 mod short_slices;
 mod threads;
+mod tokio_handle;
 mod tokio_tasks;
 #[cfg(feature = "reqwest")]
 mod types;

@@ -117,7 +117,7 @@ fn a_task_that_is_dropped_before_its_closure_began() {
     listen(|log, Lanes { cpu, io: _io }| {
         // Each backend has a name of its own: a call site is told of once.
         let cpu = cpu.handle();
-        let cpu = cpu.with_name(&format!("audit: {}", cpu.cpu_runtime().is_some()));
+        let cpu = cpu.with_name(&format!("audit: {}", cpu.tokio_handle().is_some()));
         let stuck = Stuck::start(&cpu);
         for _ in 0..2 {
             drop(cpu.spawn_cpu(|| ()));

@@ -38,7 +38,8 @@ pub enum JoinErrorKind {
     QueueFull,
     /// The job's [deadline](crate::Handle::with_deadline) passed before its start, a later poll of
     /// a future, or a [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure without
-    /// a checkpoint that has started returns its output, late or not.)
+    /// a checkpoint that has started returns its output, late or not.) Or the time of
+    /// [`Task::within`](crate::Task::within) was over.
     Expired,
 }
 

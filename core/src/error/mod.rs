@@ -119,9 +119,9 @@ impl JoinError {
     /// Returns true if the queue was full, the job's deadline passed, or the lane was shut
     /// down: a service answers 503 to these.
     ///
-    /// A closure of [`spawn_cpu`](crate::Handle::spawn_cpu) has not run then. A future, and a
-    /// closure that asks a checkpoint, may have run in part: to try again is safe if that part
-    /// is.
+    /// A closure of [`spawn_cpu`](crate::Handle::spawn_cpu) has not run then, unless
+    /// [`within`](crate::Task::within) gave up on it: then it may still run. A future, and a closure
+    /// that asks a checkpoint, may have run in part. To try again is safe if what has run is.
     ///
     /// # Examples
     ///

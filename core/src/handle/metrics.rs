@@ -37,7 +37,7 @@ impl Handle {
         self.level.lane().settings.threads
     }
 
-    /// Completes when the CPU lane is shut down, or when it ends with its I/O runtime.
+    /// Completes when the CPU lane is shut down, or its I/O runtime ends.
     ///
     /// For what runs elsewhere and serves the lane: a feeder, a cache. The lane's own jobs end
     /// without it. It needs no runtime.
@@ -60,7 +60,8 @@ impl Handle {
         self.level.lane().closing()
     }
 
-    /// Returns the counters of the jobs of this handle's [priority](Self::with_priority).
+    /// Returns the counters of the jobs of this handle's [priority](Self::with_priority), and of no
+    /// other.
     ///
     /// A snapshot is cheap, and no other thread waits for it.
     ///
@@ -79,7 +80,7 @@ impl Handle {
         self.level.metrics()
     }
 
-    /// Returns the watch of the I/O lane, which has counted its stalls and those of the CPU lane.
+    /// Returns the watch of the I/O lane, which counts the stalls of both lanes.
     /// `None` if it is not watched: see [`Builder::watch_io`](crate::Builder::watch_io).
     ///
     /// # Examples

@@ -82,7 +82,7 @@ impl Handle {
         }
     }
 
-    /// Sets the handle that is current where there is no other; returns the previous one.
+    /// Sets the handle that is current where no other is; returns the previous one.
     ///
     /// For programs with one `CpuRuntime`. In tests prefer handles: a default set in
     /// one `#[tokio::test]` stops working when that test's runtime ends. A later test
@@ -132,6 +132,9 @@ impl Handle {
     /// the name up in a table of the process. That table has room for 4,096 sites and never
     /// shrinks, so name kinds of jobs, not single ones. Once it is full, new names have no
     /// effect, and jobs of new lines are counted as `other`.
+    ///
+    /// The lane learns the [length](crate::Builder::short_jobs_first) of a name's jobs as it does of a
+    /// line's: give jobs of one line that differ much in length names of their own.
     ///
     /// A name longer than 256 bytes is cut between two characters and ends in `…`: two names
     /// that are equal up to there are one. So all names of a process take 1 MiB at most.
@@ -239,7 +242,8 @@ impl Handle {
 
     /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's
     /// [priority](Self::with_priority), for libraries that take one. `None` with
-    /// [`Backend::Rayon`](crate::Backend::Rayon), whose threads are no Tokio workers, and in a start hook, before they are.
+    /// [`Backend::Rayon`](crate::Backend::Rayon), whose threads are no
+    /// Tokio workers, and inside a start hook.
     ///
     /// What is spawned with it computes on the lane, and yields to its jobs at each `.await` that
     /// waits. It is a task of Tokio, and no job: no permit, no deadline, and no counter but
@@ -264,12 +268,12 @@ impl Handle {
     /// # #[tokio::main] async fn main() {
     /// use twolane::{Backend, CpuRuntime, Priority};
     /// let cpu = CpuRuntime::builder().backend(Backend::Runtime).build().unwrap();
-    /// let compaction = cpu.handle().with_priority(Priority::Low).cpu_runtime().unwrap();
+    /// let compaction = cpu.handle().with_priority(Priority::Low).tokio_handle().unwrap();
     /// let sum = compaction.spawn(async { (1..=10_u64).sum::<u64>() }); // or a library does
     /// assert_eq!(sum.await.unwrap(), 55);
     /// # }
     /// ```
-    pub fn cpu_runtime(&self) -> Option<tokio::runtime::Handle> {
+    pub fn tokio_handle(&self) -> Option<tokio::runtime::Handle> {
         self.level.workers()?.runtime().cloned()
     }
 }

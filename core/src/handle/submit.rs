@@ -22,7 +22,7 @@ impl Handle {
     /// unbounded unless it has a [limit](crate::Builder::queue_limit), and FIFO but for
     /// [short jobs](crate::Builder::short_jobs_first), which pass long ones.
     ///
-    /// **Dropping the task cancels the closure**, where that of `spawn_blocking` runs on: `let _ =
+    /// **Dropping the task cancels the closure**, whereas that of `spawn_blocking` runs on: `let _ =
     /// cpu.spawn_cpu(..)` does nothing. [`detach`](Task::detach) the task of a closure that should run
     /// without an awaiter. (With the feature `tracing`, the lane logs the first drop before a closure
     /// began, for each call site.)

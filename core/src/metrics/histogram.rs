@@ -65,7 +65,7 @@ fn bucket_of(precision: u32, nanos: u64) -> u64 {
     }
 }
 
-/// A histogram of durations. One of more than about 2.4 hours counts as that long.
+/// A histogram of durations. A longer one than 2.4 hours counts as 2.4 hours.
 #[derive(Clone, Default)]
 pub struct DurationHistogram {
     precision: u32,

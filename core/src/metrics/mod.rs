@@ -77,7 +77,7 @@ pub struct Metrics {
     pub dropped: u64,
     /// Tokio tasks of this priority that have not ended: what jobs have spawned inside
     /// [`in_cpu_context`](crate::in_cpu_context), and libraries by
-    /// [`Handle::cpu_runtime`](crate::Handle::cpu_runtime). They are no jobs. It may count one of
+    /// [`Handle::tokio_handle`](crate::Handle::tokio_handle). They are no jobs. It may count one of
     /// the lane's own for each worker that computes, and not what `spawn_blocking` runs. 0 with
     /// [`Backend::Rayon`](crate::Backend::Rayon).
     pub tokio_tasks: u64,
@@ -93,10 +93,12 @@ pub struct Metrics {
     /// step. Longer waits than 2.4 hours count as 2.4 hours. The wait of `reserve` is not
     /// included. Empty without [`Builder::enable_histograms`](crate::Builder::enable_histograms).
     pub queue_wait: DurationHistogram,
-    /// How long steps took: each run of a closure, each poll of a future. The same holds.
+    /// How long steps took: each run of a closure, each poll of a future. Empty without
+    /// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
     pub run_time: DurationHistogram,
     /// What the bridges of this priority's handles have buffered: bodies by their bytes,
-    /// streams by the `size` that their caller gave. Both directions. The same holds.
+    /// streams by the `size` that their caller gave. Both directions. 0 without
+    /// [`Builder::enable_histograms`](crate::Builder::enable_histograms).
     pub bridge_bytes: u64,
 }
 

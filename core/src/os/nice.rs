@@ -232,7 +232,7 @@ impl Niceness {
 /// let io = tokio::runtime::Builder::new_multi_thread()
 ///     .enable_all()
 ///     .on_thread_start(|| {
-///         // An error: it goes on without.
+///         // On error the thread keeps its slice.
 ///         let _ = twolane::kernel::take_short_slices();
 ///     })
 ///     .build()

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Cancel, Run};
 use crate::error::{CloseReason, JoinError};
 
-/// The job in which a closure runs: tells the closure whether to go on.
+/// Tells a closure whether its job should go on.
 ///
 /// [`Handle::spawn_cpu_with`](crate::Handle::spawn_cpu_with) passes it to the closure.
 /// It is cheap to clone and can be sent to other threads, so rayon children capture it

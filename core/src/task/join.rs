@@ -228,12 +228,13 @@ impl<T> Task<T> {
         }
     }
 
-    /// Limits the wait: if the output is not there in time, the job is cancelled, as by a drop, and
-    /// the error is [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired).
+    /// Limits the wait, from this call on: if the output is not there in time, the job is cancelled,
+    /// as by a drop, and the error is [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired).
     ///
     /// A service answers 503 to that error, as to a full queue ([`JoinError::is_unavailable`]). The
     /// job counts as cancelled. Unlike a [deadline](crate::Handle::with_deadline), the limit is a
-    /// timer: its error comes in time, whatever the lane does.
+    /// timer: its error comes in time, whatever the lane does. A deadline saves the work that is late,
+    /// so a service that limits both sets a deadline too.
     ///
     /// The timer is that of the lane's I/O runtime. For the task of a `spawn_io` it is that of the
     /// Tokio runtime that calls this. Dropping the future cancels the job; to await it by `&mut`, pin
@@ -306,8 +307,8 @@ impl<T> Task<T> {
     ///
     /// - `main`, a thread of your own, the closure of a `spawn_blocking`: yes, for
     ///   both.
-    /// - A thread of another lane: yes; for a CPU job only if no job there waits for
-    ///   this one.
+    /// - A thread of another lane: yes, for a CPU job unless that job's lane waits for this
+    ///   thread.
     /// - A closure of this lane, a rayon child of one, an
     ///   [`install`](crate::Handle::install)ed one: for a CPU job it **panics**, since
     ///   it would wait for itself. For a `spawn_io` yes, even on a lane of one thread.

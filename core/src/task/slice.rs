@@ -134,7 +134,7 @@ pub(crate) fn is_slice_over(began: u32) -> bool {
 /// [`yield_if_due`] would yield.
 ///
 /// For a future that is written by hand, or a loop that puts its state away before it yields.
-/// It costs as little. Outside a CPU job it asks for the slices of this thread, as
+/// It costs as little as [`yield_if_due`]. Outside a CPU job it asks for the slices of this thread, as
 /// `yield_if_due` does.
 ///
 /// # Examples

@@ -176,7 +176,7 @@ fn a_function_that_computes_on_is_counted() {
             // One of its threads may be in the middle of another batch.
             until(|| threads_of_ended_queries() == 1).await;
             // On rayon the part is a job, and runs.
-            let left = u64::from(cpu.cpu_runtime().is_none());
+            let left = u64::from(cpu.tokio_handle().is_none());
             until(|| cpu.metrics().queued == 0 && cpu.metrics().running == left).await;
             let_go.send(()).unwrap();
             until_quiet(&cpu, tasks).await;

@@ -35,7 +35,7 @@ fn tasks_belong_to_their_query() {
         run_on(&low, query).await.unwrap();
         site.assert_computed_on("cpu-low-");
         let jobs = low.metrics().completed;
-        match site.cpu.cpu_runtime() {
+        match site.cpu.tokio_handle() {
             Some(_) => assert_eq!(jobs, 1),
             None => assert!(jobs > 4, "{jobs} jobs"),
         }

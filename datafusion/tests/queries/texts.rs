@@ -23,7 +23,7 @@ fn a_text_is_one_job() {
         assert_eq!(rows(&batches), 1_000);
         site.assert_computed_on("cpu-");
         // On rayon each task of the query is a job, too.
-        if cpu.cpu_runtime().is_some() {
+        if cpu.tokio_handle().is_some() {
             until(|| cpu.metrics().completed == 1).await;
             assert_eq!(cpu.metrics().submitted, 1);
         }

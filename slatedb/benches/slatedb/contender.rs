@@ -92,7 +92,7 @@ impl World {
             let lane = lane.insert(builder.io_handle(own.clone()).build()?);
             let cpu = lane.handle();
             connector = Some(IoConnector::new(ReqwestConnector::default(), &cpu));
-            Ok(cpu.cpu_runtime().expect("of Backend::Runtime"))
+            Ok(cpu.tokio_handle().expect("of Backend::Runtime"))
         };
         let (opened_on, compaction) = match contender {
             Contender::OneRuntime | Contender::OneRuntimeCured | Contender::Floor => {

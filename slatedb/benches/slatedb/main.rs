@@ -16,7 +16,7 @@
 //!   (`CompactorBuilder::with_runtime`, `DbBuilder::with_gc_runtime`). `nice16`: that at nice 16.
 //! - `nice16_whole`: the database is opened on that one, so that it also writes its log and its
 //!   L0 files there.
-//! - `twolane_compaction`, `twolane`: the same two with a lane, by `Handle::cpu_runtime`.
+//! - `twolane_compaction`, `twolane`: the same two with a lane, by `Handle::tokio_handle`.
 //!   `twolane_cured`: `twolane` with version 0.18. `twolane_cured_writes`: the same, with the task
 //!   that takes writes on the service's runtime (`DbBuilder::with_write_runtime`, which its authors
 //!   mean for a current-thread runtime).

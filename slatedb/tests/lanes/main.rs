@@ -48,7 +48,7 @@ fn site() -> Site {
 
 impl Site {
     fn lane(&self) -> Handle {
-        let tokio = self.lanes.cpu.handle().cpu_runtime();
+        let tokio = self.lanes.cpu.handle().tokio_handle();
         tokio.expect("a lane of Backend::Runtime")
     }
 }

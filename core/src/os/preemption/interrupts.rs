@@ -162,7 +162,7 @@ mod tests {
 
         /// A library's task.
         fn beside_jobs(cpu: &CpuRuntime) -> Self {
-            let lane = cpu.handle().cpu_runtime().unwrap();
+            let lane = cpu.handle().tokio_handle().unwrap();
             Self::new(|compute| drop(lane.spawn(async { compute() })))
         }
 

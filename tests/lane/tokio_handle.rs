@@ -7,14 +7,14 @@ use crate::support::{Stuck, lanes, thread_name, time_limit, wait::wait_until};
 use twolane::{Backend, Handle, Priority};
 
 fn tokio_of(cpu: &Handle) -> tokio::runtime::Handle {
-    cpu.cpu_runtime().expect("a lane of Backend::Runtime")
+    cpu.tokio_handle().expect("a lane of Backend::Runtime")
 }
 
 #[test]
 fn a_rayon_lane_has_none() {
     let _limit = time_limit();
     let lanes = lanes(Backend::Rayon, 1);
-    assert!(lanes.cpu.handle().cpu_runtime().is_none());
+    assert!(lanes.cpu.handle().tokio_handle().is_none());
 }
 
 #[test]
