@@ -55,7 +55,9 @@ impl Run {
         let mut settings = CpuRuntime::builder()
             .backend(case.backend)
             .worker_threads(1)
-            .io_handle(IO.handle().clone());
+            .io_handle(IO.handle().clone())
+            // As the model's queue is (`tests/lane/short_first.rs` has the order of the default).
+            .short_jobs_first(false);
         if let Some(limit) = case.queue_limit {
             settings = settings.queue_limit(Priority::Normal, limit);
         }

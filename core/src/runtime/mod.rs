@@ -24,7 +24,7 @@ pub use shutdown::Shutdown;
 /// The lane is bound to the Tokio runtime that does its I/O. Make one `CpuRuntime` per
 /// process, next to the Tokio runtime, and pass its [`handle`](Self::handle) around. Several side by
 /// side work, each with its own threads. More urgent and less urgent jobs have
-/// threads of their own too; see [`Priority`].
+/// threads of their own too; see [`Priority`](crate::Priority).
 ///
 /// # Shutdown
 ///
@@ -170,7 +170,7 @@ impl CpuRuntime {
         sizing::default_threads()
     }
 
-    /// Returns a handle, which spawns at [`Priority::Normal`].
+    /// Returns a handle, which spawns at [`Priority::Normal`](crate::Priority::Normal).
     ///
     /// A handle is cheap to clone, and does not keep the lane running. Keep the
     /// `CpuRuntime` itself in `main`, or where its drop should end the lane.
