@@ -15,15 +15,20 @@
 //! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
 //! for each short job, made threads of the I/O lane wait for a tick (`docs/late_job.md`).
 //!
-//! No job starves: after [`PASSES`] jobs in a row have passed those of a queue, their turn comes.
+//! No job starves. After [`PASSES`] jobs in a row have passed those that yielded, one of these has
+//! its turn. After short jobs have passed the ready ones for [`PATIENCE`] ticks (100 ms), one of
+//! those has its turn. A count would not do for these: where a hundred short jobs come for
+//! each long one, a long one after each eight would make the short ones wait longer than in a FIFO
+//! queue.
 
 use std::sync::Arc;
 
-use crate::sync::{AtomicUsize, Ordering::Relaxed, Queue};
-use crate::task::Run;
+use crate::sync::{AtomicU32, AtomicUsize, Ordering::Relaxed, Queue};
+use crate::task::{Run, slice};
 
-/// The most jobs in a row that pass the jobs of one queue. These get at least one turn in nine.
+/// The most jobs in a row that pass those that yielded. These get at least one turn in nine.
 const PASSES: usize = 8;
+const PATIENCE: u32 = 20;
 
 /// A job out of the queue.
 pub(crate) struct Popped {
@@ -38,23 +43,11 @@ pub(super) struct RunQueue {
     short: Queue<Arc<dyn Run>>,
     ready: Queue<Arc<dyn Run>>,
     yielded: Queue<Arc<dyn Run>>,
-    passed_ready: Passed,
-    passed_yielded: Passed,
-}
-
-/// Jobs in a row that passed those that wait in a queue. A hint: two threads that pop at the same
-/// time may miscount by one.
-#[derive(Default)]
-struct Passed(AtomicUsize);
-
-impl Passed {
-    /// One job more is about to pass. True if the queue has its turn instead.
-    fn is_turn(&self) -> bool {
-        let passed = self.0.load(Relaxed);
-        let is_turn = passed >= PASSES;
-        self.0.store(if is_turn { 0 } else { passed + 1 }, Relaxed);
-        is_turn
-    }
+    /// The tick since which short jobs have passed these, or 0. A hint, as below.
+    passed_since: AtomicU32,
+    /// Jobs in a row that passed those that yielded. Two threads that pop at the same time may
+    /// miscount by one.
+    passed_yielded: AtomicUsize,
 }
 
 impl RunQueue {
@@ -80,19 +73,45 @@ impl RunQueue {
             let job = queue.pop()?;
             Some(Popped { job, is_short })
         };
-        if !self.yielded.is_empty() && (self.is_front_empty() || self.passed_yielded.is_turn()) {
+        if !self.yielded.is_empty() && (self.is_front_empty() || self.is_turn_of_yielded()) {
             if let Some(yielded) = of(&self.yielded, false) {
                 return Some(yielded);
             }
         }
-        if self.has_short() && (self.ready.is_empty() || !self.passed_ready.is_turn()) {
+        if self.has_short() && (self.ready.is_empty() || !self.is_turn_of_ready()) {
             if let Some(short) = of(&self.short, true) {
                 return Some(short);
             }
         }
-        let other = of(&self.ready, false).or_else(|| of(&self.yielded, false));
-        // Other threads have taken what had its turn.
-        other.or_else(|| of(&self.short, true))
+        if let Some(ready) = of(&self.ready, false) {
+            if self.passed_since.load(Relaxed) != 0 {
+                self.passed_since.store(0, Relaxed);
+            }
+            return Some(ready);
+        }
+        // Other threads may have taken what had its turn.
+        of(&self.yielded, false).or_else(|| of(&self.short, true))
+    }
+
+    /// A short job is about to pass the ready ones. True if one of these has its turn instead.
+    fn is_turn_of_ready(&self) -> bool {
+        match self.passed_since.load(Relaxed) {
+            0 => {
+                // The lowest bit is a small part of a tick.
+                self.passed_since.store(slice::ticks() | 1, Relaxed);
+                false
+            }
+            since => slice::have_passed(since, PATIENCE),
+        }
+    }
+
+    /// One job more is about to pass those that yielded. True if one of these has its turn instead.
+    fn is_turn_of_yielded(&self) -> bool {
+        let passed = self.passed_yielded.load(Relaxed);
+        let is_turn = passed >= PASSES;
+        let passed = if is_turn { 0 } else { passed + 1 };
+        self.passed_yielded.store(passed, Relaxed);
+        is_turn
     }
 
     pub(super) fn has_short(&self) -> bool {

@@ -207,9 +207,9 @@ impl Builder {
     ///
     /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of
     /// those before: a site is short if its jobs, or the polls of its futures, compute for less
-    /// than 1 ms on average. Such a job waits for the next free thread, and for at most one queued
-    /// long job in nine. Of the sites that the lane does not know yet, one job at a time is tried
-    /// before the long ones.
+    /// than 1 ms on average. Such a job waits for the next free thread. After short jobs have passed
+    /// the others for 100 ms, one of these has its turn. Of the sites that the lane does not know yet,
+    /// one job at a time is tried before the long ones.
     ///
     /// Jobs of one site begin in their order, unless the lane has just learned that the site is
     /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that it

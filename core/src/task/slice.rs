@@ -125,9 +125,15 @@ pub(crate) fn ask_for_ticks() -> u32 {
 /// Whether a slice that began at the tick `began` is over.
 #[inline]
 pub(crate) fn is_slice_over(began: u32) -> bool {
+    have_passed(began, TICKS_OF_A_SLICE)
+}
+
+/// Whether so many ticks have passed since `began`.
+#[inline]
+pub(crate) fn have_passed(began: u32, count: u32) -> bool {
     let clock = ask_for_ticks();
     // The demand bits add less than one tick.
-    clock.wrapping_sub(began) >= TICKS_OF_A_SLICE * ONE_TICK
+    clock.wrapping_sub(began) >= count * ONE_TICK
 }
 
 /// Returns whether the slice of the job that runs on this thread is over, so that
