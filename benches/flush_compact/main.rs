@@ -23,11 +23,9 @@
 //! All that was written is read back and compared: not a row lost or doubled.
 //!
 //! What it is not: a measure of S3. The server (`s3s-fs`) is in this process and waits for 20 ms
-//! before each answer, to stand for a network. It shares this machine's cores with the
-//! contenders, at nice 0. So a contender that gets more compactions done has more of the server's
-//! work beside its flushes; and one whose compactions give way, gives way to the server too, as it
-//! would not have to for a remote one. Payloads are not hashed, as over TLS (`unsigned_payload`).
-//! An engine's index, write-ahead log or cache are not there.
+//! before each answer, to stand for a network. It shares the cores with the contenders, at nice 0:
+//! more compactions mean more of the server's work beside the flushes, and what gives way, gives
+//! way to the server too. Payloads are not hashed, as over TLS (`unsigned_payload`).
 //!
 //! `TWOLANE_S3_ENDPOINT`, `TWOLANE_S3_BUCKET` and the usual `AWS_*` variables point it at another
 //! server; `TWOLANE_WITHOUT_IDLE_CLASS` leaves twolane's compactions in the usual class.

@@ -16,18 +16,15 @@
 //!   short jobs for each, at `Normal` or `High`.
 //!
 //! Each runs in slices, in a process that has no thread left of the one before.
-//! Latencies are kept twice: from the actual send, and from the intended one
-//! (`tail/client.rs` says why). Jobs a second tell what the load had of it. Ratios are
-//! of latencies from the send (`_intended`: from the intended one); `_pooled` compares
-//! all slices in one, in which one bad second counts for what it is.
+//! Latencies are kept from the actual send and from the intended one (`tail/client.rs` says why).
+//! Ratios are of those from the send (`_intended`: from the intended one); `_pooled` compares all
+//! slices in one, in which one bad second counts for what it is.
 //!
 //! # What it does not measure
 //!
 //! A server that computes or has many connections. A loaded network. Jobs that are memory-bound,
-//! that lock, or that do I/O themselves. The cost of handing a job over (see `offload`). A machine
-//! that is busy with something else: the column `others` says how much of it others had, and
-//! figures beside more than a few per cent are theirs. The client and the feeder of the jobs share
-//! the cores with what they measure; they are the same for all.
+//! that lock, or that do I/O. The cost of handing a job over (`offload`). A machine that is busy with
+//! something else: see `others`. The client and the feeder of the jobs share the cores with all.
 //!
 //! ```text
 //! cargo bench --bench io_tail                # 90 seconds; --full: a quarter of an hour

@@ -33,22 +33,16 @@
 //! # What is counted
 //!
 //! *Total*: from the start to the end of the last long job. Latency of a small job: to its end, as
-//! it notes it itself, once **from the time at which it is meant to arrive** (`late`) and once from
-//! the call that submits it. The two differ by how late the source is. In Go the source is a
-//! goroutine, and when all processors compute it gets its turn as late as any other, which a count
-//! from the call leaves out; the first is what a client would see. For the Rust contenders also: to
-//! where a task of the I/O runtime, which awaits the job, has its result. A goroutine has no other
-//! side to wake, so this has no counterpart there.
-//!
-//! The source of the Rust contenders is a plain thread that sleeps until each
-//! arrival, since a goroutine's timer is kept to the nanosecond and Tokio's fires up
-//! to a millisecond late by design.
+//! it notes it itself, once **from the time at which it is meant to arrive** (`late`), as a client
+//! would see it, and once from the call that submits it. The two differ by how late the source is:
+//! in Go it is a goroutine, and when all processors compute it waits as any other. In Rust it is a
+//! plain thread that sleeps until each arrival. For Rust also: to where a task of the I/O runtime,
+//! which awaits the job, has its result.
 //!
 //! # What it does not measure
 //!
-//! Small jobs that come in numbers (200 of them compute for a millisecond in all); jobs with memory
-//! to speak of; a lane with I/O to serve meanwhile (the I/O runtime is there, and idle). How Go and
-//! Rust compute: their `fib`s are not equally fast, so totals compare only within Rust.
+//! Small jobs that come in numbers; jobs with memory to speak of; a lane with I/O to serve
+//! meanwhile. How Go and Rust compute: totals compare only within Rust.
 //!
 //! Afterwards it runs `mixed_load` (`mixed/mod.rs`): jobs of all lengths, by how much slower than
 //! alone they are.

@@ -22,26 +22,20 @@
 //! # What is counted
 //!
 //! *B each*, *MB*: resident memory (`VmRSS`) with all of them waiting, less what it was before the
-//! first was submitted. What the submitter holds to await a job is a part of what the job costs,
-//! and counted: the handles, in a `Vec` with the right capacity; in Go a `u64` each, for the
-//! result. So is what a parked one leaves where it waits: an `AtomicWaker` here, a `sudog` in Go.
-//! And so is what the allocator kept of the way there: the queue of futures that were submitted
-//! faster than they were polled.
+//! first was submitted: with the handles that the submitter holds (in Go a `u64` for the result),
+//! with what a parked one leaves where it waits (an `AtomicWaker`, a `sudog`), and with what the
+//! allocator kept of the way there.
 //!
-//! *Allocs*, *B asked*: calls of the allocator for each and bytes asked of it, up to
-//! the same moment, by counting. A queue that grows by
-//! doubling counts with each of its sizes. Go's allocator is not counted.
+//! *Allocs*, *B asked*: calls of the allocator for each and bytes asked of it, up to the same
+//! moment. A queue that grows by doubling counts with each of its sizes. Go's is not counted.
 //!
-//! *Wall* includes the two readings; *CPU* is of all threads. twolane's are nice, so
-//! that I/O comes first; beside a compiler they get what it leaves, and their wall
-//! time says little. With more than a trifle in *others*, compare CPU.
+//! *Wall* includes the two readings; *CPU* is of all threads. twolane's are nice: with more than a
+//! trifle in *others*, compare CPU.
 //!
 //! # What it does not measure
 //!
-//! Threads of the operating system: no machine we know bears a million. Allocators other than the system's. Jobs
-//! that hold more than 16 bytes; deep futures, deep stacks. Work: the jobs do none,
-//! so the times are of handling alone. What a job costs when there are few
-//! (`offload`). More than one submitter.
+//! Threads of the operating system, other allocators, jobs that hold more than 16 bytes, deep
+//! futures and stacks, work, few jobs (`offload`), more than one submitter.
 //!
 //! ```text
 //! cargo bench --bench million                # a minute; 4 GB of memory free

@@ -24,12 +24,10 @@
 //!   in which all threads fall asleep: the median, as one trip that the kernel interrupts would
 //!   outweigh a hundred. The row "nothing, the gap alone" is the CPU time of the gaps themselves.
 //! - **busy**: the same, with a gap, in a lane where four times as many jobs of 50 µs are in flight
-//!   as it has threads, or sixteen times as many of 5 µs, fed by another task: the median, and
-//!   beside it how much of the lane's time that load had in fact. "High" is a job of that priority
-//!   in a lane whose load is Normal. What is awaited is a place in the queue, then the way back to
-//!   a task of a runtime that shares its cores with those threads. (`spawn_blocking` keeps no such
-//!   bound by default, so its pool is limited to as many threads as the others'. A goroutine has no
-//!   queue to wait in: it runs where it is made.)
+//!   as it has threads, or sixteen times as many of 5 µs: the median, and beside it how much of the
+//!   lane's time that load had. "High" is a job of that priority in a lane whose load is Normal.
+//!   (`spawn_blocking` is limited to as many threads as the others have. A goroutine has no queue to
+//!   wait in: it runs where it is made.)
 //! - **batch**: 50,000 jobs submitted and then awaited, from one task: nanoseconds a job.
 //! - **allocations and bytes** a job, in the batch of 50,000 (without the `Vec` of its tasks).
 //! - Beside each latency **the CPU time** of the whole process, a job.

@@ -1,8 +1,8 @@
 //! Is a stream of items that compute ever slower on the CPU lane than in place? (S6)
 //!
-//! An always-ready source of numbered items, a stage that computes for each (100 ns, 10 µs, 1 ms), and a consumer that checks them. "mix" is 95 % of 10 µs and 5 % of 2 ms,
-//! spread pseudo-randomly, always in the same way. What an item takes is calibrated as a
-//! plain loop over such items has it, on an idle core.
+//! An always-ready source of numbered items, a stage that computes for each (100 ns, 10 µs, 1 ms),
+//! and a consumer that checks them. "mix" is 95 % of 10 µs and 5 % of 2 ms, always in the same
+//! order. What an item takes is calibrated by a plain loop on an idle core.
 //!
 //! # The contenders
 //!
@@ -38,10 +38,9 @@
 //!
 //! # What it does not measure
 //!
-//! Items that touch memory: moving those to another core costs their cache as well. A
-//! source that is slow, or that waits for I/O. More than one stream at a time. A machine
-//! that is busy with something else: threads with twolane's weights then get less than the
-//! peers', and the column `others` says how much others had.
+//! Items that touch memory: moving those to another core costs their cache as well. A source that
+//! waits. More than one stream at a time. A machine that is busy with something else (`others`):
+//! twolane's threads then get less than the peers'.
 //!
 //! ```text
 //! cargo bench --bench streams                          # 75 seconds

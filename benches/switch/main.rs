@@ -8,20 +8,16 @@
 //! Nanoseconds each, a mean.
 //!
 //! - *switch*: futures that do nothing but `twolane::yield_now().await`; alone, and 100 beside each
-//!   other. Counted from when all have been polled, so their starts are not in it: from the first
-//!   one's begin to the last one's end, over the number of all their yields. Of more than one on a
-//!   thread, each is a true switch to another. On several threads they run side by side, and a
-//!   figure is what a switch costs the clock, not what it costs a core. Peers:
-//!   `tokio::task::yield_now()`, Go's `runtime.Gosched()`.
+//!   other. Counted from when all have been polled, over the number of all their yields. On several
+//!   threads they run side by side, and a figure is what a switch costs the clock, not what it costs
+//!   a core. Peers: `tokio::task::yield_now()`, Go's `runtime.Gosched()`.
 //! - *start and join*: `spawn(async { 1 })`, from inside a job of the same lane, awaited at once.
 //!   Peers: `tokio::spawn` in a task; in Go a goroutine that sends on a channel.
 //! - *wake*, without any yield of a library: a future that calls `cx.waker().wake_by_ref()` and
 //!   returns `Poll::Pending`, over and over, alone in its lane. It is what a lane does not know for
 //!   a yield: what a channel, a `select!` or a `FuturesUnordered` does to a job.
-//! - `yield_if_due().await` that is not due, called as users do: in the loop of an
-//!   `async` block in a job, less the same loop without the call, with its counter as
-//!   opaque to the compiler. What an `.await` in a loop costs by itself (the counter
-//!   lives in the future and not in a register) is thus in the figure.
+//! - `yield_if_due().await` that is not due, called as users do: in the loop of an `async` block in a
+//!   job, less the same loop without the call. What an `.await` costs by itself is in the figure.
 //!
 //! # The contenders
 //!
@@ -29,14 +25,10 @@
 //! goroutines, in a process of their own. All on one thread (`GOMAXPROCS(1)`), and then on as
 //! many as the machine has cores (`GOMAXPROCS` as it comes).
 //!
-//! Each is its process's only load and is opened afresh for each measurement.
-//!
 //! # What it does not measure
 //!
-//! A future with state to speak of: here all of it is in the cache. Switches under a load that
-//! computes (see `late_job`), wake-ups from threads outside the lane, the way from the I/O lane and
-//! back (see `hop`). A lane at a nice value: it has none here, or it would yield the cores to other
-//! programs while its peers would not. The column `others` says how much those had.
+//! A future with state to speak of, switches under a load that computes (`late_job`), wake-ups from
+//! threads outside the lane, the way from the I/O lane and back (`hop`), a lane at a nice value.
 //!
 //! ```text
 //! cargo bench --bench switch                  # half a minute

@@ -1,9 +1,6 @@
 //! Jobs of all lengths arrive at a load of 0.9, and none says which kind it is: by how much is
 //! each slower than alone?
 //!
-//! Where jobs wait in a line, a short one waits for the long ones before it, and its answer takes
-//! a thousand times as long as its work. A program can label the short ones, if it knows them.
-//!
 //! # The loads
 //!
 //! The arrivals are random (exponential gaps), the same for all contenders of a round and others in
@@ -31,8 +28,7 @@
 //! on a core. *Long work*: how much work of jobs of more than a millisecond was done a second,
 //! until the last of them ended.
 //!
-//! A source that is late is part of the slowdown: a plain thread (in Go a goroutine) that sleeps
-//! until each arrival. Go's timers are late by up to a millisecond where processors are idle.
+//! A source that is late is part of the slowdown: a plain thread, in Go a goroutine.
 
 mod contenders;
 mod load;
