@@ -105,7 +105,7 @@ where
                 let next = this.stream.as_mut().poll_next(cx);
                 next.map(|item| item.map(|item| (size(&item), item)))
             });
-            let is_closed = |level: &Level| level.lane().is_closed();
+            let is_closed = |level: &Level| level.lane.is_closed();
             match next {
                 Ok(Poll::Pending) => return Poll::Pending,
                 // A lane that is closed drops its jobs and tasks. A stream that reads from

@@ -10,14 +10,14 @@ pub(super) fn install<R: Send>(
     handle: &Handle,
     f: impl FnOnce() -> R + Send,
 ) -> Result<R, JoinError> {
-    if handle.level.lane().settings.backend == Backend::Runtime {
+    if handle.level.lane.settings.backend == Backend::Runtime {
         panic!(
             "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
              build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
         );
     }
-    let level = handle.level();
-    if let Some(cause) = level.lane().close_reason() {
+    let level = &handle.level;
+    if let Some(cause) = level.lane.close_reason() {
         return Err(cause.into());
     }
     let Some(workers) = level.workers() else {
@@ -34,6 +34,6 @@ pub(super) fn install<R: Send>(
     match result {
         Some(result) => result.map_err(JoinError::of_unwinding),
         // The pool is shut down.
-        None => Err(level.lane().reason_of_close().into()),
+        None => Err(level.lane.reason_of_close().into()),
     }
 }

@@ -108,7 +108,7 @@ impl IoHandle {
     /// # }
     /// ```
     pub fn runtime(&self) -> &tokio::runtime::Handle {
-        self.level.lane().io.handle()
+        self.level.lane.io.handle()
     }
 
     /// Returns whether the runtime was shut down.
@@ -122,7 +122,7 @@ impl IoHandle {
     /// assert!(cpu.handle().io().is_gone());
     /// ```
     pub fn is_gone(&self) -> bool {
-        self.level.lane().io.is_gone()
+        self.level.lane.io.is_gone()
     }
 }
 

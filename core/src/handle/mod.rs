@@ -55,7 +55,7 @@ pub use io_handle::IoHandle;
 /// ```
 #[derive(Clone)]
 pub struct Handle {
-    level: Level,
+    pub(crate) level: Level,
     /// Of the jobs that this handle submits.
     deadline: Option<Instant>,
 }
@@ -68,15 +68,10 @@ impl Handle {
         }
     }
 
-    pub(crate) fn at(&self, level: Level) -> Self {
-        Self {
-            level,
-            deadline: self.deadline,
-        }
-    }
-
-    pub(crate) fn level(&self) -> &Level {
-        &self.level
+    pub(crate) fn with(&self, change: impl FnOnce(&mut Level)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed.level);
+        changed
     }
 }
 
@@ -94,7 +89,7 @@ impl Handle {
 /// ```
 impl PartialEq for Handle {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(self.level.lane(), other.level.lane())
+        Arc::ptr_eq(&self.level.lane, &other.level.lane)
     }
 }
 
@@ -107,7 +102,7 @@ impl RefUnwindSafe for Handle {}
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lane = self.level.lane();
+        let lane = &self.level.lane;
         let niced = lane.started().filter(|_| nice::SUPPORTED);
         let nice = niced.map(|p| (p, lane.settings.nice(p)));
         f.debug_struct("Handle")

@@ -75,7 +75,7 @@ impl Handle {
     /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn enter(&self) -> EnterGuard<'_> {
-        let depth = thread::enter(self.level().clone(), false);
+        let depth = thread::enter(self.level.clone(), false);
         EnterGuard {
             depth: depth.unwrap_or_default(),
             _thread_bound: PhantomData,
@@ -122,7 +122,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_priority(&self, priority: Priority) -> Self {
-        self.at(self.level.with_priority(priority))
+        self.with(|level| level.priority = priority)
     }
 
     /// Returns a handle whose jobs go by that name in [`call_sites`](Self::call_sites).
@@ -154,7 +154,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_name(&self, name: &str) -> Self {
-        self.at(self.level.at(Name::named(name)))
+        self.with(|level| level.site = Name::named(name))
     }
 
     /// Returns a handle whose jobs have a deadline: a time after which they are of no use.
@@ -192,9 +192,8 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_deadline(&self, deadline: Instant) -> Self {
-        let earlier = self.deadline.map_or(deadline, |own| own.min(deadline));
         Self {
-            deadline: Some(earlier),
+            deadline: self.deadline.into_iter().chain([deadline]).min(),
             ..self.clone()
         }
     }
@@ -220,7 +219,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn without_limit(&self) -> Self {
-        self.at(self.level.without_limit())
+        self.with(|level| level.is_unlimited = true)
     }
 
     /// Returns the handle of the I/O lane alone, which works after a shutdown of the CPU lane

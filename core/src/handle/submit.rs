@@ -52,7 +52,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(self.level(), self.deadline, closure(f))
+        admission::submit(&self.level, self.deadline, closure(f))
     }
 
     /// Runs a closure on the CPU lane, and passes it a [`JobContext`]: the form for a closure
@@ -125,7 +125,7 @@ impl Handle {
         F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(self.level(), self.deadline, closure_with(f))
+        admission::submit(&self.level, self.deadline, closure_with(f))
     }
 
     /// Runs a future on the CPU lane, which polls it there each time. (For a closure:
@@ -158,7 +158,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        admission::submit(self.level(), self.deadline, FutureWork::new(future))
+        admission::submit(&self.level, self.deadline, FutureWork::new(future))
     }
 
     /// Runs a future on the I/O lane, as a task of the Tokio runtime there.
@@ -195,9 +195,9 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.level.lane().close_reason() {
+        match self.level.lane.close_reason() {
             Some(cause) => Task::refused(cause),
-            None => spawn_io(self.level(), future),
+            None => spawn_io(&self.level, future),
         }
     }
 
@@ -239,9 +239,9 @@ impl Handle {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = self.io().bridge(limit, size);
-        match self.level.lane().close_reason() {
+        match self.level.lane.close_reason() {
             Some(cause) => writer.refuse(cause.into()),
-            None => spawn_io(self.level(), writer.forward(stream)).detach_quietly(),
+            None => spawn_io(&self.level, writer.forward(stream)).detach_quietly(),
         }
         reader
     }
@@ -279,9 +279,9 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let on_cpu = Some(self.level().clone());
-        let (writer, reader) = BridgeWriter::new(self.level(), on_cpu, limit, size);
-        match Permit::try_new(self.level(), None) {
+        let on_cpu = Some(self.level.clone());
+        let (writer, reader) = BridgeWriter::new(&self.level, on_cpu, limit, size);
+        match Permit::try_new(&self.level, None) {
             Ok(permit) => permit.spawn(writer.forward(stream)).detach_quietly(),
             Err(cause) => writer.refuse(cause),
         }

@@ -80,10 +80,10 @@ impl LevelState {
 /// A lane at one of its priorities, and the call site of what is submitted. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Level {
-    lane: Arc<Lane>,
-    priority: Priority,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) priority: Priority,
     /// [`Name::OTHER`] if not known: then it is the caller of the method that submits.
-    pub(super) site: Name,
+    pub(crate) site: Name,
     /// What is submitted needs no permit of a limited queue.
     pub(crate) is_unlimited: bool,
 }
@@ -98,32 +98,13 @@ impl Level {
         }
     }
 
-    pub(crate) fn with_priority(&self, priority: Priority) -> Self {
-        Self {
-            priority,
-            ..self.clone()
-        }
-    }
-
-    pub(crate) fn without_limit(&self) -> Self {
-        Self {
-            is_unlimited: true,
-            ..self.clone()
-        }
-    }
-
-    /// The same level for what is submitted under that name, or from that place.
-    pub(crate) fn at(&self, site: Name) -> Self {
-        Self {
-            site,
-            ..self.clone()
-        }
-    }
-
     /// The same level for what the caller submits, unless the site is known.
     #[track_caller]
     pub(crate) fn at_caller(&self) -> Self {
-        self.at(self.site_or_caller())
+        Self {
+            site: self.site_or_caller(),
+            ..self.clone()
+        }
     }
 
     /// The level's own site, if it has one.
@@ -133,14 +114,6 @@ impl Level {
             Name::OTHER => Name::caller(),
             own => own,
         }
-    }
-
-    pub(crate) fn lane(&self) -> &Arc<Lane> {
-        &self.lane
-    }
-
-    pub(crate) fn priority(&self) -> Priority {
-        self.priority
     }
 
     pub(super) fn state(&self) -> &LevelState {

@@ -342,7 +342,7 @@ mod tests {
         let io = tokio::runtime::Runtime::new().unwrap();
         let settings = crate::CpuRuntime::builder().io_handle(io.handle().clone());
         let cpu = settings.build().unwrap();
-        let lane = cpu.handle().level().lane().clone();
+        let lane = cpu.handle().level.lane.clone();
         let refuse = |text: &str| lane.note_refused_nice(16, io::Error::other(text.to_owned()));
         refuse("the first");
         refuse("the second");

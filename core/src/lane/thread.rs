@@ -162,14 +162,14 @@ pub(crate) fn served() -> Option<Level> {
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same
 /// Tokio runtime that may become one.
 pub(crate) fn is_of(level: &Level) -> bool {
-    ask_own(|own| own.priority() == level.priority() && Arc::ptr_eq(own.lane(), level.lane()))
+    ask_own(|own| own.priority == level.priority && Arc::ptr_eq(&own.lane, &level.lane))
         .unwrap_or(false)
 }
 
 /// Whether what this thread submits to `lane` needs no permit: it is a thread of the lane, or
 /// polls a future that such a thread, or another one of these futures, has given to `spawn_io`.
 pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
-    let covers = |entered: &Entered| entered.is_exempt && Arc::ptr_eq(entered.level.lane(), lane);
+    let covers = |entered: &Entered| entered.is_exempt && Arc::ptr_eq(&entered.level.lane, lane);
     lane.has_limits()
         && (is_of_lane(lane)
             || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false))
@@ -177,7 +177,7 @@ pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
 
 /// Whether this thread belongs to `lane`, as a worker or not.
 fn is_of_lane(lane: &Arc<Lane>) -> bool {
-    ask_own(|own| Arc::ptr_eq(own.lane(), lane)).unwrap_or(false)
+    ask_own(|own| Arc::ptr_eq(&own.lane, lane)).unwrap_or(false)
 }
 
 /// Whether this thread is one of `lane`'s workers.

@@ -76,7 +76,7 @@ pub(crate) struct CpuTokio {
 impl CpuTokio {
     /// Starts the workers and waits until each has run its start hook.
     pub(crate) fn start(level: &Level) -> io::Result<Arc<dyn Workers>> {
-        let (lane, priority) = (level.lane(), level.priority());
+        let (lane, priority) = (&level.lane, level.priority);
         let threads = lane.settings.threads;
         let hooks = lane.settings.hooks.clone();
         let (started, all_started) = mpsc::channel();
@@ -223,7 +223,7 @@ impl Workers for CpuTokio {
 /// Runs a hook of the user inside the context in which jobs run.
 fn in_io_context(hook: impl FnOnce()) {
     let level = lane_thread::served();
-    let _io = level.as_ref().map(|level| level.lane().io.handle().enter());
+    let _io = level.as_ref().map(|level| level.lane.io.handle().enter());
     hook();
 }
 
@@ -247,7 +247,7 @@ impl Future for DrainTask {
         if !lane_thread::is_of(level) {
             send_worker_back();
         } else if let Some(Popped { job, is_short }) = this.next.take().or_else(|| level.pop()) {
-            let _io = level.lane().io.handle().enter();
+            let _io = level.lane.io.handle().enter();
             let worker = &mut level.worker(lane_thread::worker());
             match job.run(worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
