@@ -70,7 +70,7 @@ fn take_on<W: Work>(
 ) -> Task<W::Output> {
     let mut extras = Extras::new(permit, deadline);
     if cfg!(feature = "test-util") && level.lane.settings.holds_paused_clock {
-        extras.hold_clock_of(level.lane.io.handle());
+        extras.hold_clock_of(&level.lane.io.handle);
     }
     let job = Job::new(level.at_caller(), work, extras);
     job.submit();

@@ -2,7 +2,6 @@
 
 mod current;
 mod executor;
-mod install;
 mod io_handle;
 mod metrics;
 mod others;
@@ -16,7 +15,7 @@ use std::time::Instant;
 
 use crate::kernel;
 use crate::lane::Level;
-use crate::os::{nice, surroundings};
+use crate::os::{nice, surroundings, throttle::Throttle};
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use io_handle::IoHandle;
 
@@ -104,17 +103,18 @@ impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lane = &self.level.lane;
         let niced = lane.started().filter(|_| nice::SUPPORTED);
+        let throttled_to = lane.throttle.as_ref().and_then(Throttle::cores);
         let nice = niced.map(|p| (p, lane.settings.nice(p)));
         f.debug_struct("Handle")
             .field("priority", &self.priority())
             .field("backend", &lane.settings.backend)
             .field("worker_threads", &self.worker_threads())
             .field("running", &lane.running())
-            .field("throttled_to_cores", &lane.throttled_to_cores())
+            .field("throttled_to_cores", &throttled_to)
             .field("closed", &lane.is_closed())
             .field("io_lane_gone", &lane.io.is_gone())
             .field("nice", &nice.collect::<Vec<_>>())
-            .field("nice_refused", &lane.nice_refused())
+            .field("nice_refused", &lane.nice_refused.get())
             .field("preemption", &kernel::preemption())
             .field("surroundings", &surroundings::known())
             .finish()

@@ -75,9 +75,8 @@ impl Handle {
     /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn enter(&self) -> EnterGuard<'_> {
-        let depth = thread::enter(self.level.clone(), false);
         EnterGuard {
-            depth: depth.unwrap_or_default(),
+            depth: thread::enter(self.level.clone(), false),
             _thread_bound: PhantomData,
         }
     }
@@ -236,7 +235,8 @@ impl Handle {
     /// # }
     /// ```
     pub fn io(&self) -> IoHandle {
-        IoHandle::new(self.level.clone())
+        let level = self.level.clone();
+        IoHandle { level }
     }
 
     /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's

@@ -4,12 +4,14 @@ use std::future::Future;
 
 use futures_core::Stream;
 
-use super::{Handle, install};
+use super::Handle;
 use crate::admission::{self, Permit};
+use crate::backend::Backend;
 use crate::bridge::buffer::Bridged;
 use crate::bridge::spawn_io::spawn_io;
 use crate::bridge::writer::BridgeWriter;
 use crate::error::JoinError;
+use crate::panics;
 use crate::task::{Cancelled, FutureWork, JobContext, Task, closure, closure_with};
 
 /// # Submit
@@ -322,6 +324,30 @@ impl Handle {
     /// ```
     #[track_caller]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
-        install::install(self, f)
+        if self.level.lane.settings.backend == Backend::Runtime {
+            panic!(
+                "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
+             build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
+            );
+        }
+        if let Some(cause) = self.level.lane.close_reason() {
+            return Err(cause.into());
+        }
+        let Some(workers) = self.level.workers() else {
+            panic!(
+                "`install` in an `on_thread_start` hook: it may wait for the very thread that \
+             runs the hook. Spawn a job there, and don't wait for it"
+            );
+        };
+        let level = &self.level.at_caller();
+        let (mut f, mut result) = (Some(f), None);
+        let mut run = level.timed(|| result = f.take().map(panics::catch));
+        workers.install(&mut run);
+        drop(run);
+        match result {
+            Some(result) => result.map_err(JoinError::of_unwinding),
+            // The pool is shut down.
+            None => Err(level.lane.reason_of_close().into()),
+        }
     }
 }

@@ -141,15 +141,18 @@ impl Level {
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
     pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
-        let LevelState {
-            counters, sites, ..
-        } = self.state();
-        let page = counters.page(index);
-        let Lane {
-            closed, throttle, ..
-        } = &*self.lane;
-        let throttle = throttle.as_ref();
-        Worker::new(self.priority, closed, throttle, counters, page, sites)
+        let state = self.state();
+        let (page, shares_page) = state.counters.page(index);
+        Worker {
+            priority: self.priority,
+            closed: &self.lane.closed,
+            throttle: self.lane.throttle.as_ref(),
+            page,
+            shares_page,
+            timings: state.counters.timings.as_deref(),
+            sites: &state.sites,
+            yielded: false,
+        }
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
@@ -272,7 +275,7 @@ impl Schedule for Level {
     }
 
     fn io(&self) -> Option<&tokio::runtime::Handle> {
-        Some(self.lane.io.handle())
+        Some(&self.lane.io.handle)
     }
 
     fn counters(&self) -> &Counters {

@@ -94,14 +94,15 @@ pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
     std::mem::replace(&mut *default.unwrap_or_else(PoisonError::into_inner), level)
 }
 
-/// Enters a level. Returns how many levels are now entered, for [`leave`]. `is_exempt`: what is
+/// Enters a level. Returns how many levels are now entered, for [`leave`]: 0 if the thread ends. `is_exempt`: what is
 /// submitted inside needs no permit of its lane.
-pub(crate) fn enter(level: Level, is_exempt: bool) -> Option<usize> {
-    with_thread(|thread| {
+pub(crate) fn enter(level: Level, is_exempt: bool) -> usize {
+    let depth = with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
         entered.push(Entered { level, is_exempt });
         entered.len()
-    })
+    });
+    depth.unwrap_or(0)
 }
 
 /// Whether the level that was entered as number `depth` is the innermost one.
@@ -124,11 +125,7 @@ pub(crate) fn leave(depth: usize) {
 /// Runs `f` with `level` entered as the innermost one.
 pub(crate) fn with_entered<R>(level: Level, is_exempt: bool, f: impl FnOnce() -> R) -> R {
     let depth = enter(level, is_exempt);
-    let _leave = on_drop(|| {
-        if let Some(depth) = depth {
-            leave(depth);
-        }
-    });
+    let _leave = on_drop(|| leave(depth));
     f()
 }
 
@@ -142,12 +139,8 @@ pub(crate) fn join_level(level: Level, worker: Option<usize>) {
 
 /// Called when the thread ends.
 pub(crate) fn leave_level() {
-    let level = with_thread(|thread| {
-        thread.worker.set(None);
-        thread.own.take()
-    });
     // Not while it is borrowed: it may be the last reference to the lane.
-    drop(level);
+    drop(with_thread(|thread| thread.own.take()));
 }
 
 pub(crate) fn worker() -> Option<usize> {
@@ -170,7 +163,7 @@ pub(crate) fn is_of(level: &Level) -> bool {
 /// polls a future that such a thread, or another one of these futures, has given to `spawn_io`.
 pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
     let covers = |entered: &Entered| entered.is_exempt && Arc::ptr_eq(&entered.level.lane, lane);
-    lane.has_limits()
+    lane.limits().next().is_some()
         && (is_of_lane(lane)
             || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false))
 }

@@ -185,7 +185,7 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
     lane_thread::begin(lane, Some(level.priority));
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
-    let io = lane.io.handle().clone();
+    let io = lane.io.handle.clone();
     let _io = io.enter();
     budget::enable(&io);
     lane_thread::join_level(level.clone(), Some(worker.index()));

@@ -37,6 +37,7 @@ impl HeldClock {
     }
 
     pub(super) fn take(&self) -> Option<ClockHold> {
+        self.io.as_ref()?;
         self.replace(None)
     }
 
