@@ -207,10 +207,7 @@ impl Control {
                 self.lane.shutdown_workers();
                 self.reap(closed);
             }
-            Message::CloseQueued => {
-                let closed = self.lane.close_queued();
-                self.reap(closed);
-            }
+            Message::CloseQueued => self.reap(self.lane.close_queued()),
             Message::Reaped => self.unreaped -= 1,
             // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}

@@ -210,15 +210,6 @@ impl Level {
         self.state().queue.put_back(job, yielded);
     }
 
-    /// Call after a push and a fence: the lane may have closed its queue before.
-    fn close_if_late(&self) {
-        if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
-            // The control thread has ended. It has not seen the jobs that are in the
-            // queue now.
-            self.lane.reap_queued();
-        }
-    }
-
     /// Lets these threads, which are ready, serve it. Call it once.
     pub(crate) fn start(&self, workers: Arc<dyn Workers>) {
         let workers = self.state().workers.get_or_init(|| workers);
@@ -251,7 +242,12 @@ impl Schedule for Level {
             workers.notify(self);
         }
         os::note_work();
-        self.close_if_late();
+        // The lane may have closed its queue before the push.
+        if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
+            // The control thread has ended. It has not seen the jobs that are in the
+            // queue now.
+            self.lane.reap_queued();
+        }
     }
 
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
