@@ -14,6 +14,7 @@ use super::error::{CPU, LostReason};
 use crate::error::JoinError;
 use crate::lane::Level;
 use crate::panics;
+use crate::task::Schedule;
 
 /// The pump yields after so many items. Otherwise a stream that is always ready, with a
 /// reader that keeps up, would never give the thread back to its lane.
@@ -39,7 +40,7 @@ impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
         size: W,
     ) -> (Self, Bridged<T>) {
         let lane = if on_cpu.is_some() { CPU } else { "I/O" };
-        let (writer, reader) = channel(level.held(), limit, lane);
+        let (writer, reader) = channel(level.counters().held.clone(), limit, lane);
         (
             Self {
                 writer,

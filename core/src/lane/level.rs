@@ -22,9 +22,9 @@ use tokio::sync::Semaphore;
 use super::control::Message;
 use super::queue::{Popped, RunQueue};
 use super::{Lane, ThreadSettings, Workers, thread};
+use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites};
 use crate::metrics::clock::now;
-use crate::metrics::{Held, Metrics};
 use crate::os;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
@@ -32,9 +32,8 @@ use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
-    /// The permits, if the queue has a limit.
-    pub(super) limit: Option<Arc<Semaphore>>,
-    pub(super) queue_limit: Option<usize>,
+    /// If the queue has one: the number of jobs, and the permits.
+    pub(super) limit: Option<(usize, Arc<Semaphore>)>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
@@ -47,8 +46,7 @@ impl LevelState {
     pub(super) fn new(settings: &ThreadSettings, queue_limit: Option<usize>) -> Self {
         Self {
             queue: RunQueue::default(),
-            limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
-            queue_limit,
+            limit: queue_limit.map(|jobs| (jobs, Arc::new(Semaphore::new(jobs)))),
             counters: Counters::new(settings.threads, settings.has_histograms),
             sites: Sites::new(settings.has_histograms),
             workers: OnceLock::new(),
@@ -122,7 +120,7 @@ impl Level {
 
     /// `None` if the queue has no limit.
     pub(crate) fn limit(&self) -> Option<&Arc<Semaphore>> {
-        self.state().limit.as_ref()
+        Some(&self.state().limit.as_ref()?.1)
     }
 
     /// `None` before the threads have started.
@@ -160,16 +158,11 @@ impl Level {
         let mut metrics = state.counters.read();
         metrics.threads = self.lane.settings.threads as u64;
         metrics.tokio_tasks = state.tokio_tasks() as u64;
-        if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
-            metrics.queue_limit = Some(jobs as u64);
+        if let Some((jobs, limit)) = &state.limit {
+            metrics.queue_limit = Some(*jobs as u64);
             metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
         }
         metrics
-    }
-
-    /// What the bridges of this priority add to.
-    pub(crate) fn held(&self) -> Held {
-        self.state().counters.held.clone()
     }
 
     /// Counts a closure that is no job as one. The returned function runs it, and times it so.

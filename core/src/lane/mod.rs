@@ -176,7 +176,9 @@ impl Lane {
     }
 
     fn limits(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
-        self.levels.iter().filter_map(|level| level.limit.as_ref())
+        self.levels
+            .iter()
+            .filter_map(|level| Some(&level.limit.as_ref()?.1))
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -264,12 +266,6 @@ impl Lane {
     fn shutdown_workers(&self) {
         self.io_watch.stop();
         self.levels.iter().for_each(LevelState::shutdown);
-    }
-
-    /// Called before the thread is spawned, so that a shutdown waits for it. A thread that
-    /// its launcher waits for calls it itself ([`thread::begin`]).
-    pub(crate) fn thread_started(&self) {
-        self.alive.fetch_add(1, SeqCst);
     }
 
     /// A lane thread calls this last.

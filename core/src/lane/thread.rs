@@ -13,6 +13,7 @@ use super::{Lane, Level};
 use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
+use crate::sync::Ordering::SeqCst;
 use crate::task::slice;
 
 struct Thread {
@@ -52,7 +53,7 @@ thread_local! {
 ///
 /// `niced`: it gets the nice value of that priority.
 pub(crate) fn begin(lane: &Arc<Lane>, niced: Option<Priority>) {
-    lane.thread_started();
+    lane.alive.fetch_add(1, SeqCst);
     THREAD.with(|thread| thread.counted_by.set(Some(lane.clone())));
     if let Some(priority) = niced {
         lane.set_thread_niceness(priority);
