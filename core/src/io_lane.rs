@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use crate::guard::on_drop;
 
 pub(crate) struct IoLane {
-    handle: Handle,
+    pub(crate) handle: Handle,
     gone: Arc<AtomicBool>,
     sentinel: AbortHandle,
 }
@@ -29,10 +29,6 @@ impl IoLane {
             gone,
             sentinel,
         }
-    }
-
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
     }
 
     pub(crate) fn is_gone(&self) -> bool {

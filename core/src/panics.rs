@@ -9,7 +9,6 @@ use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
-use std::task::Waker;
 
 /// Runs `f` and returns a panic as its payload.
 pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, PanicPayload> {
@@ -26,11 +25,6 @@ pub(crate) fn drop_quietly<T>(what: &'static str, value: T) {
 /// Calls a hook of the user; logs a panic in it.
 pub(crate) fn run_hook(what: &'static str, hook: impl FnOnce()) {
     call_logged(what, hook);
-}
-
-/// Wakes an awaiter. A waker is user code, too.
-pub(crate) fn wake(awaiter: Waker) {
-    run_hook("the waker of a task's awaiter", || awaiter.wake());
 }
 
 /// Calls `f` and returns its result; logs a panic and returns `None`.

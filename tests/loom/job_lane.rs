@@ -50,11 +50,17 @@ impl Level {
         let Some(job) = lane.queue.pop() else {
             return false;
         };
-        let Lane {
-            closed, counters, ..
-        } = lane;
-        let page = counters.page(Some(0));
-        let mut worker = Worker::new(Priority::Normal, closed, None, counters, page, &SITES);
+        let (page, shares_page) = lane.counters.page(Some(0));
+        let mut worker = Worker {
+            priority: Priority::Normal,
+            closed: &lane.closed,
+            throttle: None,
+            page,
+            shares_page,
+            timings: None,
+            sites: &SITES,
+            yielded: false,
+        };
         match job.run(&mut worker) {
             StepEnd::Ended | StepEnd::Suspended => {}
             // As an active worker does: it looks at the queue again.

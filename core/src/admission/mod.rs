@@ -45,19 +45,19 @@ fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output
 /// Returns the permit for a submission by this thread, if it needs one.
 #[inline]
 fn acquire(level: &Level) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
-    if let Some(cause) = level.lane().close_reason() {
+    if let Some(cause) = level.lane.close_reason() {
         return Err(cause);
     }
     let Some(limit) = level.limit() else {
         return Ok(None);
     };
-    if level.is_unlimited || thread::is_exempt(level.lane()) {
+    if level.is_unlimited || thread::is_exempt(&level.lane) {
         return Ok(None);
     }
     match limit.clone().try_acquire_owned() {
         Ok(permit) => Ok(Some(permit)),
         Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
-        Err(TryAcquireError::Closed) => Err(level.lane().reason_of_close()),
+        Err(TryAcquireError::Closed) => Err(level.lane.reason_of_close()),
     }
 }
 
@@ -69,8 +69,8 @@ fn take_on<W: Work>(
     work: W,
 ) -> Task<W::Output> {
     let mut extras = Extras::new(permit, deadline);
-    if cfg!(feature = "test-util") && level.lane().settings.holds_paused_clock {
-        extras.hold_clock_of(level.lane().io.handle());
+    if cfg!(feature = "test-util") && level.lane.settings.holds_paused_clock {
+        extras.hold_clock_of(&level.lane.io.handle);
     }
     let job = Job::new(level.at_caller(), work, extras);
     job.submit();

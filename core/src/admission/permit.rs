@@ -81,8 +81,7 @@ impl Permit {
     /// # }
     /// ```
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
-        let earlier = self.deadline.map_or(deadline, |one| one.min(deadline));
-        self.deadline = Some(earlier);
+        self.deadline = self.deadline.into_iter().chain([deadline]).min();
         self
     }
 
@@ -169,14 +168,14 @@ impl Permit {
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = &self.level;
         let late = || has_passed(self.deadline).then_some(CloseReason::Expired);
-        match level.lane().close_reason().or_else(late) {
+        match level.lane.close_reason().or_else(late) {
             None => super::take_on(level, self.permit, self.deadline, work),
             Some(cause) => super::refuse(level, cause, work),
         }
     }
 }
 
-debug_by_name!(Permit, priority: |it: &Self| it.level.priority(), deadline: |it: &Self| it.deadline);
+debug_by_name!(Permit, priority: |it: &Self| it.level.priority, deadline: |it: &Self| it.deadline);
 
 type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + Sync;
 
@@ -270,7 +269,7 @@ impl Reserve {
             },
         };
         let permit = ready!(acquire.as_mut().poll(cx));
-        let permit = permit.map_err(|_closed| self.level.lane().reason_of_close());
+        let permit = permit.map_err(|_closed| self.level.lane.reason_of_close());
         Poll::Ready(permit.map(|it| Permit {
             level: self.level.clone(),
             permit: Some(it),
@@ -305,4 +304,4 @@ impl Drop for Reserve {
     }
 }
 
-debug_by_name!(Reserve, priority: |it: &Self| it.level.priority(), waits: |it: &Self| it.waits.is_some());
+debug_by_name!(Reserve, priority: |it: &Self| it.level.priority, waits: |it: &Self| it.waits.is_some());

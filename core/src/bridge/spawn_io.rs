@@ -28,10 +28,10 @@ where
         site: level.site_or_caller(),
         origin: Origin::capture(),
         level: level.clone(),
-        is_exempt: thread::is_exempt(level.lane()),
+        is_exempt: thread::is_exempt(&level.lane),
     };
     let (future, inside) = (Some(future), Some(inside));
-    let task = level.lane().io.handle().spawn(IoTask { future, inside });
+    let task = level.lane.io.handle.spawn(IoTask { future, inside });
     Task::on_io(IoJoin::new(task))
 }
 
@@ -69,7 +69,7 @@ pin_project! {
                 return;
             };
             // A runtime that is gone drops the task on the submitter's thread.
-            let _io = enter_for_drop(inside.level.lane().io.handle());
+            let _io = enter_for_drop(&inside.level.lane.io.handle);
             panics::run_hook(SPAN, || inside.call(|| drop_quietly(&mut this.future)));
             // It is still there if the subscriber panicked.
             drop_quietly(&mut this.future);
@@ -114,6 +114,6 @@ impl<F: Future> Future for IoTask<F> {
         };
         // The close of a span calls the subscriber: its panic would lose the output, too.
         panics::drop_quietly(SPAN, this.inside.take());
-        Poll::Ready(Made::new(output))
+        Poll::Ready(Made(Some(output)))
     }
 }

@@ -14,6 +14,7 @@ use super::error::{CPU, LostReason};
 use crate::error::JoinError;
 use crate::lane::Level;
 use crate::panics;
+use crate::task::Schedule;
 
 /// The pump yields after so many items. Otherwise a stream that is always ready, with a
 /// reader that keeps up, would never give the thread back to its lane.
@@ -39,7 +40,7 @@ impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
         size: W,
     ) -> (Self, Bridged<T>) {
         let lane = if on_cpu.is_some() { CPU } else { "I/O" };
-        let (writer, reader) = channel(level.held(), limit, lane);
+        let (writer, reader) = channel(level.counters().held.clone(), limit, lane);
         (
             Self {
                 writer,
@@ -105,7 +106,7 @@ where
                 let next = this.stream.as_mut().poll_next(cx);
                 next.map(|item| item.map(|item| (size(&item), item)))
             });
-            let is_closed = |level: &Level| level.lane().is_closed();
+            let is_closed = |level: &Level| level.lane.is_closed();
             match next {
                 Ok(Poll::Pending) => return Poll::Pending,
                 // A lane that is closed drops its jobs and tasks. A stream that reads from

@@ -27,14 +27,10 @@ use crate::task::Task;
 /// ```
 #[derive(Clone)]
 pub struct IoHandle {
-    level: Level,
+    pub(super) level: Level,
 }
 
 impl IoHandle {
-    pub(super) fn new(level: Level) -> Self {
-        Self { level }
-    }
-
     /// Runs a future on the I/O lane, as [`Handle::spawn_io`](crate::Handle::spawn_io) does, but
     /// also after a shutdown of the CPU lane.
     ///
@@ -108,7 +104,7 @@ impl IoHandle {
     /// # }
     /// ```
     pub fn runtime(&self) -> &tokio::runtime::Handle {
-        self.level.lane().io.handle()
+        &self.level.lane.io.handle
     }
 
     /// Returns whether the runtime was shut down.
@@ -122,7 +118,7 @@ impl IoHandle {
     /// assert!(cpu.handle().io().is_gone());
     /// ```
     pub fn is_gone(&self) -> bool {
-        self.level.lane().io.is_gone()
+        self.level.lane.io.is_gone()
     }
 }
 

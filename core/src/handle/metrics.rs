@@ -20,7 +20,7 @@ impl Handle {
     /// assert_eq!(cpu.handle().priority(), twolane::Priority::Normal);
     /// ```
     pub fn priority(&self) -> Priority {
-        self.level.priority()
+        self.level.priority
     }
 
     /// Returns the number of threads of each priority that is in use.
@@ -34,7 +34,7 @@ impl Handle {
     /// assert_eq!(cpu.handle().worker_threads(), 3);
     /// ```
     pub fn worker_threads(&self) -> usize {
-        self.level.lane().settings.threads
+        self.level.lane.settings.threads
     }
 
     /// Completes when the CPU lane is shut down, or its I/O runtime ends.
@@ -57,7 +57,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.level.lane().closing()
+        self.level.lane.closing()
     }
 
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority), and of no
@@ -98,7 +98,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn watcher(&self) -> Option<&Watcher> {
-        self.level.lane().io_watch.watcher.get()
+        self.level.lane.io_watch.watcher.get()
     }
 
     /// Returns how long probes of the [watch](Self::watcher) waited for the I/O lane. Empty if it
@@ -115,7 +115,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn io_lag(&self) -> DurationHistogram {
-        let lag = self.level.lane().io_watch.lag.get();
+        let lag = self.level.lane.io_watch.lag.get();
         lag.map(|lag| lag.read()).unwrap_or_default()
     }
 
@@ -141,6 +141,6 @@ impl Handle {
     /// # }
     /// ```
     pub fn call_sites(&self) -> CallSites {
-        self.level.lane().call_sites()
+        self.level.lane.call_sites()
     }
 }

@@ -2,7 +2,6 @@
 
 mod current;
 mod executor;
-mod install;
 mod io_handle;
 mod metrics;
 mod others;
@@ -16,7 +15,7 @@ use std::time::Instant;
 
 use crate::kernel;
 use crate::lane::Level;
-use crate::os::{nice, surroundings};
+use crate::os::{nice, surroundings, throttle::Throttle};
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use io_handle::IoHandle;
 
@@ -55,7 +54,7 @@ pub use io_handle::IoHandle;
 /// ```
 #[derive(Clone)]
 pub struct Handle {
-    level: Level,
+    pub(crate) level: Level,
     /// Of the jobs that this handle submits.
     deadline: Option<Instant>,
 }
@@ -68,15 +67,10 @@ impl Handle {
         }
     }
 
-    pub(crate) fn at(&self, level: Level) -> Self {
-        Self {
-            level,
-            deadline: self.deadline,
-        }
-    }
-
-    pub(crate) fn level(&self) -> &Level {
-        &self.level
+    pub(crate) fn with(&self, change: impl FnOnce(&mut Level)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed.level);
+        changed
     }
 }
 
@@ -94,7 +88,7 @@ impl Handle {
 /// ```
 impl PartialEq for Handle {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(self.level.lane(), other.level.lane())
+        Arc::ptr_eq(&self.level.lane, &other.level.lane)
     }
 }
 
@@ -107,19 +101,20 @@ impl RefUnwindSafe for Handle {}
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lane = self.level.lane();
+        let lane = &self.level.lane;
         let niced = lane.started().filter(|_| nice::SUPPORTED);
+        let throttled_to = lane.throttle.as_ref().and_then(Throttle::cores);
         let nice = niced.map(|p| (p, lane.settings.nice(p)));
         f.debug_struct("Handle")
             .field("priority", &self.priority())
             .field("backend", &lane.settings.backend)
             .field("worker_threads", &self.worker_threads())
             .field("running", &lane.running())
-            .field("throttled_to_cores", &lane.throttled_to_cores())
+            .field("throttled_to_cores", &throttled_to)
             .field("closed", &lane.is_closed())
             .field("io_lane_gone", &lane.io.is_gone())
             .field("nice", &nice.collect::<Vec<_>>())
-            .field("nice_refused", &lane.nice_refused())
+            .field("nice_refused", &lane.nice_refused.get())
             .field("preemption", &kernel::preemption())
             .field("surroundings", &surroundings::known())
             .finish()

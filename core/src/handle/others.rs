@@ -75,9 +75,8 @@ impl Handle {
     /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn enter(&self) -> EnterGuard<'_> {
-        let depth = thread::enter(self.level().clone(), false);
         EnterGuard {
-            depth: depth.unwrap_or_default(),
+            depth: thread::enter(self.level.clone(), false),
             _thread_bound: PhantomData,
         }
     }
@@ -122,7 +121,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_priority(&self, priority: Priority) -> Self {
-        self.at(self.level.with_priority(priority))
+        self.with(|level| level.priority = priority)
     }
 
     /// Returns a handle whose jobs go by that name in [`call_sites`](Self::call_sites).
@@ -154,7 +153,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_name(&self, name: &str) -> Self {
-        self.at(self.level.at(Name::named(name)))
+        self.with(|level| level.site = Name::named(name))
     }
 
     /// Returns a handle whose jobs have a deadline: a time after which they are of no use.
@@ -192,9 +191,8 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_deadline(&self, deadline: Instant) -> Self {
-        let earlier = self.deadline.map_or(deadline, |own| own.min(deadline));
         Self {
-            deadline: Some(earlier),
+            deadline: self.deadline.into_iter().chain([deadline]).min(),
             ..self.clone()
         }
     }
@@ -220,7 +218,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn without_limit(&self) -> Self {
-        self.at(self.level.without_limit())
+        self.with(|level| level.is_unlimited = true)
     }
 
     /// Returns the handle of the I/O lane alone, which works after a shutdown of the CPU lane
@@ -237,7 +235,8 @@ impl Handle {
     /// # }
     /// ```
     pub fn io(&self) -> IoHandle {
-        IoHandle::new(self.level.clone())
+        let level = self.level.clone();
+        IoHandle { level }
     }
 
     /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's

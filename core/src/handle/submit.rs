@@ -4,12 +4,14 @@ use std::future::Future;
 
 use futures_core::Stream;
 
-use super::{Handle, install};
+use super::Handle;
 use crate::admission::{self, Permit};
+use crate::backend::Backend;
 use crate::bridge::buffer::Bridged;
 use crate::bridge::spawn_io::spawn_io;
 use crate::bridge::writer::BridgeWriter;
 use crate::error::JoinError;
+use crate::panics;
 use crate::task::{Cancelled, FutureWork, JobContext, Task, closure, closure_with};
 
 /// # Submit
@@ -52,7 +54,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(self.level(), self.deadline, closure(f))
+        admission::submit(&self.level, self.deadline, closure(f))
     }
 
     /// Runs a closure on the CPU lane, and passes it a [`JobContext`]: the form for a closure
@@ -125,7 +127,7 @@ impl Handle {
         F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(self.level(), self.deadline, closure_with(f))
+        admission::submit(&self.level, self.deadline, closure_with(f))
     }
 
     /// Runs a future on the CPU lane, which polls it there each time. (For a closure:
@@ -158,7 +160,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        admission::submit(self.level(), self.deadline, FutureWork::new(future))
+        admission::submit(&self.level, self.deadline, FutureWork::new(future))
     }
 
     /// Runs a future on the I/O lane, as a task of the Tokio runtime there.
@@ -195,9 +197,9 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.level.lane().close_reason() {
+        match self.level.lane.close_reason() {
             Some(cause) => Task::refused(cause),
-            None => spawn_io(self.level(), future),
+            None => spawn_io(&self.level, future),
         }
     }
 
@@ -239,9 +241,9 @@ impl Handle {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = self.io().bridge(limit, size);
-        match self.level.lane().close_reason() {
+        match self.level.lane.close_reason() {
             Some(cause) => writer.refuse(cause.into()),
-            None => spawn_io(self.level(), writer.forward(stream)).detach_quietly(),
+            None => spawn_io(&self.level, writer.forward(stream)).detach_quietly(),
         }
         reader
     }
@@ -279,9 +281,9 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let on_cpu = Some(self.level().clone());
-        let (writer, reader) = BridgeWriter::new(self.level(), on_cpu, limit, size);
-        match Permit::try_new(self.level(), None) {
+        let on_cpu = Some(self.level.clone());
+        let (writer, reader) = BridgeWriter::new(&self.level, on_cpu, limit, size);
+        match Permit::try_new(&self.level, None) {
             Ok(permit) => permit.spawn(writer.forward(stream)).detach_quietly(),
             Err(cause) => writer.refuse(cause),
         }
@@ -322,6 +324,30 @@ impl Handle {
     /// ```
     #[track_caller]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
-        install::install(self, f)
+        if self.level.lane.settings.backend == Backend::Runtime {
+            panic!(
+                "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
+             build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
+            );
+        }
+        if let Some(cause) = self.level.lane.close_reason() {
+            return Err(cause.into());
+        }
+        let Some(workers) = self.level.workers() else {
+            panic!(
+                "`install` in an `on_thread_start` hook: it may wait for the very thread that \
+             runs the hook. Spawn a job there, and don't wait for it"
+            );
+        };
+        let level = &self.level.at_caller();
+        let (mut f, mut result) = (Some(f), None);
+        let mut run = level.timed(|| result = f.take().map(panics::catch));
+        workers.install(&mut run);
+        drop(run);
+        match result {
+            Some(result) => result.map_err(JoinError::of_unwinding),
+            // The pool is shut down.
+            None => Err(level.lane.reason_of_close().into()),
+        }
     }
 }

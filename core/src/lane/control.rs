@@ -103,7 +103,7 @@ pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<
 /// `tokio::spawn` there belongs to the I/O runtime, as on any lane thread. A blocking
 /// wait for the lane (`Task::wait`, `Shutdown::wait`) panics there.
 fn as_lane_thread(lane: &Arc<Lane>, f: impl FnOnce()) {
-    let io = lane.io.handle().clone();
+    let io = lane.io.handle.clone();
     let _io = io.enter();
     let level = Level::new(lane.clone(), Priority::default());
     thread::join_level(level, Some(0));
@@ -202,14 +202,12 @@ impl Control {
             Message::Shutdown => {
                 self.lane.close_limits();
                 let mut closed = self.lane.close_queued();
-                closed.extend(self.lane.close_registered());
+                // A registered job may be queued as well, if its waker was called.
+                closed.extend(Lane::close_all(self.lane.registry.all()));
                 self.lane.shutdown_workers();
                 self.reap(closed);
             }
-            Message::CloseQueued => {
-                let closed = self.lane.close_queued();
-                self.reap(closed);
-            }
+            Message::CloseQueued => self.reap(self.lane.close_queued()),
             Message::Reaped => self.unreaped -= 1,
             // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}

@@ -22,9 +22,9 @@ use tokio::sync::Semaphore;
 use super::control::Message;
 use super::queue::{Popped, RunQueue};
 use super::{Lane, ThreadSettings, Workers, thread};
+use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites};
 use crate::metrics::clock::now;
-use crate::metrics::{Held, Metrics};
 use crate::os;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
@@ -32,9 +32,8 @@ use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
-    /// The permits, if the queue has a limit.
-    pub(super) limit: Option<Arc<Semaphore>>,
-    pub(super) queue_limit: Option<usize>,
+    /// If the queue has one: the number of jobs, and the permits.
+    pub(super) limit: Option<(usize, Arc<Semaphore>)>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
@@ -47,8 +46,7 @@ impl LevelState {
     pub(super) fn new(settings: &ThreadSettings, queue_limit: Option<usize>) -> Self {
         Self {
             queue: RunQueue::default(),
-            limit: queue_limit.map(|jobs| Arc::new(Semaphore::new(jobs))),
-            queue_limit,
+            limit: queue_limit.map(|jobs| (jobs, Arc::new(Semaphore::new(jobs)))),
             counters: Counters::new(settings.threads, settings.has_histograms),
             sites: Sites::new(settings.has_histograms),
             workers: OnceLock::new(),
@@ -80,10 +78,10 @@ impl LevelState {
 /// A lane at one of its priorities, and the call site of what is submitted. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Level {
-    lane: Arc<Lane>,
-    priority: Priority,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) priority: Priority,
     /// [`Name::OTHER`] if not known: then it is the caller of the method that submits.
-    pub(super) site: Name,
+    pub(crate) site: Name,
     /// What is submitted needs no permit of a limited queue.
     pub(crate) is_unlimited: bool,
 }
@@ -98,32 +96,13 @@ impl Level {
         }
     }
 
-    pub(crate) fn with_priority(&self, priority: Priority) -> Self {
-        Self {
-            priority,
-            ..self.clone()
-        }
-    }
-
-    pub(crate) fn without_limit(&self) -> Self {
-        Self {
-            is_unlimited: true,
-            ..self.clone()
-        }
-    }
-
-    /// The same level for what is submitted under that name, or from that place.
-    pub(crate) fn at(&self, site: Name) -> Self {
-        Self {
-            site,
-            ..self.clone()
-        }
-    }
-
     /// The same level for what the caller submits, unless the site is known.
     #[track_caller]
     pub(crate) fn at_caller(&self) -> Self {
-        self.at(self.site_or_caller())
+        Self {
+            site: self.site_or_caller(),
+            ..self.clone()
+        }
     }
 
     /// The level's own site, if it has one.
@@ -135,21 +114,13 @@ impl Level {
         }
     }
 
-    pub(crate) fn lane(&self) -> &Arc<Lane> {
-        &self.lane
-    }
-
-    pub(crate) fn priority(&self) -> Priority {
-        self.priority
-    }
-
     pub(super) fn state(&self) -> &LevelState {
         self.lane.level_state(self.priority)
     }
 
     /// `None` if the queue has no limit.
     pub(crate) fn limit(&self) -> Option<&Arc<Semaphore>> {
-        self.state().limit.as_ref()
+        Some(&self.state().limit.as_ref()?.1)
     }
 
     /// `None` before the threads have started.
@@ -168,15 +139,18 @@ impl Level {
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
     pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
-        let LevelState {
-            counters, sites, ..
-        } = self.state();
-        let page = counters.page(index);
-        let Lane {
-            closed, throttle, ..
-        } = &*self.lane;
-        let throttle = throttle.as_ref();
-        Worker::new(self.priority, closed, throttle, counters, page, sites)
+        let state = self.state();
+        let (page, shares_page) = state.counters.page(index);
+        Worker {
+            priority: self.priority,
+            closed: &self.lane.closed,
+            throttle: self.lane.throttle.as_ref(),
+            page,
+            shares_page,
+            timings: state.counters.timings.as_deref(),
+            sites: &state.sites,
+            yielded: false,
+        }
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
@@ -184,16 +158,11 @@ impl Level {
         let mut metrics = state.counters.read();
         metrics.threads = self.lane.settings.threads as u64;
         metrics.tokio_tasks = state.tokio_tasks() as u64;
-        if let (Some(jobs), Some(limit)) = (state.queue_limit, &state.limit) {
-            metrics.queue_limit = Some(jobs as u64);
+        if let Some((jobs, limit)) = &state.limit {
+            metrics.queue_limit = Some(*jobs as u64);
             metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
         }
         metrics
-    }
-
-    /// What the bridges of this priority add to.
-    pub(crate) fn held(&self) -> Held {
-        self.state().counters.held.clone()
     }
 
     /// Counts a closure that is no job as one. The returned function runs it, and times it so.
@@ -234,15 +203,6 @@ impl Level {
         self.state().queue.put_back(job, yielded);
     }
 
-    /// Call after a push and a fence: the lane may have closed its queue before.
-    fn close_if_late(&self) {
-        if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
-            // The control thread has ended. It has not seen the jobs that are in the
-            // queue now.
-            self.lane.reap_queued();
-        }
-    }
-
     /// Lets these threads, which are ready, serve it. Call it once.
     pub(crate) fn start(&self, workers: Arc<dyn Workers>) {
         let workers = self.state().workers.get_or_init(|| workers);
@@ -275,7 +235,12 @@ impl Schedule for Level {
             workers.notify(self);
         }
         os::note_work();
-        self.close_if_late();
+        // The lane may have closed its queue before the push.
+        if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
+            // The control thread has ended. It has not seen the jobs that are in the
+            // queue now.
+            self.lane.reap_queued();
+        }
     }
 
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
@@ -299,7 +264,7 @@ impl Schedule for Level {
     }
 
     fn io(&self) -> Option<&tokio::runtime::Handle> {
-        Some(self.lane.io.handle())
+        Some(&self.lane.io.handle)
     }
 
     fn counters(&self) -> &Counters {

@@ -57,11 +57,10 @@ pub(crate) use level::Level;
 use level::LevelState;
 pub(crate) use queue::Popped;
 use registry::Registry;
-pub(crate) use workers::{ThreadSettings, Workers};
+pub(crate) use workers::{ThreadHooks, ThreadSettings, Workers};
 
 pub(crate) struct Lane {
     levels: [LevelState; Priority::ALL.len()],
-    has_limits: bool,
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     /// Of the I/O lane, if it is watched.
@@ -78,9 +77,9 @@ pub(crate) struct Lane {
     /// Detached jobs that were closed and are not yet reported in the log.
     lost: AtomicUsize,
     /// The error of the first thread that could not set its nice value.
-    nice_refused: OnceLock<io::Error>,
+    pub(crate) nice_refused: OnceLock<io::Error>,
     /// Set if the lane keeps a CPU quota where there is one.
-    throttle: Option<Throttle>,
+    pub(crate) throttle: Option<Throttle>,
     control: Sender<Message>,
     pub(crate) io: IoLane,
 }
@@ -94,7 +93,6 @@ impl Lane {
         control: Sender<Message>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            has_limits: queue_limits.iter().any(Option::is_some),
             levels: queue_limits.map(|limit| LevelState::new(&settings, limit)),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
@@ -162,12 +160,6 @@ impl Lane {
         }
     }
 
-    /// Whether any priority has a queue limit.
-    #[inline]
-    pub(crate) fn has_limits(&self) -> bool {
-        self.has_limits
-    }
-
     /// Ready when the lane closes.
     pub(crate) fn closing(&self) -> impl Future<Output = ()> + Send + use<> {
         let closing = self.closing.clone();
@@ -184,7 +176,9 @@ impl Lane {
     }
 
     fn limits(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
-        self.levels.iter().filter_map(|level| level.limit.as_ref())
+        self.levels
+            .iter()
+            .filter_map(|level| Some(&level.limit.as_ref()?.1))
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -226,12 +220,7 @@ impl Lane {
         Self::close_all(self.levels.iter().flat_map(all).collect())
     }
 
-    /// Closes the registered jobs in the same way, except those that run. A registered job
-    /// may be queued as well, if its waker was called.
-    fn close_registered(&self) -> Vec<Arc<dyn Run>> {
-        Self::close_all(self.registry.all())
-    }
-
+    /// Closes jobs in the same way, except those that run.
     fn close_all(jobs: Vec<Arc<dyn Run>>) -> Vec<Arc<dyn Run>> {
         for job in &jobs {
             job.close(CloseReason::ShutDown);
@@ -267,7 +256,7 @@ impl Lane {
     /// Closes the queued jobs and drops their work, on this thread.
     fn reap_queued(&self) {
         // This may be any thread.
-        let _io = enter_for_drop(self.io.handle());
+        let _io = enter_for_drop(&self.io.handle);
         Self::discard(self.close_queued());
         self.report_lost();
     }
@@ -277,12 +266,6 @@ impl Lane {
     fn shutdown_workers(&self) {
         self.io_watch.stop();
         self.levels.iter().for_each(LevelState::shutdown);
-    }
-
-    /// Called before the thread is spawned, so that a shutdown waits for it. A thread that
-    /// its launcher waits for calls it itself ([`thread::begin`]).
-    pub(crate) fn thread_started(&self) {
-        self.alive.fetch_add(1, SeqCst);
     }
 
     /// A lane thread calls this last.
@@ -302,13 +285,9 @@ impl Lane {
     /// An error is logged once and shown in the lane's `Debug` output. Jobs run all the
     /// same.
     pub(crate) fn set_thread_niceness(&self, priority: Priority) {
-        let ThreadSettings {
-            niceness,
-            base_nice,
-            ..
-        } = self.settings;
-        if let Err(refused) = niceness.apply(priority, base_nice) {
-            self.note_refused_nice(self.settings.nice(priority), refused);
+        let settings = &self.settings;
+        if let Err(refused) = settings.niceness.apply(priority, settings.base_nice) {
+            self.note_refused_nice(settings.nice(priority), refused);
         }
     }
 
@@ -319,15 +298,6 @@ impl Lane {
                 crate::trace::warn_of_refused_nice(nice, &text)
             });
         }
-    }
-
-    /// The CPU quota that the lane keeps, in cores, if it keeps one.
-    pub(crate) fn throttled_to_cores(&self) -> Option<f64> {
-        self.throttle.as_ref()?.cores()
-    }
-
-    pub(crate) fn nice_refused(&self) -> Option<&io::Error> {
-        self.nice_refused.get()
     }
 }
 
@@ -342,7 +312,7 @@ mod tests {
         let io = tokio::runtime::Runtime::new().unwrap();
         let settings = crate::CpuRuntime::builder().io_handle(io.handle().clone());
         let cpu = settings.build().unwrap();
-        let lane = cpu.handle().level().lane().clone();
+        let lane = cpu.handle().level.lane.clone();
         let refuse = |text: &str| lane.note_refused_nice(16, io::Error::other(text.to_owned()));
         refuse("the first");
         refuse("the second");

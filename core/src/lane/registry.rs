@@ -23,7 +23,7 @@ pub(super) struct Registry([Mutex<Slab<Arc<dyn Run>>>; SHARDS]);
 
 impl Registry {
     pub(super) fn insert(&self, job: Arc<dyn Run>) -> RegistryKey {
-        let group = thread::ask_own(|own| 1 + own.priority().index()).unwrap_or(0);
+        let group = thread::ask_own(|own| 1 + own.priority.index()).unwrap_or(0);
         let shard = group * OF_A_GROUP + thread_number() % OF_A_GROUP;
         let key = self.lock(shard).insert(job) * SHARDS + shard;
         RegistryKey::MIN.saturating_add(key)

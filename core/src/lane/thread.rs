@@ -13,6 +13,7 @@ use super::{Lane, Level};
 use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
+use crate::sync::Ordering::SeqCst;
 use crate::task::slice;
 
 struct Thread {
@@ -52,7 +53,7 @@ thread_local! {
 ///
 /// `niced`: it gets the nice value of that priority.
 pub(crate) fn begin(lane: &Arc<Lane>, niced: Option<Priority>) {
-    lane.thread_started();
+    lane.alive.fetch_add(1, SeqCst);
     THREAD.with(|thread| thread.counted_by.set(Some(lane.clone())));
     if let Some(priority) = niced {
         lane.set_thread_niceness(priority);
@@ -94,14 +95,15 @@ pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
     std::mem::replace(&mut *default.unwrap_or_else(PoisonError::into_inner), level)
 }
 
-/// Enters a level. Returns how many levels are now entered, for [`leave`]. `is_exempt`: what is
+/// Enters a level. Returns how many levels are now entered, for [`leave`]: 0 if the thread ends. `is_exempt`: what is
 /// submitted inside needs no permit of its lane.
-pub(crate) fn enter(level: Level, is_exempt: bool) -> Option<usize> {
-    with_thread(|thread| {
+pub(crate) fn enter(level: Level, is_exempt: bool) -> usize {
+    let depth = with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
         entered.push(Entered { level, is_exempt });
         entered.len()
-    })
+    });
+    depth.unwrap_or(0)
 }
 
 /// Whether the level that was entered as number `depth` is the innermost one.
@@ -124,11 +126,7 @@ pub(crate) fn leave(depth: usize) {
 /// Runs `f` with `level` entered as the innermost one.
 pub(crate) fn with_entered<R>(level: Level, is_exempt: bool, f: impl FnOnce() -> R) -> R {
     let depth = enter(level, is_exempt);
-    let _leave = on_drop(|| {
-        if let Some(depth) = depth {
-            leave(depth);
-        }
-    });
+    let _leave = on_drop(|| leave(depth));
     f()
 }
 
@@ -142,12 +140,8 @@ pub(crate) fn join_level(level: Level, worker: Option<usize>) {
 
 /// Called when the thread ends.
 pub(crate) fn leave_level() {
-    let level = with_thread(|thread| {
-        thread.worker.set(None);
-        thread.own.take()
-    });
     // Not while it is borrowed: it may be the last reference to the lane.
-    drop(level);
+    drop(with_thread(|thread| thread.own.take()));
 }
 
 pub(crate) fn worker() -> Option<usize> {
@@ -162,22 +156,22 @@ pub(crate) fn served() -> Option<Level> {
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same
 /// Tokio runtime that may become one.
 pub(crate) fn is_of(level: &Level) -> bool {
-    ask_own(|own| own.priority() == level.priority() && Arc::ptr_eq(own.lane(), level.lane()))
+    ask_own(|own| own.priority == level.priority && Arc::ptr_eq(&own.lane, &level.lane))
         .unwrap_or(false)
 }
 
 /// Whether what this thread submits to `lane` needs no permit: it is a thread of the lane, or
 /// polls a future that such a thread, or another one of these futures, has given to `spawn_io`.
 pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
-    let covers = |entered: &Entered| entered.is_exempt && Arc::ptr_eq(entered.level.lane(), lane);
-    lane.has_limits()
+    let covers = |entered: &Entered| entered.is_exempt && Arc::ptr_eq(&entered.level.lane, lane);
+    lane.limits().next().is_some()
         && (is_of_lane(lane)
             || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false))
 }
 
 /// Whether this thread belongs to `lane`, as a worker or not.
 fn is_of_lane(lane: &Arc<Lane>) -> bool {
-    ask_own(|own| Arc::ptr_eq(own.lane(), lane)).unwrap_or(false)
+    ask_own(|own| Arc::ptr_eq(&own.lane, lane)).unwrap_or(false)
 }
 
 /// Whether this thread is one of `lane`'s workers.

@@ -6,7 +6,6 @@ use stallwatch::{Entered, Pool};
 
 use super::Level;
 use crate::priority::Priority;
-use crate::task::Schedule;
 
 const FUTURE: usize = 0;
 const CLOSURE: usize = 1;
@@ -38,11 +37,11 @@ impl Level {
         is_closure: bool,
         deadline: Option<Instant>,
     ) -> Option<Entered> {
-        let kind = match (is_closure, self.priority()) {
+        let kind = match (is_closure, self.priority) {
             (false, _) => FUTURE,
             (true, Priority::High) => URGENT_CLOSURE,
             (true, _) => CLOSURE,
         };
-        self.lane().pools[kind].enter(self.site(), deadline)
+        self.lane.pools[kind].enter(self.site, deadline)
     }
 }

@@ -74,7 +74,7 @@ type Hook = Arc<dyn Fn() + Send + Sync>;
 
 /// The user's hooks, which run at the start and the end of each lane thread, in the order in which
 /// they were added.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct ThreadHooks {
     pub(crate) start: Vec<Hook>,
     pub(crate) stop: Vec<Hook>,

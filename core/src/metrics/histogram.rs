@@ -11,6 +11,11 @@ use std::time::Duration;
 /// Values from here on count as the largest below: about 2.4 hours.
 const END: u64 = 1 << 43;
 
+/// The precision of figures that a user reads: 10 KB.
+pub(crate) const FINE: u32 = 5;
+/// The precision of what a program has many of: 1.3 KB.
+pub(crate) const COARSE: u32 = 2;
+
 pub(crate) struct AtomicHistogram {
     precision: u32,
     counts: Box<[AtomicU64]>,
@@ -20,17 +25,7 @@ pub(crate) struct AtomicHistogram {
 
 // Relaxed: the counts order no other memory.
 impl AtomicHistogram {
-    /// For figures that a user reads: 10 KB.
-    pub(crate) fn fine() -> Self {
-        Self::new(5)
-    }
-
-    /// For what a program has many of: 1.3 KB.
-    pub(crate) fn coarse() -> Self {
-        Self::new(2)
-    }
-
-    fn new(precision: u32) -> Self {
+    pub(crate) fn new(precision: u32) -> Self {
         let buckets = bucket_of(precision, END - 1) + 1;
         Self {
             precision,
@@ -182,8 +177,8 @@ mod tests {
     #[test]
     fn a_bucket_is_narrower_than_the_precision_says() {
         for (histogram, part) in [
-            (AtomicHistogram::fine(), 32),
-            (AtomicHistogram::coarse(), 4),
+            (AtomicHistogram::new(FINE), 32),
+            (AtomicHistogram::new(COARSE), 4),
         ] {
             let (mut last, read) = (0, histogram.read());
             let values =
@@ -207,7 +202,7 @@ mod tests {
 
     #[test]
     fn quantiles_go_by_weight() {
-        let histogram = AtomicHistogram::coarse();
+        let histogram = AtomicHistogram::new(COARSE);
         let quantile = |share| histogram.read().quantile(share).map(|time| time.as_nanos());
         assert_eq!(quantile(0.5), None);
         histogram.add(1_000, 98);

@@ -15,10 +15,10 @@ pub(crate) struct Timings {
 // Relaxed: a job's time is written before the job is queued and read after it is taken
 // out, and the queue orders the two.
 impl Timings {
-    pub(crate) fn new(histogram: fn() -> AtomicHistogram) -> Self {
+    pub(crate) fn new(precision: u32) -> Self {
         Self {
-            waits: histogram(),
-            steps: histogram(),
+            waits: AtomicHistogram::new(precision),
+            steps: AtomicHistogram::new(precision),
         }
     }
 

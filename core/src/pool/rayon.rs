@@ -72,7 +72,7 @@ struct Depths {
 impl Pool {
     /// Starts the workers and waits until each has run its start hook.
     pub(crate) fn start(level: &Level) -> io::Result<Arc<dyn Workers>> {
-        let threads = level.lane().settings.threads;
+        let threads = level.lane.settings.threads;
         let mut workers = Vec::with_capacity(threads);
         let level = level.clone();
         let pool = ThreadPoolBuilder::new()
@@ -83,10 +83,10 @@ impl Pool {
             })
             .spawn_handler(|worker| {
                 let level = level.clone();
-                let prefix = level.lane().settings.thread_prefix(level.priority());
+                let prefix = level.lane.settings.thread_prefix(level.priority);
                 let name = format!("{prefix}-{}", worker.index());
                 let mut thread = thread::Builder::new().name(name);
-                if let Some(size) = level.lane().settings.stack_size {
+                if let Some(size) = level.lane.settings.stack_size {
                     thread = thread.stack_size(size);
                 }
                 let started = thread.spawn(move || worker_main(&level, worker))?;
@@ -181,11 +181,11 @@ impl Workers for Pool {
 }
 
 fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
-    let lane = level.lane();
-    lane_thread::begin(lane, Some(level.priority()));
+    let lane = &level.lane;
+    lane_thread::begin(lane, Some(level.priority));
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
-    let io = lane.io.handle().clone();
+    let io = lane.io.handle.clone();
     let _io = io.enter();
     budget::enable(&io);
     lane_thread::join_level(level.clone(), Some(worker.index()));
@@ -301,7 +301,7 @@ impl Broadcast {
                 let settle = Box::new(move |_| job.settle());
                 // An error means that the lane is closed and the control thread has closed
                 // the queue.
-                let _ = level.lane().send_control(Message::Call(Some(at), settle));
+                let _ = level.lane.send_control(Message::Call(Some(at), settle));
             }
             Arrival::Nothing => {}
         }

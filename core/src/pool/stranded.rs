@@ -45,7 +45,7 @@ impl Stranded {
         // A hint: whether some worker has tasks, or looks for some.
         let is_some_busy = self.parked.load(SeqCst) < self.workers;
         if is_some_busy && self.doze.lasts() && self.doze.end() {
-            let (lane, priority) = (Arc::downgrade(level.lane()), level.priority());
+            let (lane, priority) = (Arc::downgrade(&level.lane), level.priority);
             let (this, runtime) = (self.clone(), runtime.clone());
             slice::at_each_tick(move || {
                 let lane = lane.upgrade();

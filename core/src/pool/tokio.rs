@@ -43,7 +43,7 @@ use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
 use crate::error::CloseReason;
 use crate::io_lane;
-use crate::lane::{Lane, Level, Popped, Workers, thread as lane_thread};
+use crate::lane::{Lane, Level, Popped, ThreadHooks, Workers, thread as lane_thread};
 use crate::os;
 use crate::panics;
 use crate::task::StepEnd;
@@ -76,14 +76,12 @@ pub(crate) struct CpuTokio {
 impl CpuTokio {
     /// Starts the workers and waits until each has run its start hook.
     pub(crate) fn start(level: &Level) -> io::Result<Arc<dyn Workers>> {
-        let (lane, priority) = (level.lane(), level.priority());
+        let (lane, priority) = (&level.lane, level.priority);
         let threads = lane.settings.threads;
-        let hooks = lane.settings.hooks.clone();
         let (started, all_started) = mpsc::channel();
         let (ready, all_ready) = mpsc::channel();
         // Relaxed, as for `next_name` below: the numbers only have to differ.
         let next_index = AtomicUsize::new(0);
-        let stop_hooks = hooks.clone();
         // Weak: Tokio keeps its hooks as long as a handle of the runtime exists, and
         // the lane holds one.
         let weak_lane = Arc::downgrade(lane);
@@ -100,11 +98,11 @@ impl CpuTokio {
             }
             // An error only means that the workers are up and the receiver is gone.
             let _ = started.send(());
-            in_io_context(|| hooks.started());
+            in_io_context(ThreadHooks::started);
             let _ = ready.send(());
         };
         let on_stop = move || {
-            in_io_context(|| stop_hooks.stopping());
+            in_io_context(ThreadHooks::stopping);
             lane_thread::leave_level();
         };
         let stranded = Stranded::new(threads);
@@ -220,11 +218,12 @@ impl Workers for CpuTokio {
     }
 }
 
-/// Runs a hook of the user inside the context in which jobs run.
-fn in_io_context(hook: impl FnOnce()) {
-    let level = lane_thread::served();
-    let _io = level.as_ref().map(|level| level.lane().io.handle().enter());
-    hook();
+/// Runs hooks of the user inside the context in which jobs run.
+fn in_io_context(run: fn(&ThreadHooks)) {
+    if let Some(level) = lane_thread::served() {
+        let _io = level.lane.io.handle.enter();
+        run(&level.lane.settings.hooks);
+    }
 }
 
 /// Runs the lane's jobs, as long as there are any.
@@ -247,7 +246,7 @@ impl Future for DrainTask {
         if !lane_thread::is_of(level) {
             send_worker_back();
         } else if let Some(Popped { job, is_short }) = this.next.take().or_else(|| level.pop()) {
-            let _io = level.lane().io.handle().enter();
+            let _io = level.lane.io.handle.enter();
             let worker = &mut level.worker(lane_thread::worker());
             match job.run(worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
@@ -288,7 +287,7 @@ fn send_worker_back() {
 fn close_with_io(lane: &Arc<Lane>) {
     panics::run_hook("the log", warn_of_block_in_place);
     let weak = Arc::downgrade(lane);
-    io_lane::at_end_of(lane.io.handle(), move || {
+    io_lane::at_end_of(&lane.io.handle, move || {
         if let Some(lane) = weak.upgrade() {
             lane.close_for(CloseReason::IoRuntimeGone);
         }

@@ -259,11 +259,11 @@ impl CpuRuntime {
     /// assert_eq!(error.kind(), twolane::JoinErrorKind::Shutdown);
     /// ```
     pub fn shutdown_background(&self) {
-        self.handle.level().lane().close();
+        self.handle.level.lane.close();
     }
 
     fn end(&self, deadline: Option<Instant>) -> Shutdown {
-        let lane = self.handle.level().lane();
+        let lane = &self.handle.level.lane;
         lane.close();
         let (reply, left) = oneshot::channel();
         // An error means that the control thread has ended: nothing is left. The
@@ -281,6 +281,6 @@ impl CpuRuntime {
 
 impl Drop for CpuRuntime {
     fn drop(&mut self) {
-        self.handle.level().lane().close_for(CloseReason::Dropped);
+        self.handle.level.lane.close_for(CloseReason::Dropped);
     }
 }

@@ -14,7 +14,7 @@ use super::Builder;
 use crate::build_error::BuildError;
 use crate::lane::{self, Lane};
 use crate::metrics::clock::nanos;
-use crate::metrics::histogram::AtomicHistogram;
+use crate::metrics::histogram::{AtomicHistogram, FINE};
 use crate::os::starter;
 
 impl Builder {
@@ -54,7 +54,7 @@ impl Builder {
 }
 
 pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
-    let lag = Arc::new(AtomicHistogram::fine());
+    let lag = Arc::new(AtomicHistogram::new(FINE));
     let _ = lane.io_watch.lag.set(lag.clone());
     let watch = watch.on_probe(move |waited| lag.add(nanos(waited), 1));
     let pools = lane.pools.iter();
@@ -62,7 +62,7 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
         .fold(watch, Watch::pool)
         .thread_name(format!("{}-watch", lane.settings.name));
     let own = lane.clone();
-    let started = watch.start_on(lane.io.handle(), |name, main| {
+    let started = watch.start_on(&lane.io.handle, |name, main| {
         let (begun, wait) = mpsc::channel::<()>();
         starter::spawn(name, move || {
             lane::thread::begin(&own, None);

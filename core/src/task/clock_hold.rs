@@ -21,22 +21,18 @@ pub(crate) type ClockHold = Sender<()>;
 pub(super) struct HeldClock {
     hold: Mutex<Option<ClockHold>>,
     /// The I/O lane's runtime. `None` if the lane holds no clock.
-    io: Option<Handle>,
+    pub(super) io: Option<Handle>,
 }
 
 impl HeldClock {
-    pub(super) fn of(io: &Handle) -> Self {
-        Self {
-            hold: Mutex::new(None),
-            io: Some(io.clone()),
+    pub(super) fn hold(&self) {
+        if let Some(io) = &self.io {
+            self.replace(hold(io));
         }
     }
 
-    pub(super) fn hold(&self) {
-        self.replace(self.io.as_ref().and_then(hold));
-    }
-
     pub(super) fn take(&self) -> Option<ClockHold> {
+        self.io.as_ref()?;
         self.replace(None)
     }
 

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use crossbeam_utils::CachePadded;
 
 use crate::error::CloseReason;
-use crate::metrics::histogram::AtomicHistogram;
+use crate::metrics::histogram::FINE;
 use crate::metrics::timings::Timings;
 use crate::metrics::{Held, Metrics};
 
@@ -125,7 +125,7 @@ impl Counters {
             pages: (0..pages).map(|_| CachePadded::default()).collect(),
             workers,
             held: has_histograms.then(Arc::default),
-            timings: has_histograms.then(|| Box::new(Timings::new(AtomicHistogram::fine))),
+            timings: has_histograms.then(|| Box::new(Timings::new(FINE))),
         }
     }
 

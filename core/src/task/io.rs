@@ -16,13 +16,7 @@ use crate::sync::{AtomicBool, Ordering::SeqCst};
 
 /// What a future on the I/O lane has made. If no awaiter takes it, its drop logs a panic: the
 /// future's, or that of the output's destructor.
-pub(crate) struct Made<T>(Option<Result<T, PanicPayload>>);
-
-impl<T> Made<T> {
-    pub(crate) fn new(made: Result<T, PanicPayload>) -> Self {
-        Self(Some(made))
-    }
-}
+pub(crate) struct Made<T>(pub(crate) Option<Result<T, PanicPayload>>);
 
 impl<T> Drop for Made<T> {
     fn drop(&mut self) {
@@ -35,7 +29,7 @@ impl<T> Drop for Made<T> {
 }
 
 pub(crate) struct IoJoin<T> {
-    task: JoinHandle<Made<T>>,
+    pub(super) task: JoinHandle<Made<T>>,
     /// Made for the first `AbortHandle` or cancel.
     abort: OnceLock<Arc<Abort>>,
 }
@@ -72,15 +66,6 @@ impl<T> IoJoin<T> {
             is_requested: AtomicBool::new(false),
         };
         self.abort.get_or_init(|| Arc::new(new())).clone()
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.task.is_finished()
-    }
-
-    /// Aborts the future of a `Task` that is dropped.
-    pub(super) fn abort(self) {
-        self.task.abort();
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {

@@ -20,7 +20,7 @@ use super::{
     thread_number,
 };
 use crate::error::{CloseReason, JoinError};
-use crate::panics::{self, call_logged, drop_quietly, run_hook};
+use crate::panics::{call_logged, drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard, Ordering::Relaxed};
 use crate::trace::warn_of_lost_jobs;
 
@@ -98,7 +98,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
     fn wake_awaiter(&self, interest: JoinInterest) {
         let awaiter = interest.has_waker().then(|| self.awaiter.take());
         if let Some(awaiter) = awaiter.flatten() {
-            panics::wake(awaiter);
+            // A waker is user code, too.
+            run_hook("the waker of a task's awaiter", || awaiter.wake());
         }
     }
 

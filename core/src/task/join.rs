@@ -294,7 +294,7 @@ impl<T> Task<T> {
     pub fn is_finished(&self) -> bool {
         match &self.0 {
             Inner::Job(job) => job.has_ended(),
-            Inner::Io(future) => future.has_ended(),
+            Inner::Io(future) => future.task.is_finished(),
             Inner::Refused(_) | Inner::Over => true,
         }
     }
@@ -398,7 +398,7 @@ impl<T> Drop for Task<T> {
                     run_hook("the log", || note_dropped_task(site));
                 }
             }
-            Inner::Io(future) => future.abort(),
+            Inner::Io(future) => future.task.abort(),
             Inner::Refused(_) | Inner::Over => {}
         }
     }

@@ -25,7 +25,6 @@
 //! [`Task`]: crate::Task
 
 pub(crate) mod budget;
-#[cfg_attr(not(feature = "test-util"), path = "no_clock_hold.rs")]
 mod clock_hold;
 mod context;
 mod counters;

@@ -78,12 +78,15 @@ pub(super) fn begin_step(in_cpu_context: bool) -> Step {
 /// Returns the step that has ended.
 #[inline]
 pub(super) fn end_step(outer: Step) -> Step {
-    let ended = STEP.get();
-    STEP.set(Step {
-        is_running: outer.is_running,
-        ..ended
-    });
-    ended
+    change(|step| step.is_running = outer.is_running)
+}
+
+/// Returns the step as it was.
+#[inline]
+fn change(change: impl FnOnce(&mut Step)) -> Step {
+    let mut step = STEP.get();
+    change(&mut step);
+    STEP.replace(step)
 }
 
 pub(crate) fn runs_a_job() -> bool {
@@ -92,18 +95,12 @@ pub(crate) fn runs_a_job() -> bool {
 
 /// The step that has just ended on this thread yielded by other means than a [`Yield`].
 pub(crate) fn set_yielded() {
-    STEP.set(Step {
-        yielded: true,
-        ..STEP.get()
-    });
+    change(|step| step.yielded = true);
 }
 
 /// The step that runs on this thread, if any, polls in the CPU lane's own context.
 pub(crate) fn set_in_cpu_context() {
-    STEP.set(Step {
-        in_cpu_context: true,
-        ..STEP.get()
-    });
+    change(|step| step.in_cpu_context = true);
 }
 
 // Relaxed, here and below: the ticks order no other memory.
@@ -340,11 +337,7 @@ impl Future for Yield {
             return Poll::Ready(());
         }
         self.yielded = true;
-        STEP.set(Step {
-            yielded: true,
-            slice_began: ticks(),
-            ..STEP.get()
-        });
+        change(|step| (step.yielded, step.slice_began) = (true, ticks()));
         cx.waker().wake_by_ref();
         Poll::Pending
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use super::counters::{Counters, Page};
+use super::counters::Page;
 use super::state::ToIdle;
 use super::work::{Link, Slot, Work};
 use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, has_passed, slice};
@@ -22,43 +22,22 @@ use crate::sync::{Ordering::Relaxed, Ordering::SeqCst};
 /// It lives on the stack of the loop that drains the queue, and is passed down to each job. So a
 /// step finds its counters, the lane's flag and its call sites at hand, and looks nothing up.
 pub(crate) struct Worker<'a> {
-    priority: Priority,
+    pub(crate) priority: Priority,
     /// Whether the lane is closed.
-    closed: &'a AtomicBool,
+    pub(crate) closed: &'a AtomicBool,
     /// Set if the lane keeps a CPU quota where there is one.
-    throttle: Option<&'a Throttle>,
-    page: &'a Page,
+    pub(crate) throttle: Option<&'a Throttle>,
+    pub(crate) page: &'a Page,
     /// Whether other threads count on the same page.
-    shares_page: bool,
+    pub(crate) shares_page: bool,
     /// `None` if they are not recorded.
-    timings: Option<&'a Timings>,
-    sites: &'a Sites,
+    pub(crate) timings: Option<&'a Timings>,
+    pub(crate) sites: &'a Sites,
     /// The last step yielded to the other jobs of the lane.
-    pub(super) yielded: bool,
+    pub(crate) yielded: bool,
 }
 
-impl<'a> Worker<'a> {
-    /// `page`: of [`Counters::page`].
-    pub(crate) fn new(
-        priority: Priority,
-        closed: &'a AtomicBool,
-        throttle: Option<&'a Throttle>,
-        counters: &'a Counters,
-        (page, shares_page): (&'a Page, bool),
-        sites: &'a Sites,
-    ) -> Self {
-        Self {
-            priority,
-            closed,
-            throttle,
-            page,
-            shares_page,
-            timings: counters.timings.as_deref(),
-            sites,
-            yielded: false,
-        }
-    }
-
+impl Worker<'_> {
     #[inline]
     fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)

@@ -237,7 +237,7 @@ impl Extras {
     }
 
     pub(crate) fn hold_clock_of(&mut self, io: &Handle) {
-        self.0.get_or_insert_default().clock = HeldClock::of(io);
+        self.0.get_or_insert_default().clock.io = Some(io.clone());
         self.hold_clock();
     }
 

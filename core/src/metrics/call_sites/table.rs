@@ -18,7 +18,7 @@ use stallwatch::Name;
 use super::CallSite;
 use super::length::{Length, MeanTime};
 use crate::metrics::clock::now;
-use crate::metrics::histogram::AtomicHistogram;
+use crate::metrics::histogram::COARSE;
 use crate::metrics::timings::Timings;
 use crate::os::platform::cpu_of_thread;
 use crate::priority::Priority;
@@ -98,7 +98,7 @@ struct Counters {
 
 impl Counters {
     fn new(has_histograms: bool) -> Self {
-        let timings = || Box::new(Timings::new(AtomicHistogram::coarse));
+        let timings = || Box::new(Timings::new(COARSE));
         Self {
             timings: has_histograms.then(timings),
             ..Self::default()
