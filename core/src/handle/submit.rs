@@ -327,7 +327,7 @@ impl Handle {
         if self.level.lane.settings.backend == Backend::Runtime {
             panic!(
                 "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
-             build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
+                 build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
             );
         }
         if let Some(cause) = self.level.lane.close_reason() {
@@ -336,7 +336,7 @@ impl Handle {
         let Some(workers) = self.level.workers() else {
             panic!(
                 "`install` in an `on_thread_start` hook: it may wait for the very thread that \
-             runs the hook. Spawn a job there, and don't wait for it"
+                 runs the hook. Spawn a job there, and don't wait for it"
             );
         };
         let level = &self.level.at_caller();
