@@ -79,12 +79,9 @@ fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> Option<R> {
 /// Returns the level for a free function: the innermost entered one, else the own level
 /// of this thread, else the process default.
 pub(crate) fn current() -> Option<Level> {
-    let of_thread = with_thread(|thread| {
-        let entered = thread.entered.borrow();
-        let level = entered.last().map(|entered| entered.level.clone());
-        level.or_else(|| thread.own.borrow().clone())
-    });
-    of_thread.flatten().or_else(|| {
+    let innermost = |thread: &Thread| Some(thread.entered.borrow().last()?.level.clone());
+    let entered = with_thread(innermost).flatten();
+    entered.or_else(served).or_else(|| {
         let default = PROCESS_DEFAULT.read();
         default.unwrap_or_else(PoisonError::into_inner).clone()
     })
@@ -95,8 +92,8 @@ pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
     std::mem::replace(&mut *default.unwrap_or_else(PoisonError::into_inner), level)
 }
 
-/// Enters a level. Returns how many levels are now entered, for [`leave`]: 0 if the thread ends. `is_exempt`: what is
-/// submitted inside needs no permit of its lane.
+/// Enters a level. Returns how many levels are now entered, for [`leave`]: 0 if the thread ends.
+/// `is_exempt`: what is submitted inside needs no permit of its lane.
 pub(crate) fn enter(level: Level, is_exempt: bool) -> usize {
     let depth = with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
