@@ -341,9 +341,7 @@ impl Handle {
         };
         let level = &self.level.at_caller();
         let (mut f, mut result) = (Some(f), None);
-        let mut run = level.timed(|| result = f.take().map(panics::catch));
-        workers.install(&mut run);
-        drop(run);
+        workers.install(&mut level.timed(|| result = f.take().map(panics::catch)));
         match result {
             Some(result) => result.map_err(JoinError::of_unwinding),
             // The pool is shut down.

@@ -20,7 +20,7 @@ use stallwatch::{Entered, Name};
 use tokio::sync::Semaphore;
 
 use super::control::Message;
-use super::queue::{Popped, RunQueue};
+use super::queue::RunQueue;
 use super::{Lane, ThreadSettings, Workers, thread};
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites};
@@ -128,13 +128,13 @@ impl Level {
         self.state().workers.get().map(|workers| &**workers)
     }
 
-    pub(crate) fn queued(&self) -> usize {
-        self.state().queue.len()
+    pub(crate) fn queue(&self) -> &RunQueue {
+        &self.state().queue
     }
 
     /// Whether there is a job for its workers.
     pub(crate) fn has_queued(&self) -> bool {
-        !self.state().queue.is_empty()
+        !self.queue().is_empty()
     }
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
@@ -183,24 +183,13 @@ impl Level {
     #[inline]
     fn is_short(&self) -> bool {
         let (state, settings) = (self.state(), &self.lane.settings);
-        if self.priority != Priority::Normal || !settings.short_jobs_first {
-            return false;
-        }
-        match state.sites.length(self.site) {
-            Length::Short => true,
-            Length::Unknown => !state.queue.has_short(),
-            Length::Long => false,
-        }
-    }
-
-    pub(crate) fn pop(&self) -> Option<Popped> {
-        self.state().queue.pop()
-    }
-
-    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
-    /// whether the lane is closed: an active worker goes on until it finds the queue empty.
-    pub(crate) fn put_back(&self, job: Popped, yielded: bool) {
-        self.state().queue.put_back(job, yielded);
+        let is_sorted = self.priority == Priority::Normal && settings.short_jobs_first;
+        is_sorted
+            && match state.sites.length(self.site) {
+                Length::Short => true,
+                Length::Unknown => !state.queue.has_short(),
+                Length::Long => false,
+            }
     }
 
     /// Lets these threads, which are ready, serve it. Call it once.
@@ -226,7 +215,7 @@ impl Schedule for Level {
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {
-        self.state().queue.push(job, self.is_short());
+        self.queue().push(job, self.is_short());
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
         // `Lane::close`. Each of them changes its own word, and the queue is checked
         // after that.

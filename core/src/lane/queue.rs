@@ -38,7 +38,7 @@ pub(crate) struct Popped {
 }
 
 #[derive(Default)]
-pub(super) struct RunQueue {
+pub(crate) struct RunQueue {
     /// Those that were known to be short, or tried, when they were pushed.
     short: Queue<Arc<dyn Run>>,
     ready: Queue<Arc<dyn Run>>,
@@ -52,22 +52,23 @@ pub(super) struct RunQueue {
 
 impl RunQueue {
     pub(super) fn push(&self, job: Arc<dyn Run>, is_short: bool) {
-        match is_short {
-            true => self.short.push(job),
-            false => self.ready.push(job),
-        }
+        let queue = if is_short { &self.short } else { &self.ready };
+        queue.push(job);
     }
 
-    /// Queues a job that was woken in its own step. A job that yielded goes behind
-    /// those that have not run yet.
-    pub(super) fn put_back(&self, Popped { job, is_short }: Popped, yielded: bool) {
+    /// Queues a job that was woken in its own step. A job that yielded goes behind those that have
+    /// not run yet.
+    ///
+    /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
+    /// whether the lane is closed: an active worker goes on until it finds the queue empty.
+    pub(crate) fn put_back(&self, Popped { job, is_short }: Popped, yielded: bool) {
         match yielded {
             true => self.yielded.push(job),
             false => self.push(job, is_short),
         }
     }
 
-    pub(super) fn pop(&self) -> Option<Popped> {
+    pub(crate) fn pop(&self) -> Option<Popped> {
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
         let of = |queue: &Queue<_>, is_short| {
             let job = queue.pop()?;
@@ -95,23 +96,20 @@ impl RunQueue {
 
     /// A short job is about to pass the ready ones. True if one of these has its turn instead.
     fn is_turn_of_ready(&self) -> bool {
-        match self.passed_since.load(Relaxed) {
-            0 => {
-                // The lowest bit is a small part of a tick.
-                self.passed_since.store(slice::ticks() | 1, Relaxed);
-                false
-            }
-            since => slice::have_passed(since, PATIENCE),
+        let since = self.passed_since.load(Relaxed);
+        if since == 0 {
+            // The lowest bit is a small part of a tick.
+            self.passed_since.store(slice::ticks() | 1, Relaxed);
         }
+        since != 0 && slice::have_passed(since, PATIENCE)
     }
 
     /// One job more is about to pass those that yielded. True if one of these has its turn instead.
     fn is_turn_of_yielded(&self) -> bool {
         let passed = self.passed_yielded.load(Relaxed);
-        let is_turn = passed >= PASSES;
-        let passed = if is_turn { 0 } else { passed + 1 };
-        self.passed_yielded.store(passed, Relaxed);
-        is_turn
+        self.passed_yielded
+            .store((passed + 1) % (PASSES + 1), Relaxed);
+        passed == PASSES
     }
 
     pub(super) fn has_short(&self) -> bool {
@@ -122,7 +120,7 @@ impl RunQueue {
         self.ready.is_empty() && self.short.is_empty()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.short.len() + self.ready.len() + self.yielded.len()
     }
 

@@ -169,7 +169,7 @@ impl<S: Fn()> Turn<'_, S> {
         let is_empty = || !self.level.has_queued();
         let mut look_after = FIRST_LOOK;
         loop {
-            while let Some(popped) = self.next.take().or_else(|| self.level.pop()) {
+            while let Some(popped) = self.next.take().or_else(|| self.level.queue().pop()) {
                 self.end_search();
                 self.run(popped);
                 look_after = FIRST_LOOK;
@@ -230,13 +230,13 @@ impl<S: Fn()> Turn<'_, S> {
     fn go_on(&mut self, job: Popped, yielded: bool) {
         if slice::is_slice_over(self.rayon_had_its) {
             // Rayon's work may take long: wake another worker for the job.
-            self.level.put_back(job, yielded);
+            self.level.queue().put_back(job, yielded);
             fence(SeqCst);
             self.active.notify(&self.spawn_drain);
             self.give_rayon_its_turn();
         } else if self.level.has_queued() {
             // No need to notify: this worker pops the next job itself.
-            self.level.put_back(job, yielded);
+            self.level.queue().put_back(job, yielded);
         } else {
             // No need to pass it through the queue.
             self.next = Some(job);

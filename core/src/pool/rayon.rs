@@ -206,10 +206,10 @@ fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
     // It counts on the page that threads without an index share: it is slow anyway.
     let mut worker = level.worker(None);
     loop {
-        while let Some(Popped { job, is_short }) = level.pop() {
+        while let Some(Popped { job, is_short }) = level.queue().pop() {
             budget::refill();
             if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
-                level.put_back(Popped { job, is_short }, yielded);
+                level.queue().put_back(Popped { job, is_short }, yielded);
             }
             run_rayons_work();
         }

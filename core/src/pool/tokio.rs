@@ -195,7 +195,7 @@ impl Workers for CpuTokio {
 
     fn notify_all(&self, level: &Level) {
         // As many drain tasks as there may be.
-        for _ in 0..level.queued().min(self.drain_tasks.most()) {
+        for _ in 0..level.queue().len().min(self.drain_tasks.most()) {
             self.notify(level);
         }
     }
@@ -245,12 +245,14 @@ impl Future for DrainTask {
         let level = &this.level;
         if !lane_thread::is_of(level) {
             send_worker_back();
-        } else if let Some(Popped { job, is_short }) = this.next.take().or_else(|| level.pop()) {
+        } else if let Some(Popped { job, is_short }) =
+            this.next.take().or_else(|| level.queue().pop())
+        {
             let _io = level.lane.io.handle.enter();
             let worker = &mut level.worker(lane_thread::worker());
             match job.run(worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
-                    level.put_back(Popped { job, is_short }, yielded);
+                    level.queue().put_back(Popped { job, is_short }, yielded);
                 }
                 StepEnd::Requeue { job, .. } => this.next = Some(Popped { job, is_short }),
                 StepEnd::Suspended | StepEnd::Ended => {}
