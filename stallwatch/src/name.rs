@@ -43,7 +43,7 @@ const CUT: &str = "…";
 /// assert!(Name::caller().to_string().contains(".rs:"));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Name(u32);
+pub struct Name(pub(crate) u32);
 
 #[derive(Clone, Copy)]
 enum Text<'a> {
@@ -81,9 +81,7 @@ impl Text<'_> {
     /// Copies the name. `None` if the table is full.
     fn take_index(self) -> Option<u32> {
         // Relaxed: the numbers order nothing. The first look keeps them from wrapping around.
-        if TAKEN.load(Relaxed) >= Name::MOST {
-            return None;
-        }
+        (TAKEN.load(Relaxed) < Name::MOST).then_some(())?;
         let index = TAKEN.fetch_add(1, Relaxed);
         let kept = match self {
             Self::Place(place) => Text::Place(place),
@@ -186,11 +184,6 @@ impl Name {
         let taken = NAMES.get(index as usize)?.get().is_some();
         (taken || index == Self::OTHER.0).then_some(Self(index))
     }
-
-    /// Of an index that [`index`](Self::index) has returned.
-    pub(crate) fn from_index(index: u32) -> Self {
-        Self(index)
-    }
 }
 
 impl fmt::Debug for Name {
@@ -247,7 +240,7 @@ mod tests {
         assert_ne!(Name::named("decode"), Name::named("encode"));
         assert_eq!(Name::named("decode").to_string(), "decode");
         assert_eq!(Name::OTHER.to_string(), "other");
-        assert_eq!(Name::from_index(three.index()), three);
+        assert_eq!(Name(three.index()), three);
     }
 
     /// No other thread sees how far a thread has got that stops in the middle of an insertion,

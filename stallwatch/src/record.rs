@@ -148,7 +148,7 @@ impl Record {
     }
 
     pub(crate) fn inner(&self) -> Name {
-        Name::from_index(self.inner.load(Relaxed))
+        Name(self.inner.load(Relaxed))
     }
 
     pub(crate) fn set_inner(&self, name: Name) {
@@ -178,8 +178,8 @@ impl Record {
         let activity = Activity {
             count,
             kind: Kind(self.kind.load(Acquire)),
-            outer: Name::from_index(self.outer.load(Acquire)),
-            inner: Name::from_index(self.inner.load(Acquire)),
+            outer: Name(self.outer.load(Acquire)),
+            inner: Name(self.inner.load(Acquire)),
             deadline: self.deadline.load(Acquire),
         };
         (count % 2 == 1 && self.count.load(Relaxed) == count).then_some(activity)
