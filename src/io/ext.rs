@@ -15,9 +15,11 @@ use super::body::{BridgedBody, bridge_body};
 use super::owned::IoOwned;
 #[cfg(feature = "http-body")]
 use super::response::{BridgedResponse, bridged};
+use twolane_core::Handle;
 #[cfg(feature = "http-body")]
 use twolane_core::Task;
-use twolane_core::{Handle, adapters};
+#[cfg(feature = "http-body")]
+use twolane_core::adapters;
 
 /// Methods of a [`Handle`] for values, bodies and responses that live on the I/O lane.
 ///

@@ -35,6 +35,11 @@ const BAD: &[(&str, &str, Set)] = &[
     ("Niceness::of(Normal, 5): 8 to 19", "less", |lane| {
         lane.niceness(Niceness::default().of(Priority::Normal, 5))
     }),
+    #[cfg(target_os = "linux")]
+    ("Niceness::of(Low, 18): 19 to 19", "", |lane| {
+        let idle = Niceness::default().idle_class_for_low();
+        lane.niceness(idle.of(Priority::Low, 18))
+    }),
 ];
 
 const GOOD: [Set; 1] = [|lane| lane.watch_io(Watch::new().threshold(Duration::from_millis(10)))];

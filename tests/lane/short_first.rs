@@ -142,15 +142,18 @@ fn a_short_future_that_is_woken_in_its_own_step_goes_on_before_long_jobs() {
             let mut steps = 0;
             let woken = poll_fn(move |cx| {
                 steps += 1;
+                ends.send(Handle::current().metrics().queued).unwrap();
                 cx.waker().wake_by_ref();
                 match steps {
                     1..4 => Poll::Pending,
-                    _ => Poll::Ready(ends.send(Handle::current().metrics().queued).unwrap()),
+                    _ => Poll::Ready(()),
                 }
             });
             short.spawn(woken).detach();
         });
-        assert_eq!((ended.recv().unwrap(), order.recv().unwrap()), (1, "long"));
+        // At each of its steps the long job is queued.
+        assert_eq!([(); 4].map(|()| ended.recv().unwrap()), [1; 4]);
+        assert_eq!(order.recv().unwrap(), "long");
     });
 }
 
@@ -188,6 +191,7 @@ fn a_lane_may_be_fifo_and_the_other_priorities_are() {
         |Lanes { cpu, io: _io }| fifo(&cpu, Priority::Normal),
     );
     on_both(|Lanes { cpu, io: _io }| {
-        [Priority::High, Priority::Low].map(|priority| fifo(&cpu, priority));
+        fifo(&cpu, Priority::High);
+        fifo(&cpu, Priority::Low);
     });
 }

@@ -154,6 +154,10 @@ impl Schedule for Level {
         &SITES
     }
 
+    fn is_short(&self) -> bool {
+        false
+    }
+
     fn site(&self) -> Name {
         Name::OTHER
     }

@@ -28,6 +28,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::error::{BridgeError, LostReason};
 use crate::metrics::Held;
+use crate::panics;
 use crate::sync::{AtomicUsize, AtomicWaker, Ordering::SeqCst};
 
 /// The largest size that an item can count for, and the largest limit.
@@ -72,7 +73,7 @@ impl Drop for Window {
     }
 }
 
-/// Makes both ends of a bridge that buffers up to `limit`, counted in `unit`, and adds
+/// Makes both ends of a bridge that buffers up to `limit`, and adds
 /// that to `held`. Its errors name the lane of the writer as `lane`.
 pub(crate) fn channel<T>(held: Held, limit: usize, lane: &'static str) -> (Writer<T>, Bridged<T>) {
     let window = Arc::new(Window {
@@ -126,7 +127,7 @@ impl<T> Writer<T> {
         self.window.add(size);
         if let Some(items) = &self.items {
             // It fails if the reader is gone.
-            let _ = items.send(Ok((item, size)));
+            panics::drop_quietly("an item of a stream", items.send(Ok((item, size))));
         }
     }
 

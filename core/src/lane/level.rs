@@ -179,19 +179,6 @@ impl Level {
         }
     }
 
-    /// Whether the site's next job goes before those that are not known to be short.
-    #[inline]
-    fn is_short(&self) -> bool {
-        let (state, settings) = (self.state(), &self.lane.settings);
-        let is_sorted = self.priority == Priority::Normal && settings.short_jobs_first;
-        is_sorted
-            && match state.sites.length(self.site) {
-                Length::Short => true,
-                Length::Unknown => !state.queue.has_short(),
-                Length::Long => false,
-            }
-    }
-
     /// Lets these threads, which are ready, serve it. Call it once.
     pub(crate) fn start(&self, workers: Arc<dyn Workers>) {
         let workers = self.state().workers.get_or_init(|| workers);
@@ -230,6 +217,18 @@ impl Schedule for Level {
             // queue now.
             self.lane.reap_queued();
         }
+    }
+
+    #[inline]
+    fn is_short(&self) -> bool {
+        let (state, settings) = (self.state(), &self.lane.settings);
+        let is_sorted = self.priority == Priority::Normal && settings.short_jobs_first;
+        is_sorted
+            && match state.sites.length(self.site) {
+                Length::Short => true,
+                Length::Unknown => !state.queue.has_short(),
+                Length::Long => false,
+            }
     }
 
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey {

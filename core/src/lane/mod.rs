@@ -55,7 +55,6 @@ use crate::task::{JOB_DESTRUCTOR, Run};
 use control::Message;
 pub(crate) use level::Level;
 use level::LevelState;
-pub(crate) use queue::Popped;
 use registry::Registry;
 pub(crate) use workers::{ThreadHooks, ThreadSettings, Workers};
 
@@ -215,7 +214,7 @@ impl Lane {
     /// since a user destructor may block. The caller does that with
     /// [`discard`](Self::discard), on a thread that may block.
     fn close_queued(&self) -> Vec<Arc<dyn Run>> {
-        let popped = |level: &LevelState| level.queue.pop().map(|popped| popped.job);
+        let popped = |level: &LevelState| level.queue.pop();
         let all = |level| iter::from_fn(move || popped(level));
         Self::close_all(self.levels.iter().flat_map(all).collect())
     }

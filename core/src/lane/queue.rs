@@ -9,15 +9,15 @@
 //! **Short jobs first.** At `Priority::Normal` a job whose call site is known to be short
 //! (`call_sites/length.rs`) goes before those that are not. It waits for the steps that run, and
 //! for no long one that is queued. While no short job is queued, the next one of an unknown site
-//! goes there too, so the lane gets to know the site one job at a time. The jobs of one site begin
-//! in the order in which they were pushed, as long as what is known of the site does not change.
+//! goes there too, so the lane gets to know the site one job at a time. The jobs of a site that is
+//! known begin in the order in which they were pushed, as long as what is known does not change.
 //!
 //! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
 //! for each short job, made threads of the I/O lane wait for a tick (`docs/late_job.md`).
 //!
-//! No job starves. After [`PASSES`] jobs in a row have passed those that yielded, one of these has
-//! its turn. After short jobs have passed the ready ones for [`PATIENCE`] ticks (100 ms), one of
-//! those has its turn. A count would not do for these: where a hundred short jobs come for
+//! No job starves. After [`PASSES`] ready jobs in a row have passed those that yielded, one of these
+//! has its turn. After short jobs have passed the others for [`PATIENCE`] ticks (100 ms), one of
+//! these has its turn. A count would not do for these: where a hundred short jobs come for
 //! each long one, a long one after each eight would make the short ones wait longer than in a FIFO
 //! queue.
 
@@ -30,22 +30,15 @@ use crate::task::{Run, slice};
 const PASSES: usize = 8;
 const PATIENCE: u32 = 20;
 
-/// A job out of the queue.
-pub(crate) struct Popped {
-    pub(crate) job: Arc<dyn Run>,
-    /// It was among the short ones.
-    pub(crate) is_short: bool,
-}
-
 #[derive(Default)]
 pub(crate) struct RunQueue {
     /// Those that were known to be short, or tried, when they were pushed.
     short: Queue<Arc<dyn Run>>,
     ready: Queue<Arc<dyn Run>>,
     yielded: Queue<Arc<dyn Run>>,
-    /// The tick since which short jobs have passed these, or 0. A hint, as below.
+    /// The tick since which short jobs have passed the others, or 0. A hint, as below.
     passed_since: AtomicU32,
-    /// Jobs in a row that passed those that yielded. Two threads that pop at the same time may
+    /// Ready jobs in a row that passed those that yielded. Two threads that pop at the same time may
     /// miscount by one.
     passed_yielded: AtomicUsize,
 }
@@ -61,50 +54,46 @@ impl RunQueue {
     ///
     /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
     /// whether the lane is closed: an active worker goes on until it finds the queue empty.
-    pub(crate) fn put_back(&self, Popped { job, is_short }: Popped, yielded: bool) {
-        match yielded {
-            true => self.yielded.push(job),
-            false => self.push(job, is_short),
+    pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
+        if yielded {
+            self.yielded.push(job);
+        } else {
+            // Its site may have turned long meanwhile.
+            let is_short = job.is_short();
+            self.push(job, is_short);
         }
     }
 
-    pub(crate) fn pop(&self) -> Option<Popped> {
+    pub(crate) fn pop(&self) -> Option<Arc<dyn Run>> {
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
-        let of = |queue: &Queue<_>, is_short| {
-            let job = queue.pop()?;
-            Some(Popped { job, is_short })
-        };
-        if !self.yielded.is_empty() && (self.is_front_empty() || self.is_turn_of_yielded()) {
-            if let Some(yielded) = of(&self.yielded, false) {
-                return Some(yielded);
-            }
-        }
-        if self.has_short() && (self.ready.is_empty() || !self.is_turn_of_ready()) {
-            if let Some(short) = of(&self.short, true) {
+        let has_others = || !self.ready.is_empty() || !self.yielded.is_empty();
+        if self.has_short() && !(has_others() && self.is_turn_of_others()) {
+            if let Some(short) = self.short.pop() {
                 return Some(short);
             }
         }
-        if let Some(ready) = of(&self.ready, false) {
-            if self.passed_since.load(Relaxed) != 0 {
-                self.passed_since.store(0, Relaxed);
-            }
-            return Some(ready);
+        let is_turn = || self.ready.is_empty() || self.is_turn_of_yielded();
+        let yielded = (!self.yielded.is_empty() && is_turn()).then(|| self.yielded.pop());
+        let other = yielded.flatten().or_else(|| self.ready.pop());
+        if other.is_some() && self.passed_since.load(Relaxed) != 0 {
+            self.passed_since.store(0, Relaxed);
         }
         // Other threads may have taken what had its turn.
-        of(&self.yielded, false).or_else(|| of(&self.short, true))
+        other.or_else(|| self.yielded.pop().or_else(|| self.short.pop()))
     }
 
-    /// A short job is about to pass the ready ones. True if one of these has its turn instead.
-    fn is_turn_of_ready(&self) -> bool {
+    /// A short job is about to pass the others. True if one of these has its turn instead.
+    fn is_turn_of_others(&self) -> bool {
         let since = self.passed_since.load(Relaxed);
         if since == 0 {
-            // The lowest bit is a small part of a tick.
-            self.passed_since.store(slice::ticks() | 1, Relaxed);
+            // At tick 0 their turn comes too soon, once.
+            self.passed_since.store(slice::ticks().max(1), Relaxed);
         }
         since != 0 && slice::have_passed(since, PATIENCE)
     }
 
-    /// One job more is about to pass those that yielded. True if one of these has its turn instead.
+    /// One ready job more is about to pass those that yielded. True if one of these has its turn
+    /// instead.
     fn is_turn_of_yielded(&self) -> bool {
         let passed = self.passed_yielded.load(Relaxed);
         self.passed_yielded
@@ -116,15 +105,11 @@ impl RunQueue {
         !self.short.is_empty()
     }
 
-    fn is_front_empty(&self) -> bool {
-        self.ready.is_empty() && self.short.is_empty()
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.short.len() + self.ready.len() + self.yielded.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.is_front_empty() && self.yielded.is_empty()
+        self.short.is_empty() && self.ready.is_empty() && self.yielded.is_empty()
     }
 }

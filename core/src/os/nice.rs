@@ -144,7 +144,7 @@ impl Niceness {
 
     /// Has the threads of [`Low`](Priority::Low) run in the kernel's idle class.
     ///
-    /// The class is `SCHED_IDLE`, with nice 19. It needs no
+    /// The class is `SCHED_IDLE`, with nice 19 and no other value. It needs no
     /// privilege. On platforms other than Linux this setting has no effect.
     ///
     /// The kernel treats a core that runs only such threads as idle, and puts threads that
@@ -200,6 +200,9 @@ impl Niceness {
     pub(crate) fn check(self) -> Result<(), BuildError> {
         let mut least = 0;
         for (priority, by) in Priority::ALL.into_iter().zip(self.raised_by) {
+            if self.idle_class_for_low && priority == Priority::Low {
+                least = MAX;
+            }
             BuildError::unless((least..=MAX).contains(&by), || {
                 format!(
                     "Niceness::of({priority:?}, {by}): {least} to {MAX}, so that it yields to \

@@ -31,6 +31,7 @@
 
 use std::cell::Cell;
 use std::mem;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst, fence};
 use std::task::Poll;
 use std::thread::{self, Thread};
@@ -40,8 +41,8 @@ use rayon_core::Yield;
 
 use super::idle::{Idle, Wakeup};
 use crate::guard::on_drop;
-use crate::lane::{Level, Popped};
-use crate::task::{StepEnd, Worker, budget, slice};
+use crate::lane::Level;
+use crate::task::{Run, StepEnd, Worker, budget, slice};
 
 /// How many jobs a worker runs between two turns of rayon, if the turns before found nothing.
 const RARELY: usize = 16;
@@ -155,7 +156,7 @@ struct Turn<'a, S> {
     spawn_drain: S,
     searching: bool,
     /// A job to go on with, which is not in the queue.
-    next: Option<Popped>,
+    next: Option<Arc<dyn Run>>,
     /// The tick of rayon's last turn, and the jobs since then.
     rayon_had_its: u32,
     jobs: usize,
@@ -169,9 +170,9 @@ impl<S: Fn()> Turn<'_, S> {
         let is_empty = || !self.level.has_queued();
         let mut look_after = FIRST_LOOK;
         loop {
-            while let Some(popped) = self.next.take().or_else(|| self.level.queue().pop()) {
+            while let Some(job) = self.next.take().or_else(|| self.level.queue().pop()) {
                 self.end_search();
-                self.run(popped);
+                self.run(job);
                 look_after = FIRST_LOOK;
             }
             if self.finds_work() {
@@ -196,7 +197,7 @@ impl<S: Fn()> Turn<'_, S> {
         }
     }
 
-    fn run(&mut self, Popped { job, is_short }: Popped) {
+    fn run(&mut self, job: Arc<dyn Run>) {
         match job.run(&mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
@@ -209,7 +210,7 @@ impl<S: Fn()> Turn<'_, S> {
                     self.give_rayon_its_turn();
                 }
             }
-            StepEnd::Requeue { job, yielded } => self.go_on(Popped { job, is_short }, yielded),
+            StepEnd::Requeue { job, yielded } => self.go_on(job, yielded),
         }
     }
 
@@ -227,7 +228,7 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     /// Goes on with a job that was woken during its own step.
-    fn go_on(&mut self, job: Popped, yielded: bool) {
+    fn go_on(&mut self, job: Arc<dyn Run>, yielded: bool) {
         if slice::is_slice_over(self.rayon_had_its) {
             // Rayon's work may take long: wake another worker for the job.
             self.level.queue().put_back(job, yielded);

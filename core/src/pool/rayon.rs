@@ -40,7 +40,7 @@ use super::copies::{Arrival, Copies, Place};
 use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
 use super::stack;
 use crate::lane::control::Message;
-use crate::lane::{Level, Popped, Workers, thread as lane_thread};
+use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::os;
 use crate::panics;
 use crate::task::{StepEnd, budget};
@@ -206,10 +206,10 @@ fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
     // It counts on the page that threads without an index share: it is slow anyway.
     let mut worker = level.worker(None);
     loop {
-        while let Some(Popped { job, is_short }) = level.queue().pop() {
+        while let Some(job) = level.queue().pop() {
             budget::refill();
             if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
-                level.queue().put_back(Popped { job, is_short }, yielded);
+                level.queue().put_back(job, yielded);
             }
             run_rayons_work();
         }

@@ -43,10 +43,10 @@ use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
 use crate::error::CloseReason;
 use crate::io_lane;
-use crate::lane::{Lane, Level, Popped, ThreadHooks, Workers, thread as lane_thread};
+use crate::lane::{Lane, Level, ThreadHooks, Workers, thread as lane_thread};
 use crate::os;
 use crate::panics;
-use crate::task::StepEnd;
+use crate::task::{Run, StepEnd};
 use crate::trace::warn_of_block_in_place;
 
 /// How many drain tasks there may be in addition to one for each worker.
@@ -232,7 +232,7 @@ struct DrainTask {
     drain_tasks: Arc<DrainTasks>,
     /// A job to go on with, which is not in the queue. (It has been suspended before, so
     /// it is in the registry, and a shutdown finds it.)
-    next: Option<Popped>,
+    next: Option<Arc<dyn Run>>,
 }
 
 impl Future for DrainTask {
@@ -245,16 +245,14 @@ impl Future for DrainTask {
         let level = &this.level;
         if !lane_thread::is_of(level) {
             send_worker_back();
-        } else if let Some(Popped { job, is_short }) =
-            this.next.take().or_else(|| level.queue().pop())
-        {
+        } else if let Some(job) = this.next.take().or_else(|| level.queue().pop()) {
             let _io = level.lane.io.handle.enter();
             let worker = &mut level.worker(lane_thread::worker());
             match job.run(worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
-                    level.queue().put_back(Popped { job, is_short }, yielded);
+                    level.queue().put_back(job, yielded);
                 }
-                StepEnd::Requeue { job, .. } => this.next = Some(Popped { job, is_short }),
+                StepEnd::Requeue { job, .. } => this.next = Some(job),
                 StepEnd::Suspended | StepEnd::Ended => {}
             }
         }

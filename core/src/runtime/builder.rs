@@ -211,7 +211,7 @@ impl Builder {
     /// the others for 100 ms, one of these has its turn. Of the sites that the lane does not know yet,
     /// one job at a time is tried before the long ones.
     ///
-    /// Jobs of one site begin in their order, unless the lane has just learned that the site is
+    /// Jobs of a known site begin in their order, unless the lane has just learned that the site is
     /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that it
     /// takes, if that is more than it computes.
     ///

@@ -169,6 +169,10 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         end
     }
 
+    fn is_short(&self) -> bool {
+        self.scheduler.is_short()
+    }
+
     fn close(&self, cause: CloseReason) {
         if let Some(closed) = self.state.close(cause) {
             self.notify_closed(cause, closed);

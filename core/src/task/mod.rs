@@ -97,6 +97,8 @@ pub(crate) trait Run: Cancel {
     /// Runs one step, or drops the work of a job that was closed before.
     #[must_use]
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd;
+    /// As [`Schedule::is_short`].
+    fn is_short(&self) -> bool;
     /// Closes the job and notifies its awaiter at once; does nothing if the job runs or
     /// has ended. The caller then makes sure that [`discard`](Self::discard) is called.
     fn close(&self, cause: CloseReason);
@@ -116,6 +118,8 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// suspended and must be discarded on the lane.
     fn enqueue(&self, job: Arc<dyn Run>);
 
+    /// Whether the site's next step goes before those that are not known to be short.
+    fn is_short(&self) -> bool;
     /// Registers a job that may be in none of the lane's queues, so that a shutdown
     /// finds it. The job stays registered until it has ended.
     fn register(&self, job: Arc<dyn Run>) -> RegistryKey;

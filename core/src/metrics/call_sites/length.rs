@@ -1,4 +1,5 @@
-//! [`Length`]: whether the next step of a call site is short, by the CPU time of those before.
+//! [`Length`]: whether the next step of a call site is short, by the CPU time of those before
+//! (or an eighth of the real time, if that is more).
 //!
 //! A site is known by the mean of its samples, in which a new one has a sixteenth, and counts as
 //! [`MOST`] if it took longer. So a short site stays short if one of its jobs in a hundred is long,

@@ -98,12 +98,20 @@ fn watch() {
             false => 2 * window,
         };
         if window == LAST_WINDOW {
-            DOZE.begin(|| !computes_while(|| thread::sleep(LAST_WINDOW)));
+            DOZE.begin(|| !computes_while(wait_for_push));
             while DOZE.lasts() {
                 thread::park();
             }
             window = FIRST_WINDOW;
         }
+    }
+}
+
+/// For [`LAST_WINDOW`] at most. The token of an earlier push does not end it.
+fn wait_for_push() {
+    let end = Instant::now() + LAST_WINDOW;
+    while DOZE.lasts() && Instant::now() < end {
+        thread::park_timeout(end.saturating_duration_since(Instant::now()));
     }
 }
 
