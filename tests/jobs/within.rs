@@ -17,15 +17,18 @@ const NEVER: Duration = Duration::from_secs(3_600);
 fn the_time_is_up() {
     on_both(1, |lanes| {
         let cpu = lanes.cpu.handle();
-        let (ended, ends) = mpsc::channel();
+        let (tells, told) = mpsc::channel();
         let running = cpu.spawn_cpu_with(move |job| {
+            tells.send("begun").unwrap();
             wait_until(|| job.checkpoint().is_err());
-            ended.send(()).unwrap();
+            tells.send("ended").unwrap();
             job.checkpoint()
         });
+        // If it had not begun in time, it would never run.
+        assert_eq!(told.recv().unwrap(), "begun");
         let late = block_on(running.within(SOON)).unwrap_err();
         assert!(late.kind() == JoinErrorKind::Expired && late.is_unavailable());
-        ends.recv().unwrap();
+        assert_eq!(told.recv().unwrap(), "ended");
 
         let stuck = Stuck::start(&cpu);
         let (dropped, drops) = mpsc::channel();
