@@ -157,6 +157,32 @@ fn a_short_future_that_is_woken_in_its_own_step_goes_on_before_long_jobs() {
     });
 }
 
+/// Its first step, which was tried, shows what it is.
+#[test]
+fn a_long_future_that_is_woken_in_its_own_step_passes_no_more() {
+    on_both(|Lanes { cpu, io: _io }| {
+        let cpu = cpu.handle();
+        let long = long(&cpu);
+        let (steps, stepped) = mpsc::channel();
+        let order = begins(&cpu, |submit| {
+            submit(&long, "long");
+            let mut is_first = true;
+            let woken = poll_fn(move |cx| {
+                steps.send(Handle::current().metrics().queued).unwrap();
+                if !std::mem::take(&mut is_first) {
+                    return Poll::Ready(());
+                }
+                compute_for(LONG);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            });
+            cpu.with_name("new").spawn(woken).detach();
+        });
+        assert_eq!([(); 2].map(|()| stepped.recv().unwrap()), [1, 0]);
+        assert_eq!(order.recv().unwrap(), "long");
+    });
+}
+
 #[test]
 fn it_takes_a_permit_as_any_other() {
     let limited = |builder: Builder| {

@@ -197,7 +197,7 @@ impl Lane {
         }
     }
 
-    /// Closes a lane that nobody has shut down. Jobs that it has taken on end as in a shutdown; new
+    /// Closes a lane that was not shut down. Jobs that it has taken on end as in a shutdown; new
     /// ones are refused for what has happened.
     pub(crate) fn close_for(&self, cause: CloseReason) {
         if !self.is_closed() {

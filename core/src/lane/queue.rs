@@ -8,7 +8,7 @@
 //!
 //! **Short jobs first.** At `Priority::Normal` a job whose call site is known to be short
 //! (`call_sites/length.rs`) goes before those that are not. It waits for the steps that run, and
-//! for no long one that is queued. While no short job is queued, the next one of an unknown site
+//! for no long one that is queued, but where the long ones have their turn (below). While no short job is queued, the next one of an unknown site
 //! goes there too, so the lane gets to know the site one job at a time. The jobs of a site that is
 //! known begin in the order in which they were pushed, as long as what is known does not change.
 //!
@@ -26,8 +26,9 @@ use std::sync::Arc;
 use crate::sync::{AtomicU32, AtomicUsize, Ordering::Relaxed, Queue};
 use crate::task::{Run, slice};
 
-/// The most jobs in a row that pass those that yielded. These get at least one turn in nine.
+/// The most ready jobs in a row that pass those that yielded.
 const PASSES: usize = 8;
+/// For so many ticks short jobs pass the others.
 const PATIENCE: u32 = 20;
 
 #[derive(Default)]

@@ -25,7 +25,7 @@
 //! all workers. So while rayon has no work, the next turn comes after twice as many jobs, up to
 //! [`RARELY`], or after a slice of 5 to 10 ms (`slice.rs`), as it does with futures.
 //!
-//! A worker that finds the queue empty does not spin for the next job. A spin of 10 to 40 µs before
+//! A worker that finds the queue empty does not spin for the next job. A spin of 20 or 40 µs before
 //! it parks made jobs that follow each other closely no faster, and cost more CPU time than the
 //! wake-ups that it saved.
 

@@ -106,8 +106,8 @@ impl Counters {
     }
 }
 
-/// The sites of one level. A site that is used takes two cache lines, one for each shard, and with
-/// histograms 2.7 KB.
+/// The sites of one level, in a table of 32 KB. A site that is used takes two cache lines, one for
+/// each shard, and with histograms 2.7 KB.
 pub(crate) struct Sites {
     has_histograms: bool,
     // Two threads may make the same one, and one of them drops its own. So no thread waits for
