@@ -3,11 +3,12 @@
 //! A worker puts the outputs of each input here before it begins the next one (of inputs that
 //! are cheaper than the lock, those of some inputs together), and sends all of them when the
 //! batch is over. An input may take longer than any batch, and a closure can't be interrupted:
-//! 5 to 10 ms after the batch began, the ticker sends what is here. The outputs of quick inputs
+//! 5 to 10 ms after the batch began, the ticker has the I/O lane send what is here. (A reader's
+//! waker may block, and the ticker serves all lanes.) The outputs of quick inputs
 //! do not wait for a slow one behind them, except for those that are put here with it.
 //!
-//! The ticker takes the lock only if it is free. A worker that holds it is not inside an
-//! input, and sends the outputs itself. The ticker sends under the lock, so that what a
+//! The I/O lane takes the lock only if it is free. A worker that holds it is not inside an
+//! input, and sends the outputs itself. The I/O lane sends under the lock, so that what a
 //! dropped reader does not take is back before the worker looks. The reader's waker runs
 //! then: the worker waits for it, as if it called the waker itself.
 //!
@@ -20,6 +21,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::error::SendError;
 
@@ -34,18 +36,24 @@ pub(super) struct Batch<O> {
     began: AtomicU32,
     /// The ticker has it.
     is_watched: AtomicBool,
+    /// The I/O lane, which wakes the reader in place of the ticker.
+    io: Handle,
+    /// A task there is about to send the outputs.
+    is_late: AtomicBool,
 }
 
 /// No tick has this number.
 const CLOSED: u32 = u32::MAX;
 
 impl<O: Send + 'static> Batch<O> {
-    pub(super) fn new(messages: &UnboundedSender<Message<O>>) -> Arc<Self> {
+    pub(super) fn new(messages: &UnboundedSender<Message<O>>, io: Handle) -> Arc<Self> {
         Arc::new(Self {
             pieces: Mutex::default(),
             messages: messages.clone(),
             began: AtomicU32::new(CLOSED),
             is_watched: AtomicBool::new(false),
+            io,
+            is_late: AtomicBool::new(false),
         })
     }
 
@@ -78,15 +86,24 @@ impl<O: Send + 'static> Batch<O> {
     }
 
     /// False if the ticker may drop it.
-    fn at_tick(&self) -> bool {
+    fn at_tick(self: &Arc<Self>) -> bool {
         let began = self.began.load(SeqCst);
         if began == CLOSED {
             self.is_watched.store(false, SeqCst);
             let is_open = self.began.load(SeqCst) != CLOSED;
             return is_open && !self.is_watched.swap(true, SeqCst);
         }
+        if adapters::has_passed(began) && !self.is_late.swap(true, SeqCst) {
+            let batch = self.clone();
+            self.io.spawn(async move { batch.send_late() });
+        }
+        true
+    }
+
+    fn send_late(&self) {
+        self.is_late.store(false, SeqCst);
         match self.pieces.try_lock() {
-            Ok(mut pieces) if !pieces.is_empty() && adapters::has_passed(began) => {
+            Ok(mut pieces) if !pieces.is_empty() => {
                 let late = Message::Pieces(mem::take(&mut *pieces));
                 run_hook("the waker of a stream's reader", || {
                     if let Err(SendError(Message::Pieces(unsent))) = self.messages.send(late) {
@@ -97,6 +114,5 @@ impl<O: Send + 'static> Batch<O> {
             }
             _ => {}
         }
-        true
     }
 }
