@@ -14,23 +14,22 @@ use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use crate::error::CloseReason;
 use crate::lane::{Level, thread};
 use crate::panics;
-use crate::task::{Event, Extras, Job, Schedule, Task, Work, closure, has_passed};
+use crate::task::{Event, Extras, Job, Schedule, Submit, Task, Work, closure, has_passed};
 pub use permit::{Permit, Reserve};
 
-/// Submits the work at once. If it is refused, its task returns the reason.
-#[track_caller]
-pub(crate) fn submit<W: Work>(
-    level: &Level,
-    deadline: Option<Instant>,
-    work: W,
-) -> Task<W::Output> {
-    match acquire(level) {
-        Ok(permit) if has_passed(deadline) => {
-            drop(permit);
-            refuse(level, CloseReason::Expired, work)
+/// Submits at once, with that deadline. If it is refused, its task returns the reason.
+impl Submit for (&Level, Option<Instant>) {
+    #[track_caller]
+    fn submit<W: Work>(self, work: W) -> Task<W::Output> {
+        let (level, deadline) = self;
+        match acquire(level) {
+            Ok(permit) if has_passed(deadline) => {
+                drop(permit);
+                refuse(level, CloseReason::Expired, work)
+            }
+            Ok(permit) => take_on(level, permit, deadline, work),
+            Err(cause) => refuse(level, cause, work),
         }
-        Ok(permit) => take_on(level, permit, deadline, work),
-        Err(cause) => refuse(level, cause, work),
     }
 }
 

@@ -12,8 +12,7 @@ use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
 use crate::task::{
-    Cancelled, Event, FutureWork, JobContext, Schedule, Task, Work, closure, closure_with,
-    has_passed,
+    Cancelled, Event, FutureWork, JobContext, Schedule, Submit, Task, Work, has_passed,
 };
 
 /// The right to submit one job, not yet used.
@@ -109,7 +108,7 @@ impl Permit {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.submit(closure(f))
+        self.closure(f)
     }
 
     /// Submits a closure with this permit.
@@ -135,7 +134,7 @@ impl Permit {
         F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
-        self.submit(closure_with(f))
+        self.closure_with(f)
     }
 
     /// Submits a future with this permit.
@@ -163,7 +162,9 @@ impl Permit {
     {
         self.submit(FutureWork::new(future))
     }
+}
 
+impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let level = &self.level;

@@ -3,6 +3,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
@@ -11,7 +13,7 @@ use stallwatch::Name;
 use crate::io_lane::enter_for_drop;
 use crate::lane::{Level, thread};
 use crate::panics;
-use crate::task::{IoJoin, Made, Task};
+use crate::task::{Awaited, IoJoin, Made, Task};
 use crate::trace::{self, Origin};
 
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
@@ -24,23 +26,32 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    let exempt = thread::is_exempt(&level.lane).then(|| Arc::new(AtomicBool::new(true)));
     let inside = Inside {
         site: level.site_or_caller(),
         origin: Origin::capture(),
         level: level.clone(),
-        is_exempt: thread::is_exempt(&level.lane),
+        exempt: exempt.clone(),
     };
+    let awaited = exempt.map(|exempt| {
+        let lane = level.lane.clone();
+        let awaited = move |is_polled| {
+            exempt.store(is_polled && thread::is_exempt(&lane), Relaxed);
+        };
+        Box::new(awaited) as Awaited
+    });
     let (future, inside) = (Some(future), Some(inside));
     let task = level.lane.io.handle.spawn(IoTask { future, inside });
-    Task::on_io(IoJoin::new(task))
+    Task::on_io(IoJoin::new(task, awaited))
 }
 
 /// What is around the future while it is polled and dropped: the span of its submitter, and the
 /// submitter's handle as the current one.
 struct Inside {
     level: Level,
-    /// See [`thread::is_exempt`], asked where it was submitted.
-    is_exempt: bool,
+    /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). True as long as no one
+    /// but what is exempt has polled its task, and the task was not detached.
+    exempt: Option<Arc<AtomicBool>>,
     origin: Option<Origin>,
     /// Where it was spawned, for the watch.
     site: Name,
@@ -48,7 +59,9 @@ struct Inside {
 
 impl Inside {
     fn call<R>(&self, f: impl FnOnce() -> R) -> R {
-        thread::with_entered(self.level.clone(), self.is_exempt, || {
+        // Relaxed: what the awaiter does then is no part of it.
+        let is_exempt = self.exempt.as_ref().is_some_and(|it| it.load(Relaxed));
+        thread::with_entered(self.level.clone(), is_exempt, || {
             trace::in_scope(self.origin.as_ref(), f)
         })
     }
@@ -91,9 +104,12 @@ impl<F: Future> Future for IoTask<F> {
         let inside = this.inside.as_ref();
         let inside = inside.expect("Tokio polls no task that has ended");
         let _entered = stallwatch::enter(inside.site);
+        // The output goes there at once: each move takes as much of the stack as it is large.
+        let mut made = Made(None);
         let poll = |future: &mut Pin<&mut Option<F>>| {
             let future = future.as_mut().as_pin_mut();
-            future.expect("it is dropped with `inside`").poll(cx)
+            let future = future.expect("it is dropped with `inside`");
+            future.poll(cx).map(|output| made.0 = Some(Ok(output)))
         };
         let step = || {
             let polled = panics::or_drop(DESTRUCTOR, &mut this.future, |f| f.set(None), poll);
@@ -103,17 +119,17 @@ impl<F: Future> Future for IoTask<F> {
             }
             polled
         };
-        let output = match panics::catch(|| inside.call(step)) {
+        match panics::catch(|| inside.call(step)) {
             Ok(Poll::Pending) => return Poll::Pending,
-            Ok(Poll::Ready(output)) => Ok(output),
+            Ok(Poll::Ready(())) => {}
             Err(payload) => {
                 // It is still there if the subscriber panicked.
                 drop_quietly(&mut this.future);
-                Err(payload)
+                made = Made(Some(Err(payload)));
             }
-        };
+        }
         // The close of a span calls the subscriber: its panic would lose the output, too.
         panics::drop_quietly(SPAN, this.inside.take());
-        Poll::Ready(Made(Some(output)))
+        Poll::Ready(made)
     }
 }

@@ -5,14 +5,14 @@ use std::future::Future;
 use futures_core::Stream;
 
 use super::Handle;
-use crate::admission::{self, Permit};
+use crate::admission::Permit;
 use crate::backend::Backend;
 use crate::bridge::buffer::Bridged;
 use crate::bridge::spawn_io::spawn_io;
 use crate::bridge::writer::BridgeWriter;
 use crate::error::JoinError;
 use crate::panics;
-use crate::task::{Cancelled, FutureWork, JobContext, Task, closure, closure_with};
+use crate::task::{Cancelled, FutureWork, JobContext, Submit, Task};
 
 /// # Submit
 impl Handle {
@@ -54,7 +54,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(&self.level, self.deadline, closure(f))
+        (&self.level, self.deadline).closure(f)
     }
 
     /// Runs a closure on the CPU lane, and passes it a [`JobContext`]: the form for a closure
@@ -127,7 +127,7 @@ impl Handle {
         F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
-        admission::submit(&self.level, self.deadline, closure_with(f))
+        (&self.level, self.deadline).closure_with(f)
     }
 
     /// Runs a future on the CPU lane, which polls it there each time. (For a closure:
@@ -160,7 +160,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        admission::submit(&self.level, self.deadline, FutureWork::new(future))
+        (&self.level, self.deadline).submit(FutureWork::new(future))
     }
 
     /// Runs a future on the I/O lane, as a task of the Tokio runtime there.

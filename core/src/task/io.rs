@@ -28,8 +28,12 @@ impl<T> Drop for Made<T> {
     }
 }
 
+/// Called with true where the task is polled, and with false where it is detached.
+pub(crate) type Awaited = Box<dyn Fn(bool) + Send + Sync>;
+
 pub(crate) struct IoJoin<T> {
     pub(super) task: JoinHandle<Made<T>>,
+    pub(super) awaited: Option<Awaited>,
     /// Made for the first `AbortHandle` or cancel.
     abort: OnceLock<Arc<Abort>>,
 }
@@ -55,9 +59,12 @@ impl Cancel for Abort {
 }
 
 impl<T> IoJoin<T> {
-    pub(crate) fn new(task: JoinHandle<Made<T>>) -> Self {
-        let abort = OnceLock::new();
-        Self { task, abort }
+    pub(crate) fn new(task: JoinHandle<Made<T>>, awaited: Option<Awaited>) -> Self {
+        Self {
+            task,
+            awaited,
+            abort: OnceLock::new(),
+        }
     }
 
     pub(super) fn as_cancel(&self) -> Arc<dyn Cancel> {
@@ -69,6 +76,9 @@ impl<T> IoJoin<T> {
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<T, JoinError>> {
+        if let Some(awaited) = &self.awaited {
+            awaited(true);
+        }
         let task = std::pin::Pin::new(&mut self.task);
         task.poll(cx).map(|ended| match ended {
             Ok(mut made) => {

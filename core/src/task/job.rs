@@ -58,6 +58,16 @@ impl<W: Work, S: Schedule> Job<W, S> {
         scheduler.enqueue(self.clone());
     }
 
+    /// Queues the job again if it is suspended.
+    fn wake(self: &Arc<Self>) {
+        if self.state.wake() {
+            self.scheduler.count(Event::Woken);
+            self.extras.hold_clock();
+            self.time_queued();
+            self.scheduler.enqueue(self.clone());
+        }
+    }
+
     fn time_queued(&self) {
         if let Some(timings) = &self.scheduler.counters().timings {
             timings.queued(&self.queued_at);
@@ -71,8 +81,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
     }
 
     /// Call once, on the thread that has closed the job.
-    pub(super) fn notify_closed(&self, cause: CloseReason, closed: Closed) {
-        self.scheduler.count(Event::of_close(cause));
+    pub(super) fn notify_closed(&self, closed: Closed) {
+        self.scheduler.count(Event::of_close(closed.cause));
         self.scheduler.count(match closed.was_queued {
             true => Event::ClosedQueued,
             false => Event::ClosedSuspended,
@@ -80,7 +90,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         self.wake_awaiter(closed.interest);
         // It is lost: no awaiter learns of its end, which was not requested. (If it is detached
         // later, `drop_join_handle` finds that.)
-        if closed.interest.is_detached() && !cause.is_requested() {
+        if closed.interest.is_detached() && !closed.cause.is_requested() {
             self.scheduler.count_lost();
         }
     }
@@ -175,7 +185,7 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
 
     fn close(&self, cause: CloseReason) {
         if let Some(closed) = self.state.close(cause) {
-            self.notify_closed(cause, closed);
+            self.notify_closed(closed);
         }
     }
 
@@ -218,28 +228,19 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
 // live for one step only, so they borrow the reference of the step.
 impl<T: Send + 'static, S: Schedule> ArcWake for Job<FutureWork<T>, S> {
     fn wake_by_ref(job: &Arc<Self>) {
-        if job.state.wake() {
-            let scheduler = &job.scheduler;
-            scheduler.count(Event::Woken);
-            job.extras.hold_clock();
-            job.time_queued();
-            scheduler.enqueue(job.clone());
-        }
+        job.wake();
     }
 }
 
 impl<W: Work, S: Schedule> Cancel for Job<W, S> {
     fn cancel(self: Arc<Self>) -> Option<Name> {
         self.state.request_cancel();
-        let closed = self.state.close(CloseReason::Cancelled)?;
-        let was_queued = closed.was_queued;
-        self.notify_closed(CloseReason::Cancelled, closed);
-        if was_queued {
+        if let Some(closed) = self.state.close_unbegun() {
+            self.notify_closed(closed);
             return W::IS_CLOSURE.then(|| self.scheduler.site());
         }
         // The job's destructors must run on the lane, not on the canceller's thread.
-        let scheduler = self.scheduler.clone();
-        scheduler.enqueue(self);
+        self.wake();
         None
     }
 

@@ -164,6 +164,7 @@ impl<T> Task<T> {
     pub fn detach(mut self) {
         match self.take_job() {
             Inner::Job(job) => job.drop_join_handle(true),
+            Inner::Io(future) => future.awaited.iter().for_each(|awaited| awaited(false)),
             Inner::Refused(cause) if !cause.is_requested() => warn_of_lost_jobs(1),
             _ => {}
         }

@@ -9,12 +9,12 @@
 //! **A cancel** (`Task::abort`, its drop, or an `AbortHandle`, all by
 //! [`Cancel::cancel`]) never blocks, and does what the job's phase allows:
 //!
-//! - *Queued*: the job is closed and its awaiter notified. The worker that pops it drops
-//!   the captures.
-//! - *Suspended*: the same. The canceller queues the job once more, so that a thread of
-//!   the lane drops the captures.
-//! - *Running*: a flag in its state. A future's runner finds it after the step and
-//!   drops the future. A closure sees it by `JobContext::checkpoint`.
+//! - *Queued, and never run*: the job is closed and its awaiter notified. The worker that
+//!   pops it drops the captures.
+//! - *Running*: a flag in its state. A future's runner finds it after the step, drops the
+//!   future, and then notifies the awaiter. A closure sees it by `JobContext::checkpoint`.
+//! - *Suspended, or queued by a wake*: the same flag. The canceller queues a suspended job, so that
+//!   a thread of the lane finds it.
 //!
 //! A `spawn_io` is no such job, but a Tokio task of the I/O lane, which a cancel aborts
 //! ([`IoJoin`]): its awaiter is notified when that lane has dropped the future.
@@ -47,11 +47,11 @@ use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::Sites;
 pub use context::{AbortHandle, Cancelled, JobContext};
 pub(crate) use counters::{Counters, Event, thread_number};
-pub(crate) use io::{IoJoin, Made};
+pub(crate) use io::{Awaited, IoJoin, Made};
 pub(crate) use job::Job;
 pub use join::Task;
 pub(crate) use step::Worker;
-pub(crate) use work::{Extras, FutureWork, Work, closure, closure_with, has_passed};
+pub(crate) use work::{Extras, FutureWork, Submit, Work, closure, has_passed};
 
 /// Names, in the log, the values that a job drops at its end.
 pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";

@@ -8,8 +8,9 @@
 //! | WOKEN | QUEUED | the same |
 //! | IDLE | QUEUED | a waker: `wake` |
 //! | RUNNING, WOKEN | FINISHED | the runner, with the output: `finish` |
-//! | QUEUED, IDLE | CLOSED | a canceller, the control thread, a worker: `close` |
-//! | RUNNING, WOKEN | CLOSED | the runner that finds a request to cancel: `to_idle` |
+//! | QUEUED, IDLE | CLOSED | the control thread, a worker: `close` |
+//! | QUEUED | CLOSED | a canceller, of a job that has not begun: `close_unbegun` |
+//! | RUNNING, WOKEN | CLOSED | the runner that finds a request to cancel: `end_cancelled` |
 //!
 //! The phase says which thread may touch the slot, so no thread ever waits for another:
 //!
@@ -18,25 +19,26 @@
 //!   push it. The thread that pops it calls [`State::to_running`]. If the answer is true,
 //!   this thread is the runner. It owns the job's slot until it calls `finish` or `to_idle`.
 //! - RUNNING, WOKEN: the slot belongs to the runner, the thread that runs the job.
-//! - IDLE: the job is suspended and its work is in the slot. A wake queues it again.
+//! - IDLE: the job is suspended and its work is in the slot. A wake queues it again, and so does
+//!   a canceller: a runner drops the work.
 //! - FINISHED: the output is in the slot. It belongs to the awaiter. If the `Task` was
 //!   dropped or detached before, it belongs to the runner.
 //! - CLOSED: there will be no output. The awaiter may be notified at once. If the job
 //!   was closed from QUEUED, the thread that pops its reference drops the work; at a
 //!   shutdown the reaper may drop it before. If it was closed from IDLE, the thread that
 //!   closed it drops the work, or has a lane thread do it. If it was closed from RUNNING,
-//!   the runner drops the work.
+//!   the runner has dropped the work.
 //!
 //! The other bits are flags. They are set and never cleared: the awaiter has registered
 //! a waker; a canceller requests the end; the `Task` was dropped; the `Task` was
-//! detached. Phase and flags share one word so that no event is lost:
+//! detached; a step has begun. Phase and flags share one word so that no event is lost:
 //!
 //! - The thread that ends the job reads the flags in the same atomic operation. So it
 //!   knows whether an awaiter has to be woken.
 //! - The thread that sets a flag reads the phase in the same operation. So it knows
 //!   whether the job had ended before.
 //! - A runner cannot suspend a job whose cancellation was requested: its transition out
-//!   of RUNNING finds the flag and closes the job.
+//!   of RUNNING finds the flag. It drops the work, and then closes the job.
 //!
 //! The lane's `closed` flag is another word. The thread that closes the lane sets the
 //! flag, and the control thread then calls `close` on each job. A runner calls
@@ -63,6 +65,7 @@ const JOIN_WAKER: u32 = 1 << 4;
 const CANCELLED: u32 = 1 << 5;
 const JOIN_DROPPED: u32 = 1 << 6;
 const DETACHED: u32 = 1 << 7;
+const BEGUN: u32 = 1 << 8;
 
 fn closed(cause: CloseReason) -> u32 {
     CLOSED + cause as u32
@@ -75,17 +78,20 @@ pub(crate) enum ToIdle {
     Suspended,
     /// Push it to the queue: it was woken while it ran.
     Requeue,
+    /// Drop the work, and then call `end_cancelled`: a cancel was requested.
+    Cancelled,
     /// Drop the work and notify the awaiter: the job is closed.
     ///
     /// `was_queued`: the job was QUEUED when it was closed, and its waker has counted that.
     /// So the counters take it out of the queued jobs, not out of the suspended ones. (The
     /// thread that pops the waker's reference finds nothing to do.)
-    Discard(CloseReason, Closed),
+    Discard(Closed),
 }
 
 /// A job that was closed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Closed {
+    pub(crate) cause: CloseReason,
     pub(crate) interest: JoinInterest,
     /// It was QUEUED: the thread that pops the job's reference from the queue drops the
     /// work, or has the reaper do it. Otherwise it was IDLE: the thread that closed it drops
@@ -152,7 +158,7 @@ impl State {
     /// belongs to it. False: it drops the work. The job was closed while it was queued.
     pub(crate) fn to_running(&self) -> bool {
         let started = self.step(|phase, _| match phase {
-            QUEUED => ControlFlow::Continue(RUNNING),
+            QUEUED => ControlFlow::Continue(RUNNING | BEGUN),
             CLOSED.. => ControlFlow::Break(()),
             _ => unreachable!("one reference to the job is queued, and no other runs it"),
         });
@@ -166,23 +172,15 @@ impl State {
     /// tried before the job became IDLE.
     #[inline]
     pub(crate) fn to_idle(&self, lane_is_closed: &dyn Fn() -> bool) -> ToIdle {
-        let before = self.step::<()>(|phase, word| {
-            ControlFlow::Continue(match phase {
-                _ if word & CANCELLED != 0 => closed(CloseReason::Cancelled),
-                WOKEN => QUEUED,
-                _ => IDLE,
-            })
+        let before = self.step(|phase, word| match phase {
+            _ if word & CANCELLED != 0 => ControlFlow::Break(()),
+            WOKEN => ControlFlow::Continue(QUEUED),
+            _ => ControlFlow::Continue(IDLE),
         });
-        let before = before.expect("there is always a step to take");
+        let Ok(before) = before else {
+            return ToIdle::Cancelled;
+        };
         let was_woken = before & PHASE == WOKEN;
-        if before & CANCELLED != 0 {
-            let interest = JoinInterest(before);
-            let closed = Closed {
-                interest,
-                was_queued: false,
-            };
-            return ToIdle::Discard(CloseReason::Cancelled, closed);
-        }
         fence_of_loom();
         if lane_is_closed() {
             // If the job was WOKEN, this call has just made it QUEUED, and no thread has
@@ -190,7 +188,7 @@ impl State {
             // QUEUED now, a waker did that, and has counted it.
             if let Some(mut closed) = self.close(CloseReason::ShutDown) {
                 closed.was_queued &= !was_woken;
-                return ToIdle::Discard(CloseReason::ShutDown, closed);
+                return ToIdle::Discard(closed);
             }
             // Another thread has closed the job meanwhile. If that was out of QUEUED, it
             // relies on the reference in the queue, and this thread still has to push that.
@@ -219,11 +217,33 @@ impl State {
 
     /// Closes the job unless it runs or has ended. Any thread may call it.
     pub(crate) fn close(&self, cause: CloseReason) -> Option<Closed> {
-        let closed = self.step(|phase, _| match phase {
-            QUEUED | IDLE => ControlFlow::Continue(closed(cause)),
-            _ => ControlFlow::Break(()),
+        self.close_if(cause, |phase, _| matches!(phase, QUEUED | IDLE))
+    }
+
+    /// Closes a cancelled job that is queued and was never run.
+    pub(crate) fn close_unbegun(&self) -> Option<Closed> {
+        let is_unbegun = |phase, word| phase == QUEUED && word & BEGUN == 0;
+        self.close_if(CloseReason::Cancelled, is_unbegun)
+    }
+
+    /// The runner of a cancelled job calls it, once it has dropped the work.
+    pub(crate) fn end_cancelled(&self) -> Closed {
+        let closed = self.close_if(CloseReason::Cancelled, |_, _| true);
+        closed.expect("any phase will do")
+    }
+
+    /// A cancel that came before is the reason.
+    fn close_if(&self, cause: CloseReason, may: impl Fn(u32, u32) -> bool) -> Option<Closed> {
+        let cause_of = |word| match word & CANCELLED {
+            0 => cause,
+            _ => CloseReason::Cancelled,
+        };
+        let closed = self.step(|phase, word| match may(phase, word) {
+            true => ControlFlow::Continue(closed(cause_of(word))),
+            false => ControlFlow::Break(()),
         });
         closed.ok().map(|before| Closed {
+            cause: cause_of(before),
             interest: JoinInterest(before),
             was_queued: before & PHASE == QUEUED,
         })

@@ -1,6 +1,7 @@
 //! One step of a job: what a worker that has popped the job does, until the job is
 //! suspended or has ended.
 
+use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -81,13 +82,16 @@ impl<W: Work, S: Schedule> Job<W, S> {
         worker.count(Event::Begun);
         // Held until the awaiter has been woken, or the job waits.
         let _clock = self.extras.take_clock();
+        if self.state.is_cancel_requested() {
+            return self.suspend(worker);
+        }
         let own = W::waker(self);
         let mut slot = self.slot();
         let waker = own.as_deref().unwrap_or(Waker::noop());
         match self.compute(&mut slot, waker, worker) {
-            Poll::Ready(output) => {
+            Poll::Ready(()) => {
                 self.leave_registry();
-                self.finish(slot, output, worker);
+                self.finish(slot, worker);
                 None
             }
             Poll::Pending => {
@@ -98,13 +102,13 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    /// Runs the step on the work in `slot`.
+    /// Runs the step on the work in `slot`. If it is ready, the output is there.
     fn compute(
         self: &Arc<Self>,
         slot: &mut Slot<W::Output, W>,
         waker: &Waker,
         worker: &mut Worker<'_>,
-    ) -> Poll<Result<W::Output, JoinError>> {
+    ) -> Poll<()> {
         let sample = worker.sites.begin(self.scheduler.site(), &self.queued_at);
         let timed = worker.timings.map(|it| (it, it.begin(&self.queued_at)));
         let mut cx = Context::from_waker(waker);
@@ -126,41 +130,37 @@ impl<W: Work, S: Schedule> Job<W, S> {
         if let Some((timings, begun)) = timed {
             timings.end(begun);
         }
-        let output = match step {
+        match step {
             Ok(Poll::Pending) => {
                 if let Some(link) = W::link(&self.link).filter(|_| ended.in_cpu_context) {
                     link.in_cpu_context.store(true, Relaxed);
                 }
                 return Poll::Pending;
             }
-            Ok(Poll::Ready(ended)) => ended,
-            Err(payload) => Err(JoinError::of_unwinding(payload)),
-        };
+            Ok(Poll::Ready(())) => {}
+            Err(payload) => {
+                let error = Slot::Output(Err(JoinError::of_unwinding(payload)));
+                // The subscriber may have panicked: then the work or the output is still there.
+                drop_quietly(JOB_DESTRUCTOR, mem::replace(slot, error));
+            }
+        }
         // The end of this step is no end of the job: it is a future that has Tokio tasks on
         // this lane, and the lane is closed. It drops them after that, so the output may be no
         // more than the error of a part that was dropped. The job is closed like one that has
         // to wait.
         if !W::IS_CLOSURE && ended.in_cpu_context && worker.is_closed() {
-            drop_quietly("the destructor of a late output", output);
+            drop_quietly("the destructor of a late output", slot.take_output());
             return Poll::Pending;
         }
-        // Drop the captures before publishing the output, as Tokio does, so that an
-        // awaiter never observes them alive.
-        if let Some(work) = slot.take_work() {
-            self.drop_work(work);
-        }
-        Poll::Ready(output)
+        Poll::Ready(())
     }
 
-    /// Puts the output into `slot`, which is the job's own slot, and publishes it.
-    fn finish(
-        &self,
-        mut slot: MutexGuard<'_, Slot<W::Output, W>>,
-        output: Result<W::Output, JoinError>,
-        worker: &Worker<'_>,
-    ) {
-        let closed = output.as_ref().err().map(JoinError::close_reason);
-        *slot = Slot::Output(output);
+    /// Publishes the output, which is in `slot`, the job's own.
+    fn finish(&self, slot: MutexGuard<'_, Slot<W::Output, W>>, worker: &Worker<'_>) {
+        let closed = match &*slot {
+            Slot::Output(Err(error)) => Some(error.close_reason()),
+            _ => None,
+        };
         drop(slot);
         // Count and release the permit first: an awaiter may rely on both.
         match closed {
@@ -197,8 +197,14 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 worker.count(Event::Woken);
                 self.extras.hold_clock();
             }
-            ToIdle::Discard(cause, closed) => {
-                self.notify_closed(cause, closed);
+            // An awaiter may rely on that the contents are gone.
+            ToIdle::Cancelled => {
+                self.discard();
+                self.notify_closed(self.state.end_cancelled());
+                return None;
+            }
+            ToIdle::Discard(closed) => {
+                self.notify_closed(closed);
                 self.discard();
                 return None;
             }

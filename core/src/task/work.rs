@@ -12,9 +12,9 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::clock_hold::{ClockHold, HeldClock};
-use super::{Cancelled, Job, JobContext, Schedule, budget, slice};
+use super::{Cancelled, JOB_DESTRUCTOR, Job, JobContext, Schedule, Task, budget, slice};
 use crate::error::JoinError;
-use crate::panics::run_hook;
+use crate::panics::{drop_quietly, run_hook};
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::trace::{self, Origin};
 
@@ -50,13 +50,14 @@ pub(crate) trait Work: Send + Sized + 'static {
     type Link: Default + Send + Sync;
     /// Whether the work has one step only.
     const IS_CLOSURE: bool = true;
-    /// Runs one step in place. Work that is used up is taken out of the slot. An error: the
-    /// work ended itself, for that reason.
+    /// Runs one step in place. If it is ready, the output is in the slot instead of the work; an
+    /// error there: the work ended itself, for that reason. (The output is not returned, since each
+    /// move takes as much of the stack as it is large.)
     fn step<S: Schedule>(
         job: &Arc<Job<Self, S>>,
         slot: &mut Slot<Self::Output, Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Self::Output, JoinError>>;
+    ) -> Poll<()>;
     fn link(_link: &Self::Link) -> Option<&Link> {
         None
     }
@@ -68,6 +69,40 @@ pub(crate) trait Work: Send + Sized + 'static {
 
 /// A closure that may ask for the context of its job.
 pub(crate) struct ClosureWork<F>(F);
+
+/// A larger closure goes into a box of its own: each move takes as much of the stack, and a closure
+/// is moved some ten times before it is queued, and once more where it is called.
+const LARGE: usize = 2 << 10;
+
+/// What submits a job: a handle, or a permit.
+pub(crate) trait Submit: Sized {
+    #[track_caller]
+    fn submit<W: Work>(self, work: W) -> Task<W::Output>;
+
+    #[track_caller]
+    fn closure<F, T>(self, f: F) -> Task<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        match size_of::<F>() > LARGE {
+            true => self.submit(closure(Box::new(f))),
+            false => self.submit(closure(f)),
+        }
+    }
+
+    #[track_caller]
+    fn closure_with<F, T>(self, f: F) -> Task<T>
+    where
+        F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
+        T: Send + 'static,
+    {
+        match size_of::<F>() > LARGE {
+            true => self.submit(closure_with(Box::new(f))),
+            false => self.submit(closure_with(f)),
+        }
+    }
+}
 
 /// The work of a closure that needs no context.
 pub(crate) fn closure<F, T>(
@@ -81,7 +116,7 @@ where
 }
 
 /// The work of a closure that gets the context of its job, and may end as its checkpoint says.
-pub(crate) fn closure_with<F, T>(
+fn closure_with<F, T>(
     f: F,
 ) -> ClosureWork<impl FnOnce(&dyn Fn() -> JobContext) -> Result<T, JoinError>>
 where
@@ -103,11 +138,11 @@ where
         job: &Arc<Job<Self, S>>,
         slot: &mut Slot<T, Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Result<T, JoinError>> {
+    ) -> Poll<()> {
         let Self(closure) = slot.take_work().expect("a closure has one step");
         // A closure cannot yield. If it has used up Tokio's budget of this poll and then
         // blocks on a Tokio resource, it would never get it.
-        budget::without(|| closure(&|| JobContext { job: job.clone() }))
+        budget::without(|| *slot = Slot::Output(closure(&|| JobContext { job: job.clone() })))
     }
 }
 
@@ -129,7 +164,7 @@ impl<T: Send + 'static> Work for FutureWork<T> {
         _: &Arc<Job<Self, S>>,
         slot: &mut Slot<T, Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<T, JoinError>> {
+    ) -> Poll<()> {
         let Slot::Work(Self(future)) = slot else {
             unreachable!("a future stays where it is until it is ready");
         };
@@ -140,7 +175,12 @@ impl<T: Send + 'static> Work for FutureWork<T> {
             slice::set_yielded();
             cx.waker().wake_by_ref();
         }
-        polled.map(Ok)
+        polled.map(|output| {
+            // Drop the future before publishing the output, as Tokio does, so that an awaiter
+            // never observes it alive.
+            drop_quietly(JOB_DESTRUCTOR, slot.take_work());
+            *slot = Slot::Output(Ok(output));
+        })
     }
 
     fn link(link: &Link) -> Option<&Link> {
