@@ -1,8 +1,8 @@
 //! The I/O lane: the application's own Tokio runtime, as the CPU lane sees it.
 //!
 //! Tokio has no API to ask whether a runtime has shut down. We keep a sentinel task on
-//! it: the runtime drops the task on shutdown, and the drop sets a flag. (It is `SeqCst`
-//! because it is rarely used; a weaker ordering is not worth its proof.)
+//! it: the runtime drops the task on shutdown, and the drop sets a flag and closes the lane. (The
+//! flag is `SeqCst` because it is rarely used; a weaker ordering is not worth its proof.)
 
 use std::future::pending;
 use std::sync::Arc;
@@ -20,10 +20,19 @@ pub(crate) struct IoLane {
 }
 
 impl IoLane {
-    pub(crate) fn watch(handle: Handle) -> Self {
+    /// `close` is called when the runtime has shut down. It must not block.
+    pub(crate) fn watch(handle: Handle, close: impl Fn() + Send + 'static) -> Self {
         let gone = Arc::new(AtomicBool::new(false));
-        let end = gone.clone();
-        let sentinel = at_end_of(&handle, move || end.store(true, SeqCst));
+        let flag = gone.clone();
+        let end = on_drop(move || {
+            flag.store(true, SeqCst);
+            close();
+        });
+        let sentinel = handle.spawn(async move {
+            let _until_the_runtime_ends = end;
+            pending::<()>().await;
+        });
+        let sentinel = sentinel.abort_handle();
         Self {
             handle,
             gone,
@@ -34,16 +43,6 @@ impl IoLane {
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(SeqCst)
     }
-}
-
-/// Calls `f` when `runtime` shuts down, or the returned task is aborted.
-pub(crate) fn at_end_of(runtime: &Handle, f: impl FnMut() + Send + 'static) -> AbortHandle {
-    let end = on_drop(f);
-    let sentinel = runtime.spawn(async move {
-        let _until_the_runtime_ends = end;
-        pending::<()>().await;
-    });
-    sentinel.abort_handle()
 }
 
 /// Enters the context of `runtime`, for a destructor. `None` while this thread ends:

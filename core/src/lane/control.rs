@@ -10,7 +10,8 @@
 //!   1. It closes the semaphores of the queue limits, so that every `Reserve` resolves.
 //!   2. It closes every queued and suspended job with `CloseReason::ShutDown`, which
 //!      resolves their tasks. So no awaiter hangs, even if every worker is stuck in a
-//!      job. (A worker that pops a job first closes it itself.)
+//!      job. (A worker that pops a job first closes it itself.) It does so in batches, and
+//!      looks for messages and at its deadlines in between.
 //!   3. It stops the watch of the I/O lane, and shuts the workers down. A future of
 //!      `spawn_io` that is under way goes on: it is a task of the I/O lane.
 //!   4. It has the *reaper* drop what the closed jobs had captured: a thread of its own,
@@ -18,18 +19,17 @@
 //!      the lane to its end. It counts as a thread of the lane, and as one that is left
 //!      only while it has something to drop. Once all other threads have ended, the control
 //!      thread drops its channel, and it ends.
-//!   5. It waits until the last lane thread has ended, calls the callbacks that wait
-//!      for that, and ends.
+//!   5. It waits until the last lane thread has ended, replies to those who wait for that,
+//!      and ends.
 //! - **Deadlines** of `shutdown_timeout`. The control thread measures the time itself.
 //!   So a deadline needs no Tokio timer, holds on any runtime, and holds while Tokio's
 //!   clock is paused.
+//! - **The quota.** It reads the files from which `os/throttle.rs` knows the CPU quota.
 //! - **Retries.** A drain job that its worker could not use is broadcast again after a
-//!   pause; see `pool/rayon.rs`. (Where the lane has ended meanwhile, the call finds no
-//!   pool and does nothing.)
+//!   pause; see `pool/rayon.rs`.
 //!
 //! No user destructor runs on the control thread, with two exceptions: the reaper
-//! thread could not be started, or all lane threads have ended and the callbacks that
-//! wait for that have been called.
+//! thread could not be started, or all lane threads have ended.
 //!
 //! **Messages that arrive while the control thread ends.** A push that finds the lane
 //! closed sends [`Message::CloseQueued`]. The control thread drops its receiver
@@ -41,14 +41,17 @@
 //! - The send fails. Then the thread that pushed closes the queue itself
 //!   (`Lane::reap_queued`).
 
+use std::collections::BTreeMap;
 use std::io;
-use std::mem;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
+use tokio::sync::oneshot;
+
 use super::{Lane, Level, thread};
 use crate::os::starter;
+use crate::os::throttle::RealClocks;
 use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
@@ -65,19 +68,38 @@ pub(crate) enum Message {
     Reaped,
     /// A lane thread has ended.
     ThreadEnded,
-    /// Call this when the last lane thread has ended, or at the deadline if that comes
-    /// first. The argument is what has not ended.
-    Call(Option<Instant>, Callback),
+    /// The quota was read long ago.
+    ReadQuota,
+    /// Call this then.
+    At(Instant, Box<dyn FnOnce() + Send>),
+    /// Reply when the last lane thread has ended, or at the deadline if that comes first, with what
+    /// has not ended. If the sender is dropped, that is nothing.
+    OnEnd(Instant, oneshot::Sender<Remaining>),
 }
 
-pub(crate) type Callback = Box<dyn FnOnce(Remaining) + Send>;
+/// How many jobs it closes at a time.
+const BATCH: usize = 256;
+
+enum Due {
+    Call(Box<dyn FnOnce() + Send>),
+    Reply(oneshot::Sender<Remaining>),
+}
 
 struct Control {
     lane: Arc<Lane>,
     reaper: Option<Sender<Vec<Arc<dyn Run>>>>,
     /// Batches of jobs that the reaper has not dropped yet.
     unreaped: usize,
-    calls: Vec<(Option<Instant>, Callback)>,
+    /// Whether the queues may hold jobs to close.
+    has_queued: bool,
+    /// The slot of the registry from which on the suspended jobs are still to be closed.
+    next_suspended: Option<usize>,
+    /// By their time, and by their order.
+    due: BTreeMap<(Instant, u64), Due>,
+    /// How many have come.
+    timers: u64,
+    /// With more than so many, those that no one waits for are removed.
+    purge_at: usize,
 }
 
 /// Starts the control thread of a lane.
@@ -89,7 +111,11 @@ pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<
                 lane,
                 reaper: None,
                 unreaped: 0,
-                calls: Vec::new(),
+                has_queued: false,
+                next_suspended: None,
+                due: BTreeMap::new(),
+                timers: 0,
+                purge_at: 64,
             };
             control.run(receiver);
         });
@@ -136,24 +162,23 @@ impl Control {
                 // that.
                 panics::run_hook(CALLED, || self.handle(message));
             }
-            self.run_due_callbacks();
+            panics::run_hook(CALLED, || self.close_some());
+            self.run_due();
         }
-        // Keep the callbacks that are still in the channel. The last `close_queued`
-        // below covers all other messages; see the top of this file.
+        // Replies that are still in the channel. The last `close_queued` below covers all other
+        // messages; see the top of this file.
         let late: Vec<_> = receiver.try_iter().collect();
         drop(receiver);
-        for message in late {
-            if let Message::Call(at, call) = message {
-                self.calls.push((at, call));
-            }
-        }
         let mut closed = Vec::new();
         panics::run_hook(CALLED, || {
-            closed = self.lane.close_queued();
+            closed = self.lane.close_queued(usize::MAX);
             self.lane.report_lost();
         });
-        for (_, call) in self.calls {
-            panics::run_hook(CALLED, || call(Remaining::default()));
+        for message in late {
+            panics::drop_quietly(CALLED, message);
+        }
+        for due in self.due.into_values() {
+            panics::drop_quietly(CALLED, due);
         }
         Lane::discard(closed);
     }
@@ -163,7 +188,11 @@ impl Control {
             self.reaper = None;
         }
         // A reaper that has just been started is not counted yet.
-        self.unreaped == 0 && self.lane.is_over_except(0)
+        self.unreaped == 0 && !self.is_closing() && self.lane.is_over_except(0)
+    }
+
+    fn is_closing(&self) -> bool {
+        self.has_queued || self.next_suspended.is_some()
     }
 
     /// How many threads only wait for jobs to drop.
@@ -186,12 +215,18 @@ impl Control {
             // No thread could be started: drop the jobs on this one.
             None => Lane::discard(closed),
         }
-        self.lane.report_lost();
+        if !self.is_closing() {
+            self.lane.report_lost();
+        }
     }
 
-    /// The next message, if one comes before a callback is due.
+    /// The next message, if one comes before something is due. While there are jobs to close, it
+    /// does not wait.
     fn next(&self, receiver: &Receiver<Message>) -> Option<Message> {
-        let due = self.calls.iter().filter_map(|(at, _)| *at).min();
+        if self.is_closing() {
+            return receiver.try_recv().ok();
+        }
+        let due = self.due.first_key_value().map(|((at, _), _)| *at);
         let wait = due.map(|at| at.saturating_duration_since(Instant::now()));
         // The lane holds a sender. Without a limit it waits for ever.
         receiver.recv_timeout(wait.unwrap_or(Duration::MAX)).ok()
@@ -200,31 +235,70 @@ impl Control {
     fn handle(&mut self, message: Message) {
         match message {
             Message::Shutdown => {
+                (self.has_queued, self.next_suspended) = (true, Some(0));
                 self.lane.close_limits();
-                let mut closed = self.lane.close_queued();
-                // A registered job may be queued as well, if its waker was called.
-                closed.extend(Lane::close_all(self.lane.registry.all()));
-                self.lane.shutdown_workers();
-                self.reap(closed);
             }
-            Message::CloseQueued => self.reap(self.lane.close_queued()),
+            Message::CloseQueued => self.has_queued = true,
             Message::Reaped => self.unreaped -= 1,
             // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}
-            Message::Call(at, call) => self.calls.push((at, call)),
+            Message::ReadQuota => {
+                let throttle = self.lane.throttle.as_ref();
+                throttle
+                    .into_iter()
+                    .for_each(|it| it.read_again(&RealClocks));
+            }
+            Message::At(at, call) => self.add(at, Due::Call(call)),
+            Message::OnEnd(at, reply) => self.add(at, Due::Reply(reply)),
         }
     }
 
-    fn run_due_callbacks(&mut self) {
+    fn add(&mut self, at: Instant, due: Due) {
+        self.timers += 1;
+        self.due.insert((at, self.timers), due);
+        if self.due.len() > self.purge_at {
+            // Those who no longer wait take no memory.
+            let is_over = |due: &Due| matches!(due, Due::Reply(reply) if reply.is_closed());
+            self.due.retain(|_, due| !is_over(due));
+            self.purge_at = 64 + 2 * self.due.len();
+        }
+    }
+
+    /// Closes some of the jobs that are still to be closed: queued ones first, then suspended ones.
+    fn close_some(&mut self) {
+        let mut closed = Vec::new();
+        if self.has_queued {
+            closed = self.lane.close_queued(BATCH);
+            self.has_queued = closed.len() == BATCH;
+        } else if let Some(first) = self.next_suspended.take() {
+            match self.lane.registry.in_slots(first, BATCH) {
+                Some(jobs) => {
+                    self.next_suspended = Some(first + BATCH);
+                    // A registered job may be queued as well, if its waker was called.
+                    closed = Lane::close_all(jobs);
+                }
+                None => self.lane.shutdown_workers(),
+            }
+        }
+        self.reap(closed);
+    }
+
+    fn run_due(&mut self) {
         let now = Instant::now();
-        let calls = mem::take(&mut self.calls).into_iter();
-        let is_due = |(at, _): &(Option<Instant>, _)| at.is_some_and(|at| at <= now);
-        let (due, later): (Vec<_>, _) = calls.partition(is_due);
-        self.calls = later;
-        for (_, call) in due {
-            let mut remaining = self.lane.remaining();
-            remaining.threads -= self.idle_reapers();
-            panics::run_hook(CALLED, || call(remaining));
+        let mut remaining = None;
+        while let Some(first) = self.due.first_entry().filter(|first| first.key().0 <= now) {
+            match first.remove() {
+                Due::Call(call) => panics::run_hook(CALLED, call),
+                Due::Reply(reply) => {
+                    let left = *remaining.get_or_insert_with(|| {
+                        let mut left = self.lane.remaining();
+                        left.threads -= self.idle_reapers();
+                        left
+                    });
+                    // An error: no one waits any more.
+                    panics::run_hook(CALLED, || _ = reply.send(left));
+                }
+            }
         }
     }
 }

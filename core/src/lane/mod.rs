@@ -37,9 +37,10 @@ mod workers;
 use std::io;
 use std::iter;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use stallwatch::Pool;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::error::CloseReason;
@@ -88,10 +89,10 @@ impl Lane {
         settings: ThreadSettings,
         queue_limits: [Option<usize>; Priority::ALL.len()],
         throttle: Option<Throttle>,
-        io: IoLane,
+        io: Handle,
         control: Sender<Message>,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new_cyclic(|lane: &Weak<Self>| Self {
             levels: queue_limits.map(|limit| LevelState::new(&settings, limit)),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
@@ -105,7 +106,14 @@ impl Lane {
             nice_refused: OnceLock::new(),
             throttle,
             control,
-            io,
+            io: {
+                let lane = lane.clone();
+                IoLane::watch(io, move || {
+                    if let Some(lane) = lane.upgrade() {
+                        lane.close_for(CloseReason::IoRuntimeGone);
+                    }
+                })
+            },
         })
     }
 
@@ -210,13 +218,14 @@ impl Lane {
         self.control.send(message).map_err(|unsent| unsent.0)
     }
 
-    /// Closes all queued jobs, which resolves their tasks. It does not drop their work,
-    /// since a user destructor may block. The caller does that with
+    /// Closes up to `most` queued jobs, which resolves their tasks. It does not drop their
+    /// work, since a user destructor may block. The caller does that with
     /// [`discard`](Self::discard), on a thread that may block.
-    fn close_queued(&self) -> Vec<Arc<dyn Run>> {
+    fn close_queued(&self, most: usize) -> Vec<Arc<dyn Run>> {
         let popped = |level: &LevelState| level.queue.pop();
         let all = |level| iter::from_fn(move || popped(level));
-        Self::close_all(self.levels.iter().flat_map(all).collect())
+        let queued = self.levels.iter().flat_map(all);
+        Self::close_all(queued.take(most).collect())
     }
 
     /// Closes jobs in the same way, except those that run.
@@ -256,7 +265,7 @@ impl Lane {
     fn reap_queued(&self) {
         // This may be any thread.
         let _io = enter_for_drop(&self.io.handle);
-        Self::discard(self.close_queued());
+        Self::discard(self.close_queued(usize::MAX));
         self.report_lost();
     }
 

@@ -36,12 +36,15 @@ impl Registry {
         drop(job);
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<dyn Run>> {
-        let of_shard = |shard| {
+    /// The jobs in `n` slots of each shard, from the slot `first` on. `None` behind the last slot.
+    pub(super) fn in_slots(&self, first: usize, n: usize) -> Option<Vec<Arc<dyn Run>>> {
+        let (mut found, mut is_behind) = (Vec::new(), true);
+        for shard in 0..SHARDS {
             let jobs = self.lock(shard);
-            jobs.iter().map(|(_, job)| job.clone()).collect::<Vec<_>>()
-        };
-        (0..SHARDS).flat_map(of_shard).collect()
+            is_behind &= first >= jobs.capacity();
+            found.extend((first..first + n).filter_map(|slot| jobs.get(slot).cloned()));
+        }
+        (!is_behind).then_some(found)
     }
 
     fn lock(&self, shard: usize) -> MutexGuard<'_, Slab<Arc<dyn Run>>> {

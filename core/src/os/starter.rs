@@ -1,14 +1,14 @@
-//! The starter thread, from which all other threads of the crate descend.
+//! The starter thread, which spawns the crate's threads where the requester is niced.
 //!
-//! A thread inherits the nice value of the thread that spawns it, and without a
-//! privilege it can only raise that value. But a lane may be built inside a job of
-//! another lane. So one thread per process, started with the first lane, spawns the others. Whatever it spawns
-//! starts with the nice value of the thread that built the first lane.
+//! A thread inherits from the one that spawns it: its nice value, its CPU mask, its signal mask,
+//! its scheduling policy. Without a privilege it can only raise the nice value. But a lane may be
+//! built inside a job of another lane. So one thread per process is started with the first lane, and
+//! keeps the nice value of the thread that built it. A thread of another nice value has the starter
+//! spawn. What is born there takes the CPU mask of its requester; its signal mask and its policy are
+//! the starter's. All others spawn their threads themselves.
 //!
-//! A thread also inherits its CPU mask, and can change that at will. A thread that is
-//! spawned here takes the mask of the thread that requested it, as if that one had spawned
-//! it. So a lane runs on the cores of the thread that built it: that thread requests the
-//! control thread, and the launcher, which spawns the workers.
+//! So a lane runs on the cores of the thread that built it, with the signals that this one has
+//! blocked: it spawns the control thread, and the launcher, which spawns the workers.
 
 use std::io;
 use std::process;
@@ -30,20 +30,24 @@ struct Starter {
 
 static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 
-/// Spawns a thread from the starter thread. It has the CPU mask of the calling thread.
+/// Spawns a thread. It has the CPU mask of the calling thread, and the nice value of the starter.
 pub(crate) fn spawn(
     name: impl Into<String>,
     main: impl FnOnce() + Send + 'static,
 ) -> io::Result<Thread> {
-    let (reply, born) = mpsc::channel();
     let thread = thread::Builder::new().name(name.into());
+    let starter = starter()?;
+    if platform::nice() == starter.nice {
+        return Ok(thread.spawn(main)?.thread().clone());
+    }
+    let (reply, born) = mpsc::channel();
     let main = platform::hand_down_cores(main);
     let request = Box::new(move || {
         // An error means that the requester no longer waits for the reply.
         let _ = reply.send(thread.spawn(main).map(|born| born.thread().clone()));
     });
     // An error: `recv` returns one as well.
-    let _ = starter()?.requests.send(request);
+    let _ = starter.requests.send(request);
     let born = born.recv();
     born.unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
 }

@@ -33,18 +33,18 @@
 //! [`yield_if_due`](crate::yield_if_due) can pause at each of its turns.
 //!
 //! **A quota that changes.** A container may be resized while it runs. One look in
-//! [`READ_AGAIN`] reads the quota anew, on a thread of the lane. If it has changed, full
-//! buckets take the place of the old ones. Without a quota a thread only looks for one,
-//! and only each [`CALLS_TO_A_LOOK`]th call reads a clock for that.
+//! [`READ_AGAIN`] has the lane's control thread read the quota anew: no job waits for those
+//! files. If it has changed, full buckets take the place of the old ones. Without a quota a
+//! thread only asks for one, and only each [`CALLS_TO_A_LOOK`]th call reads a clock for that.
 //!
-//! **The lock.** Only threads of the CPU lane use the buckets, and none of them waits
-//! for the lock: a thread of `Low` may hold it while the kernel runs other threads. A
-//! thread that finds the lock taken goes on without a pause. All clocks count up, so
+//! **The lock.** Only threads of the CPU lane use the buckets, and but for the control thread none
+//! of them waits for the lock: a thread of `Low` may hold it while the kernel runs other threads.
+//! A thread that finds the lock taken goes on without a pause. All clocks count up, so
 //! its next look pays for this time too.
 
 use std::cell::Cell;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,7 @@ const NAP: Duration = Duration::from_millis(5);
 /// which are expensive beside small jobs.
 const LOOK_AGAIN: Duration = Duration::from_micros(250);
 
-/// The quota is read at most this often: some ten small files.
+/// The quota is read at most this often.
 const READ_AGAIN: Duration = Duration::from_secs(2);
 
 /// Without a quota, how many calls a thread makes until it looks.
@@ -83,12 +83,14 @@ pub(crate) struct Throttle {
     /// The number of threads in a pause. `Relaxed`: it orders nothing else, and an old
     /// value only makes a pause a little longer or shorter.
     pausing: AtomicUsize,
+    /// Has another thread call [`read_again`](Throttle::read_again).
+    ask: Box<dyn Fn() + Send + Sync>,
 }
 
 /// Credits are in seconds of CPU time. A negative credit is a debt.
 struct Buckets {
-    /// What the kernel said at `read`.
     quota: Option<Quota>,
+    /// When it was read, or a thread last asked for that.
     read: Instant,
     all: f64,
     high: f64,
@@ -156,14 +158,32 @@ impl Buckets {
 }
 
 impl Throttle {
-    /// Returns `None` if there is no CPU clock.
-    pub(crate) fn new(clocks: &impl Clocks) -> Option<Self> {
+    /// Returns `None` if there is no CPU clock. `ask` must not block; it has another thread call
+    /// [`read_again`](Self::read_again).
+    pub(crate) fn new(
+        clocks: &impl Clocks,
+        ask: impl Fn() + Send + Sync + 'static,
+    ) -> Option<Self> {
         let buckets = Buckets::full(clocks)?;
         Some(Self {
             cores: AtomicCell::new(buckets.cores()),
             buckets: Mutex::new(buckets),
             pausing: AtomicUsize::new(0),
+            ask: Box::new(ask),
         })
+    }
+
+    /// Reads the quota: some ten small files.
+    pub(crate) fn read_again(&self, clocks: &impl Clocks) {
+        let Some(full) = Buckets::full(clocks) else {
+            return;
+        };
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        if full.quota != buckets.quota {
+            self.cores.store(full.cores());
+            // What was computed before is not charged.
+            *buckets = full;
+        }
     }
 
     /// The quota, in cores.
@@ -217,13 +237,7 @@ impl Throttle {
 
         if now.saturating_duration_since(buckets.read) >= READ_AGAIN {
             buckets.read = now;
-            let full = Buckets::full(clocks)?;
-            if full.quota != buckets.quota {
-                self.cores.store(full.cores());
-                *buckets = full;
-                // What was computed before is not charged.
-                return None;
-            }
+            (self.ask)();
         }
         let quota = buckets.quota?;
 

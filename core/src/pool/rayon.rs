@@ -298,10 +298,10 @@ impl Broadcast {
             }
             Arrival::SettlesAfterPause => {
                 let (job, at) = (self.clone(), Instant::now() + self.pause);
-                let settle = Box::new(move |_| job.settle());
+                let settle = Box::new(move || job.settle());
                 // An error means that the lane is closed and the control thread has closed
                 // the queue.
-                let _ = level.lane.send_control(Message::Call(Some(at), settle));
+                let _ = level.lane.send_control(Message::At(at, settle));
             }
             Arrival::Nothing => {}
         }

@@ -19,11 +19,11 @@
 //! **A worker may stray.** `tokio::task::block_in_place` gives the worker to a thread of the
 //! blocking pool of the *current* runtime. In a job, outside `in_cpu_context`, that is the
 //! I/O runtime. A drain task on such a thread runs no job: it sends the worker back to a
-//! thread of the lane ([`send_worker_back`]). A worker that parks there has no drain task,
-//! and the drop of the I/O runtime would wait for its thread. So from then on that drop
-//! closes the lane ([`close_with_io`]).
+//! thread of the lane ([`send_worker_back`]). A worker that parks there has no drain task. The
+//! drop of the I/O runtime waits for its thread, which ends since that drop closes the lane.
 
 use std::future::Future;
+use std::hint::black_box;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{
@@ -41,9 +41,7 @@ use ::tokio::task::{block_in_place, spawn_blocking};
 
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
-use crate::error::CloseReason;
-use crate::io_lane;
-use crate::lane::{Lane, Level, ThreadHooks, Workers, thread as lane_thread};
+use crate::lane::{Level, ThreadHooks, Workers, thread as lane_thread};
 use crate::os;
 use crate::panics;
 use crate::task::{Run, StepEnd};
@@ -107,16 +105,13 @@ impl CpuTokio {
         };
         let stranded = Stranded::new(threads);
         let on_park = {
-            let (lane, stranded) = (Arc::downgrade(lane), stranded.clone());
-            let strayed = Once::new();
+            let (strayed, stranded) = (Once::new(), stranded.clone());
             move || {
                 stranded.parked.fetch_add(1, SeqCst);
                 #[cfg(test)]
                 super::stranded::tests::before_park();
                 if lane_thread::ask_own(|_| ()).is_none() {
-                    if let Some(lane) = lane.upgrade() {
-                        strayed.call_once(|| close_with_io(&lane));
-                    }
+                    strayed.call_once(|| panics::run_hook("the log", warn_of_block_in_place));
                 }
             }
         };
@@ -132,7 +127,7 @@ impl CpuTokio {
         let next_name = AtomicUsize::new(0);
         let prefix = lane.settings.thread_prefix(priority);
         let name = move || format!("{prefix}-{}", next_name.fetch_add(1, Relaxed));
-        try_threads(threads)?;
+        try_threads(threads, lane.settings.stack_size)?;
         let mut builder = Builder::new_multi_thread();
         builder
             .worker_threads(threads)
@@ -282,30 +277,23 @@ fn send_worker_back() {
     });
 }
 
-/// Call on a thread of the I/O runtime that has got a worker: from now on the end of that
-/// runtime closes the lane.
-fn close_with_io(lane: &Arc<Lane>) {
-    panics::run_hook("the log", warn_of_block_in_place);
-    let weak = Arc::downgrade(lane);
-    io_lane::at_end_of(&lane.io.handle, move || {
-        if let Some(lane) = weak.upgrade() {
-            lane.close_for(CloseReason::IoRuntimeGone);
-        }
-    });
-}
-
-/// Checks that the system can start `n` threads, and one more.
+/// Checks that the system can start `n` threads with such stacks, and one more.
 ///
 /// If it cannot, Tokio (1.54) panics when it builds the runtime. If some of the workers
 /// have started, it then waits for them forever while it unwinds: with three of four
 /// threads, `build` hangs. So this function checks before. Other programs may still
 /// take the threads in between; nothing guards against that.
-fn try_threads(n: usize) -> io::Result<()> {
+fn try_threads(n: usize, stack_size: Option<usize>) -> io::Result<()> {
     let barrier = Mutex::new(());
     thread::scope(|scope| {
         let closed = barrier.lock();
-        let wait = || drop(barrier.lock());
-        let threads = (0..=n).map(|_| thread::Builder::new().spawn_scoped(scope, wait));
+        // An allocation: the allocator may take memory for each thread that has one.
+        let wait = || drop(black_box(Box::new(barrier.lock())));
+        let builder = || match stack_size {
+            Some(size) => thread::Builder::new().stack_size(size),
+            None => thread::Builder::new(),
+        };
+        let threads = (0..=n).map(|_| builder().spawn_scoped(scope, wait));
         let outcome = threads.collect::<io::Result<Vec<_>>>();
         drop(closed);
         // Join them, so that the system no longer counts them.

@@ -10,8 +10,9 @@ use super::{CpuRuntime, limits, threads, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::handle::Handle;
-use crate::io_lane::IoLane;
-use crate::lane::{Lane, Level, ThreadSettings, control};
+use crate::lane::control::{self, Message};
+use crate::lane::thread::ask_own;
+use crate::lane::{Lane, Level, ThreadSettings};
 use crate::os::nice::Niceness;
 use crate::os::throttle::{RealClocks, Throttle};
 use crate::os::{self, starter};
@@ -80,7 +81,8 @@ impl Builder {
 
     /// Sets the Tokio runtime that is the I/O lane.
     ///
-    /// Default: the runtime that surrounds [`build`](Self::build).
+    /// Default: the runtime that surrounds [`build`](Self::build). In a task of a
+    /// [`tokio_handle`](crate::Handle::tokio_handle), which has no I/O, it is that lane's I/O lane.
     ///
     /// The runtime must outlive the `CpuRuntime`, and a thread must drive it. A
     /// `current_thread` runtime does I/O only while its `block_on` runs; a future passed
@@ -114,7 +116,7 @@ impl Builder {
     ///
     /// Default: yes, while the process's cgroup has a quota below the number of cores that
     /// the process may run on. [`build`](Self::build) reads the quota, and the lane's
-    /// threads read it again every two seconds while they run jobs. So a lane follows a
+    /// control thread reads it again every two seconds while the lane runs jobs. So a lane follows a
     /// container that is resized in place; its number of threads stays as it was built.
     /// The quota is read below `/sys/fs/cgroup`, where systemd and container runtimes mount
     /// the cgroups. `Debug` of a handle shows it.
@@ -242,6 +244,10 @@ impl Builder {
     /// needs them first, `twolane-ticker` and `twolane-preempt` those of the thread that built the
     /// first lane.
     ///
+    /// The threads have the signal mask of the calling thread too, and those of the process that of
+    /// the thread that built the first lane. So a program that waits for signals blocks them before
+    /// it builds a lane, as before it starts any thread.
+    ///
     /// # Errors
     ///
     /// [`BuildError`]: there is no I/O runtime, or it has been shut down; a number of threads (here or in `TWOLANE_CPU_THREADS`), a queue limit, a name, a nice value, a stack size
@@ -261,22 +267,21 @@ impl Builder {
         settings.threads = threads::check(self.threads, &settings)?;
         settings.niceness.check()?;
         limits::check(self.queue_limits)?;
-        let current = || tokio::runtime::Handle::try_current().ok();
-        let io = self.io.or_else(current).ok_or(BuildError::new(
+        let io = self.io.or_else(surrounding).ok_or(BuildError::new(
             "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
              (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
         ))?;
-        let io = IoLane::watch(io);
-        BuildError::unless(!io.is_gone(), || {
+        slice::start_ticker().map_err(BuildError::no_thread)?;
+        settings.base_nice = os::start().map_err(BuildError::no_thread)?;
+        let (messages, receiver) = mpsc::channel();
+        let control = messages.clone();
+        let ask = move || _ = control.send(Message::ReadQuota);
+        let throttle = Throttle::new(&RealClocks, ask).filter(|_| self.throttle_to_quota);
+        let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
+        BuildError::unless(!lane.io.is_gone(), || {
             "the Tokio runtime that was to be the I/O lane has been shut down: \
              give Builder::io_handle the handle of one that runs"
         })?;
-
-        slice::start_ticker().map_err(BuildError::no_thread)?;
-        settings.base_nice = os::start().map_err(BuildError::no_thread)?;
-        let throttle = Throttle::new(&RealClocks).filter(|_| self.throttle_to_quota);
-        let (messages, receiver) = mpsc::channel();
-        let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
         control::start(lane.clone(), receiver).map_err(BuildError::no_thread)?;
         // From here on an error drops `cpu`, which stops the lane's threads.
         let handle = Handle::new(Level::new(lane.clone(), Priority::default()));
@@ -289,10 +294,21 @@ impl Builder {
     }
 }
 
+/// The Tokio runtime around the caller. For one whose workers are a lane's threads it is that lane's
+/// I/O lane: the other has no I/O.
+fn surrounding() -> Option<tokio::runtime::Handle> {
+    let current = tokio::runtime::Handle::try_current().ok()?;
+    let io_lane = |level: &Level| {
+        let of_lane = level.workers()?.runtime()?;
+        (of_lane.id() == current.id()).then(|| level.lane.io.handle.clone())
+    };
+    Some(ask_own(io_lane).flatten().unwrap_or(current))
+}
+
 /// Starts the threads of all priorities, and waits until each has run its start hook.
 ///
-/// A thread of its own spawns them: a thread inherits the nice value of its maker, and that of
-/// the calling thread may be raised.
+/// A thread of its own spawns them: rayon and Tokio spawn on the calling thread, whose nice value
+/// may be raised.
 fn start_workers(lane: Arc<Lane>) -> io::Result<()> {
     let (reply, started) = mpsc::channel();
     let name = format!("{}-launcher", lane.settings.name);

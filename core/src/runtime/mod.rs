@@ -19,6 +19,9 @@ use crate::os::sizing;
 pub use builder::Builder;
 pub use shutdown::Shutdown;
 
+/// The longest limit of a shutdown.
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// Owns the CPU lane: a fixed set of threads for work that computes.
 ///
 /// The lane is bound to the Tokio runtime that does its I/O. Make one `CpuRuntime` per
@@ -212,7 +215,7 @@ impl CpuRuntime {
     /// # }
     /// ```
     pub fn shutdown(&self) -> Shutdown {
-        self.end(None)
+        self.end(Duration::MAX)
     }
 
     /// Stops admission at once, and returns a future that waits for at most `limit`.
@@ -240,8 +243,7 @@ impl CpuRuntime {
     /// # }
     /// ```
     pub fn shutdown_timeout(&self, limit: Duration) -> Shutdown {
-        // A limit beyond what the clock can express is no limit.
-        self.end(Instant::now().checked_add(limit))
+        self.end(limit)
     }
 
     /// Stops admission at once, and waits for nothing.
@@ -262,16 +264,15 @@ impl CpuRuntime {
         self.handle.level.lane.close();
     }
 
-    fn end(&self, deadline: Option<Instant>) -> Shutdown {
+    fn end(&self, limit: Duration) -> Shutdown {
         let lane = &self.handle.level.lane;
         lane.close();
         let (reply, left) = oneshot::channel();
+        // A century is no limit. What the clock cannot express is none either.
+        let at = Instant::now() + limit.min(CENTURY);
         // An error means that the control thread has ended: nothing is left. The
         // channel then drops `reply`, and the future resolves to that.
-        let call = Box::new(move |left| {
-            let _ = reply.send(left);
-        });
-        let _ = lane.send_control(Message::Call(deadline, call));
+        let _ = lane.send_control(Message::OnEnd(at, reply));
         Shutdown {
             left,
             lane: lane.clone(),

@@ -11,6 +11,8 @@ fn ms(n: f64) -> Duration {
 /// ms of credit.
 struct Machine {
     throttle: Throttle,
+    /// The throttle has asked for the quota.
+    asked: Arc<AtomicUsize>,
     start: Instant,
     /// Wall, process, this thread.
     clocks: Cell<[Duration; 3]>,
@@ -50,16 +52,20 @@ impl Machine {
 
     fn with(quota: Option<Quota>, others: f64) -> Self {
         LAST_LOOK.take();
+        let asked = Arc::<AtomicUsize>::default();
+        let asks = asked.clone();
+        let ask = move || _ = asks.fetch_add(1, SeqCst);
         let mut machine = Self {
             // For a moment.
-            throttle: Throttle::new(&RealClocks).unwrap(),
+            throttle: Throttle::new(&RealClocks, || ()).unwrap(),
+            asked,
             start: Instant::now(),
             clocks: Cell::new([Duration::ZERO; 3]),
             others,
             slept: Cell::default(),
             quota: Cell::new(quota),
         };
-        machine.throttle = Throttle::new(&machine).unwrap();
+        machine.throttle = Throttle::new(&machine, ask).unwrap();
         machine
     }
 
