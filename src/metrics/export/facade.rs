@@ -204,15 +204,11 @@ impl MetricsReporter {
             (self.transformer)(&format!("{}{suffix}", family.name)).with_extra_labels(labels)
         };
         // By the difference: the recorder also has what earlier lanes of this label have reported.
-        let reported = &mut self.reported;
         let mut grow = |key: Key, now: f64, is_count: bool| {
-            let last = reported.entry(key.clone()).or_default();
-            let more = (now - *last).max(0.0);
-            *last = last.max(now);
+            let more = now - self.reported.insert(key.clone(), now).unwrap_or(0.0);
+            let counter = || recorder.register_counter(&key, &METADATA);
             match is_count {
-                true => recorder
-                    .register_counter(&key, &METADATA)
-                    .increment(more as u64),
+                true => counter().increment(more as u64),
                 false => recorder.register_gauge(&key, &METADATA).increment(more),
             }
         };
