@@ -47,6 +47,13 @@ pub trait HandleExt: sealed::Sealed {
     /// [`DEFAULT_BODY_LIMIT`](crate::io::DEFAULT_BODY_LIMIT). The returned body has the size
     /// hint and the trailers of `body`.
     ///
+    /// # Cost
+    ///
+    /// One Tokio task, and none if the body is known to be empty. On an I/O runtime of several
+    /// threads, an end that is in doubt costs one more, which ends at once: it asks whether the
+    /// runtime is shutting down. In doubt are errors, and the end of a body that knows neither its
+    /// length nor its end (HTTP/1.1, chunked).
+    ///
     /// # Errors
     ///
     /// None here. The reader gets a [`BodyError`](crate::io::BodyError): the body's own
@@ -88,6 +95,11 @@ pub trait HandleExt: sealed::Sealed {
     ///
     /// A request needs the I/O lane alone: after a shutdown of the CPU lane it goes on,
     /// and new requests can be made.
+    ///
+    /// # Cost
+    ///
+    /// One Tokio task for the request, and [that of the body](Self::body_from_io). An error of the
+    /// request is in doubt, too.
     ///
     /// # Errors
     ///

@@ -2,7 +2,8 @@
 //!
 //! The whole request runs there: connections, their drivers and timers belong to the
 //! runtime that polls the request. When the head of the response is there, the task
-//! hands it over, and another task of that lane reads the body ahead.
+//! hands it over, and another task of that lane reads the body ahead. (`tests/io/tasks.rs` counts
+//! them.)
 
 use std::future::{Future, pending};
 

@@ -12,6 +12,7 @@ mod owned;
 mod owned_ends;
 mod routing;
 mod send_io;
+mod tasks;
 mod tower;
 
 #[path = "../support/dice.rs"]

@@ -4,6 +4,8 @@
 mod cpu_mask;
 #[cfg(target_os = "linux")]
 mod out_of_threads;
+#[cfg(target_os = "linux")]
+mod policy;
 mod sizing;
 #[cfg(target_os = "linux")]
 mod weights;

@@ -177,6 +177,28 @@ fn blocking_threads_made_by_spawn_io_are_not_niced() {
     });
 }
 
+/// Its own nice value, which `nice` prints.
+fn nice_of_child() -> i32 {
+    let child = Command::new("nice").output().unwrap();
+    String::from_utf8(child.stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap()
+}
+
+/// As documented at `Niceness`.
+#[test]
+fn a_child_process_of_a_job_inherits_and_one_of_spawn_io_is_not_niced() {
+    let base = my_nice();
+    on_both(1, |Lanes { cpu, io: _io }| {
+        let low = cpu.handle().with_priority(Priority::Low);
+        assert_eq!(low.spawn_cpu(nice_of_child).wait().unwrap(), 19);
+        let job = low.spawn(async { twolane::spawn_io(async { nice_of_child() }).await.unwrap() });
+        assert_eq!(job.wait().unwrap(), base);
+    });
+}
+
 /// Tokio's workers come out of the blocking pool. One that has not started yet might
 /// take the task that a test gives to that pool, and leave it its own place.
 fn until_both_workers_run(io: &tokio::runtime::Runtime) {

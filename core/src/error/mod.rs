@@ -15,7 +15,9 @@ pub use kind::JoinErrorKind;
 /// The error of a [`Task`](crate::Task) whose job has no output.
 ///
 /// The names are those of [`tokio::task::JoinError`]. That type cannot be built outside
-/// of Tokio, so this is a type of its own. [`kind`](Self::kind) returns the reason.
+/// of Tokio, so this is a type of its own. [`kind`](Self::kind) returns the reason. There is no
+/// `id`, since a job is no Tokio task: to tell which of several jobs failed, keep a key beside its
+/// [`Task`](crate::Task).
 ///
 /// A service answers 503 if the error [`is_unavailable`](Self::is_unavailable), and 500 to the rest.
 /// Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that

@@ -62,6 +62,11 @@ where
 
 /// The error of a thread that has no current [`Handle`](crate::Handle).
 ///
+/// A library's own tests have none, and there [`Handle::current`] and the free functions panic:
+/// build a [`CpuRuntime`](crate::CpuRuntime) in the test, and run the code in a job or
+/// [enter](Handle::enter) the handle. Code that has to work without a lane asks
+/// [`Handle::try_current`].
+///
 /// # Examples
 ///
 /// ```

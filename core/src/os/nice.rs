@@ -92,6 +92,9 @@ const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
 ///   in a job. Such threads stay, and serve the I/O lane too, until they have been idle for
 ///   10 s; with steady traffic they never end. Call `spawn_blocking` through
 ///   [`spawn_io`](crate::Handle::spawn_io) instead: then an I/O thread starts them.
+/// - **A child process that a job starts keeps the job's value for its life**, and so do the
+///   processes that it starts. Start it by Tokio's `process::Command` inside a
+///   [`spawn_io`](crate::Handle::spawn_io) instead: then it has the value of an I/O thread.
 /// - **A lock that a job holds** stays held while the job waits for a core. Don't let
 ///   the I/O lane wait for such a lock. twolane itself has some, each held for a few
 ///   instructions: a limited queue's semaphore; the registry that holds a job whose task has

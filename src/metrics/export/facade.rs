@@ -1,5 +1,6 @@
 //! [`MetricsReporter`]: for the facade `metrics`, and so for any of its exporters.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -29,6 +30,11 @@ const METADATA: Metadata<'static> = Metadata::new("twolane", Level::INFO, Some(m
 ///   is no longer among the 20 most frequent stays there with its last count, which is in
 ///   `other` too.
 ///
+/// Counters and sums of seconds grow by what has come since the reporter's last report. So lanes
+/// that follow one another under one label add up, and a lane needs one reporter: two count its
+/// jobs twice. Install the exporter first, because later reports do not repeat what an earlier one
+/// has told.
+///
 /// # Examples
 ///
 /// ```
@@ -45,6 +51,8 @@ pub struct MetricsReporter {
     lane: String,
     interval: Duration,
     transformer: Transformer,
+    /// What each counter, and each sum of seconds, had at the last report.
+    reported: HashMap<Key, f64>,
 }
 
 impl MetricsReporter {
@@ -67,10 +75,11 @@ impl MetricsReporter {
             lane: DEFAULT_LANE.to_owned(),
             interval: Duration::from_secs(10),
             transformer: Box::new(|name| Key::from_name(name.to_owned())),
+            reported: HashMap::new(),
         }
     }
 
-    /// Sets the lane's label. Lanes of one process need one each.
+    /// Sets the lane's label. Lanes that live at the same time need one each.
     ///
     /// # Examples
     ///
@@ -162,7 +171,7 @@ impl MetricsReporter {
         self
     }
 
-    /// Reports once: for a loop of your own, and before the process ends.
+    /// Reports once: for a loop of your own, and for its last report before the process ends.
     ///
     /// The recorder is that of this thread now.
     ///
@@ -194,12 +203,20 @@ impl MetricsReporter {
             labels.extend(within.map(|bound| Label::new("le", bound)));
             (self.transformer)(&format!("{}{suffix}", family.name)).with_extra_labels(labels)
         };
-        let count = |key, n| recorder.register_counter(&key, &METADATA).absolute(n);
+        // By the difference: the recorder also has what earlier lanes of this label have reported.
+        let mut grow = |key: Key, now: f64, is_count: bool| {
+            let more = now - self.reported.insert(key.clone(), now).unwrap_or(0.0);
+            let counter = || recorder.register_counter(&key, &METADATA);
+            match is_count {
+                true => counter().increment(more as u64),
+                false => recorder.register_gauge(&key, &METADATA).increment(more),
+            }
+        };
         let set = |key, now| recorder.register_gauge(&key, &METADATA).set(now);
         match (family.kind, &sample.value) {
-            (Kind::Counter, Value::Whole(n)) => count(key("", None), *n),
+            (Kind::Counter, Value::Whole(n)) => grow(key("", None), *n as f64, true),
             (_, Value::Whole(n)) => set(key("", None), *n as f64),
-            (_, Value::Seconds(now)) => set(key("", None), *now),
+            (_, Value::Seconds(now)) => grow(key("", None), *now, false),
             (_, Value::Histogram(all)) => {
                 let mut within = 0;
                 for (bound, more) in &all.buckets {
@@ -208,10 +225,10 @@ impl MetricsReporter {
                         f64::INFINITY => "+Inf".to_owned(),
                         bound => bound.to_string(),
                     };
-                    count(key("_bucket", Some(bound)), within);
+                    grow(key("_bucket", Some(bound)), within as f64, true);
                 }
-                count(key("_count", None), all.count);
-                set(key("_sum", None), all.sum);
+                grow(key("_count", None), all.count as f64, true);
+                grow(key("_sum", None), all.sum, false);
             }
         }
     }
