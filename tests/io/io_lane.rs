@@ -3,7 +3,9 @@
 
 use crate::support::turns::current_thread;
 use crate::support::{Lanes, cpu_lane, lanes, lanes_with, lasts, on_both, thread_name, with_both};
-use twolane::{CpuRuntime, Handle, JoinErrorKind};
+use futures::FutureExt;
+use futures::executor::block_on;
+use twolane::{Builder, CpuRuntime, Handle, JoinErrorKind, Priority};
 
 /// A `current_thread` runtime outside its `block_on` does nothing: what is
 /// given to it must wait rather than be lost.
@@ -47,6 +49,24 @@ fn without_its_io_runtime_every_call_names_the_remedy() {
             .build();
         let error = built.unwrap_err().to_string();
         assert!(error.contains("has been shut down"), "{error}");
+        assert!(cpu.shutdown().wait().is_empty());
+    });
+}
+
+/// `is_closed` stayed false and `closed` never came; a `reserve` that waited went on waiting.
+#[test]
+fn the_end_of_the_io_runtime_closes_the_lane() {
+    with_both(|backend| {
+        let limit = |lane: Builder| lane.queue_limit(Priority::Normal, 1);
+        let Lanes { cpu, io } = lanes_with(backend, 1, limit);
+        let handle = cpu.handle();
+        let _held = handle.try_reserve().unwrap();
+        let mut reserve = handle.reserve();
+        assert!((&mut reserve).now_or_never().is_none());
+        drop(io);
+        block_on(handle.closed());
+        assert!(handle.is_closed());
+        tells_the_remedy(&block_on(reserve).unwrap_err());
         assert!(cpu.shutdown().wait().is_empty());
     });
 }

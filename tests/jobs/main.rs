@@ -8,6 +8,7 @@ mod destructors;
 mod ends;
 mod giving_way;
 mod joining;
+mod large;
 mod results;
 mod unwinding;
 mod within;

@@ -91,3 +91,37 @@ fn what_goes_on_in_the_io_lane_keeps_no_permit() {
         assert!(!is_full(&cpu));
     });
 }
+
+/// A server that a job had started on the I/O lane submitted without permits for its whole life:
+/// 997 jobs were queued at a limit of 1.
+#[test]
+fn what_a_job_leaves_on_the_io_lane_needs_permits() {
+    with_both(|backend| {
+        let lanes = limited(backend, 1);
+        let cpu = lanes.cpu.handle();
+        for is_detached in [true, false] {
+            let (go, begin) = tokio::sync::oneshot::channel::<()>();
+            let (tell, told) = mpsc::channel();
+            let server = async move {
+                begin.await.unwrap();
+                tell.send(twolane::spawn_cpu(|| ()).await).unwrap();
+            };
+            let left = cpu.spawn_cpu(move || {
+                let server = twolane::spawn_io(server);
+                match is_detached {
+                    true => server.detach(),
+                    false => return Some(server),
+                }
+                None
+            });
+            let mut server = left.wait().unwrap();
+            if let Some(server) = &mut server {
+                assert!(server.now_or_never().is_none());
+            }
+            let _last = cpu.try_reserve().unwrap();
+            go.send(()).unwrap();
+            let error = told.recv().unwrap().unwrap_err();
+            assert!(error.is_queue_full(), "{error}");
+        }
+    });
+}

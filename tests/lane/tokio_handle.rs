@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::support::{Stuck, lanes, thread_name, time_limit, wait::wait_until};
-use twolane::{Backend, Handle, Priority};
+use twolane::{Backend, CpuRuntime, Handle, Priority};
 
 fn tokio_of(cpu: &Handle) -> tokio::runtime::Handle {
     cpu.tokio_handle().expect("a lane of Backend::Runtime")
@@ -103,4 +103,19 @@ fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
         assert!(lanes.io.block_on(task).unwrap_err().is_cancelled());
     }
     assert!(tokio_of(&cpu).metrics().num_alive_tasks() == 0);
+}
+
+/// It took this lane's own runtime for its I/O lane, and a socket there panicked.
+#[test]
+fn a_lane_that_is_built_there_has_this_lanes_io_lane() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let task = tokio_of(&lanes.cpu.handle()).spawn(async {
+        let inner = CpuRuntime::builder().worker_threads(1).build().unwrap();
+        let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");
+        let bound = inner.handle().spawn_io(async move { bind().await });
+        assert!(bound.await.unwrap().is_ok());
+        inner.handle().spawn_io(async { thread_name() }).await.unwrap()
+    });
+    assert_eq!(lanes.io.block_on(task).unwrap(), "io");
 }

@@ -155,6 +155,29 @@ fn wake_and_cancel_against_a_step() {
     });
 }
 
+/// Whoever awaits a cancelled job that has begun may rely on that its captures are gone.
+#[test]
+fn a_cancelled_job_has_dropped_its_captures_when_its_task_ends() {
+    model(|| {
+        let (subject, task) = Subject::submitted();
+        subject.level.run_next();
+        let threads = [subject.wake_on_thread(), subject.cancel_on_thread()];
+        let is_dropped = subject.captures_are_dropped.clone();
+        let awaiter = thread::spawn(move || {
+            let ended = block_on(task);
+            assert!(*is_dropped.try_lock().unwrap());
+            ended
+        });
+        threads.into_iter().for_each(|it| it.join().unwrap());
+        while subject.level.run_next() {}
+        match awaiter.join().unwrap() {
+            Ok(output) => assert_eq!(output, OUTPUT),
+            Err(error) => assert!(error.is_cancelled()),
+        }
+        subject.check_end();
+    });
+}
+
 /// A cancel of a job whose deadline has passed: it ends once, for one reason.
 #[test]
 fn a_cancel_against_a_deadline() {

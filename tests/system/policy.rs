@@ -50,53 +50,37 @@ impl<S: Subscriber> Layer<S> for Warnings {
     }
 }
 
-/// In a process of its own: the first lane decides for all. A thread of real time runs until it
-/// blocks, so the I/O lane waits for whole jobs.
+/// In a process of its own, which is told once. A thread of real time runs until it blocks, so the
+/// I/O lane waits for whole jobs.
 #[test]
-fn a_first_lane_that_is_built_in_real_time_warns_once() {
+fn lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once() {
     let _limit = time_limit();
     if thread::spawn(join_real_time).join().unwrap().is_err() {
         return must_run::not_run("real-time", "this process may not set SCHED_FIFO");
     }
     if !child::is_child() {
-        let test = "policy::a_first_lane_that_is_built_in_real_time_warns_once";
+        let test = "policy::lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once";
         let found = child::run(test, |_| (), |_| ());
-        let is_told = found.contains("the first lane") && found.contains("Fifo");
-        assert!(is_told && found.contains("SCHED_OTHER"), "{found}");
+        assert!(found.contains("Fifo") && found.contains("SCHED_OTHER"), "{found}");
         return;
     }
     let warnings = Warnings::default();
     let subscriber = Registry::default().with(warnings.clone());
     tracing::subscriber::set_global_default(subscriber).unwrap();
+    let usual = my_policy();
     let built = thread::spawn(|| {
         join_real_time().unwrap();
         BOTH.map(|backend| lanes(backend, 1))
     });
     let built = built.join().unwrap();
-    // Here it would be the usual one, but the threads descend from the first lane's.
-    let last = BOTH.map(|backend| lanes(backend, 1));
+    let later = BOTH.map(|backend| lanes(backend, 1));
     let texts = warnings.0.lock().unwrap().clone();
     assert_eq!(texts.len(), 1, "{texts:?}");
-    for lanes in built.iter().chain(&last) {
-        assert_eq!(lanes.cpu.spawn_cpu(my_policy).wait().unwrap(), FIFO);
-        assert!(format!("{:?}", lanes.cpu).contains(&texts[0]));
+    for (lanes, policy) in [(&built, FIFO), (&later, usual.as_str())] {
+        for lanes in lanes {
+            assert_eq!(lanes.cpu.spawn_cpu(my_policy).wait().unwrap(), policy);
+            assert!(format!("{:?}", lanes.cpu).contains(&texts[0]));
+        }
     }
     child::found(&texts[0]);
-}
-
-/// The reverse: a lane that is built in real time after another one is none of real time.
-#[test]
-fn a_later_lane_that_is_built_in_real_time_has_the_first_ones_policy() {
-    let _limit = time_limit();
-    let first = BOTH.map(|backend| lanes(backend, 1));
-    let of_first = first[0].cpu.spawn_cpu(my_policy).wait().unwrap();
-    let later = thread::spawn(|| {
-        join_real_time().ok()?;
-        let later = BOTH.map(|backend| lanes(backend, 1));
-        Some(later.map(|lanes| lanes.cpu.spawn_cpu(my_policy).wait().unwrap()))
-    });
-    match later.join().unwrap() {
-        Some(later) => assert_eq!(later, [of_first.clone(), of_first]),
-        None => must_run::not_run("real-time", "this process may not set SCHED_FIFO"),
-    }
 }

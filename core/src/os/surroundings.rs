@@ -39,13 +39,12 @@ fn started_niced(base_nice: i32) -> Option<String> {
     })
 }
 
-/// The threads of all lanes inherit it from the thread that builds the first one, by the starter.
+/// The threads of a lane inherit it from the thread that builds it.
 fn policy() -> Option<String> {
     platform::odd_policy().map(|policy| {
         format!(
-            "the thread that built the first lane has the scheduling policy {policy}, which the \
-             threads of all lanes inherit: nice values mean less there, or nothing; build the \
-             first lane on a thread with SCHED_OTHER"
+            "the thread that builds the lane has the scheduling policy {policy}, which the lane's \
+             threads inherit: nice values mean less there, or nothing; build it with SCHED_OTHER"
         )
     })
 }

@@ -22,10 +22,13 @@ impl Builder {
     ///
     /// **What the lane's threads submit needs no permit**, at any priority: a job that waits
     /// for another job never waits for the permit that it holds itself. The same holds
-    /// inside a future that a job passes to `spawn_io`, and for rayon children,
+    /// for rayon children,
     /// `tokio::spawn` and `spawn_blocking` inside `in_cpu_context`, thread hooks and
-    /// destructors. A thread that the job itself has started needs a permit, like any other
-    /// thread. So the limit counts the jobs that come from outside, until each has ended. A
+    /// destructors, and inside a future that a job passes to `spawn_io`, unless its task is
+    /// [detached](crate::Task::detach) or awaited outside of the lane. A thread that the job itself
+    /// has started needs a permit, like any other
+    /// thread. So does a job of another lane: one of lane A that awaits one of lane B which waits
+    /// for a permit of A may wait for itself. So the limit counts the jobs that come from outside, until each has ended. A
     /// closure has ended when it has returned, even if its task was dropped before.
     ///
     /// **The limit bounds memory.** If a queued job is cancelled, its task fails at once.

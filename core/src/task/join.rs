@@ -55,13 +55,10 @@ use crate::trace::{note_dropped_task, warn_of_lost_jobs};
 /// A panic in a job affects its own task only. As with Tokio's tasks, the work of a job that
 /// panics is dropped while the panic unwinds. A destructor that panics then, too, is logged.
 /// So is one that panics while the work of a cancelled job is dropped: the task of that job
-/// ends as [cancelled](JoinError::is_cancelled), where Tokio's would end as a panic, since
-/// an awaiter does not wait for the drop. (An awaiter of a `spawn_io` does wait for it.)
+/// ends as [cancelled](JoinError::is_cancelled), where Tokio's would end as a panic.
 ///
-/// Dropping a task does not wait: a closure
-/// that still runs sees the cancellation by
-/// [`JobContext::checkpoint`](crate::JobContext::checkpoint). To wait for its end, call
-/// [`abort`](Self::abort) and then await the task.
+/// Dropping a task does not wait. To wait for the end of a job that has begun, call
+/// [`abort`](Self::abort) and then await the task: what the job holds is dropped by then.
 ///
 /// # Panics
 ///
@@ -180,11 +177,14 @@ impl<T> Task<T> {
     ///
     /// The effect depends on what the job is doing:
     ///
-    /// - A queued or suspended job ends by this call. Awaiting the task gives
+    /// - A queued job that has never run ends by this call. Awaiting the task gives
     ///   [`JoinError::is_cancelled`] immediately, and the lane drops the job's captures
-    ///   soon after. Until then a queue with a [limit](crate::Builder::queue_limit) counts the
+    ///   in its turn. Until then a queue with a [limit](crate::Builder::queue_limit) counts the
     ///   job: right after, it may be full. [`reserve`](crate::Handle::reserve) waits for the place.
-    /// - A running future goes on until its next `.await` that has to wait.
+    /// - A suspended future is queued, and dropped by a thread of the lane. Awaiting the task gives
+    ///   the error after that, as in Tokio: so a file or a lock that the future held is free. A future
+    ///   that was woken, and waits for a thread, is dropped in its turn.
+    /// - A running future goes on until its next `.await` that has to wait, and is dropped then.
     /// - A running closure goes on until it returns, or until its next
     ///   [`checkpoint`](crate::JobContext::checkpoint).
     /// - A future of `spawn_io` ends when the I/O lane comes to it and drops it, or with the
