@@ -177,17 +177,20 @@ fn an_io_lane_that_ends_in_mid_body_is_an_error_that_names_it() {
     with_each(|Lanes { cpu, io }, client| {
         let answer = client.get(&cpu.handle(), server.url("/"));
         let (first_is_read, ready) = mpsc::channel();
-        let reader = cpu.spawn(async move {
-            let mut body = answer.await.unwrap().into_body();
-            let first = body.frame().await.unwrap().unwrap();
-            assert_eq!(first.into_data().unwrap(), "hello");
-            first_is_read.send(()).unwrap();
-            body.collect().await
+        // Not in a job: the lane ends with its I/O runtime.
+        let reader = std::thread::spawn(|| {
+            wait(async move {
+                let mut body = answer.await.unwrap().into_body();
+                let first = body.frame().await.unwrap().unwrap();
+                assert_eq!(first.into_data().unwrap(), "hello");
+                first_is_read.send(()).unwrap();
+                body.collect().await
+            })
         });
         let _writer = writers.blocking_recv().unwrap();
         ready.recv().unwrap();
         drop(io);
-        let error = reader.wait().unwrap().unwrap_err();
+        let error = reader.join().unwrap().unwrap_err();
         let lost = find::<BridgeError>(&error).unwrap_or_else(|| panic!("{error:?}"));
         assert!(lost.to_string().contains("the I/O lane stopped"), "{lost}");
         assert_eq!(lost.sent(), 5);
@@ -203,7 +206,10 @@ fn a_request_without_an_answer_tells_that_its_io_lane_ended() {
         requests.recv().unwrap();
         drop(io);
         // The second one finds no lane.
-        for end in [waits.wait().unwrap(), wait(ask())] {
+        for end in [
+            waits.wait().unwrap_or_else(|lost| Err(lost.into())),
+            wait(ask()),
+        ] {
             let error = end.unwrap_err();
             let gone = find::<JoinError>(&error)
                 .is_some_and(|error| error.kind() == JoinErrorKind::IoRuntimeGone);

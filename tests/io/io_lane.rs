@@ -53,7 +53,7 @@ fn without_its_io_runtime_every_call_names_the_remedy() {
     });
 }
 
-/// `is_closed` stayed false and `closed` never came; a `reserve` that waited went on waiting.
+/// `closed` never came, and a `reserve` that waited went on waiting.
 #[test]
 fn the_end_of_the_io_runtime_closes_the_lane() {
     with_both(|backend| {
@@ -65,7 +65,6 @@ fn the_end_of_the_io_runtime_closes_the_lane() {
         assert!((&mut reserve).now_or_never().is_none());
         drop(io);
         block_on(handle.closed());
-        assert!(handle.is_closed());
         tells_the_remedy(&block_on(reserve).unwrap_err());
         assert!(cpu.shutdown().wait().is_empty());
     });
@@ -83,7 +82,8 @@ fn what_waits_for_the_io_lane_is_told_when_it_ends() {
 
         drop(io);
         tells_the_remedy(&outside.wait().unwrap_err());
-        tells_the_remedy(&inside.wait().unwrap().unwrap_err());
+        // By its own error, or by that of what it awaits.
+        tells_the_remedy(&inside.wait().and_then(|ended| ended).unwrap_err());
     });
 }
 

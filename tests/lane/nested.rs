@@ -121,7 +121,7 @@ fn what_a_job_leaves_on_the_io_lane_needs_permits() {
             let _last = cpu.try_reserve().unwrap();
             go.send(()).unwrap();
             let error = told.recv().unwrap().unwrap_err();
-            assert!(error.is_queue_full(), "{error}");
+            assert_eq!(error.kind(), twolane::JoinErrorKind::QueueFull, "{error}");
         }
     });
 }

@@ -115,7 +115,11 @@ fn a_lane_that_is_built_there_has_this_lanes_io_lane() {
         let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");
         let bound = inner.handle().spawn_io(async move { bind().await });
         assert!(bound.await.unwrap().is_ok());
-        inner.handle().spawn_io(async { thread_name() }).await.unwrap()
+        inner
+            .handle()
+            .spawn_io(async { thread_name() })
+            .await
+            .unwrap()
     });
     assert_eq!(lanes.io.block_on(task).unwrap(), "io");
 }

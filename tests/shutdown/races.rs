@@ -61,7 +61,11 @@ fn a_limit_does_not_wait_for_the_queued_jobs() {
         let [limited, over] = [first, last].map(|n| {
             let (tell, told) = mpsc::channel();
             let waker = Waker::from(Arc::new(WaitsFor(Mutex::new(told))));
-            assert!(tasks[n].poll_unpin(&mut Context::from_waker(&waker)).is_pending());
+            assert!(
+                tasks[n]
+                    .poll_unpin(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
             tell
         });
         let shutdown = lanes.cpu.shutdown_timeout(Duration::ZERO);

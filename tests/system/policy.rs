@@ -61,7 +61,10 @@ fn lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once() {
     if !child::is_child() {
         let test = "policy::lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once";
         let found = child::run(test, |_| (), |_| ());
-        assert!(found.contains("Fifo") && found.contains("SCHED_OTHER"), "{found}");
+        assert!(
+            found.contains("Fifo") && found.contains("SCHED_OTHER"),
+            "{found}"
+        );
         return;
     }
     let warnings = Warnings::default();

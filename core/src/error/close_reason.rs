@@ -7,6 +7,7 @@ pub(crate) enum CloseReason {
     ShutDown,
     /// Of a submission alone: a job that is there then was shut down.
     Dropped,
+    /// Also of the jobs that were there then.
     IoRuntimeGone,
     QueueFull,
     Expired,

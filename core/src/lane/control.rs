@@ -275,7 +275,7 @@ impl Control {
                 Some(jobs) => {
                     self.next_suspended = Some(first + BATCH);
                     // A registered job may be queued as well, if its waker was called.
-                    closed = Lane::close_all(jobs);
+                    closed = self.lane.close_all(jobs);
                 }
                 None => self.lane.shutdown_workers(),
             }

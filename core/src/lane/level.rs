@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, ThreadSettings, Workers, thread};
+use crate::error::CloseReason;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites};
 use crate::metrics::clock::now;
@@ -199,6 +200,10 @@ impl Level {
 impl Schedule for Level {
     fn is_closed(&self) -> bool {
         self.lane.is_closed()
+    }
+
+    fn end_of_jobs(&self) -> CloseReason {
+        self.lane.end_of_jobs()
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {

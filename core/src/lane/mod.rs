@@ -139,7 +139,15 @@ impl Lane {
         }
     }
 
-    /// The same for a caller that has found the workers or a semaphore closed.
+    /// Why the jobs end that the lane has taken on, if it is closed.
+    fn end_of_jobs(&self) -> CloseReason {
+        match self.io.is_gone() {
+            true => CloseReason::IoRuntimeGone,
+            false => CloseReason::ShutDown,
+        }
+    }
+
+    /// As `close_reason`, for a caller that has found the workers or a semaphore closed.
     pub(crate) fn reason_of_close(&self) -> CloseReason {
         self.close_reason().unwrap_or(CloseReason::ShutDown)
     }
@@ -225,13 +233,13 @@ impl Lane {
         let popped = |level: &LevelState| level.queue.pop();
         let all = |level| iter::from_fn(move || popped(level));
         let queued = self.levels.iter().flat_map(all);
-        Self::close_all(queued.take(most).collect())
+        self.close_all(queued.take(most).collect())
     }
 
     /// Closes jobs in the same way, except those that run.
-    fn close_all(jobs: Vec<Arc<dyn Run>>) -> Vec<Arc<dyn Run>> {
+    fn close_all(&self, jobs: Vec<Arc<dyn Run>>) -> Vec<Arc<dyn Run>> {
         for job in &jobs {
-            job.close(CloseReason::ShutDown);
+            job.close(self.end_of_jobs());
         }
         jobs
     }

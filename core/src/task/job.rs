@@ -213,7 +213,7 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         } else if self.has_ended() {
             None
         } else if self.scheduler.is_closed() {
-            Some(CloseReason::ShutDown)
+            Some(self.scheduler.end_of_jobs())
         } else {
             has_passed(self.extras.deadline()).then_some(CloseReason::Expired)
         }

@@ -114,6 +114,10 @@ pub(crate) trait Run: Cancel {
 pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Whether the lane is shut down.
     fn is_closed(&self) -> bool;
+    /// Why the jobs end of a lane that is closed.
+    fn end_of_jobs(&self) -> CloseReason {
+        CloseReason::ShutDown
+    }
     /// Pushes the job to the queue. It is new or was woken, or it was closed while it was
     /// suspended and must be discarded on the lane.
     fn enqueue(&self, job: Arc<dyn Run>);

@@ -171,7 +171,7 @@ impl State {
     /// covers a race: the control thread cannot close a job that runs, and may have
     /// tried before the job became IDLE.
     #[inline]
-    pub(crate) fn to_idle(&self, lane_is_closed: &dyn Fn() -> bool) -> ToIdle {
+    pub(crate) fn to_idle(&self, lane_is_closed: &dyn Fn() -> Option<CloseReason>) -> ToIdle {
         let before = self.step(|phase, word| match phase {
             _ if word & CANCELLED != 0 => ControlFlow::Break(()),
             WOKEN => ControlFlow::Continue(QUEUED),
@@ -182,11 +182,11 @@ impl State {
         };
         let was_woken = before & PHASE == WOKEN;
         fence_of_loom();
-        if lane_is_closed() {
+        if let Some(cause) = lane_is_closed() {
             // If the job was WOKEN, this call has just made it QUEUED, and no thread has
             // counted that. If it was RUNNING, this call has made it IDLE; if it is
             // QUEUED now, a waker did that, and has counted it.
-            if let Some(mut closed) = self.close(CloseReason::ShutDown) {
+            if let Some(mut closed) = self.close(cause) {
                 closed.was_queued &= !was_woken;
                 return ToIdle::Discard(closed);
             }

@@ -71,7 +71,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// job has ended.
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
         if worker.is_closed() {
-            self.close(CloseReason::ShutDown);
+            self.close(self.scheduler.end_of_jobs());
         } else if has_passed(self.extras.deadline()) {
             self.close(CloseReason::Expired);
         }
@@ -190,7 +190,10 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// After a step without an output. `None` if the job was closed.
     fn suspend(&self, worker: &Worker<'_>) -> Option<ToIdle> {
         worker.count(Event::Suspended);
-        let paused = self.state.to_idle(&|| worker.is_closed());
+        let paused = self.state.to_idle(&|| {
+            let is_closed = worker.is_closed();
+            is_closed.then(|| self.scheduler.end_of_jobs())
+        });
         match paused {
             ToIdle::Suspended => {}
             ToIdle::Requeue => {
