@@ -31,7 +31,9 @@ pub(crate) struct Job {
     gate: VecDeque<Tell>,
     /// Of a future: it keeps its thread.
     blocks: bool,
-    /// It runs, and a cancel wants it to end.
+    /// A step has begun.
+    has_begun: bool,
+    /// It has begun, and a cancel wants it to end.
     is_cancelled: bool,
     deadline_has_passed: bool,
     /// It is held until what the job has captured is dropped.
@@ -177,6 +179,7 @@ impl Model {
             phase,
             gate: gate.into_iter().collect(),
             blocks: kind != Kind::Sleepy,
+            has_begun: false,
             is_cancelled: false,
             deadline_has_passed: false,
             permit,
@@ -220,7 +223,7 @@ impl Model {
     /// It is in the queue, and there will be a step.
     fn may_run(&self, job: usize) -> bool {
         let job = &self.jobs[job];
-        job.phase == Phase::Queued && !job.deadline_has_passed
+        job.phase == Phase::Queued && !job.deadline_has_passed && !job.is_cancelled
     }
 
     /// The thread has taken it, and before it those in front of it that have no step
@@ -234,6 +237,7 @@ impl Model {
             self.end_without_step(first);
         }
         self.jobs[job].phase = Phase::Running;
+        self.jobs[job].has_begun = true;
         self.running = Some(job);
         self.go_on(job);
     }
@@ -251,7 +255,16 @@ impl Model {
     fn end_without_step(&mut self, job: usize) {
         assert!(!self.may_run(job));
         if self.end_of(job).is_none() {
-            self.end(job, End::Expired);
+            let is_cancelled = self.jobs[job].is_cancelled;
+            self.jobs[job].ended_by_itself = is_cancelled;
+            self.end(
+                job,
+                if is_cancelled {
+                    End::Cancelled
+                } else {
+                    End::Expired
+                },
+            );
         }
         self.discard(job);
     }
@@ -292,7 +305,10 @@ impl Model {
                 Some(Tell::Suspend) => this.blocks = false,
                 Some(Tell::Block) => this.blocks = true,
                 None if this.blocks => return,
-                None if this.is_cancelled => break Some(End::Cancelled),
+                None if this.is_cancelled => {
+                    this.ended_by_itself = true;
+                    break Some(End::Cancelled);
+                }
                 None if self.is_closed => break Some(End::ShutDown),
                 None => break None,
             }
@@ -321,13 +337,14 @@ impl Model {
 
     pub(crate) fn cancel(&mut self, job: usize) {
         match self.jobs[job].phase {
-            Phase::Queued => self.end(job, End::Cancelled),
+            Phase::Queued if !self.jobs[job].has_begun => self.end(job, End::Cancelled),
             Phase::Suspended => {
-                self.end(job, End::Cancelled);
+                self.jobs[job].is_cancelled = true;
+                self.jobs[job].phase = Phase::Queued;
                 // To be dropped there.
                 self.queue.push_back(job);
             }
-            Phase::Running => self.jobs[job].is_cancelled = true,
+            Phase::Queued | Phase::Running => self.jobs[job].is_cancelled = true,
             Phase::Ended(_) => {}
         }
     }
@@ -358,7 +375,15 @@ impl Model {
         self.queue.clear();
         for job in 0..self.jobs.len() {
             if matches!(self.jobs[job].phase, Phase::Queued | Phase::Suspended) {
-                self.end(job, End::ShutDown);
+                let is_cancelled = self.jobs[job].is_cancelled;
+                self.end(
+                    job,
+                    if is_cancelled {
+                        End::Cancelled
+                    } else {
+                        End::ShutDown
+                    },
+                );
             }
         }
     }

@@ -53,7 +53,7 @@ pub(crate) fn ends(now: &Metrics) -> u64 {
 fn may_be_cut_short(round: &Round, record: &Record, facts: Facts) -> bool {
     let has_parts = record.what.has_parts && !round.is_on_rayon;
     let has_ended = matches!(facts.end, End::Output | End::Panic);
-    has_parts && round.lane_may_close() && has_ended
+    has_parts && round.may_end() && has_ended
 }
 
 /// Each of these is true of a job, whatever happened.
@@ -75,11 +75,11 @@ fn what_is_wrong(round: &Round, record: &Record) -> Vec<&'static str> {
         _ if what.is_on_io => has_no_end,
         Seen::Cancelled => has_no_end && facts.asked,
         Seen::Expired => has_no_end && what.may_expire,
-        Seen::Shutdown => has_no_end && round.lane_may_close(),
-        Seen::IoGone => !has_started && round.io_ends.load(SeqCst),
+        Seen::Shutdown => has_no_end && round.may_end(),
+        Seen::IoGone => has_no_end && round.io_ends.load(SeqCst),
         Seen::NoPermit => !has_started && round.limits[what.level].is_some(),
     };
-    let is_refusal = matches!(facts.seen, Seen::NoPermit | Seen::IoGone) && !what.is_on_io;
+    let is_refusal = facts.seen == Seen::NoPermit && !what.is_on_io;
     let rules = [
         (is_as_seen, "it was seen to end in another way"),
         (facts.started <= 1, "started twice"),
@@ -142,7 +142,7 @@ impl Own {
         add(|own| &mut own.completed, least, most);
         let (least, most) = is(End::Panic);
         add(|own| &mut own.panicked, least, most);
-        let is_refused = entry == Entry::Refused || matches!(seen, Seen::NoPermit | Seen::IoGone);
+        let is_refused = entry == Entry::Refused || seen == Seen::NoPermit;
         let may_be_refused = is_refused || entry == Entry::RefusedOrClosed;
         add(|own| &mut own.rejected, is_refused, may_be_refused);
         let is_closed = matches!(end, End::None | End::Checkpoint) || is_in_doubt;
@@ -150,16 +150,16 @@ impl Own {
             // By the lane, for a reason that its awaiter got. Without one only those that are
             // possible are known.
             let is_taken = entry == Entry::Taken;
-            let mut closed = |of, as_seen, may_be| {
-                let is_it = seen == as_seen;
+            let mut closed = |of, as_seen: &[Seen], may_be| {
+                let is_it = as_seen.contains(&seen);
                 add(of, is_it && is_taken, if is_told { is_it } else { may_be });
             };
-            closed(|own| &mut own.cancelled, Seen::Cancelled, facts.asked);
-            closed(|own| &mut own.expired, Seen::Expired, what.may_expire);
+            closed(|own| &mut own.cancelled, &[Seen::Cancelled], facts.asked);
+            closed(|own| &mut own.expired, &[Seen::Expired], what.may_expire);
             closed(
                 |own| &mut own.dropped,
-                Seen::Shutdown,
-                round.lane_may_close(),
+                &[Seen::Shutdown, Seen::IoGone],
+                round.may_end(),
             );
         }
     }

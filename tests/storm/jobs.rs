@@ -282,7 +282,7 @@ impl Drawn {
         let answer = catch_unwind(AssertUnwindSafe(|| submitting(&record, call)));
         let entry = match &answer {
             _ if !record.facts().gone_in_call => Entry::Taken,
-            _ if round.lane_may_close() => Entry::RefusedOrClosed,
+            _ if round.may_end() => Entry::RefusedOrClosed,
             _ => Entry::Refused,
         };
         record.note(|facts| facts.entry = entry);

@@ -83,19 +83,14 @@ impl Round {
         (handle, self.limits[index].is_some())
     }
 
+    /// The end of the I/O runtime closes the lane.
     pub(crate) fn may_end(&self) -> bool {
         self.closing.load(SeqCst) || self.io_ends.load(SeqCst)
     }
 
-    /// With the I/O runtime's end a lane of the runtime backend may close: a job's
-    /// `block_in_place` may have left a worker in that runtime's pool.
-    pub(crate) fn lane_may_close(&self) -> bool {
-        self.closing.load(SeqCst) || (self.io_ends.load(SeqCst) && !self.is_on_rayon)
-    }
-
     /// Fails if nothing that was done explains the error.
     pub(crate) fn check(&self, error: JoinError, done: Done) {
-        let fits = (error.kind() == JoinErrorKind::Shutdown && self.lane_may_close())
+        let fits = (error.kind() == JoinErrorKind::Shutdown && self.may_end())
             || (error.kind() == JoinErrorKind::IoRuntimeGone && self.io_ends.load(SeqCst))
             || (error.is_cancelled() && done.cancelled)
             || (error.kind() == JoinErrorKind::QueueFull && done.needs_permit)

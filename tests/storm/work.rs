@@ -162,7 +162,7 @@ impl Job {
         let record = &self.captures.record;
         let has_reason = || {
             let asked = record.facts().asked;
-            asked || record.what.may_expire || self.at.round.lane_may_close()
+            asked || record.what.may_expire || self.at.round.may_end()
         };
         assert!(wanted || has_reason(), "{record:?} is told to end");
         wanted

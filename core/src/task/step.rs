@@ -72,7 +72,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
         if worker.is_closed() {
             self.close(self.scheduler.end_of_jobs());
-        } else if has_passed(self.extras.deadline()) {
+        } else if has_passed(self.extras.deadline()) && !self.state.is_cancel_requested() {
             self.close(CloseReason::Expired);
         }
         if !self.state.to_running() {
