@@ -6,7 +6,8 @@
 //!
 //! The slow item stays until the outputs before it are there, so where one waits the test hangs.
 
-use std::sync::{Barrier, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::support::turns::current_thread;
@@ -136,6 +137,46 @@ fn an_output_does_not_wait_for_a_slow_item_in_its_chunk() {
         assert!(io.block_on(numbers.next()).is_none());
         assert!(!format!("{numbers:?}").contains("-"), "{numbers:?}");
     });
+}
+
+/// Tells that it is called, and blocks.
+struct Blocks {
+    called: mpsc::Sender<()>,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Wake for Blocks {
+    fn wake(self: Arc<Self>) {
+        self.called.send(()).unwrap();
+        let _ = self.released.lock().unwrap().recv();
+    }
+}
+
+/// The ticker called it, which counts the slices of all lanes.
+#[test]
+fn a_reader_s_waker_that_blocks_stops_no_slice() {
+    let _limit = time_limit();
+    for backend in BOTH {
+        let [own, other] = [(); 2].map(|()| lanes(backend, 1));
+        let (let_go, stage) = stage(1, 0);
+        let mut numbers = numbers(&own.cpu.handle(), 2, stage, (16, true, true));
+        let (called, calls) = mpsc::channel();
+        let (release, released) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Blocks {
+            called,
+            released: Mutex::new(released),
+        }));
+        assert!(
+            numbers
+                .poll_next_unpin(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        calls.recv().unwrap();
+        let slice = other.cpu.spawn(async { while !twolane::is_yield_due() {} });
+        slice.wait().unwrap();
+        drop((release, let_go));
+        own.io.block_on(take(&mut numbers, 0..2));
+    }
 }
 
 /// They would be in its group if their cost alone counted. (Of some places in a row one is not
