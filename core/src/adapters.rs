@@ -3,6 +3,7 @@
 //! No part of the interface: a release may change it without a word.
 
 use std::panic::Location;
+use std::time::Instant;
 
 use stallwatch::Name;
 
@@ -10,6 +11,7 @@ use crate::admission;
 use crate::backend::Backend;
 use crate::error::JoinError;
 use crate::handle::Handle;
+use crate::lane::control::Message;
 pub use crate::pool::drain_tasks::DrainTasks;
 use crate::task::Task;
 pub use crate::task::slice::{at_each_tick, has_passed, ticks as now};
@@ -35,7 +37,7 @@ pub fn close_error(handle: &Handle) -> Option<JoinError> {
     handle.level.lane.close_reason().map(JoinError::from)
 }
 
-/// Whether the lane was shut down, or is about to be. It says nothing of the I/O runtime.
+/// Whether the lane was shut down, or is about to be.
 pub fn is_closed(handle: &Handle) -> bool {
     handle.level.lane.is_closed()
 }
@@ -52,6 +54,12 @@ pub fn detach_quietly<T>(task: Task<T>) {
 #[track_caller]
 pub fn drop_on_lane<T: Send + 'static>(handle: &Handle, value: T) {
     admission::drop_on_lane(&handle.level, value);
+}
+
+/// Has the lane's control thread call it, unless the lane has ended.
+pub fn call_soon(handle: &Handle, call: impl FnOnce() + Send + 'static) {
+    let call = Message::At(Instant::now(), Box::new(call));
+    let _ = handle.level.lane.send_control(call);
 }
 
 /// What runs the jobs of the lane.

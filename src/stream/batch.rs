@@ -3,12 +3,12 @@
 //! A worker puts the outputs of each input here before it begins the next one (of inputs that
 //! are cheaper than the lock, those of some inputs together), and sends all of them when the
 //! batch is over. An input may take longer than any batch, and a closure can't be interrupted:
-//! 5 to 10 ms after the batch began, the ticker has the I/O lane send what is here. (A reader's
-//! waker may block, and the ticker serves all lanes.) The outputs of quick inputs
+//! 5 to 10 ms after the batch began, the ticker has the lane's control thread send what is here. (A
+//! reader's waker may block, and the ticker serves all lanes.) The outputs of quick inputs
 //! do not wait for a slow one behind them, except for those that are put here with it.
 //!
-//! The I/O lane takes the lock only if it is free. A worker that holds it is not inside an
-//! input, and sends the outputs itself. The I/O lane sends under the lock, so that what a
+//! The control thread takes the lock only if it is free. A worker that holds it is not inside an
+//! input, and sends the outputs itself. The control thread sends under the lock, so that what a
 //! dropped reader does not take is back before the worker looks. The reader's waker runs
 //! then: the worker waits for it, as if it called the waker itself.
 //!
@@ -21,13 +21,12 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::error::SendError;
 
 use super::shared::{Message, Piece};
 use crate::catch::run_hook;
-use twolane_core::adapters;
+use twolane_core::{Handle, adapters};
 
 pub(super) struct Batch<O> {
     pieces: Mutex<Vec<Piece<O>>>,
@@ -36,9 +35,8 @@ pub(super) struct Batch<O> {
     began: AtomicU32,
     /// The ticker has it.
     is_watched: AtomicBool,
-    /// The I/O lane, which wakes the reader in place of the ticker.
-    io: Handle,
-    /// A task there is about to send the outputs.
+    handle: Handle,
+    /// The control thread is about to send the outputs.
     is_late: AtomicBool,
 }
 
@@ -46,13 +44,13 @@ pub(super) struct Batch<O> {
 const CLOSED: u32 = u32::MAX;
 
 impl<O: Send + 'static> Batch<O> {
-    pub(super) fn new(messages: &UnboundedSender<Message<O>>, io: Handle) -> Arc<Self> {
+    pub(super) fn new(messages: &UnboundedSender<Message<O>>, handle: Handle) -> Arc<Self> {
         Arc::new(Self {
             pieces: Mutex::default(),
             messages: messages.clone(),
             began: AtomicU32::new(CLOSED),
             is_watched: AtomicBool::new(false),
-            io,
+            handle,
             is_late: AtomicBool::new(false),
         })
     }
@@ -93,9 +91,14 @@ impl<O: Send + 'static> Batch<O> {
             let is_open = self.began.load(SeqCst) != CLOSED;
             return is_open && !self.is_watched.swap(true, SeqCst);
         }
-        if adapters::has_passed(began) && !self.is_late.swap(true, SeqCst) {
+        let has_some = || {
+            self.pieces
+                .try_lock()
+                .is_ok_and(|pieces| !pieces.is_empty())
+        };
+        if adapters::has_passed(began) && has_some() && !self.is_late.swap(true, SeqCst) {
             let batch = self.clone();
-            self.io.spawn(async move { batch.send_late() });
+            adapters::call_soon(&self.handle, move || batch.send_late());
         }
         true
     }

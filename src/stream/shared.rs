@@ -14,8 +14,7 @@ use super::batch::Batch;
 use super::runner::{Run, Stop};
 use super::window::Window;
 use crate::catch::{drop_each, report_unread, run_hook};
-use twolane_core::io::IoHandle;
-use twolane_core::{JoinError, adapters::DrainTasks};
+use twolane_core::{Handle, JoinError, adapters::DrainTasks};
 
 /// Makes the state of a worker.
 pub(super) type Make<I, O> = Box<dyn Fn() -> Box<dyn Run<I, O>> + Send + Sync>;
@@ -291,14 +290,14 @@ impl<I, O> Shared<I, O> {
         self.cost.store(cost, Relaxed);
     }
 
-    /// `io`: the lane that wakes the reader of late outputs.
-    pub(super) fn seat(&self, io: &IoHandle) -> Seat<I, O>
+    /// `handle`: its lane sends late outputs.
+    pub(super) fn seat(&self, handle: &Handle) -> Seat<I, O>
     where
         O: Send + 'static,
     {
         self.idle_seats.pop().unwrap_or_else(|| Seat {
             runner: (self.make)(),
-            batch: Batch::new(&self.messages, io.runtime().clone()),
+            batch: Batch::new(&self.messages, handle.clone()),
         })
     }
 

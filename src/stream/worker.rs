@@ -80,7 +80,7 @@ where
         if !self.shared.stop.wants(chunk.first) {
             return true;
         }
-        match catch(|| self.shared.seat(&self.handle.io())) {
+        match catch(|| self.shared.seat(&self.handle)) {
             Ok(seat) => self.run_chunks(seat, chunk, batch),
             Err(error) => {
                 self.shared.failed_at(chunk.first);

@@ -44,7 +44,7 @@ fn child_without_room() {
         lane.thread_stack_size(stack).build()
     };
     // The threads that the process has once.
-    drop(lane(1 << 20).unwrap().shutdown().wait());
+    assert!(lane(1 << 20).unwrap().shutdown().wait().is_empty());
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
     let used = size.unwrap().trim().trim_end_matches(" kB").parse::<u64>();

@@ -87,3 +87,20 @@ fn lanes_that_are_built_in_real_time_are_of_real_time_and_warn_once() {
     }
     child::found(&texts[0]);
 }
+
+/// The reverse: a lane that is built in real time after another one is none of real time.
+#[test]
+fn a_later_lane_that_is_built_in_real_time_has_the_first_ones_policy() {
+    let _limit = time_limit();
+    let first = BOTH.map(|backend| lanes(backend, 1));
+    let of_first = first[0].cpu.spawn_cpu(my_policy).wait().unwrap();
+    let later = thread::spawn(|| {
+        join_real_time().ok()?;
+        let later = BOTH.map(|backend| lanes(backend, 1));
+        Some(later.map(|lanes| lanes.cpu.spawn_cpu(my_policy).wait().unwrap()))
+    });
+    match later.join().unwrap() {
+        Some(later) => assert_eq!(later, [of_first.clone(), of_first]),
+        None => must_run::not_run("real-time", "this process may not set SCHED_FIFO"),
+    }
+}

@@ -49,8 +49,8 @@ where
 /// submitter's handle as the current one.
 struct Inside {
     level: Level,
-    /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). True as long as no one
-    /// but what is exempt has polled its task, and the task was not detached.
+    /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). False if its task was
+    /// polled last by what is not exempt, or was detached.
     exempt: Option<Arc<AtomicBool>>,
     origin: Option<Origin>,
     /// Where it was spawned, for the watch.

@@ -77,7 +77,7 @@ pub(crate) enum Message {
     OnEnd(Instant, oneshot::Sender<Remaining>),
 }
 
-/// How many jobs it closes at a time.
+/// How many jobs it closes at a time, or slots of a shard of the registry.
 const BATCH: usize = 256;
 
 enum Due {
@@ -171,6 +171,8 @@ impl Control {
         drop(receiver);
         let mut closed = Vec::new();
         panics::run_hook(CALLED, || {
+            // If `build` has failed, the message of the shutdown may be unread.
+            self.lane.close_limits();
             closed = self.lane.close_queued(usize::MAX);
             self.lane.report_lost();
         });

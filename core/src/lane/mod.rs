@@ -70,9 +70,10 @@ pub(crate) struct Lane {
     closed: AtomicBool,
     /// A semaphore without permits: a wait for one ends when the lane closes.
     closing: Arc<Semaphore>,
-    /// Why it was closed, if not by a call: its owner was dropped.
+    /// Why it was closed, if not by a call: its owner was dropped, or its I/O runtime is gone.
     close_cause: OnceLock<CloseReason>,
-    /// Lane threads that have started, or are about to start, and have not ended.
+    /// Lane threads that have started, or are about to start, and have not ended; and `build`, until
+    /// it has started them.
     alive: AtomicUsize,
     /// Detached jobs that were closed and are not yet reported in the log.
     lost: AtomicUsize,
@@ -101,7 +102,7 @@ impl Lane {
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
             close_cause: OnceLock::new(),
-            alive: AtomicUsize::new(0),
+            alive: AtomicUsize::new(1),
             lost: AtomicUsize::new(0),
             nice_refused: OnceLock::new(),
             throttle,
@@ -141,9 +142,9 @@ impl Lane {
 
     /// Why the jobs end that the lane has taken on, if it is closed.
     fn end_of_jobs(&self) -> CloseReason {
-        match self.io.is_gone() {
-            true => CloseReason::IoRuntimeGone,
-            false => CloseReason::ShutDown,
+        match self.close_cause.get() {
+            Some(gone @ CloseReason::IoRuntimeGone) => *gone,
+            _ => CloseReason::ShutDown,
         }
     }
 
@@ -284,7 +285,7 @@ impl Lane {
         self.levels.iter().for_each(LevelState::shutdown);
     }
 
-    /// A lane thread calls this last.
+    /// A lane thread calls this last, and `build` once it has started them.
     pub(crate) fn thread_ended(&self) {
         self.alive.fetch_sub(1, SeqCst);
         let _ = self.send_control(Message::ThreadEnded);

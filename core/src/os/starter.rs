@@ -1,11 +1,12 @@
-//! The starter thread, which spawns the crate's threads where the requester is niced.
+//! The starter thread, which spawns the crate's threads for one that is niced.
 //!
 //! A thread inherits from the one that spawns it: its nice value, its CPU mask, its signal mask,
 //! its scheduling policy. Without a privilege it can only raise the nice value. But a lane may be
-//! built inside a job of another lane. So one thread per process is started with the first lane, and
-//! keeps the nice value of the thread that built it. A thread of another nice value has the starter
-//! spawn. What is born there takes the CPU mask of its requester; its signal mask and its policy are
-//! the starter's. All others spawn their threads themselves.
+//! built inside a job of another lane, or on a thread of real time. So one thread per process is
+//! started with the first lane, and keeps what the thread had that built it. A thread of another nice
+//! value, or of an unusual policy, has the starter spawn. What is born there takes the CPU mask of its
+//! requester; its signal mask and its policy are the starter's. All others spawn their threads
+//! themselves.
 //!
 //! So a lane runs on the cores of the thread that built it, with the signals that this one has
 //! blocked: it spawns the control thread, and the launcher, which spawns the workers.
@@ -37,7 +38,7 @@ pub(crate) fn spawn(
 ) -> io::Result<Thread> {
     let thread = thread::Builder::new().name(name.into());
     let starter = starter()?;
-    if platform::nice() == starter.nice {
+    if platform::nice() == starter.nice && platform::odd_policy().is_none() {
         return Ok(thread.spawn(main)?.thread().clone());
     }
     let (reply, born) = mpsc::channel();

@@ -39,7 +39,7 @@ fn started_niced(base_nice: i32) -> Option<String> {
     })
 }
 
-/// The threads of a lane inherit it from the thread that builds it.
+/// The threads of a lane inherit it from the thread that builds the process's first one.
 fn policy() -> Option<String> {
     platform::odd_policy().map(|policy| {
         format!(

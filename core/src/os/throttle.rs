@@ -37,14 +37,14 @@
 //! files. If it has changed, full buckets take the place of the old ones. Without a quota a
 //! thread only asks for one, and only each [`CALLS_TO_A_LOOK`]th call reads a clock for that.
 //!
-//! **The lock.** Only threads of the CPU lane use the buckets, and but for the control thread none
-//! of them waits for the lock: a thread of `Low` may hold it while the kernel runs other threads.
-//! A thread that finds the lock taken goes on without a pause. All clocks count up, so
+//! **The lock.** Only threads of the CPU lane use the buckets, and none of them waits
+//! for the lock: a thread of `Low` may hold it while the kernel runs other threads. A
+//! thread that finds the lock taken goes on without a pause. All clocks count up, so
 //! its next look pays for this time too.
 
 use std::cell::Cell;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -178,7 +178,10 @@ impl Throttle {
         let Some(full) = Buckets::full(clocks) else {
             return;
         };
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        // Otherwise it is asked for once more.
+        let Ok(mut buckets) = self.buckets.try_lock() else {
+            return;
+        };
         if full.quota != buckets.quota {
             self.cores.store(full.cores());
             // What was computed before is not charged.
@@ -231,14 +234,17 @@ impl Throttle {
             return None;
         }
         let mut buckets = self.buckets.try_lock().ok()?;
+        if now.saturating_duration_since(buckets.read) >= READ_AGAIN {
+            buckets.read = now;
+            // The other thread may take this one's core at once. The next look pays for this time.
+            drop(buckets);
+            (self.ask)();
+            return None;
+        }
         let (thread, process) = (clocks.of_thread()?, clocks.of_process()?);
         LAST_LOOK.set(Some((now, thread)));
         let computed = last.map_or(Duration::ZERO, |(_, before)| thread.saturating_sub(before));
 
-        if now.saturating_duration_since(buckets.read) >= READ_AGAIN {
-            buckets.read = now;
-            (self.ask)();
-        }
         let quota = buckets.quota?;
 
         let is_high = priority == Priority::High;

@@ -9,6 +9,7 @@ use stallwatch::Watch;
 use super::{CpuRuntime, limits, threads, watch_io};
 use crate::backend::Backend;
 use crate::build_error::BuildError;
+use crate::guard::on_drop;
 use crate::handle::Handle;
 use crate::lane::control::{self, Message};
 use crate::lane::thread::ask_own;
@@ -83,6 +84,7 @@ impl Builder {
     ///
     /// Default: the runtime that surrounds [`build`](Self::build). In a task of a
     /// [`tokio_handle`](crate::Handle::tokio_handle), which has no I/O, it is that lane's I/O lane.
+    /// (Where another thread has entered such a handle, name the runtime here.)
     ///
     /// The runtime must outlive the `CpuRuntime`, and a thread must drive it. A
     /// `current_thread` runtime does I/O only while its `block_on` runs; a future passed
@@ -244,9 +246,10 @@ impl Builder {
     /// needs them first, `twolane-ticker` and `twolane-preempt` those of the thread that built the
     /// first lane.
     ///
-    /// The threads have the signal mask of the calling thread too, and those of the process that of
-    /// the thread that built the first lane. So a program that waits for signals blocks them before
-    /// it builds a lane, as before it starts any thread.
+    /// The lane's threads inherit the signal mask of the calling thread, unless that one is niced or
+    /// of another scheduling policy. These, and the threads that belong to the process, have the
+    /// mask of the thread that built the first lane. So a program that waits for signals blocks them
+    /// before it builds its first lane, as before it starts any thread.
     ///
     /// # Errors
     ///
@@ -283,6 +286,9 @@ impl Builder {
              give Builder::io_handle the handle of one that runs"
         })?;
         control::start(lane.clone(), receiver).map_err(BuildError::no_thread)?;
+        // Until then the control thread does not end.
+        let started = lane.clone();
+        let _started = on_drop(move || started.thread_ended());
         // From here on an error drops `cpu`, which stops the lane's threads.
         let handle = Handle::new(Level::new(lane.clone(), Priority::default()));
         let cpu = CpuRuntime { handle };

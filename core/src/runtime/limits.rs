@@ -24,11 +24,12 @@ impl Builder {
     /// for another job never waits for the permit that it holds itself. The same holds
     /// for rayon children,
     /// `tokio::spawn` and `spawn_blocking` inside `in_cpu_context`, thread hooks and
-    /// destructors, and inside a future that a job passes to `spawn_io`, unless its task is
-    /// [detached](crate::Task::detach) or awaited outside of the lane. A thread that the job itself
+    /// destructors, for the source of a `stream_from_io`, and inside a future that a job passes to
+    /// `spawn_io`. That one ends when the future's task is [detached](crate::Task::detach), or
+    /// polled outside of the lane. A thread that the job itself
     /// has started needs a permit, like any other
-    /// thread. So does a job of another lane: one of lane A that awaits one of lane B which waits
-    /// for a permit of A may wait for itself. So the limit counts the jobs that come from outside, until each has ended. A
+    /// thread. So does a job of another lane. (A job of lane A awaits a job of B, and that one a
+    /// permit of A: it may never come.) So the limit counts the jobs that come from outside, until each has ended. A
     /// closure has ended when it has returned, even if its task was dropped before.
     ///
     /// **The limit bounds memory.** If a queued job is cancelled, its task fails at once.

@@ -105,7 +105,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    fn wake_awaiter(&self, interest: JoinInterest) {
+    pub(super) fn wake_awaiter(&self, interest: JoinInterest) {
         let awaiter = interest.has_waker().then(|| self.awaiter.take());
         if let Some(awaiter) = awaiter.flatten() {
             // A waker is user code, too.

@@ -58,7 +58,8 @@ use crate::trace::{note_dropped_task, warn_of_lost_jobs};
 /// ends as [cancelled](JoinError::is_cancelled), where Tokio's would end as a panic.
 ///
 /// Dropping a task does not wait. To wait for the end of a job that has begun, call
-/// [`abort`](Self::abort) and then await the task: what the job holds is dropped by then.
+/// [`abort`](Self::abort) and then await the task: what the job holds is dropped by then, unless
+/// its lane was shut down or its deadline passed before.
 ///
 /// # Panics
 ///
@@ -141,8 +142,8 @@ impl<T> Task<T> {
     /// awaiter:
     ///
     /// - a panic in the job;
-    /// - a shutdown before the job's end, or a full queue: a warning with the number of
-    ///   such jobs.
+    /// - a shutdown before the job's end, the end of the I/O runtime, or a full queue: a warning
+    ///   with the number of such jobs.
     ///
     /// A deadline that ends the job is only counted
     /// ([`Metrics::expired`](crate::metrics::Metrics)). Of a `spawn_io` that the end of the I/O runtime

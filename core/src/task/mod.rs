@@ -1,6 +1,6 @@
 //! One job of the CPU lane: a closure or a future, from its submission to its output.
 //!
-//! A closure needs one allocation: work, state, output and the awaiter's waker live
+//! A closure of up to 2 KiB needs one allocation: work, state, output and the awaiter's waker live
 //! behind one `Arc`, and the output takes the memory of the work. A future is boxed in
 //! addition, because pinning it inside the `Arc` would take `unsafe`. The lane's queue,
 //! the [`Task`], the wakers and the registry of suspended jobs all hold the same `Arc`.
@@ -118,8 +118,7 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn end_of_jobs(&self) -> CloseReason {
         CloseReason::ShutDown
     }
-    /// Pushes the job to the queue. It is new or was woken, or it was closed while it was
-    /// suspended and must be discarded on the lane.
+    /// Pushes the job to the queue. It is new or was woken.
     fn enqueue(&self, job: Arc<dyn Run>);
 
     /// Whether the site's next step goes before those that are not known to be short.

@@ -227,9 +227,9 @@ impl State {
     }
 
     /// The runner of a cancelled job calls it, once it has dropped the work.
-    pub(crate) fn end_cancelled(&self) -> Closed {
+    pub(crate) fn end_cancelled(&self) -> JoinInterest {
         let closed = self.close_if(CloseReason::Cancelled, |_, _| true);
-        closed.expect("any phase will do")
+        closed.expect("any phase will do").interest
     }
 
     /// A cancel that came before is the reason.

@@ -70,9 +70,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
     /// job has ended.
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
-        if worker.is_closed() {
+        if self.state.is_cancel_requested() {
+            // It ends below: its contents go before its awaiter is told.
+        } else if worker.is_closed() {
             self.close(self.scheduler.end_of_jobs());
-        } else if has_passed(self.extras.deadline()) && !self.state.is_cancel_requested() {
+        } else if has_passed(self.extras.deadline()) {
             self.close(CloseReason::Expired);
         }
         if !self.state.to_running() {
@@ -150,6 +152,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         // to wait.
         if !W::IS_CLOSURE && ended.in_cpu_context && worker.is_closed() {
             drop_quietly("the destructor of a late output", slot.take_output());
+            self.extras.release_permit();
             return Poll::Pending;
         }
         Poll::Ready(())
@@ -200,10 +203,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 worker.count(Event::Woken);
                 self.extras.hold_clock();
             }
-            // An awaiter may rely on that the contents are gone.
+            // An awaiter may rely on the counters, and on that the contents are gone.
             ToIdle::Cancelled => {
                 self.discard();
-                self.notify_closed(self.state.end_cancelled());
+                worker.count(Event::Cancelled);
+                worker.count(Event::ClosedSuspended);
+                self.wake_awaiter(self.state.end_cancelled());
                 return None;
             }
             ToIdle::Discard(closed) => {
