@@ -1,7 +1,6 @@
 //! [`InCpuContext`]: a future or stream inside the context of the CPU lane's own Tokio
 //! runtime.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 

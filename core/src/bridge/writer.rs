@@ -1,7 +1,6 @@
 //! [`BridgeWriter`]: the writing end of a bridge. [`Pump`]: its task, which moves the items of a
 //! stream into the buffer.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};

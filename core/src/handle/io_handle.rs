@@ -1,7 +1,6 @@
 //! [`IoHandle`]: spawns on the I/O lane alone.
 
 use std::fmt;
-use std::future::Future;
 
 use crate::bridge::buffer::Bridged;
 use crate::bridge::spawn_io::spawn_io;

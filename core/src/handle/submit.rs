@@ -1,6 +1,5 @@
 //! Methods of [`Handle`] that submit.
 
-use std::future::Future;
 
 use futures_core::Stream;
 

@@ -1,6 +1,5 @@
 //! [`Shutdown`]: the wait for the end of a lane.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};

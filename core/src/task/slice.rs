@@ -12,7 +12,6 @@
 //! sets [`PARKED`] and parks. The next call finds that and unparks the ticker.
 
 use std::cell::Cell;
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
