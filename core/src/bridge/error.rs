@@ -31,6 +31,7 @@ use crate::panics::PanicPayload;
 pub struct BridgeError {
     pub(super) cause: LostReason,
     pub(super) lane: &'static str,
+    /// The caller's `size` defines it.
     pub(super) unit: &'static str,
     pub(super) sent: usize,
 }
@@ -181,14 +182,9 @@ impl BridgeError {
 
 impl fmt::Display for BridgeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            cause,
-            lane,
-            unit,
-            sent,
-        } = self;
+        let (lane, unit, sent) = (self.lane, self.unit, self.sent);
         write!(f, "the stream is cut short after {sent} {unit}: ")?;
-        match cause {
+        match &self.cause {
             LostReason::Refused(reason) => write!(f, "it was never begun, since {reason}"),
             LostReason::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
             LostReason::Unwound(error) => f.write_str(error),

@@ -1,6 +1,5 @@
 //! Methods of [`Handle`] that submit.
 
-
 use futures_core::Stream;
 
 use super::Handle;
@@ -280,8 +279,7 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let on_cpu = Some(self.level.clone());
-        let (writer, reader) = BridgeWriter::new(&self.level, on_cpu, limit, size);
+        let (writer, reader) = BridgeWriter::new(&self.level, true, limit, size);
         match Permit::try_new(&self.level, None) {
             Ok(permit) => permit.spawn(writer.forward(stream)).detach_quietly(),
             Err(cause) => writer.refuse(cause),
