@@ -36,10 +36,7 @@ impl BuildError {
     where
         T: Into<Cow<'static, str>>,
     {
-        match is_valid {
-            true => Ok(()),
-            false => Err(Self::new(text())),
-        }
+        is_valid.then_some(()).ok_or_else(|| Self::new(text()))
     }
 
     /// The operating system gave no thread.

@@ -2,9 +2,8 @@
 
 use std::any::Any;
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use crate::error::{JoinError, JoinErrorKind};
 use crate::panics::PanicPayload;

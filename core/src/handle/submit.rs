@@ -321,12 +321,11 @@ impl Handle {
     /// ```
     #[track_caller]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
-        if self.level.lane.settings.backend == Backend::Runtime {
-            panic!(
-                "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
-                 build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
-            );
-        }
+        assert!(
+            self.level.lane.settings.backend != Backend::Runtime,
+            "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
+             build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
+        );
         if let Some(cause) = self.level.lane.close_reason() {
             return Err(cause.into());
         }

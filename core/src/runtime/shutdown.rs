@@ -61,12 +61,11 @@ impl Shutdown {
     /// ```
     #[track_caller]
     pub fn wait(self) -> Remaining {
-        if thread::is_worker_of(&self.lane) {
-            panic!(
-                "`Shutdown::wait` on a thread of the CPU lane that shuts down: it would wait \
-                 for itself. Call `shutdown_background` there, or wait on another thread"
-            );
-        }
+        assert!(
+            !thread::is_worker_of(&self.lane),
+            "`Shutdown::wait` on a thread of the CPU lane that shuts down: it would wait \
+             for itself. Call `shutdown_background` there, or wait on another thread"
+        );
         block_on(self)
     }
 }
