@@ -101,11 +101,10 @@ impl BridgeError {
     /// # }
     /// ```
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
-        let payload = match &self.cause {
-            LostReason::Panicked(_, payload) => payload.take(),
-            _ => None,
-        };
-        payload.ok_or(self)
+        match &self.cause {
+            LostReason::Panicked(_, payload) => payload.take().ok_or(self),
+            _ => Err(self),
+        }
     }
 
     /// Returns whether the stream was never begun, since the CPU lane's queue was full.

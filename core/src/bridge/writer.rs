@@ -77,11 +77,7 @@ pin_project! {
     }
 }
 
-impl<S, W> Future for Pump<S, W>
-where
-    S: Stream,
-    W: Fn(&S::Item) -> usize,
-{
+impl<S: Stream, W: Fn(&S::Item) -> usize> Future for Pump<S, W> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {

@@ -45,10 +45,7 @@ impl Spawn for IoHandle {
 /// A [name](Handle::with_name) tells such jobs apart in [`call_sites`](Handle::call_sites).
 #[cfg(feature = "hyper")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
-impl<F> hyper::rt::Executor<F> for Handle
-where
-    F: std::future::Future<Output: Send> + Send + 'static,
-{
+impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Handle {
     fn execute(&self, future: F) {
         self.spawn(future).detach();
     }
@@ -58,10 +55,7 @@ where
 /// dropped.
 #[cfg(feature = "hyper")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
-impl<F> hyper::rt::Executor<F> for IoHandle
-where
-    F: std::future::Future<Output: Send> + Send + 'static,
-{
+impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for IoHandle {
     fn execute(&self, future: F) {
         self.spawn(future).detach();
     }
