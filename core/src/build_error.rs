@@ -26,10 +26,8 @@ pub struct BuildError {
 impl BuildError {
     /// The text names the setting as it was made, and the remedy.
     pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            text: text.into(),
-            cause: None,
-        }
+        let text = text.into();
+        Self { text, cause: None }
     }
 
     pub(crate) fn unless<T>(is_valid: bool, text: impl FnOnce() -> T) -> Result<(), Self>

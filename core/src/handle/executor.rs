@@ -28,9 +28,7 @@ impl Spawn for Handle {
 /// The future runs on the I/O lane. It is refused if the I/O runtime has been shut down.
 impl Spawn for IoHandle {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
-        self.status()?;
-        self.spawn(future).detach();
-        Ok(())
+        self.status().map(|()| self.spawn(future).detach())
     }
 
     fn status(&self) -> Result<(), SpawnError> {

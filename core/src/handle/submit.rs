@@ -336,10 +336,8 @@ impl Handle {
         let level = &self.level.at_caller();
         let (mut f, mut result) = (Some(f), None);
         workers.install(&mut level.timed(|| result = f.take().map(panics::catch)));
-        match result {
-            Some(result) => result.map_err(JoinError::of_unwinding),
-            // The pool is shut down.
-            None => Err(level.lane.reason_of_close().into()),
-        }
+        // There is none if the pool is shut down.
+        let result = result.ok_or_else(|| level.lane.reason_of_close())?;
+        result.map_err(JoinError::of_unwinding)
     }
 }

@@ -82,14 +82,16 @@ pub(crate) struct ThreadHooks {
 
 impl ThreadHooks {
     pub(crate) fn started(&self) {
-        for hook in &self.start {
-            panics::run_hook("an `on_thread_start` hook", || hook());
-        }
+        call(&self.start, "an `on_thread_start` hook");
     }
 
     pub(crate) fn stopping(&self) {
-        for hook in &self.stop {
-            panics::run_hook("an `on_thread_stop` hook", || hook());
-        }
+        call(&self.stop, "an `on_thread_stop` hook");
     }
+}
+
+fn call(hooks: &[Hook], what: &'static str) {
+    hooks
+        .iter()
+        .for_each(|hook| panics::run_hook(what, || hook()));
 }

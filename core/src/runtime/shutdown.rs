@@ -75,7 +75,7 @@ impl Future for Shutdown {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Remaining> {
         assert!(
-            !self.lane.io_watch.is_this_thread(),
+            self.lane.io_watch.thread.get() != Some(&std::thread::current().id()),
             "a hook of `Watch::on_stall` waits for its lane's shutdown, which waits for the hook. \
              Call `shutdown_background` there, or wait on another thread"
         );
