@@ -82,16 +82,14 @@ pub(crate) struct ThreadHooks {
 
 impl ThreadHooks {
     pub(crate) fn started(&self) {
-        call(&self.start, "an `on_thread_start` hook");
+        for hook in &self.start {
+            panics::run_hook("an `on_thread_start` hook", || hook());
+        }
     }
 
     pub(crate) fn stopping(&self) {
-        call(&self.stop, "an `on_thread_stop` hook");
+        for hook in &self.stop {
+            panics::run_hook("an `on_thread_stop` hook", || hook());
+        }
     }
-}
-
-fn call(hooks: &[Hook], what: &'static str) {
-    hooks
-        .iter()
-        .for_each(|hook| panics::run_hook(what, || hook()));
 }
