@@ -39,8 +39,10 @@ use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
 use super::stack;
 use crate::lane::control::Message;
 use crate::lane::{Level, Workers, thread as lane_thread};
+use crate::os;
+use crate::panics;
 use crate::task::{StepEnd, budget};
-use crate::{os, panics, trace};
+use crate::trace;
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
