@@ -1,6 +1,5 @@
 //! Waits for a future on a plain thread.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};

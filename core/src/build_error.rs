@@ -26,20 +26,15 @@ pub struct BuildError {
 impl BuildError {
     /// The text names the setting as it was made, and the remedy.
     pub(crate) fn new(text: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            text: text.into(),
-            cause: None,
-        }
+        let text = text.into();
+        Self { text, cause: None }
     }
 
     pub(crate) fn unless<T>(is_valid: bool, text: impl FnOnce() -> T) -> Result<(), Self>
     where
         T: Into<Cow<'static, str>>,
     {
-        match is_valid {
-            true => Ok(()),
-            false => Err(Self::new(text())),
-        }
+        is_valid.then_some(()).ok_or_else(|| Self::new(text()))
     }
 
     /// The operating system gave no thread.

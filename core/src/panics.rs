@@ -54,19 +54,17 @@ pub(crate) fn or_drop<P, T, R>(
     result
 }
 
-/// Logs a panic that no task carries to an awaiter.
-#[cfg(feature = "tracing")]
-pub(crate) fn report(what: &'static str, text: &str) {
-    // The subscriber is user code and may panic too; the caller must go on.
-    let told = catch_unwind(|| {
-        tracing::error!(target: "twolane", panic = text, "{what} panicked");
-    });
-    // No task takes this second payload, and its destructor may panic again: leak it.
-    told.unwrap_or_else(mem::forget);
+/// Logs a panic that no task carries to an awaiter. Does nothing without the feature `tracing`:
+/// there is no log then, and the panic hook has already printed the panic.
+pub(crate) fn report(_what: &'static str, _text: &str) {
+    // The subscriber is user code and may panic too; the caller must go on. No task takes this
+    // second payload, and its destructor may panic again: leak it.
+    #[cfg(feature = "tracing")]
+    catch_unwind(|| {
+        tracing::error!(target: "twolane", panic = _text, "{_what} panicked");
+    })
+    .unwrap_or_else(mem::forget);
 }
-/// Does nothing: there is no log, and the panic hook has already printed the panic.
-#[cfg(not(feature = "tracing"))]
-pub(crate) fn report(_what: &'static str, _text: &str) {}
 
 /// Logs the payload of a panic that [`catch`] did not catch.
 #[cold]
@@ -117,10 +115,8 @@ impl Drop for PanicPayload {
     fn drop(&mut self) {
         let payload = self.take();
         if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            report(
-                "the destructor of a panic's payload",
-                "see the panic hook's output",
-            );
+            let what = "the destructor of a panic's payload";
+            report(what, "see the panic hook's output");
             // The destructor of `second` may panic with a further payload, and so on:
             // leak it.
             mem::forget(second);

@@ -7,8 +7,6 @@
 use std::sync::Once;
 
 use stallwatch::Name;
-#[cfg(feature = "tracing")]
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 #[cfg(feature = "tracing")]
 use tracing::{Dispatch, Span, dispatcher};
@@ -105,6 +103,7 @@ pub(crate) fn warn_of_lost_jobs(_jobs: usize) {
 pub(crate) fn note_dropped_task(_site: Name) {
     #[cfg(feature = "tracing")]
     {
+        use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
         static LOGGED: [AtomicU64; Name::MOST / 64] =
             [const { AtomicU64::new(0) }; Name::MOST / 64];
         let (word, bit) = (_site.index() as usize / 64, 1 << (_site.index() % 64));
@@ -133,11 +132,8 @@ pub(crate) fn warn_of_unpolled_output(_name: &'static str) {
 /// A thread of the I/O runtime has got a worker of the CPU lane. Logged once per process.
 pub(crate) fn warn_of_block_in_place() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        warn(
-            "a job called tokio::task::block_in_place: Tokio gives the lane's worker to a thread \
-             of the I/O runtime's blocking pool, and the lane takes it back by way of one more \
-             thread. Call it in a future inside in_cpu_context",
-        );
-    });
+    let text = "a job called tokio::task::block_in_place: Tokio gives the lane's worker to a thread \
+                of the I/O runtime's blocking pool, and the lane takes it back by way of one more \
+                thread. Call it in a future inside in_cpu_context";
+    ONCE.call_once(|| warn(text));
 }

@@ -17,7 +17,6 @@
 //! - **Drop.** Dropping the reader wakes the pump, which drops the stream. So a
 //!   download without a reader stops.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -87,9 +86,12 @@ pub(crate) fn channel<T>(held: Held, limit: usize, lane: &'static str) -> (Write
     let writer = Writer {
         items: Some(sender),
         window: window.clone(),
-        lane,
-        unit: "units of `size`",
-        sent: 0,
+        if_lost: BridgeError {
+            cause: LostReason::Stopped,
+            lane,
+            unit: "units of `size`",
+            sent: 0,
+        },
     };
     (writer, Bridged { items, window })
 }
@@ -98,10 +100,8 @@ pub(crate) struct Writer<T> {
     /// `None` once the bridge has ended.
     items: Option<UnboundedSender<Message<T>>>,
     window: Arc<Window>,
-    lane: &'static str,
-    /// As errors name it: the caller's `size` defines it.
-    pub(super) unit: &'static str,
-    sent: usize,
+    /// What the reader gets if this is dropped now.
+    pub(super) if_lost: BridgeError,
 }
 
 impl<T> Writer<T> {
@@ -120,7 +120,7 @@ impl<T> Writer<T> {
     }
 
     pub(crate) fn send(&mut self, item: T, size: usize) {
-        self.sent = self.sent.saturating_add(size);
+        self.if_lost.sent = self.if_lost.sent.saturating_add(size);
         // An item of size 0 (a trailer) counts as 1, so that it takes room as well. The
         // maximum keeps the sum from overflowing.
         let size = size.clamp(1, MAX_SIZE);
@@ -140,9 +140,7 @@ impl<T> Writer<T> {
         if let Some(items) = self.items.take() {
             let error = BridgeError {
                 cause,
-                lane: self.lane,
-                unit: self.unit,
-                sent: self.sent,
+                ..self.if_lost.clone()
             };
             let _ = items.send(Err(Box::new(error)));
         }
@@ -216,11 +214,4 @@ impl<T> Drop for Bridged<T> {
     }
 }
 
-impl<T> fmt::Debug for Bridged<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bridged")
-            .field("buffered", &self.read_ahead())
-            .field("limit", &self.window.limit)
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(Bridged<T>, buffered: Self::read_ahead, limit: |it: &Self| it.window.limit);

@@ -2,9 +2,8 @@
 
 use std::any::Any;
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 
 use crate::error::{JoinError, JoinErrorKind};
 use crate::panics::PanicPayload;
@@ -31,6 +30,7 @@ use crate::panics::PanicPayload;
 pub struct BridgeError {
     pub(super) cause: LostReason,
     pub(super) lane: &'static str,
+    /// The caller's `size` defines it.
     pub(super) unit: &'static str,
     pub(super) sent: usize,
 }
@@ -101,11 +101,10 @@ impl BridgeError {
     /// # }
     /// ```
     pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
-        let payload = match &self.cause {
-            LostReason::Panicked(_, payload) => payload.take(),
-            _ => None,
-        };
-        payload.ok_or(self)
+        match &self.cause {
+            LostReason::Panicked(_, payload) => payload.take().ok_or(self),
+            _ => Err(self),
+        }
     }
 
     /// Returns whether the stream was never begun, since the CPU lane's queue was full.
@@ -181,14 +180,9 @@ impl BridgeError {
 
 impl fmt::Display for BridgeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            cause,
-            lane,
-            unit,
-            sent,
-        } = self;
+        let (lane, unit, sent) = (self.lane, self.unit, self.sent);
         write!(f, "the stream is cut short after {sent} {unit}: ")?;
-        match cause {
+        match &self.cause {
             LostReason::Refused(reason) => write!(f, "it was never begun, since {reason}"),
             LostReason::Stopped => write!(f, "the {lane} lane stopped, its runtime was shut down"),
             LostReason::Unwound(error) => f.write_str(error),

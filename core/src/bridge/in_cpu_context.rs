@@ -1,7 +1,6 @@
 //! [`InCpuContext`]: a future or stream inside the context of the CPU lane's own Tokio
 //! runtime.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -73,13 +72,12 @@ pin_project! {
 fn enter<R>(poll: impl FnOnce() -> R) -> R {
     slice::set_in_cpu_context();
     let level = thread::served();
-    let Some(runtime) = level.as_ref().and_then(|level| level.workers()?.runtime()) else {
-        panic!(
-            "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
+    let runtime = level.as_ref().and_then(|level| level.workers()?.runtime());
+    let runtime = runtime.expect(
+        "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
              no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \
-             give the future to `spawn`"
-        )
-    };
+             give the future to `spawn`",
+    );
     let _cpu = runtime.enter();
     poll()
 }

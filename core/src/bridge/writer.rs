@@ -1,7 +1,6 @@
 //! [`BridgeWriter`]: the writing end of a bridge. [`Pump`]: its task, which moves the items of a
 //! stream into the buffer.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -28,32 +27,26 @@ const ITEMS_A_POLL: usize = 32;
 pub struct BridgeWriter<T, W> {
     writer: Writer<T>,
     size: W,
+    /// The CPU lane, if the stream is polled there.
     on_cpu: Option<Level>,
 }
 
 impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
-    /// `on_cpu`: the CPU lane, if the stream is polled there.
-    pub(crate) fn new(
-        level: &Level,
-        on_cpu: Option<Level>,
-        limit: usize,
-        size: W,
-    ) -> (Self, Bridged<T>) {
-        let lane = if on_cpu.is_some() { CPU } else { "I/O" };
+    /// `on_cpu`: whether the stream is polled on the CPU lane.
+    pub(crate) fn new(level: &Level, on_cpu: bool, limit: usize, size: W) -> (Self, Bridged<T>) {
+        let lane = if on_cpu { CPU } else { "I/O" };
         let (writer, reader) = channel(level.counters().held.clone(), limit, lane);
-        (
-            Self {
-                writer,
-                size,
-                on_cpu,
-            },
-            reader,
-        )
+        let writer = Self {
+            writer,
+            size,
+            on_cpu: on_cpu.then(|| level.clone()),
+        };
+        (writer, reader)
     }
 
     /// Names the unit of the sizes in the reader's error: `bytes`.
     pub fn unit(mut self, unit: &'static str) -> Self {
-        self.writer.unit = unit;
+        self.writer.if_lost.unit = unit;
         self
     }
 
@@ -84,20 +77,12 @@ pin_project! {
     }
 }
 
-impl<S, W> Future for Pump<S, W>
-where
-    S: Stream,
-    W: Fn(&S::Item) -> usize,
-{
+impl<S: Stream, W: Fn(&S::Item) -> usize> Future for Pump<S, W> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        let BridgeWriter {
-            writer,
-            size,
-            on_cpu,
-        } = this.to;
+        let BridgeWriter { writer, size, .. } = this.to;
         for _ in 0..ITEMS_A_POLL {
             if !ready!(writer.poll_room(cx)) {
                 return Poll::Ready(());
@@ -106,13 +91,12 @@ where
                 let next = this.stream.as_mut().poll_next(cx);
                 next.map(|item| item.map(|item| (size(&item), item)))
             });
-            let is_closed = |level: &Level| level.lane.is_closed();
             match next {
                 Ok(Poll::Pending) => return Poll::Pending,
                 // A lane that is closed drops its jobs and tasks. A stream that reads from
                 // them may then fail, or end like a complete one. The lane drops this pump
                 // as well, and the drop of the writer tells the reader.
-                _ if on_cpu.as_ref().is_some_and(is_closed) => return Poll::Pending,
+                _ if this.to.on_cpu.as_ref().is_some_and(Level::is_closed) => return Poll::Pending,
                 Ok(Poll::Ready(Some((size, item)))) => writer.send(item, size),
                 Ok(Poll::Ready(None)) => {
                     writer.complete();

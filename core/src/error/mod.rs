@@ -5,8 +5,7 @@ mod kind;
 
 use std::any::Any;
 use std::error::Error;
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use crate::panics::PanicPayload;
 pub(crate) use close_reason::CloseReason;
@@ -256,10 +255,8 @@ impl JoinError {
     /// assert_eq!(job.wait().unwrap_err().kind(), twolane::JoinErrorKind::Shutdown);
     /// ```
     pub fn resume_unwind(self) -> ! {
-        match self.try_into_panic() {
-            Ok(payload) => std::panic::resume_unwind(payload),
-            Err(error) => std::panic::resume_unwind(Box::new(error)),
-        }
+        let payload = self.try_into_panic();
+        std::panic::resume_unwind(payload.unwrap_or_else(|error| Box::new(error)))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
 use std::marker::PhantomData;
 
 use super::Handle;

@@ -28,9 +28,7 @@ impl Spawn for Handle {
 /// The future runs on the I/O lane. It is refused if the I/O runtime has been shut down.
 impl Spawn for IoHandle {
     fn spawn_obj(&self, future: FutureObj<'static, ()>) -> Result<(), SpawnError> {
-        self.status()?;
-        self.spawn(future).detach();
-        Ok(())
+        self.status().map(|()| self.spawn(future).detach())
     }
 
     fn status(&self) -> Result<(), SpawnError> {
@@ -45,10 +43,7 @@ impl Spawn for IoHandle {
 /// A [name](Handle::with_name) tells such jobs apart in [`call_sites`](Handle::call_sites).
 #[cfg(feature = "hyper")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
-impl<F> hyper::rt::Executor<F> for Handle
-where
-    F: std::future::Future<Output: Send> + Send + 'static,
-{
+impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for Handle {
     fn execute(&self, future: F) {
         self.spawn(future).detach();
     }
@@ -58,10 +53,7 @@ where
 /// dropped.
 #[cfg(feature = "hyper")]
 #[cfg_attr(docsrs, doc(cfg(feature = "hyper")))]
-impl<F> hyper::rt::Executor<F> for IoHandle
-where
-    F: std::future::Future<Output: Send> + Send + 'static,
-{
+impl<F: Future<Output: Send> + Send + 'static> hyper::rt::Executor<F> for IoHandle {
     fn execute(&self, future: F) {
         self.spawn(future).detach();
     }

@@ -1,8 +1,5 @@
 //! [`IoHandle`]: spawns on the I/O lane alone.
 
-use std::fmt;
-use std::future::Future;
-
 use crate::bridge::buffer::Bridged;
 use crate::bridge::spawn_io::spawn_io;
 use crate::bridge::writer::BridgeWriter;
@@ -90,7 +87,7 @@ impl IoHandle {
     where
         W: Fn(&T) -> usize,
     {
-        BridgeWriter::new(&self.level, None, limit, size)
+        BridgeWriter::new(&self.level, false, limit, size)
     }
 
     /// Returns the Tokio handle of the runtime.
@@ -122,10 +119,4 @@ impl IoHandle {
     }
 }
 
-impl fmt::Debug for IoHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IoHandle")
-            .field("is_gone", &self.is_gone())
-            .finish_non_exhaustive()
-    }
-}
+debug_by_name!(IoHandle, is_gone: Self::is_gone);

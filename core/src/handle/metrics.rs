@@ -3,8 +3,7 @@
 use stallwatch::Watcher;
 
 use super::Handle;
-use crate::metrics::call_sites::CallSites;
-use crate::metrics::{DurationHistogram, Metrics};
+use crate::metrics::{CallSites, DurationHistogram, Metrics};
 use crate::priority::Priority;
 
 /// # Observe

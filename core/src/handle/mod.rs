@@ -61,10 +61,8 @@ pub struct Handle {
 
 impl Handle {
     pub(crate) fn new(level: Level) -> Self {
-        Self {
-            level,
-            deadline: None,
-        }
+        let deadline = None;
+        Self { level, deadline }
     }
 
     pub(crate) fn with(&self, change: impl FnOnce(&mut Level)) -> Self {

@@ -1,7 +1,5 @@
 //! Methods of [`Handle`] that submit.
 
-use std::future::Future;
-
 use futures_core::Stream;
 
 use super::Handle;
@@ -281,8 +279,7 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let on_cpu = Some(self.level.clone());
-        let (writer, reader) = BridgeWriter::new(&self.level, on_cpu, limit, size);
+        let (writer, reader) = BridgeWriter::new(&self.level, true, limit, size);
         match Permit::try_new(&self.level, None) {
             Ok(permit) => permit.spawn(writer.forward(stream)).detach_quietly(),
             Err(cause) => writer.refuse(cause),
@@ -324,28 +321,23 @@ impl Handle {
     /// ```
     #[track_caller]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
-        if self.level.lane.settings.backend == Backend::Runtime {
-            panic!(
-                "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
-                 build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
-            );
-        }
+        assert!(
+            self.level.lane.settings.backend != Backend::Runtime,
+            "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
+             build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
+        );
         if let Some(cause) = self.level.lane.close_reason() {
             return Err(cause.into());
         }
-        let Some(workers) = self.level.workers() else {
-            panic!(
-                "`install` in an `on_thread_start` hook: it may wait for the very thread that \
-                 runs the hook. Spawn a job there, and don't wait for it"
-            );
-        };
+        let workers = self.level.workers().expect(
+            "`install` in an `on_thread_start` hook: it may wait for the very thread that \
+             runs the hook. Spawn a job there, and don't wait for it",
+        );
         let level = &self.level.at_caller();
         let (mut f, mut result) = (Some(f), None);
         workers.install(&mut level.timed(|| result = f.take().map(panics::catch)));
-        match result {
-            Some(result) => result.map_err(JoinError::of_unwinding),
-            // The pool is shut down.
-            None => Err(level.lane.reason_of_close().into()),
-        }
+        // There is none if the pool is shut down.
+        let result = result.ok_or_else(|| level.lane.reason_of_close())?;
+        result.map_err(JoinError::of_unwinding)
     }
 }

@@ -146,9 +146,8 @@ impl DurationHistogram {
     /// ```
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> + '_ {
         let counts = self.counts.iter().enumerate();
-        counts
-            .filter(|(_, count)| **count > 0)
-            .map(|(bucket, count)| (self.end_of(bucket), *count))
+        let filled = counts.filter(|(_, count)| **count > 0);
+        filled.map(|(bucket, count)| (self.end_of(bucket), *count))
     }
 
     /// The largest value of a bucket.

@@ -33,16 +33,13 @@ pub(super) fn cores() -> Option<u32> {
 /// thread inherits the cores of the thread that spawns it. Does nothing about it on machines with
 /// more than 1,024 cores.
 pub(super) fn hand_down_cores(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
-    let mask = sched_getaffinity(None);
+    let mask = sched_getaffinity(None).ok();
     move || {
-        match mask {
-            // Not if they are equal: a thread that has set its mask keeps it when its cgroup gets
-            // more cores.
-            Ok(mask) if sched_getaffinity(None) != Ok(mask) => {
-                // An error means that the cgroup has lost those cores.
-                let _ = sched_setaffinity(None, &mask);
-            }
-            _ => {}
+        // Not if they are equal: a thread that has set its mask keeps it when its cgroup gets
+        // more cores.
+        if let Some(mask) = mask.filter(|mask| sched_getaffinity(None) != Ok(*mask)) {
+            // An error means that the cgroup has lost those cores.
+            let _ = sched_setaffinity(None, &mask);
         }
         main();
     }

@@ -38,7 +38,7 @@ impl Quota {
     /// `groups` has lines of the form "ID:CONTROLLERS:/PATH". In version 2 there are no
     /// controllers.
     fn tightest(top: &Path, groups: &str) -> Option<Self> {
-        let mut found = Vec::new();
+        let mut found: Vec<Self> = Vec::new();
         for line in groups.lines() {
             let [_, controllers, group] = line.splitn(3, ':').collect::<Vec<_>>()[..] else {
                 continue;
@@ -55,9 +55,7 @@ impl Quota {
                 found.extend(inside.filter_map(Self::of_folder));
             }
         }
-        found
-            .into_iter()
-            .min_by(|a: &Self, b| a.cores.total_cmp(&b.cores))
+        found.into_iter().min_by(|a, b| a.cores.total_cmp(&b.cores))
     }
 
     fn of_folder(folder: &Path) -> Option<Self> {
@@ -65,10 +63,8 @@ impl Quota {
         let of_version_1 = || Some(text("cpu.cfs_quota_us")? + " " + &text("cpu.cfs_period_us")?);
         // "100000 100000" in microseconds. Without a quota "max 100000", or "-1 100000".
         let both = text("cpu.max").or_else(of_version_1)?;
-        let mut numbers = both
-            .split_whitespace()
-            .map(|number| number.parse::<u32>().ok());
-        let mut positive = || numbers.next()?.filter(|number| *number > 0);
+        let mut words = both.split_whitespace();
+        let mut positive = || words.next()?.parse().ok().filter(|n: &u32| *n > 0);
         let (quota, period) = (positive()?, positive()?);
         Some(Self {
             cores: f64::from(quota) / f64::from(period),

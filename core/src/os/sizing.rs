@@ -21,16 +21,12 @@ pub(crate) fn default_threads() -> Result<usize, BuildError> {
 }
 
 /// `threads`, if a lane may have so many, and they are a number at all.
-pub(crate) fn check(
-    threads: Option<usize>,
-    setting: &str,
-    remedy: &str,
-) -> Result<usize, BuildError> {
+pub(crate) fn check(threads: Option<usize>, what: &str, remedy: &str) -> Result<usize, BuildError> {
     let max = rayon_core::max_num_threads();
     let valid = threads.filter(|threads| (1..=max).contains(threads));
     valid.ok_or_else(|| {
         BuildError::new(format!(
-            "{setting}: the CPU lane takes 1 to {max} threads; {remedy} for one per core"
+            "{what}: the CPU lane takes 1 to {max} threads; {remedy} for one per core"
         ))
     })
 }

@@ -51,11 +51,9 @@ fn policy() -> Option<String> {
 
 /// `state`: the file of that name of `sched_ext`.
 fn extension(state: Option<String>) -> Option<String> {
-    (state?.trim() == "enabled").then(|| {
-        "a sched_ext scheduler may decide which thread gets a core, and need not heed nice \
-         values"
-            .to_owned()
-    })
+    let text = "a sched_ext scheduler may decide which thread gets a core, and need not heed nice \
+                values";
+    (state?.trim() == "enabled").then(|| text.to_owned())
 }
 
 #[cfg(test)]

@@ -115,9 +115,7 @@ impl ActiveWorkers {
         if let Some(worker) = self.idle.unpark_any() {
             self.threads[worker].unpark();
         }
-        on_drop(|| {
-            self.parking_off.fetch_sub(1, SeqCst);
-        })
+        on_drop(|| _ = self.parking_off.fetch_sub(1, SeqCst))
     }
 
     fn is_parking_off(&self) -> bool {
@@ -198,19 +196,16 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        match job.run(&mut self.worker) {
+        let is_rayons_turn = match job.run(&mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
-                if self.is_rayons_turn() {
-                    self.give_rayon_its_turn();
-                }
+                self.is_rayons_turn()
             }
-            StepEnd::Suspended => {
-                if slice::is_slice_over(self.rayon_had_its) {
-                    self.give_rayon_its_turn();
-                }
-            }
+            StepEnd::Suspended => slice::is_slice_over(self.rayon_had_its),
             StepEnd::Requeue { job, yielded } => self.go_on(job, yielded),
+        };
+        if is_rayons_turn {
+            self.give_rayon_its_turn();
         }
     }
 
@@ -227,21 +222,23 @@ impl<S: Fn()> Turn<'_, S> {
         self.jobs >= MOST_JOBS || (is_good() && is_due())
     }
 
-    /// Goes on with a job that was woken during its own step.
-    fn go_on(&mut self, job: Arc<dyn Run>, yielded: bool) {
-        if slice::is_slice_over(self.rayon_had_its) {
-            // Rayon's work may take long: wake another worker for the job.
-            self.level.queue().put_back(job, yielded);
-            fence(SeqCst);
-            self.active.notify(&self.spawn_drain);
-            self.give_rayon_its_turn();
-        } else if self.level.has_queued() {
-            // No need to notify: this worker pops the next job itself.
+    /// Goes on with a job that was woken during its own step. Returns whether rayon gets its turn
+    /// first.
+    fn go_on(&mut self, job: Arc<dyn Run>, yielded: bool) -> bool {
+        let is_slice_over = slice::is_slice_over(self.rayon_had_its);
+        if is_slice_over || self.level.has_queued() {
             self.level.queue().put_back(job, yielded);
         } else {
             // No need to pass it through the queue.
             self.next = Some(job);
         }
+        // Otherwise this worker pops the next job itself.
+        if is_slice_over {
+            // Rayon's work may take long: wake another worker for the job.
+            fence(SeqCst);
+            self.active.notify(&self.spawn_drain);
+        }
+        is_slice_over
     }
 
     /// Ends the search first: submitters rely on a search to be short.

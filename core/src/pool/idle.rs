@@ -63,10 +63,8 @@ pub(crate) struct Idle {
 
 impl Idle {
     pub(crate) fn new(workers: usize) -> Self {
-        Self {
-            word: AtomicUsize::new(0),
-            workers,
-        }
+        let word = AtomicUsize::new(0);
+        Self { word, workers }
     }
 
     fn swap(&self, from: usize, to: usize) -> Result<usize, usize> {
@@ -75,19 +73,15 @@ impl Idle {
 
     /// Call after a push and a fence.
     pub(crate) fn notify(&self) -> Wakeup {
-        let mut word = self.word.load(SeqCst);
-        loop {
-            let (to, wakeup) = if word & PARKED != 0 {
-                (ACTIVE + SEARCHING, Wakeup::Unpark(word & !PARKED))
-            } else if word < SEARCHING && word < self.workers * ACTIVE {
-                (word + ACTIVE + SEARCHING, Wakeup::Spawn)
-            } else {
-                return Wakeup::Nothing;
-            };
-            match self.swap(word, to) {
-                Ok(_) => return wakeup,
-                Err(now) => word = now,
-            }
+        let may_spawn = |word| word < SEARCHING && word < self.workers * ACTIVE;
+        let woken = |word| match word {
+            PARKED.. => Some(ACTIVE + SEARCHING),
+            _ => may_spawn(word).then_some(word + ACTIVE + SEARCHING),
+        };
+        match self.word.fetch_update(SeqCst, SeqCst, woken) {
+            Ok(parked @ PARKED..) => Wakeup::Unpark(parked & !PARKED),
+            Ok(_) => Wakeup::Spawn,
+            Err(_) => Wakeup::Nothing,
         }
     }
 

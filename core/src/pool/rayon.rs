@@ -27,12 +27,10 @@
 //! not on the stack under AddressSanitizer, and at random addresses under Miri), each worker
 //! stays in one rayon job and polls the queue instead ([`poll_queue`]).
 
-use std::io;
-use std::mem;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, mem, thread};
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
@@ -74,13 +72,11 @@ impl Pool {
     pub(crate) fn start(level: &Level) -> io::Result<Arc<dyn Workers>> {
         let threads = level.lane.settings.threads;
         let mut workers = Vec::with_capacity(threads);
-        let level = level.clone();
+        // A bare `rayon::spawn` of the user has no awaiter.
+        let report = |payload| panics::report_payload("a closure given to rayon::spawn", payload);
         let pool = ThreadPoolBuilder::new()
             .num_threads(threads)
-            .panic_handler(|payload| {
-                // A bare `rayon::spawn` of the user has no awaiter.
-                panics::report_payload("a closure given to rayon::spawn", payload);
-            })
+            .panic_handler(report)
             .spawn_handler(|worker| {
                 let level = level.clone();
                 let prefix = level.lane.settings.thread_prefix(level.priority);
@@ -133,13 +129,12 @@ impl Pool {
     fn cannot_drain(&self, level: &Level, pause: Duration) {
         self.active.cannot_drain(level, || {
             if let Some((pool, this)) = self.up() {
-                let job = Broadcast {
+                let job = Arc::new(Broadcast {
                     pool: this,
                     level: level.clone(),
                     copies: Copies::new(pool.current_num_threads()),
                     pause,
-                };
-                let job = Arc::new(job);
+                });
                 broadcast_drain(&pool, Box::new(move |depth| job.arrive(depth)));
             }
         });
@@ -162,12 +157,11 @@ impl Workers for Pool {
     }
 
     fn install(&self, f: &mut (dyn FnMut() + Send)) {
-        let Some(pool) = self.pool.upgrade() else {
-            return;
-        };
-        let _all_workers = self.active.keep_from_parking();
-        os::note_work();
-        pool.install(f);
+        if let Some(pool) = self.pool.upgrade() {
+            let _all_workers = self.active.keep_from_parking();
+            os::note_work();
+            pool.install(f);
+        }
     }
 
     fn shutdown(&self) {
@@ -233,18 +227,10 @@ fn measure_depths(pool: &ThreadPool, threads: usize) -> Option<Depths> {
         let first = *depths.first()?;
         depths.iter().all(|depth| *depth == first).then_some(first)
     };
-    let send = |tell: Sender<usize>| {
-        let send = move |depth| {
-            let _ = tell.send(depth);
-        };
-        Box::new(send)
-    };
-    let broadcast = of_two(threads, &|tell| broadcast_drain(pool, send(tell)));
-    let spawned = of_two(1, &|tell| spawn_drain(pool, send(tell)));
-    Some(Depths {
-        spawned: spawned?,
-        broadcast: broadcast?,
-    })
+    let send = |tell: Sender<usize>| Box::new(move |depth| _ = tell.send(depth));
+    let broadcast = of_two(threads, &|tell| broadcast_drain(pool, send(tell)))?;
+    let spawned = of_two(1, &|tell| spawn_drain(pool, send(tell)))?;
+    Some(Depths { spawned, broadcast })
 }
 
 /// A drain job of which each worker gets a copy.

@@ -1,6 +1,5 @@
 //! [`Shutdown`]: the wait for the end of a lane.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -62,12 +61,11 @@ impl Shutdown {
     /// ```
     #[track_caller]
     pub fn wait(self) -> Remaining {
-        if thread::is_worker_of(&self.lane) {
-            panic!(
-                "`Shutdown::wait` on a thread of the CPU lane that shuts down: it would wait \
-                 for itself. Call `shutdown_background` there, or wait on another thread"
-            );
-        }
+        assert!(
+            !thread::is_worker_of(&self.lane),
+            "`Shutdown::wait` on a thread of the CPU lane that shuts down: it would wait \
+             for itself. Call `shutdown_background` there, or wait on another thread"
+        );
         block_on(self)
     }
 }
@@ -77,7 +75,7 @@ impl Future for Shutdown {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Remaining> {
         assert!(
-            !self.lane.io_watch.is_this_thread(),
+            self.lane.io_watch.thread.get() != Some(&std::thread::current().id()),
             "a hook of `Watch::on_stall` waits for its lane's shutdown, which waits for the hook. \
              Call `shutdown_background` there, or wait on another thread"
         );

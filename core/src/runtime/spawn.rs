@@ -1,7 +1,5 @@
 //! What a [`CpuRuntime`] submits by itself, as its [`Handle`](crate::Handle) does.
 
-use std::future::Future;
-
 use super::CpuRuntime;
 use crate::task::{Cancelled, JobContext, Task};
 

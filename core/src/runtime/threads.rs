@@ -110,10 +110,7 @@ impl Builder {
 }
 
 /// Returns the number of threads.
-pub(super) fn check(
-    threads: Option<usize>,
-    settings: &ThreadSettings,
-) -> Result<usize, BuildError> {
+pub(super) fn check(asked: Option<usize>, settings: &ThreadSettings) -> Result<usize, BuildError> {
     let name = &settings.name;
     BuildError::unless(!name.contains('\0'), || {
         format!("Builder::thread_name({name:?}): a thread's name cannot hold a NUL byte")
@@ -125,9 +122,9 @@ pub(super) fn check(
              bytes; leave it out for the default of the standard library"
         )
     })?;
-    let Some(asked) = threads else {
+    let Some(threads) = asked else {
         return sizing::default_threads();
     };
-    let setting = format!("Builder::worker_threads({asked})");
-    sizing::check(threads, &setting, "leave it out")
+    let setting = format!("Builder::worker_threads({threads})");
+    sizing::check(asked, &setting, "leave it out")
 }

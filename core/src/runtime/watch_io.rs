@@ -57,10 +57,8 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
     let lag = Arc::new(AtomicHistogram::new(FINE));
     let _ = lane.io_watch.lag.set(lag.clone());
     let watch = watch.on_probe(move |waited| lag.add(nanos(waited), 1));
-    let pools = lane.pools.iter();
-    let watch = pools
-        .fold(watch, Watch::pool)
-        .thread_name(format!("{}-watch", lane.settings.name));
+    let watch = lane.pools.iter().fold(watch, Watch::pool);
+    let watch = watch.thread_name(format!("{}-watch", lane.settings.name));
     let own = lane.clone();
     let started = watch.start_on(&lane.io.handle, |name, main| {
         let (begun, wait) = mpsc::channel::<()>();

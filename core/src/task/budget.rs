@@ -15,7 +15,7 @@
 //! budget.
 
 use std::cell::Cell;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::mem::ManuallyDrop;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
@@ -48,10 +48,7 @@ fn take_full() {
 /// `Poll` is what Tokio returns it in, and it may be too large to move once more.
 pub(crate) fn without<R>(f: impl FnOnce() -> R) -> Poll<R> {
     let mut f = Some(f);
-    let call = poll_fn(|_| match f.take() {
-        Some(f) => Poll::Ready(f()),
-        None => Poll::Pending,
-    });
+    let call = poll_fn(|_| f.take().map_or(Poll::Pending, |f| Poll::Ready(f())));
     pin!(coop::unconstrained(call)).poll(&mut Context::from_waker(Waker::noop()))
 }
 

@@ -66,10 +66,8 @@ impl JobContext {
     /// assert_eq!(task.wait().unwrap(), 1_000);
     /// ```
     pub fn checkpoint(&self) -> Result<(), Cancelled> {
-        match self.job.end_request() {
-            Some(reason) => Err(Cancelled { reason }),
-            None => Ok(()),
-        }
+        let end = self.job.end_request();
+        end.map_or(Ok(()), |reason| Err(Cancelled { reason }))
     }
 
     /// Runs `f` with the `tracing` span and subscriber of the job's submission.

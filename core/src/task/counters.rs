@@ -21,7 +21,6 @@
 //! [`SHARED`] pages, which the thread's number selects. So no worker waits for a cache
 //! line of another worker.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
@@ -87,21 +86,15 @@ impl Page {
     }
 }
 
-thread_local! {
-    static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
-}
-
 /// A number of this thread: of what many threads write at the same time, it selects the shard of
 /// its own, so that it seldom waits for a cache line or a lock of another thread.
 pub(crate) fn thread_number() -> usize {
     // Relaxed: the numbers spread the threads and order nothing.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    NUMBER.with(|number| {
-        let found = number.get();
-        let found = found.unwrap_or_else(|| NEXT.fetch_add(1, Relaxed));
-        number.set(Some(found));
-        found
-    })
+    thread_local! {
+        static NUMBER: usize = NEXT.fetch_add(1, Relaxed);
+    }
+    NUMBER.with(|number| *number)
 }
 
 /// Most machines have fewer I/O workers.
@@ -157,23 +150,19 @@ impl Counters {
     ///
     /// The figures that the caller fills in are 0.
     pub(crate) fn read(&self) -> Metrics {
-        let sums = |events: [Event; 4]| events.map(|event| self.sum(event));
-        let [cancelled, expired, dropped, closed_queued] = sums([
-            Event::Cancelled,
-            Event::Expired,
-            Event::Dropped,
-            Event::ClosedQueued,
-        ]);
+        let cancelled = self.sum(Event::Cancelled);
+        let expired = self.sum(Event::Expired);
+        let dropped = self.sum(Event::Dropped);
+        let closed_queued = self.sum(Event::ClosedQueued);
         let no_longer_suspended = self.sum(Event::Woken) + self.sum(Event::ClosedSuspended);
-        let [completed, panicked, suspended, begun] = sums([
-            Event::Completed,
-            Event::Panicked,
-            Event::Suspended,
-            Event::Begun,
-        ]);
+        let completed = self.sum(Event::Completed);
+        let panicked = self.sum(Event::Panicked);
+        let suspended = self.sum(Event::Suspended);
+        let begun = self.sum(Event::Begun);
         let woken = self.sum(Event::Woken);
         let submitted = self.sum(Event::Submitted);
         let timings = self.timings.as_deref();
+        let held = self.held.as_ref().map(|held| held.load(Relaxed) as u64);
         Metrics {
             submitted,
             rejected: self.sum(Event::Rejected),
@@ -191,10 +180,7 @@ impl Counters {
             tokio_tasks: 0,
             queue_wait: timings.map(|of| of.waits.read()).unwrap_or_default(),
             run_time: timings.map(|of| of.steps.read()).unwrap_or_default(),
-            bridge_bytes: self
-                .held
-                .as_ref()
-                .map_or(0, |held| held.load(Relaxed) as u64),
+            bridge_bytes: held.unwrap_or(0),
         }
     }
 }

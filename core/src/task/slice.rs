@@ -12,7 +12,6 @@
 //! sets [`PARKED`] and parks. The next call finds that and unparks the ticker.
 
 use std::cell::Cell;
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
@@ -205,14 +204,11 @@ static TICKER: RwLock<Option<(u32, Thread)>> = RwLock::new(None);
 pub(crate) fn start_ticker() -> io::Result<()> {
     let mut ticker = TICKER.write().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
-    let thread = match &*ticker {
-        Some((owner, thread)) if *owner == process => thread.clone(),
-        _ => {
-            let thread = starter::spawn("twolane-ticker", tick)?;
-            *ticker = Some((process, thread.clone()));
-            thread
-        }
+    let thread = match ticker.take().filter(|(owner, _)| *owner == process) {
+        Some((_, own)) => own,
+        None => starter::spawn("twolane-ticker", tick)?,
     };
+    *ticker = Some((process, thread.clone()));
     drop(ticker);
     // For a call of `ask` that found the lock held.
     thread.unpark();

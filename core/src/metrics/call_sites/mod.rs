@@ -4,10 +4,9 @@
 mod length;
 mod table;
 
-use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
-use std::vec;
+use std::{fmt, vec};
 
 use crate::priority::Priority;
 pub(crate) use length::Length;

@@ -65,12 +65,10 @@ impl<'a> Sample<'a> {
 
     fn add(&self, ran: u64) {
         let Self { site, weight, .. } = *self;
-        let samples = if weight == 1 {
-            &site.first
-        } else {
-            &site.later
+        match weight {
+            1 => site.first.fetch_add(1, Relaxed),
+            _ => site.later.fetch_add(1, Relaxed),
         };
-        samples.fetch_add(1, Relaxed);
         site.ran.fetch_add(ran.saturating_mul(weight), Relaxed);
         if let Some(timings) = &site.timings {
             timings.steps.add(ran, weight);
@@ -96,16 +94,6 @@ struct Counters {
     timings: Option<Box<Timings>>,
 }
 
-impl Counters {
-    fn new(has_histograms: bool) -> Self {
-        let timings = || Box::new(Timings::new(COARSE));
-        Self {
-            timings: has_histograms.then(timings),
-            ..Self::default()
-        }
-    }
-}
-
 /// The sites of one level, in a table of 32 KB. A site that is used takes two cache lines, one for
 /// each shard, and with histograms 2.7 KB.
 pub(crate) struct Sites {
@@ -126,8 +114,12 @@ impl Sites {
     }
 
     fn of(&self, site: Name) -> &Counters {
-        let counters = &self.counters[site.index() as usize];
-        counters.get_or_init(|| Box::new(Counters::new(self.has_histograms)))
+        let timings = || Box::new(Timings::new(COARSE));
+        let new = || Counters {
+            timings: self.has_histograms.then(timings),
+            ..Counters::default()
+        };
+        self.counters[site.index() as usize].get_or_init(|| Box::new(new()))
     }
 
     /// Counts a job that is about to be queued.
@@ -144,12 +136,10 @@ impl Sites {
         let nth = STEPS.get().wrapping_add(1);
         STEPS.set(nth);
         let site = self.of(site);
-        let weight = if site.first.load(Relaxed) < FIRST {
-            1
-        } else if is_one_of_many(nth) {
-            ONE_IN
-        } else {
-            return None;
+        let weight = match site.first.load(Relaxed) {
+            ..FIRST => 1,
+            _ if is_one_of_many(nth) => ONE_IN,
+            _ => return None,
         };
         Some(Sample::begin(site, weight, queued_at.load(Relaxed)))
     }
@@ -157,14 +147,12 @@ impl Sites {
     /// What is known of the next step of that site.
     #[inline]
     pub(crate) fn length(&self, site: Name) -> Length {
-        match site {
-            // The jobs of many sites, where the table of names is full.
-            Name::OTHER => Length::Long,
-            site => {
-                let counters = self.of(site);
-                counters.mean.length(counters.first.load(Relaxed))
-            }
+        // The jobs of many sites, where the table of names is full.
+        if site == Name::OTHER {
+            return Length::Long;
         }
+        let counters = self.of(site);
+        counters.mean.length(counters.first.load(Relaxed))
     }
 
     pub(crate) fn read(&self, priority: Priority) -> impl Iterator<Item = CallSite> {

@@ -17,12 +17,11 @@
 //!   sandbox refuses `membarrier`. It does not start on an older kernel, or with one core. Without
 //!   the thread, a push reads one byte that does not change.
 
-use std::io;
-use std::process;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
+use std::{io, process};
 
 use super::{FOUND, Preemption, SENT, measure};
 use crate::doze::Doze;
@@ -93,10 +92,7 @@ fn watch() {
             true => (0..INTERRUPTS).for_each(|_| interrupt()),
             false => thread::sleep(window),
         });
-        window = match computes {
-            true => FIRST_WINDOW,
-            false => 2 * window,
-        };
+        window = if computes { FIRST_WINDOW } else { 2 * window };
         if window == LAST_WINDOW {
             DOZE.begin(|| !computes_while(wait_for_push));
             while DOZE.lasts() {

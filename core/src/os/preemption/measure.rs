@@ -10,11 +10,10 @@
 //! Cores that share no cache interrupt each other for a wake-up in any mode. So the first core is
 //! measured with the two that follow: the numbers of the cores of one socket may be odd or even.
 
-use std::hint;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{hint, thread};
 
 use rustix::thread::{CpuSet, MembarrierCommand, membarrier, sched_getaffinity, sched_setaffinity};
 
@@ -44,9 +43,8 @@ const ATTEMPTS: u64 = 3;
 pub(super) fn may_be_lazy() -> bool {
     let kernel = rustix::system::uname();
     let release = kernel.release().to_str().unwrap_or_default();
-    let mut numbers = release
-        .split(['.', '-', '+'])
-        .map_while(|it| it.parse().ok());
+    let parts = release.split(['.', '-', '+']);
+    let mut numbers = parts.map_while(|part| part.parse().ok());
     let is_older = (numbers.next().zip(numbers.next())).is_some_and(|it| it < FIRST_LAZY);
     // Realtime kernels had that mode before.
     if is_older && !kernel.version().to_string_lossy().contains("PREEMPT_RT") {
@@ -64,9 +62,7 @@ fn found(it: Preemption) {
 /// Finds it out, by a thread of its own, which is bound to a core in the end.
 pub(super) fn measure() {
     let measures = || found(compare_wakeups().unwrap_or(Preemption::Unknown));
-    if let Ok(thread) = new_thread().spawn(measures) {
-        let _ = thread.join();
-    }
+    let _ = new_thread().spawn(measures).map(thread::JoinHandle::join);
     // If there was no thread.
     found(Preemption::Unknown);
     if FOUND.load() == Some(Preemption::Lazy) {
