@@ -11,7 +11,7 @@ use crate::admission;
 use crate::backend::Backend;
 use crate::error::JoinError;
 use crate::handle::Handle;
-use crate::lane::control::Message;
+use crate::lane::control::{Due, Message};
 pub use crate::pool::drain_tasks::DrainTasks;
 use crate::task::Task;
 pub use crate::task::slice::{at_each_tick, has_passed, ticks as now};
@@ -58,7 +58,7 @@ pub fn drop_on_lane<T: Send + 'static>(handle: &Handle, value: T) {
 
 /// Has the lane's control thread call it, unless the lane has ended.
 pub fn call_soon(handle: &Handle, call: impl FnOnce() + Send + 'static) {
-    let call = Message::At(Instant::now(), Box::new(call));
+    let call = Message::At(Instant::now(), Due::Call(Box::new(call)));
     let _ = handle.level.lane.send_control(call);
 }
 

@@ -1,6 +1,5 @@
 //! Whether a body or a response broke because its runtime shuts down.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 

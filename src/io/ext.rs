@@ -1,7 +1,6 @@
 //! [`HandleExt`]: what a [`Handle`] does for values and bodies of the I/O lane.
 
 #[cfg(feature = "http-body")]
-use std::future::Future;
 #[cfg(feature = "http-body")]
 use std::panic::Location;
 

@@ -1,6 +1,5 @@
 //! What the consumer of a stream holds of its other ends: the pump, and what is under way.
 
-use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -4,7 +4,6 @@
 //! It is a task of its own, so the source goes on while the consumer is busy. What it has
 //! read in one poll goes to the workers at the end of that poll.
 
-use std::future::Future;
 use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;

@@ -27,7 +27,6 @@
 //! outputs, at its place. A lane that drops the pump or a worker drops a guard that tells the
 //! consumer. So a stream that is short ends with an error.
 
-use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -116,15 +116,15 @@ fn close(job: &dyn Run) {
 }
 
 impl Schedule for Level {
-    fn is_closed(&self) -> bool {
-        self.0.closed.load(SeqCst)
+    fn end_of_jobs(&self) -> Option<CloseReason> {
+        self.0.closed.load(SeqCst).then_some(CloseReason::ShutDown)
     }
 
     /// The control thread has ended already.
     fn enqueue(&self, job: Arc<dyn Run>) {
         self.0.queue.push(job);
         fence(SeqCst);
-        if self.is_closed() {
+        if self.end_of_jobs().is_some() {
             self.close_queued();
         }
     }

@@ -1,6 +1,5 @@
 //! [`Permit`]: the right to submit one job. [`Reserve`]: the wait for it.
 
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;

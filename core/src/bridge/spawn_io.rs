@@ -1,7 +1,6 @@
 //! `spawn_io`: a future as a Tokio task of the I/O runtime. Its awaiting side is an
 //! [`IoJoin`](crate::task::IoJoin).
 
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -91,12 +91,13 @@ impl<S: Stream, W: Fn(&S::Item) -> usize> Future for Pump<S, W> {
                 let next = this.stream.as_mut().poll_next(cx);
                 next.map(|item| item.map(|item| (size(&item), item)))
             });
+            let is_closed = |on_cpu: &Level| on_cpu.lane.is_closed();
             match next {
                 Ok(Poll::Pending) => return Poll::Pending,
                 // A lane that is closed drops its jobs and tasks. A stream that reads from
                 // them may then fail, or end like a complete one. The lane drops this pump
                 // as well, and the drop of the writer tells the reader.
-                _ if this.to.on_cpu.as_ref().is_some_and(Level::is_closed) => return Poll::Pending,
+                _ if this.to.on_cpu.as_ref().is_some_and(is_closed) => return Poll::Pending,
                 Ok(Poll::Ready(Some((size, item)))) => writer.send(item, size),
                 Ok(Poll::Ready(None)) => {
                     writer.complete();

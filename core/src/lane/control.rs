@@ -41,7 +41,7 @@
 //! - The send fails. Then the thread that pushed closes the queue itself
 //!   (`Lane::reap_queued`).
 
-use std::collections::BTreeMap;
+use std::collections::btree_map::{BTreeMap, OccupiedEntry};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -70,20 +70,19 @@ pub(crate) enum Message {
     ThreadEnded,
     /// The quota was read long ago.
     ReadQuota,
-    /// Call this then.
-    At(Instant, Box<dyn FnOnce() + Send>),
-    /// Reply when the last lane thread has ended, or at the deadline if that comes first, with what
-    /// has not ended. If the sender is dropped, that is nothing.
-    OnEnd(Instant, oneshot::Sender<Remaining>),
+    /// Do this then.
+    At(Instant, Due),
+}
+
+pub(crate) enum Due {
+    Call(Box<dyn FnOnce() + Send>),
+    /// Reply with what has not ended; also before, when the last lane thread has ended. If the
+    /// sender is dropped, that is nothing.
+    Reply(oneshot::Sender<Remaining>),
 }
 
 /// How many jobs it closes at a time, or slots of a shard of the registry.
 const BATCH: usize = 256;
-
-enum Due {
-    Call(Box<dyn FnOnce() + Send>),
-    Reply(oneshot::Sender<Remaining>),
-}
 
 struct Control {
     lane: Arc<Lane>,
@@ -94,10 +93,8 @@ struct Control {
     has_queued: bool,
     /// The slot of the registry from which on the suspended jobs are still to be closed.
     next_suspended: Option<usize>,
-    /// By their time, and by their order.
-    due: BTreeMap<(Instant, u64), Due>,
-    /// How many have come.
-    timers: u64,
+    /// By their time.
+    due: BTreeMap<Instant, Vec<Due>>,
     /// With more than so many, those that no one waits for are removed.
     purge_at: usize,
 }
@@ -114,7 +111,6 @@ pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<
                 has_queued: false,
                 next_suspended: None,
                 due: BTreeMap::new(),
-                timers: 0,
                 purge_at: 64,
             };
             control.run(receiver);
@@ -176,12 +172,10 @@ impl Control {
             closed = self.lane.close_queued(usize::MAX);
             self.lane.report_lost();
         });
-        for message in late {
-            panics::drop_quietly(CALLED, message);
-        }
-        for due in self.due.into_values() {
-            panics::drop_quietly(CALLED, due);
-        }
+        let due = self.due.into_values().flatten();
+        due.for_each(|it| panics::drop_quietly(CALLED, it));
+        late.into_iter()
+            .for_each(|it| panics::drop_quietly(CALLED, it));
         Lane::discard(closed);
     }
 
@@ -228,7 +222,7 @@ impl Control {
         if self.is_closing() {
             return receiver.try_recv().ok();
         }
-        let due = self.due.first_key_value().map(|((at, _), _)| *at);
+        let due = self.due.first_key_value().map(|(at, _)| *at);
         let wait = due.map(|at| at.saturating_duration_since(Instant::now()));
         // The lane holds a sender. Without a limit it waits for ever.
         receiver.recv_timeout(wait.unwrap_or(Duration::MAX)).ok()
@@ -250,18 +244,19 @@ impl Control {
                     .into_iter()
                     .for_each(|it| it.read_again(&RealClocks));
             }
-            Message::At(at, call) => self.add(at, Due::Call(call)),
-            Message::OnEnd(at, reply) => self.add(at, Due::Reply(reply)),
+            Message::At(at, due) => self.add(at, due),
         }
     }
 
     fn add(&mut self, at: Instant, due: Due) {
-        self.timers += 1;
-        self.due.insert((at, self.timers), due);
+        self.due.entry(at).or_default().push(due);
         if self.due.len() > self.purge_at {
             // Those who no longer wait take no memory.
             let is_over = |due: &Due| matches!(due, Due::Reply(reply) if reply.is_closed());
-            self.due.retain(|_, due| !is_over(due));
+            self.due.retain(|_, at_once| {
+                at_once.retain(|due| !is_over(due));
+                !at_once.is_empty()
+            });
             self.purge_at = 64 + 2 * self.due.len();
         }
     }
@@ -286,19 +281,18 @@ impl Control {
     }
 
     fn run_due(&mut self) {
-        let now = Instant::now();
-        let mut remaining = None;
-        while let Some(first) = self.due.first_entry().filter(|first| first.key().0 <= now) {
-            match first.remove() {
-                Due::Call(call) => panics::run_hook(CALLED, call),
-                Due::Reply(reply) => {
-                    let left = *remaining.get_or_insert_with(|| {
-                        let mut left = self.lane.remaining();
-                        left.threads -= self.idle_reapers();
-                        left
-                    });
-                    // An error: no one waits any more.
-                    panics::run_hook(CALLED, || _ = reply.send(left));
+        let (now, mut remaining) = (Instant::now(), None);
+        let is_due = |first: &OccupiedEntry<'_, Instant, _>| *first.key() <= now;
+        while let Some(first) = self.due.first_entry().filter(is_due) {
+            for due in first.remove() {
+                match due {
+                    Due::Call(call) => panics::run_hook(CALLED, call),
+                    Due::Reply(reply) => {
+                        let idle = self.idle_reapers();
+                        let left = *remaining.get_or_insert_with(|| self.lane.remaining(idle));
+                        // An error: no one waits any more.
+                        panics::run_hook(CALLED, || _ = reply.send(left));
+                    }
                 }
             }
         }

@@ -56,9 +56,8 @@ impl LevelState {
     }
 
     pub(super) fn tokio_tasks(&self) -> usize {
-        self.workers
-            .get()
-            .map_or(0, |workers| workers.tokio_tasks())
+        let workers = self.workers.get();
+        workers.map_or(0, |workers| workers.tokio_tasks())
     }
 
     /// Any number of times. May block for a moment.
@@ -198,12 +197,9 @@ impl Level {
 }
 
 impl Schedule for Level {
-    fn is_closed(&self) -> bool {
-        self.lane.is_closed()
-    }
-
-    fn end_of_jobs(&self) -> CloseReason {
-        self.lane.end_of_jobs()
+    #[inline]
+    fn end_of_jobs(&self) -> Option<CloseReason> {
+        self.lane.is_closed().then(|| self.lane.end_of_jobs())
     }
 
     fn enqueue(&self, job: Arc<dyn Run>) {

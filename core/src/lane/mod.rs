@@ -161,17 +161,15 @@ impl Lane {
 
     /// Returns how many jobs run now, over all priorities.
     pub(crate) fn running(&self) -> u64 {
-        self.levels
-            .iter()
-            .map(|level| level.counters.running())
-            .sum()
+        let of_level = |level: &LevelState| level.counters.running();
+        self.levels.iter().map(of_level).sum()
     }
 
-    /// What has not ended, of a lane that is closed.
-    fn remaining(&self) -> Remaining {
+    /// What has not ended, of a lane that is closed. So many of its threads only wait for work.
+    fn remaining(&self, idle: usize) -> Remaining {
         Remaining {
             jobs: usize::try_from(self.running()).unwrap_or(usize::MAX),
-            threads: self.alive.load(SeqCst),
+            threads: self.alive.load(SeqCst) - idle,
             tokio_tasks: self.levels.iter().map(LevelState::tokio_tasks).sum(),
         }
     }

@@ -3,6 +3,7 @@
 //! workers.
 
 use std::sync::Arc;
+use std::thread;
 
 use super::Level;
 use crate::backend::Backend;
@@ -57,6 +58,15 @@ impl ThreadSettings {
     /// That of the threads of a priority.
     pub(crate) fn nice(&self, priority: Priority) -> i32 {
         self.niceness.nice(priority, self.base_nice)
+    }
+
+    /// A thread with that stack.
+    pub(crate) fn thread(&self) -> thread::Builder {
+        let thread = thread::Builder::new();
+        match self.stack_size {
+            Some(size) => thread.stack_size(size),
+            None => thread,
+        }
     }
 
     /// The names of a priority's threads are this and `-INDEX`.

@@ -175,11 +175,9 @@ impl Throttle {
 
     /// Reads the quota: some ten small files.
     pub(crate) fn read_again(&self, clocks: &impl Clocks) {
-        let Some(full) = Buckets::full(clocks) else {
-            return;
-        };
-        // Otherwise it is asked for once more.
-        let Ok(mut buckets) = self.buckets.try_lock() else {
+        let full = Buckets::full(clocks);
+        // If the lock is taken, it is asked for once more.
+        let (Some(full), Ok(mut buckets)) = (full, self.buckets.try_lock()) else {
             return;
         };
         if full.quota != buckets.quota {
@@ -228,43 +226,53 @@ impl Throttle {
     /// look, or another thread holds the lock.
     fn look(&self, clocks: &impl Clocks, priority: Priority) -> Option<Shortage> {
         let now = clocks.now();
-        let last = LAST_LOOK.get();
         let again = self.cores().map_or(READ_AGAIN, |_| LOOK_AGAIN);
-        if last.is_some_and(|(at, _)| now.saturating_duration_since(at) < again) {
+        let is_early = |(at, _)| now.saturating_duration_since(at) < again;
+        if LAST_LOOK.get().is_some_and(is_early) {
             return None;
         }
         let mut buckets = self.buckets.try_lock().ok()?;
-        if now.saturating_duration_since(buckets.read) >= READ_AGAIN {
+        let is_due = now.saturating_duration_since(buckets.read) >= READ_AGAIN;
+        if is_due {
             buckets.read = now;
-            // The other thread may take this one's core at once. The next look pays for this time.
-            drop(buckets);
-            (self.ask)();
-            return None;
         }
+        let shortage = buckets.look(clocks, priority, now);
+        // The other thread may take this one's core at once, so without the lock.
+        drop(buckets);
+        if is_due {
+            (self.ask)();
+        }
+        shortage
+    }
+}
+
+impl Buckets {
+    fn look(&mut self, clocks: &impl Clocks, priority: Priority, now: Instant) -> Option<Shortage> {
+        let last = LAST_LOOK.get();
         let (thread, process) = (clocks.of_thread()?, clocks.of_process()?);
         LAST_LOOK.set(Some((now, thread)));
         let computed = last.map_or(Duration::ZERO, |(_, before)| thread.saturating_sub(before));
 
-        let quota = buckets.quota?;
+        let quota = self.quota?;
 
         let is_high = priority == Priority::High;
         let of_a_period = quota.of_a_period();
         let full = of_a_period * (1.0 - SHARE);
         let income = quota.cores * SHARE;
-        let received = now.saturating_duration_since(buckets.at).as_secs_f64() * income;
+        let received = now.saturating_duration_since(self.at).as_secs_f64() * income;
         let charge = |credit: &mut f64, spent: Duration| {
             *credit = (*credit + received - spent.as_secs_f64()).clamp(-of_a_period, full);
         };
-        let spent = process.saturating_sub(buckets.process);
-        charge(&mut buckets.all, spent);
-        charge(&mut buckets.high, computed * u32::from(is_high));
-        buckets.at = buckets.at.max(now);
-        buckets.process = process;
+        let spent = process.saturating_sub(self.process);
+        charge(&mut self.all, spent);
+        charge(&mut self.high, computed * u32::from(is_high));
+        self.at = self.at.max(now);
+        self.process = process;
 
         let missing = match priority {
-            Priority::High => -buckets.high,
-            Priority::Normal => -buckets.all,
-            Priority::Low => full * LEFT_TO_NORMAL - buckets.all,
+            Priority::High => -self.high,
+            Priority::Normal => -self.all,
+            Priority::Low => full * LEFT_TO_NORMAL - self.all,
         };
         (missing > 0.0).then(|| Shortage {
             now,

@@ -37,7 +37,7 @@ use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use super::copies::{Arrival, Copies, Place};
 use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
 use super::stack;
-use crate::lane::control::Message;
+use crate::lane::control::{Due, Message};
 use crate::lane::{Level, Workers, thread as lane_thread};
 use crate::os;
 use crate::panics;
@@ -79,12 +79,11 @@ impl Pool {
             .panic_handler(report)
             .spawn_handler(|worker| {
                 let level = level.clone();
-                let prefix = level.lane.settings.thread_prefix(level.priority);
-                let name = format!("{prefix}-{}", worker.index());
-                let mut thread = thread::Builder::new().name(name);
-                if let Some(size) = level.lane.settings.stack_size {
-                    thread = thread.stack_size(size);
-                }
+                let settings = &level.lane.settings;
+                let prefix = settings.thread_prefix(level.priority);
+                let thread = settings
+                    .thread()
+                    .name(format!("{prefix}-{}", worker.index()));
                 let started = thread.spawn(move || worker_main(&level, worker))?;
                 workers.push(started.thread().clone());
                 Ok(())
@@ -287,7 +286,7 @@ impl Broadcast {
                 let settle = Box::new(move || job.settle());
                 // An error means that the lane is closed and the control thread has closed
                 // the queue.
-                let _ = level.lane.send_control(Message::At(at, settle));
+                let _ = level.lane.send_control(Message::At(at, Due::Call(settle)));
             }
             Arrival::Nothing => {}
         }

@@ -22,7 +22,6 @@
 //! thread of the lane ([`send_worker_back`]). A worker that parks there has no drain task. The
 //! drop of the I/O runtime waits for its thread, which ends since that drop closes the lane.
 
-use std::future::Future;
 use std::hint::black_box;
 use std::io;
 use std::pin::Pin;
@@ -41,7 +40,7 @@ use ::tokio::task::{block_in_place, spawn_blocking};
 
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
-use crate::lane::{Level, ThreadHooks, Workers, thread as lane_thread};
+use crate::lane::{Level, ThreadHooks, ThreadSettings, Workers, thread as lane_thread};
 use crate::os;
 use crate::panics;
 use crate::task::{Run, StepEnd};
@@ -127,7 +126,7 @@ impl CpuTokio {
         let next_name = AtomicUsize::new(0);
         let prefix = lane.settings.thread_prefix(priority);
         let name = move || format!("{prefix}-{}", next_name.fetch_add(1, Relaxed));
-        try_threads(threads, lane.settings.stack_size)?;
+        try_threads(&lane.settings)?;
         let mut builder = Builder::new_multi_thread();
         builder
             .worker_threads(threads)
@@ -277,23 +276,20 @@ fn send_worker_back() {
     });
 }
 
-/// Checks that the system can start `n` threads with such stacks, and one more.
+/// Checks that the system can start the threads of a priority, and one more.
 ///
 /// If it cannot, Tokio (1.54) panics when it builds the runtime. If some of the workers
 /// have started, it then waits for them forever while it unwinds: with three of four
 /// threads, `build` hangs. So this function checks before. Other programs may still
 /// take the threads in between; nothing guards against that.
-fn try_threads(n: usize, stack_size: Option<usize>) -> io::Result<()> {
+fn try_threads(settings: &ThreadSettings) -> io::Result<()> {
     let barrier = Mutex::new(());
     thread::scope(|scope| {
         let closed = barrier.lock();
         // An allocation: the allocator may take memory for each thread that has one.
         let wait = || drop(black_box(Box::new(barrier.lock())));
-        let builder = || match stack_size {
-            Some(size) => thread::Builder::new().stack_size(size),
-            None => thread::Builder::new(),
-        };
-        let threads = (0..=n).map(|_| builder().spawn_scoped(scope, wait));
+        let start = |_| settings.thread().spawn_scoped(scope, wait);
+        let threads = (0..=settings.threads).map(start);
         let outcome = threads.collect::<io::Result<Vec<_>>>();
         drop(closed);
         // Join them, so that the system no longer counts them.

@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::build_error::BuildError;
 use crate::error::CloseReason;
 use crate::handle::Handle;
-use crate::lane::control::Message;
+use crate::lane::control::{Due, Message};
 use crate::os::sizing;
 pub use builder::Builder;
 pub use shutdown::Shutdown;
@@ -272,7 +272,7 @@ impl CpuRuntime {
         let at = Instant::now() + limit.min(CENTURY);
         // An error means that the control thread has ended: nothing is left. The
         // channel then drops `reply`, and the future resolves to that.
-        let _ = lane.send_control(Message::OnEnd(at, reply));
+        let _ = lane.send_control(Message::At(at, Due::Reply(reply)));
         Shutdown {
             left,
             lane: lane.clone(),

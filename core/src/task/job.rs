@@ -208,14 +208,13 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
     }
 
     fn end_request(&self) -> Option<CloseReason> {
+        let is_late = || has_passed(self.extras.deadline()).then_some(CloseReason::Expired);
         if self.state.is_cancel_requested() {
             Some(CloseReason::Cancelled)
         } else if self.has_ended() {
             None
-        } else if self.scheduler.is_closed() {
-            Some(self.scheduler.end_of_jobs())
         } else {
-            has_passed(self.extras.deadline()).then_some(CloseReason::Expired)
+            self.scheduler.end_of_jobs().or_else(is_late)
         }
     }
 

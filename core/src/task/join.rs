@@ -1,6 +1,5 @@
 //! [`Task`]: the handle by which an awaiter gets the output of a job.
 
-use std::future::Future;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
@@ -352,12 +351,11 @@ impl<T> Task<T> {
             Inner::Job(job) => !job.has_ended() && job.is_own_worker(),
             _ => false,
         };
-        if waits_for_own_lane {
-            panic!(
-                "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
-                 it would wait for itself. Await the task in a future given to `spawn`"
-            );
-        }
+        assert!(
+            !waits_for_own_lane,
+            "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
+             it would wait for itself. Await the task in a future given to `spawn`"
+        );
         if !self.is_finished() && !slice::runs_a_job() {
             // Tokio tells by a panic alone whether this thread polls its tasks.
             let (_, dropped) = oneshot::channel::<()>();

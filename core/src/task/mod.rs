@@ -112,12 +112,8 @@ pub(crate) trait Run: Cancel {
 
 /// A lane at one of its priorities, as its jobs see it.
 pub(crate) trait Schedule: Clone + Send + Sync + 'static {
-    /// Whether the lane is shut down.
-    fn is_closed(&self) -> bool;
     /// Why the jobs end of a lane that is closed.
-    fn end_of_jobs(&self) -> CloseReason {
-        CloseReason::ShutDown
-    }
+    fn end_of_jobs(&self) -> Option<CloseReason>;
     /// Pushes the job to the queue. It is new or was woken.
     fn enqueue(&self, job: Arc<dyn Run>);
 

@@ -234,10 +234,8 @@ impl State {
 
     /// A cancel that came before is the reason.
     fn close_if(&self, cause: CloseReason, may: impl Fn(u32, u32) -> bool) -> Option<Closed> {
-        let cause_of = |word| match word & CANCELLED {
-            0 => cause,
-            _ => CloseReason::Cancelled,
-        };
+        let cancelled = |word| (word & CANCELLED != 0).then_some(CloseReason::Cancelled);
+        let cause_of = |word| cancelled(word).unwrap_or(cause);
         let closed = self.step(|phase, word| match may(phase, word) {
             true => ControlFlow::Continue(closed(cause_of(word))),
             false => ControlFlow::Break(()),

@@ -72,8 +72,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
         if self.state.is_cancel_requested() {
             // It ends below: its contents go before its awaiter is told.
-        } else if worker.is_closed() {
-            self.close(self.scheduler.end_of_jobs());
+        } else if let Some(cause) = self.scheduler.end_of_jobs() {
+            self.close(cause);
         } else if has_passed(self.extras.deadline()) {
             self.close(CloseReason::Expired);
         }
@@ -193,10 +193,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// After a step without an output. `None` if the job was closed.
     fn suspend(&self, worker: &Worker<'_>) -> Option<ToIdle> {
         worker.count(Event::Suspended);
-        let paused = self.state.to_idle(&|| {
-            let is_closed = worker.is_closed();
-            is_closed.then(|| self.scheduler.end_of_jobs())
-        });
+        let paused = self.state.to_idle(&|| self.scheduler.end_of_jobs());
         match paused {
             ToIdle::Suspended => {}
             ToIdle::Requeue => {

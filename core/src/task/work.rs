@@ -1,6 +1,5 @@
 //! The work of a job, a closure or a future, and what it needs in addition.
 
-use std::future::Future;
 use std::mem;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -17,7 +17,6 @@ mod slot;
 mod stream;
 
 use std::fmt;
-use std::future::Future;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 

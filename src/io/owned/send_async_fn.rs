@@ -1,7 +1,5 @@
 //! [`SendAsyncFnOnce`]: what the language has no bound for.
 
-use std::future::Future;
-
 /// An async closure over a `&mut T` whose future is `Send`.
 ///
 /// Stable Rust has no bound for the future of an `AsyncFnOnce(&mut T) -> R`. So

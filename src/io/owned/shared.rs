@@ -1,7 +1,6 @@
 //! [`IoShared`]: a value on the I/O lane that many jobs use.
 
 use std::fmt;
-use std::future::Future;
 use std::sync::Arc;
 
 use super::IoOwned;

@@ -2,7 +2,6 @@
 //! the I/O lane get it.
 
 use std::any::type_name;
-use std::future::Future;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
