@@ -59,6 +59,7 @@ impl Level {
             shares_page,
             timings: None,
             sites: &SITES,
+            place: None,
             yielded: false,
         };
         match job.run(&mut worker) {

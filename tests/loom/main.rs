@@ -32,6 +32,7 @@ mod os {
     #[path = "linux.rs"]
     pub mod platform;
     pub mod quota;
+    pub mod spread;
     pub mod starter;
     pub mod throttle;
 }

@@ -27,6 +27,7 @@ use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites};
 use crate::metrics::clock::now;
 use crate::os;
+use crate::os::spread::Place;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
@@ -37,6 +38,8 @@ pub(super) struct LevelState {
     pub(super) limit: Option<(usize, Arc<Semaphore>)>,
     pub(super) counters: Counters,
     pub(super) sites: Sites,
+    /// Of a level whose threads keep to different cores: where they run jobs.
+    cores: Option<AtomicU64>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
     /// These were told to end.
@@ -44,8 +47,14 @@ pub(super) struct LevelState {
 }
 
 impl LevelState {
-    pub(super) fn new(settings: &ThreadSettings, queue_limit: Option<usize>) -> Self {
+    pub(super) fn new(
+        priority: Priority,
+        settings: &ThreadSettings,
+        queue_limit: Option<usize>,
+    ) -> Self {
+        let keeps_apart = priority == Priority::High && settings.threads > 1;
         Self {
+            cores: keeps_apart.then(AtomicU64::default),
             queue: RunQueue::default(),
             limit: queue_limit.map(|jobs| (jobs, Arc::new(Semaphore::new(jobs)))),
             counters: Counters::new(settings.threads, settings.has_histograms),
@@ -149,6 +158,7 @@ impl Level {
             shares_page,
             timings: state.counters.timings.as_deref(),
             sites: &state.sites,
+            place: state.cores.as_ref().map(Place::among),
             yielded: false,
         }
     }

@@ -94,7 +94,9 @@ impl Lane {
         control: Sender<Message>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|lane: &Weak<Self>| Self {
-            levels: queue_limits.map(|limit| LevelState::new(&settings, limit)),
+            levels: Priority::ALL.map(|priority| {
+                LevelState::new(priority, &settings, queue_limits[priority.index()])
+            }),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
             settings,

@@ -16,6 +16,14 @@ pub(super) fn cores() -> Option<u32> {
     None
 }
 
+pub(super) fn core() -> usize {
+    0
+}
+
+pub(super) fn leave_cores(_are_taken: impl Fn(&usize) -> bool) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 pub(super) fn hand_down_cores(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
     main
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use rustix::process::{getpid, getpriority_process, setpriority_process};
-use rustix::thread::{sched_getaffinity, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use thread_priority::{
     DeadlineFlags, NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority,
@@ -27,6 +27,22 @@ pub(crate) fn cpu_of_thread() -> Option<Duration> {
 pub(super) fn cores() -> Option<u32> {
     let of = |thread| Some(sched_getaffinity(thread).ok()?.count());
     of(None).max(of(Some(getpid())))
+}
+
+/// The core on which this thread runs.
+#[inline]
+pub(super) fn core() -> usize {
+    sched_getcpu()
+}
+
+/// Moves this thread off these cores, and leaves its mask as it is. An error if it may run on no
+/// other.
+pub(super) fn leave_cores(are_taken: impl Fn(&usize) -> bool) -> io::Result<()> {
+    let mask = sched_getaffinity(None)?;
+    let (mut others, cores) = (mask, 0..CpuSet::MAX_CPU);
+    cores.filter(are_taken).for_each(|core| others.unset(core));
+    sched_setaffinity(None, &others)?;
+    Ok(sched_setaffinity(None, &mask)?)
 }
 
 /// Returns `main` for a thread that has the CPU mask of this one, whichever thread spawns it: a new

@@ -8,6 +8,7 @@ pub(crate) mod platform;
 pub(crate) mod preemption;
 mod quota;
 pub(crate) mod sizing;
+pub(crate) mod spread;
 pub(crate) mod starter;
 pub(crate) mod surroundings;
 pub(crate) mod throttle;

@@ -160,7 +160,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
 impl<W: Work, S: Schedule> Run for Job<W, S> {
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd {
-        worker.pause_if_due(|| self.has_ended());
+        worker.get_ready(|| self.has_ended());
         // `step` itself catches a panic of the work. This call catches a panic of the
         // subscriber, and of destructors that run with the job's last reference. The
         // closure borrows `self`: moving the reference costs more than the rest of a

@@ -12,6 +12,7 @@ use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, has_passed, slice
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::Sites;
 use crate::metrics::timings::Timings;
+use crate::os::spread::Place;
 use crate::os::throttle::{RealClocks, Throttle};
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::priority::Priority;
@@ -34,6 +35,8 @@ pub(crate) struct Worker<'a> {
     /// `None` if they are not recorded.
     pub(crate) timings: Option<&'a Timings>,
     pub(crate) sites: &'a Sites,
+    /// Set if the threads of the level keep to different cores.
+    pub(crate) place: Option<Place<'a>>,
     /// The last step yielded to the other jobs of the lane.
     pub(crate) yielded: bool,
 }
@@ -53,15 +56,16 @@ impl Worker<'_> {
         }
     }
 
-    /// Call before a step: waits while the process is about to use up its CPU quota.
+    /// Call before a step: waits while the process is about to use up its CPU quota, and takes a
+    /// core that no other thread of the level has.
     #[inline]
-    pub(super) fn pause_if_due(&self, has_ended: impl Fn() -> bool) {
-        let Some(throttle) = self.throttle else {
-            return;
-        };
+    pub(super) fn get_ready(&mut self, has_ended: impl Fn() -> bool) {
         let is_over = || self.is_closed() || has_ended();
-        if throttle.is_due() && !is_over() {
+        if let Some(throttle) = self.throttle.filter(|it| it.is_due() && !is_over()) {
             throttle.pause(&RealClocks, self.priority, &is_over);
+        }
+        if let Some(place) = &mut self.place {
+            place.settle();
         }
     }
 }
