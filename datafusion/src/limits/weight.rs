@@ -83,7 +83,7 @@ impl Exprs {
     fn weight(&self, input: &Weights) -> u64 {
         let columns = self.columns.iter().map(|(name, count)| {
             let weight = max(input.get(name), input.get("")).copied();
-            count.saturating_mul(weight.unwrap_or(1) - 1)
+            count.saturating_mul(weight.unwrap_or(1).saturating_sub(1))
         });
         columns.fold(self.nodes, u64::saturating_add)
     }

@@ -42,6 +42,20 @@ async fn largest(cpu: &Handle, production: &Production, passed: impl Fn(&str) ->
     production.text(most)
 }
 
+#[test]
+fn the_queries_of_tpc_h_pass() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let cpu = lanes.cpu.handle();
+    lanes.io.block_on(async {
+        for text in twolane_tpch::queries::all() {
+            let error = sql_on(&cpu, &SessionContext::new(), text, 1).await.err();
+            let error = error.expect("it reads a table").to_string();
+            assert!(error.contains("not found"), "{error}: {text}");
+        }
+    });
+}
+
 /// With a quarter of the stacks that threads have by default.
 fn in_child(test: &str, run: impl AsyncFnOnce(&Handle) -> usize, count: usize) {
     if !child::is_child() {
