@@ -88,6 +88,12 @@
 //!
 //! # What it does not do
 //!
+//! - It bounds no SQL. An executor gets plans: a client of Ballista parses and plans where it calls
+//!   `SessionContext::sql`, without the limits of
+//!   [`sql_on`](twolane_datafusion::SqlLimits), and the executor decodes what it is sent, as
+//!   deep as that is, on a thread of the I/O runtime. A stack that overflows ends the process. Let
+//!   only clients that you trust reach the scheduler and the executors, and check a text from
+//!   outside before it is planned.
 //! - A stage that is cancelled leaves its shuffle writers running, as Ballista's own executor
 //!   does: they are tasks that it does not abort.
 //! - With `ballista.shuffle.remote_read_prefer_flight`, which is off by default, the Flight service

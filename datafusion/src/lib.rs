@@ -115,6 +115,8 @@
 //!   may find the queue full. Run queries that you do not know at a
 //!   [`Priority`](twolane_core::Priority) of their own: that protects other jobs, though not other
 //!   queries.
+//! - **It does not bound the SQL that you parse yourself.** [`sql_on`] refuses what would overflow a
+//!   stack or be planned for long (`SqlLimits`); `SessionContext::sql` takes all, also in [`run_on`].
 //! - [`run_on`] does not see the plans of its future: without [`EnsureYields`] in the session, they
 //!   yield as DataFusion has them yield.
 //! - [`run_on`] has a permit until its future ends, and [`stream_on`] takes another. Between the
@@ -122,6 +124,8 @@
 //! - Its tracer ([`LaneTracer`]) is the process's. Queries that run elsewhere are not touched, if
 //!   their thread has no current handle of `twolane`.
 
+#[cfg(feature = "sql")]
+mod limits;
 mod parts;
 mod polls;
 mod query;
@@ -137,6 +141,8 @@ mod sync {
     pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};
 }
 
+#[cfg(feature = "sql")]
+pub use limits::SqlLimits;
 pub use parts::threads_of_ended_queries;
 pub use query::{collect_on, run_on, stream_on};
 #[cfg(feature = "sql")]

@@ -17,9 +17,9 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::common::internal_datafusion_err;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::SendableRecordBatchStream;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{collect, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, collect, execute_stream};
 use futures::channel::oneshot;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use twolane_core::{Backend, Handle, Task, adapters, in_cpu_context};
@@ -57,8 +57,7 @@ pub fn collect_on(
     frame: DataFrame,
 ) -> impl Future<Output = Result<Vec<RecordBatch>>> + Send + use<> {
     run_on(handle, async move {
-        let context = Arc::new(frame.task_ctx());
-        let plan = ensure_yields(frame.create_physical_plan().await?)?;
+        let (plan, context) = plan_of(frame).await?;
         collect(plan, context).await
     })
 }
@@ -168,24 +167,30 @@ pub fn stream_on(
     frame: DataFrame,
     limit: usize,
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
-    stream_of(handle, async { Ok(frame) }, limit)
+    stream_of(handle, plan_of(frame), limit)
 }
 
-/// Makes a frame on the lane, and streams it, as one job.
+pub(crate) type Plan = (Arc<dyn ExecutionPlan>, Arc<TaskContext>);
+
+pub(crate) async fn plan_of(frame: DataFrame) -> Result<Plan> {
+    let context = Arc::new(frame.task_ctx());
+    let plan = ensure_yields(frame.create_physical_plan().await?)?;
+    Ok((plan, context))
+}
+
+/// Makes a plan on the lane, and streams it, as one job.
 #[track_caller]
 pub(crate) fn stream_of<F>(
     handle: &Handle,
-    frame: F,
+    plan: F,
     limit: usize,
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<F>
 where
-    F: Future<Output = Result<DataFrame>> + Send + 'static,
+    F: Future<Output = Result<Plan>> + Send + 'static,
 {
     let (planned, schema) = oneshot::channel();
     let query = async move {
-        let frame = frame.await?;
-        let context = Arc::new(frame.task_ctx());
-        let plan = ensure_yields(frame.create_physical_plan().await?)?;
+        let (plan, context) = plan.await?;
         // Not sent: the reader is gone, and the bridge drops this.
         let _ = planned.send(plan.schema());
         execute_stream(plan, context)

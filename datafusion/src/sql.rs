@@ -1,13 +1,17 @@
 //! [`sql_on`]: a text on a lane.
 
-use datafusion::dataframe::DataFrame;
+use std::future::poll_fn;
+
+use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SQLOptions;
 use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement;
 use twolane_core::Handle;
 
-use crate::query::stream_of;
+use crate::limits::SqlLimits;
+use crate::query::{Plan, plan_of, stream_of};
 
 /// Parses and plans the query `sql` on the CPU lane of `handle`, and returns a stream that runs it
 /// there.
@@ -18,10 +22,25 @@ use crate::query::stream_of;
 ///
 /// It takes queries only. [`sql_with_options_on`] takes what its options allow.
 ///
+/// # Texts from outside
+///
+/// A text within the [`SqlLimits`] of the session overflows no stack: parsing and planning have one
+/// of their own, whatever
+/// [`thread_stack_size`](twolane_core::Builder::thread_stack_size) the lane has, and the plan runs
+/// on a quarter of the 2 MiB that threads have by default. This holds for the functions and the
+/// sources of tables that come with DataFusion. If a session has views that are deep, or the lane's
+/// threads less than 2 MiB, lower the limits. Planning does not yield: the thread is free when it
+/// ends, after a drop, too, and the limits bound the time.
+///
+/// They do not bound what functions allocate: `repeat('x', 2000000000)` does so in planning, and no
+/// memory pool counts it. Let a memory limit of the service end the process, or leave such functions
+/// out of the session.
+///
 /// # Errors
 ///
-/// A statement that creates, drops, inserts, copies, or sets an option is refused before it does
-/// anything, with a [`DataFusionError::Plan`](datafusion::error::DataFusionError::Plan). Besides,
+/// A text or a statement that exceeds [`SqlLimits`] is refused before it is planned, and so is a
+/// statement that explains (a plan shows the files of the tables), creates, drops, inserts, copies,
+/// or sets an option: before it does anything, with a [`DataFusionError::Plan`](datafusion::error::DataFusionError::Plan). Besides,
 /// those of parsing and planning, here; those of the query, in the stream; those of the lane in
 /// both: see [the crate](crate#errors). A stream that is cut short ends with an error.
 ///
@@ -67,7 +86,7 @@ pub fn sql_on(
         .with_allow_ddl(false)
         .with_allow_dml(false)
         .with_allow_statements(false);
-    stream_of(handle, frame(context, sql.to_owned(), queries), limit)
+    stream_of(handle, plan(context, sql.to_owned(), queries, true), limit)
 }
 
 /// [`sql_on`] for a statement that `options` allow: [`SQLOptions::new`] allows all.
@@ -77,7 +96,9 @@ pub fn sql_on(
 ///
 /// # Errors
 ///
-/// As [`sql_on`]. What `options` do not allow is refused before it does anything.
+/// As [`sql_on`], but `explain` is allowed. What `options` do not allow is refused before it does
+/// anything. The [`SqlLimits`] apply to queries, also to one that is explained, inserted or copied;
+/// of other statements to the text only: take those from the program, not from outside.
 ///
 /// # Cancel safety
 ///
@@ -114,14 +135,63 @@ pub fn sql_with_options_on(
     options: SQLOptions,
     limit: usize,
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
-    stream_of(handle, frame(context, sql.to_owned(), options), limit)
+    stream_of(handle, plan(context, sql.to_owned(), options, false), limit)
 }
 
-fn frame(
+fn plan(
     context: &SessionContext,
     sql: String,
     options: SQLOptions,
-) -> impl Future<Output = Result<DataFrame>> + Send + use<> {
+    is_query: bool,
+) -> impl Future<Output = Result<Plan>> + Send + use<> {
     let context = context.clone();
-    async move { context.sql_with_options(&sql, options).await }
+    let limits = SqlLimits::of(&context);
+    let planned = async move {
+        let state = context.state();
+        let dialect = state.config().options().sql_parser.dialect;
+        limits.check_text(&sql, dialect)?;
+        let statement = state.sql_to_statement(&sql, &dialect)?;
+        if is_query && matches!(statement, Statement::Explain(_)) {
+            return plan_err!(
+                "EXPLAIN not supported: it shows where the files of the tables are; \
+                 `sql_with_options_on` takes it"
+            );
+        }
+        limits.check_statement(&statement)?;
+        let plan = state.statement_to_plan(statement).await?;
+        options.verify_plan(&plan)?;
+        plan_of(context.execute_logical_plan(plan).await?).await
+    };
+    on_stack(limits.stack(), planned)
+}
+
+/// Polls `future` on a stack of so many bytes, whatever the thread has.
+fn on_stack<F: Future>(bytes: usize, future: F) -> impl Future<Output = F::Output> {
+    let mut future = Box::pin(future);
+    poll_fn(move |cx| stacker::maybe_grow(bytes, bytes, || future.as_mut().poll(cx)))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+
+    /// What the parser recurses into without a limit of its own, as often as the limits allow.
+    #[test]
+    fn a_quarter_of_the_stack_carries_the_parser() {
+        let limits = SqlLimits::default();
+        let state = SessionContext::new().state();
+        let dialect = state.config().options().sql_parser.dialect;
+        let n = limits.operators - 3;
+        for text in [
+            format!("select {}'1'", "interval ".repeat(n)),
+            format!("select cast(1 as {}", "array<".repeat(n / 2)),
+            format!("{}select 1", "explain ".repeat(n)),
+        ] {
+            limits.check_text(&text, dialect).unwrap();
+            let parsed = async { state.sql_to_statement(&text, &dialect).map(drop) };
+            let _ = block_on(on_stack(limits.stack() / 4, parsed));
+        }
+    }
 }

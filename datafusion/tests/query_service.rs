@@ -15,7 +15,7 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::dataframe::DataFrameWriteOptions;
 use datafusion::prelude::ParquetReadOptions;
-use example::{QUERIES, context, cpu_lane, serve};
+use example::{MEMORY, QUERIES, context_within, cpu_lane, serve};
 use reqwest::{Client, Response};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -41,6 +41,14 @@ fn with_site(test: impl AsyncFnOnce(Site)) {
 }
 
 fn with_deadline(limit: Duration, test: impl AsyncFnOnce(Site)) {
+    with(limit, MEMORY, test);
+}
+
+fn with_memory(memory: usize, test: impl AsyncFnOnce(Site)) {
+    with(Duration::from_secs(3600), memory, test);
+}
+
+fn with(limit: Duration, memory: usize, test: impl AsyncFnOnce(Site)) {
     let _limit = support::time_limit();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("numbers").display().to_string();
@@ -48,7 +56,7 @@ fn with_deadline(limit: Duration, test: impl AsyncFnOnce(Site)) {
     io.block_on(async {
         let cpu = cpu_lane().unwrap();
         let handle = cpu.handle();
-        let ctx = context(&handle).unwrap();
+        let ctx = context_within(memory, &handle).unwrap();
         let own = ctx.clone();
         let write = async move {
             let sql = format!("select value as n, 'row' as name from generate_series(1, {ROWS})");
@@ -209,10 +217,30 @@ fn an_early_error_is_a_status() {
             ("set datafusion.execution.batch_size = 1", 400),
             ("select n / (n - n) from numbers", 400),
             ("select arrow_cast(n, 'Nope') from numbers", 500),
+            ("select 1; select 2", 400),
+            ("begin", 400),
+            ("call x()", 400),
+            ("with x as (insert into numbers values (1)) select 1", 400),
+            ("explain select * from numbers", 400),
+            (&format!("select {}1", "1+".repeat(1_000)), 400),
         ] {
             let (found, text) = site.query(sql).await;
             assert_eq!(found, status, "{sql}: {text}");
+            assert_eq!(text.is_empty(), status == 500, "{sql}: {text}");
         }
+    });
+}
+
+/// Of all queries together. The text says which had how much.
+#[test]
+fn a_query_without_memory_is_a_507() {
+    with_memory(8 << 20, async |site: Site| {
+        // The table of a join does not spill.
+        let rows = "generate_series(1, 3000000)";
+        let sql = format!("select count(*) from {rows} a(n) join {rows} b(n) on a.n = b.n");
+        let (status, text) = site.query(&sql).await;
+        assert_eq!(status, 507, "{text}");
+        assert!(text.contains("Resources exhausted"), "{text}");
     });
 }
 

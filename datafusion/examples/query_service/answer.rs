@@ -55,10 +55,13 @@ async fn begin(
 fn failed(error: impl Into<Error>) -> ErrorResponse {
     let error = error.into();
     let wrong = (StatusCode::BAD_REQUEST, format!("{error}\n"));
+    let large = (StatusCode::INSUFFICIENT_STORAGE, format!("{error}\n"));
     match error.downcast_ref().map(Cause::find_root) {
         _ if is_unavailable(&*error) => BUSY.into(), // a full queue, or a shutdown
+        Some(Cause::ResourcesExhausted(_)) => large.into(), // the memory pool
         Some(Cause::SQL(..) | Cause::Plan(_) | Cause::SchemaError(..)) => wrong.into(),
-        Some(Cause::ArrowError(..)) => wrong.into(), // a division by 0, a cast
+        Some(Cause::NotImplemented(_)) => wrong.into(), // two statements, `call x()`
+        Some(Cause::ArrowError(..)) => wrong.into(),    // a division by 0, a cast
         _ => StatusCode::INTERNAL_SERVER_ERROR.into(),
     }
 }

@@ -7,6 +7,8 @@
 //! - At most [`QUERIES`] queries run or are read by their clients. The next one gets 503.
 //! - The first batch comes before the status, so an early error is a 400 or 500. A later error
 //!   breaks the body: a client never takes a part of a result for all of it.
+//! - All queries together have [`MEMORY`] bytes. Sorts and aggregates that lack room spill to the
+//!   folder for temporary files; another query gets 507, with what held the memory.
 //! - [`LIMIT`] after its begin a query ends, also if its client does not read: with a 504, or in
 //!   a broken body. If the client goes away, axum drops the stream. Either way the query ends at
 //!   its next yield.
@@ -27,7 +29,8 @@ mod format;
 use std::{sync::Arc, time::Duration};
 
 use axum::{Router, routing::post};
-use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use datafusion::execution::{memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder};
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use object_store::local::LocalFileSystem;
 use tokio::{net::TcpListener, signal::ctrl_c, sync::oneshot, time::timeout};
 use twolane::{Backend, BuildError, CpuRuntime, Handle, Priority};
@@ -37,6 +40,8 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type App = (Handle, SessionContext, Duration);
 
 pub const QUERIES: usize = 16;
+/// What a query needs, in bytes, times their number.
+pub const MEMORY: usize = QUERIES * (64 << 20);
 const LIMIT: Duration = Duration::from_secs(30);
 const DRAIN: Duration = Duration::from_secs(4);
 const JOBS: Duration = Duration::from_secs(3);
@@ -58,9 +63,17 @@ pub fn cpu_lane() -> Result<CpuRuntime, BuildError> {
     builder.queue_limit(Priority::Normal, QUERIES).build()
 }
 
-/// Reads local files on the I/O lane. (For S3, give the store an `IoConnector`.)
 pub fn context(cpu: &Handle) -> Result<SessionContext, Error> {
-    let ctx = SessionContext::new();
+    context_within(MEMORY, cpu)
+}
+
+/// Reads local files on the I/O lane. (For S3, give the store an `IoConnector`.)
+pub fn context_within(memory: usize, cpu: &Handle) -> Result<SessionContext, Error> {
+    let pool = Arc::new(FairSpillPool::new(memory));
+    let environment = RuntimeEnvBuilder::new()
+        .with_memory_pool(pool)
+        .build_arc()?;
+    let ctx = SessionContext::new_with_config_rt(SessionConfig::new(), environment);
     let files = Arc::new(IoStore::new(LocalFileSystem::new(), cpu));
     ctx.register_object_store(&"file:///".parse()?, files);
     Ok(ctx)
