@@ -20,7 +20,7 @@ pub(super) fn core() -> usize {
     0
 }
 
-pub(super) fn leave_cores(_are_taken: impl Fn(&usize) -> bool) -> io::Result<()> {
+pub(super) fn leave_cores(_are_taken: impl Fn(&usize) -> bool) -> io::Result<usize> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -35,14 +35,16 @@ pub(super) fn core() -> usize {
     sched_getcpu()
 }
 
-/// Moves this thread off these cores, and leaves its mask as it is. An error if it may run on no
-/// other.
-pub(super) fn leave_cores(are_taken: impl Fn(&usize) -> bool) -> io::Result<()> {
+/// Moves this thread off these cores, and returns where it is then. Its mask is as before. An error
+/// if it may run on no other.
+pub(super) fn leave_cores(are_taken: impl Fn(&usize) -> bool) -> io::Result<usize> {
     let mask = sched_getaffinity(None)?;
     let (mut others, cores) = (mask, 0..CpuSet::MAX_CPU);
     cores.filter(are_taken).for_each(|core| others.unset(core));
     sched_setaffinity(None, &others)?;
-    Ok(sched_setaffinity(None, &mask)?)
+    let core = sched_getcpu();
+    sched_setaffinity(None, &mask)?;
+    Ok(core)
 }
 
 /// Returns `main` for a thread that has the CPU mask of this one, whichever thread spawns it: a new

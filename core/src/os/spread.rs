@@ -46,8 +46,8 @@ impl<'a> Place<'a> {
     fn take(&mut self, mut here: u64) {
         let others = self.cores.fetch_and(!self.own, Relaxed) & !self.own;
         let are_taken = |core: &usize| others & bit(*core) != 0;
-        if others & here != 0 && platform::leave_cores(are_taken).is_ok() {
-            here = bit(platform::core());
+        if others & here != 0 {
+            here = platform::leave_cores(are_taken).map_or(here, bit);
         }
         self.own = here;
         self.cores.fetch_or(here, Relaxed);
@@ -57,5 +57,36 @@ impl<'a> Place<'a> {
 impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.cores.fetch_and(!self.own, Relaxed);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    use super::*;
+
+    #[test]
+    fn a_thread_leaves_the_core_of_another_one_and_may_come_back() {
+        let mask = sched_getaffinity(None).unwrap();
+        let taken = (0..64).find(|core| mask.is_set(*core)).unwrap();
+        let mut only = CpuSet::new();
+        only.set(taken);
+        sched_setaffinity(None, &only).unwrap();
+        let cores = AtomicU64::new(bit(taken));
+        let mut place = Place::among(&cores);
+        place.settle();
+        assert_eq!(place.own, bit(taken), "it has no other");
+        cores.store(bit(taken), Relaxed);
+        place.own = 0;
+        if mask.count() > 1 {
+            sched_setaffinity(None, &mask).unwrap();
+            place.settle();
+            assert_ne!(place.own, bit(taken));
+            assert_eq!(cores.load(Relaxed), bit(taken) | place.own);
+            assert_eq!(sched_getaffinity(None).unwrap(), mask);
+        }
+        drop(place);
+        assert_eq!(cores.load(Relaxed) & !bit(taken), 0);
     }
 }

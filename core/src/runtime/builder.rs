@@ -244,7 +244,8 @@ impl Builder {
     /// counts the same cores. [`on_thread_start`](Self::on_thread_start) can bind each
     /// thread further. Threads of Tokio's blocking pools have the cores of the thread that
     /// needs them first, `twolane-ticker` and `twolane-preempt` those of the thread that built the
-    /// first lane.
+    /// first lane. A thread of [`Priority::High`] that finds another one on its core sets its mask for
+    /// a moment, to leave it. So it keeps the cores that it had then, also if its cgroup gets more.
     ///
     /// The lane's threads inherit the signal mask of the calling thread, unless that one is niced or
     /// of another scheduling policy. These, and the threads that belong to the process, have the
