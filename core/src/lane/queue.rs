@@ -19,7 +19,8 @@
 //! has its turn. After short jobs have passed the others for [`PATIENCE`] ticks (100 ms), one of
 //! these has its turn. A count would not do for these: where a hundred short jobs come for
 //! each long one, a long one after each eight would make the short ones wait longer than in a FIFO
-//! queue.
+//! queue. A job that came before its site was known to be short does not use up the turn: what was
+//! queued in a burst by a new site would wait for 100 ms each, behind later jobs of the same site.
 
 use std::sync::Arc;
 
@@ -75,9 +76,16 @@ impl RunQueue {
         }
         let is_turn = || self.ready.is_empty() || self.is_turn_of_yielded();
         let yielded = (!self.yielded.is_empty() && is_turn()).then(|| self.yielded.pop());
-        let other = yielded.flatten().or_else(|| self.ready.pop());
-        if other.is_some() && self.passed_since.load(Relaxed) != 0 {
-            self.passed_since.store(0, Relaxed);
+        let yielded = yielded.flatten();
+        let (has_yielded, other) = (yielded.is_some(), yielded.or_else(|| self.ready.pop()));
+        if let Some(job) = other
+            .as_ref()
+            .filter(|_| self.passed_since.load(Relaxed) != 0)
+        {
+            let turn_goes_on = || !has_yielded && !self.ready.is_empty() && job.is_short();
+            if !turn_goes_on() {
+                self.passed_since.store(0, Relaxed);
+            }
         }
         // Other threads may have taken what had its turn.
         other.or_else(|| self.yielded.pop().or_else(|| self.short.pop()))

@@ -140,9 +140,12 @@ impl CpuTokio {
         if let Some(size) = lane.settings.stack_size {
             builder.thread_stack_size(size);
         }
-        let runtime = match panics::catch(|| builder.build()) {
-            Ok(runtime) => runtime?,
-            Err(payload) => return Err(io::Error::other(payload.text())),
+        let (tell, built) = mpsc::channel();
+        thread::Builder::new().spawn(move || tell.send(panics::catch(|| builder.build())))?;
+        let runtime = match built.recv_timeout(PATIENCE) {
+            Ok(Ok(runtime)) => runtime?,
+            Ok(Err(payload)) => return Err(io::Error::other(payload.text())),
+            Err(_) => return Err(io::Error::other("the system has no room for its threads")),
         };
         for _ in 0..threads {
             // Tokio does not report if it got fewer threads than requested.
@@ -280,8 +283,9 @@ fn send_worker_back() {
 ///
 /// If it cannot, Tokio (1.54) panics when it builds the runtime. If some of the workers
 /// have started, it then waits for them forever while it unwinds: with three of four
-/// threads, `build` hangs. So this function checks before. Other programs may still
-/// take the threads in between; nothing guards against that.
+/// threads, `build` hangs. So this function checks before. Other programs, or this one's
+/// allocator, may still take the room in between: then a thread of its own hangs, and `start`
+/// gives up after some [`PATIENCE`].
 fn try_threads(settings: &ThreadSettings) -> io::Result<()> {
     let barrier = Mutex::new(());
     thread::scope(|scope| {

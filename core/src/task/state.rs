@@ -220,6 +220,14 @@ impl State {
         self.close_if(cause, |phase, _| matches!(phase, QUEUED | IDLE))
     }
 
+    /// The same for the worker that popped the job: a cancelled one is to be run, so that its contents
+    /// are dropped before its awaiter is told.
+    pub(crate) fn close_uncancelled(&self, cause: CloseReason) -> Option<Closed> {
+        self.close_if(cause, |phase, word| {
+            phase == QUEUED && word & CANCELLED == 0
+        })
+    }
+
     /// Closes a cancelled job that is queued and was never run.
     pub(crate) fn close_unbegun(&self) -> Option<Closed> {
         let is_unbegun = |phase, word| phase == QUEUED && word & BEGUN == 0;

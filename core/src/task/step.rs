@@ -74,12 +74,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
     /// job has ended.
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
-        if self.state.is_cancel_requested() {
-            // It ends below: its contents go before its awaiter is told.
-        } else if let Some(cause) = self.scheduler.end_of_jobs() {
-            self.close(cause);
-        } else if has_passed(self.extras.deadline()) {
-            self.close(CloseReason::Expired);
+        let is_late = || has_passed(self.extras.deadline()).then_some(CloseReason::Expired);
+        if let Some(cause) = self.scheduler.end_of_jobs().or_else(is_late) {
+            let closed = self.state.close_uncancelled(cause);
+            closed
+                .into_iter()
+                .for_each(|closed| self.notify_closed(closed));
         }
         if !self.state.to_running() {
             self.discard();
