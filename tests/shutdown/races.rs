@@ -1,12 +1,14 @@
 //! What runs against a shutdown, or a second one, ends in exactly one way.
 
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
-use crate::support::{Stuck, on_both};
+use crate::support::{Stuck, on_both, with_both};
 use futures::FutureExt;
-use twolane::Remaining;
+use futures::executor::block_on;
+use twolane::{CpuRuntime, Remaining};
 
 /// From many threads at once, in all forms, while a job runs.
 #[test]
@@ -77,5 +79,32 @@ fn a_limit_does_not_wait_for_the_queued_jobs() {
         }
         stuck.end();
         assert!(lanes.cpu.shutdown().wait().is_empty());
+    });
+}
+
+/// A start hook ends the I/O runtime, and so closes the lane while `build` starts its threads. The
+/// control thread ended before them: `shutdown` did not wait, and `closed` never came.
+#[test]
+fn a_lane_that_closes_in_its_build_ends_whole() {
+    with_both(|backend| {
+        for _ in 0..50 {
+            let io = tokio::runtime::Runtime::new().unwrap();
+            let handle = io.handle().clone();
+            let io = Mutex::new(Some(io));
+            let alive = Arc::new(AtomicUsize::new(0));
+            let (starts, ends) = (alive.clone(), alive.clone());
+            let lane = CpuRuntime::builder().backend(backend).worker_threads(2);
+            let lane = lane.io_handle(handle).on_thread_start(move || {
+                starts.fetch_add(1, SeqCst);
+                if let Some(io) = io.lock().unwrap().take() {
+                    io.shutdown_background();
+                }
+            });
+            let lane = lane.on_thread_stop(move || _ = ends.fetch_sub(1, SeqCst));
+            let cpu = lane.build().unwrap();
+            assert!(cpu.shutdown().wait().is_empty());
+            assert_eq!(alive.load(SeqCst), 0);
+            block_on(cpu.handle().closed());
+        }
     });
 }
