@@ -74,12 +74,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
     /// job has ended.
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
-        let is_late = || has_passed(self.extras.deadline()).then_some(CloseReason::Expired);
-        if let Some(cause) = self.scheduler.end_of_jobs().or_else(is_late) {
-            let closed = self.state.close_uncancelled(cause);
-            closed
-                .into_iter()
-                .for_each(|closed| self.notify_closed(closed));
+        if worker.is_closed() || has_passed(self.extras.deadline()) {
+            let cause = self.scheduler.end_of_jobs();
+            let cause = cause.unwrap_or(CloseReason::Expired);
+            if let Some(closed) = self.state.close_uncancelled(cause) {
+                self.notify_closed(closed);
+            }
         }
         if !self.state.to_running() {
             self.discard();
@@ -88,24 +88,19 @@ impl<W: Work, S: Schedule> Job<W, S> {
         worker.count(Event::Begun);
         // Held until the awaiter has been woken, or the job waits.
         let _clock = self.extras.take_clock();
-        if self.state.is_cancel_requested() {
-            return self.suspend(worker);
-        }
         let own = W::waker(self);
         let mut slot = self.slot();
         let waker = own.as_deref().unwrap_or(Waker::noop());
-        match self.compute(&mut slot, waker, worker) {
-            Poll::Ready(()) => {
-                self.leave_registry();
-                self.finish(slot, worker);
-                None
-            }
-            Poll::Pending => {
-                drop(slot);
-                self.enter_registry();
-                self.suspend(worker)
-            }
+        // A cancelled job has no step, and ends as one that is suspended.
+        let is_cancelled = self.state.is_cancel_requested();
+        if !is_cancelled && self.compute(&mut slot, waker, worker).is_ready() {
+            self.leave_registry();
+            self.finish(slot, worker);
+            return None;
         }
+        drop(slot);
+        self.enter_registry();
+        self.suspend(worker)
     }
 
     /// Runs the step on the work in `slot`. If it is ready, the output is there.
@@ -197,7 +192,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// After a step without an output. `None` if the job was closed.
     fn suspend(&self, worker: &Worker<'_>) -> Option<ToIdle> {
         worker.count(Event::Suspended);
-        let paused = self.state.to_idle(&|| self.scheduler.end_of_jobs());
+        let end_of_jobs = || worker.is_closed().then(|| self.scheduler.end_of_jobs());
+        let paused = self.state.to_idle(&|| end_of_jobs().flatten());
         match paused {
             ToIdle::Suspended => {}
             ToIdle::Requeue => {
