@@ -16,8 +16,7 @@ use crate::os::spread::Place;
 use crate::os::throttle::{RealClocks, Throttle};
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, MutexGuard};
-use crate::sync::{Ordering::Relaxed, Ordering::SeqCst};
+use crate::sync::{AtomicBool, MutexGuard, Ordering::Relaxed, Ordering::SeqCst};
 
 /// The thread that runs a job's step, as the step sees it.
 ///
@@ -72,7 +71,7 @@ impl Worker<'_> {
 
 impl<W: Work, S: Schedule> Job<W, S> {
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
-    /// job has ended.
+    /// job has ended, other than in `suspend`.
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
         if self.state.is_cancel_requested() {
             // It ends below: its contents go before its awaiter is told.
@@ -89,7 +88,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         // Held until the awaiter has been woken, or the job waits.
         let _clock = self.extras.take_clock();
         if self.state.is_cancel_requested() {
-            return self.suspend(worker);
+            return Some(self.suspend(worker));
         }
         let own = W::waker(self);
         let mut slot = self.slot();
@@ -103,7 +102,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             Poll::Pending => {
                 drop(slot);
                 self.enter_registry();
-                self.suspend(worker)
+                Some(self.suspend(worker))
             }
         }
     }
@@ -194,8 +193,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    /// After a step without an output. `None` if the job was closed.
-    fn suspend(&self, worker: &Worker<'_>) -> Option<ToIdle> {
+    /// After a step without an output.
+    fn suspend(&self, worker: &Worker<'_>) -> ToIdle {
         worker.count(Event::Suspended);
         let paused = self.state.to_idle(&|| self.scheduler.end_of_jobs());
         match paused {
@@ -210,14 +209,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 worker.count(Event::Cancelled);
                 worker.count(Event::ClosedSuspended);
                 self.wake_awaiter(self.state.end_cancelled());
-                return None;
             }
             ToIdle::Discard(closed) => {
                 self.notify_closed(closed);
                 self.discard();
-                return None;
             }
         }
-        Some(paused)
+        paused
     }
 }
