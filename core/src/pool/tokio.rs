@@ -23,17 +23,12 @@
 //! drop of the I/O runtime waits for its thread, which ends since that drop closes the lane.
 
 use std::hint::black_box;
-use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{
-    AtomicUsize,
-    Ordering::{Relaxed, SeqCst},
-    fence,
-};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
 use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::task::{Context, Poll};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use ::tokio::runtime::{Builder, Handle, Runtime};
 use ::tokio::task::{block_in_place, spawn_blocking};
@@ -140,10 +135,8 @@ impl CpuTokio {
         if let Some(size) = lane.settings.stack_size {
             builder.thread_stack_size(size);
         }
-        let runtime = match panics::catch(|| builder.build()) {
-            Ok(runtime) => runtime?,
-            Err(payload) => return Err(io::Error::other(payload.text())),
-        };
+        let built = panics::catch(|| builder.build());
+        let runtime = built.unwrap_or_else(|payload| Err(io::Error::other(payload.text())))?;
         for _ in 0..threads {
             // Tokio does not report if it got fewer threads than requested.
             if all_started.recv_timeout(PATIENCE).is_err() {
