@@ -82,9 +82,8 @@ pub(crate) struct PanicPayload {
 
 impl PanicPayload {
     pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
-        Self {
-            payload: Mutex::new(Some(payload)),
-        }
+        let payload = Mutex::new(Some(payload));
+        Self { payload }
     }
 
     /// The message, if the payload is text (`panic!` makes such payloads).

@@ -30,13 +30,14 @@ fn what_a_job_captures_may_fill_half_of_a_stack() {
         on_large_stack(|| {
             let large = [1_u8; CAPTURED];
             let permit = || cpu.try_reserve().unwrap();
-            let tasks: [Task<bool>; 6] = [
+            let tasks: [Task<bool>; 7] = [
                 cpu.spawn_cpu(move || is_whole(large)),
                 cpu.spawn_cpu_with(move |_| Ok(is_whole(large))),
                 cpu.spawn(async move { large[CAPTURED - 1] == 1 }),
                 permit().spawn_cpu(move || is_whole(large)),
                 permit().spawn_cpu_with(move |_| Ok(is_whole(large))),
                 permit().spawn(async move { large[0] == 1 }),
+                cpu.spawn_io(async move { large[0] == 1 }),
             ];
             for task in tasks {
                 assert!(task.wait().unwrap());

@@ -51,7 +51,7 @@ fn a_start_hook_may_not() {
     let hook = move || {
         let install = || Handle::current().install(|| 1);
         let error = panic::catch_unwind(install).unwrap_err();
-        let text = error.downcast_ref::<String>().unwrap();
+        let text = error.downcast_ref::<&str>().copied().unwrap_or_default();
         tell.send(text.contains("`on_thread_start`")).unwrap();
     };
     let Lanes { cpu, io: _io } = lanes_with(Backend::Rayon, 1, |lane| lane.on_thread_start(hook));

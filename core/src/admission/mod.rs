@@ -22,11 +22,9 @@ impl Submit for (&Level, Option<Instant>) {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let (level, deadline) = self;
-        match acquire(level) {
-            Ok(permit) if has_passed(deadline) => {
-                drop(permit);
-                refuse(level, CloseReason::Expired, work)
-            }
+        let late = || has_passed(deadline).then_some(CloseReason::Expired);
+        let in_time = |permit| late().map_or(Ok(permit), Err);
+        match acquire(level).and_then(in_time) {
             Ok(permit) => take_on(level, permit, deadline, work),
             Err(cause) => refuse(level, cause, work),
         }
@@ -41,18 +39,18 @@ fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output
     Task::refused(cause)
 }
 
+type Acquired = Result<Option<OwnedSemaphorePermit>, CloseReason>;
+
 /// Returns the permit for a submission by this thread, if it needs one.
 #[inline]
-fn acquire(level: &Level) -> Result<Option<OwnedSemaphorePermit>, CloseReason> {
+fn acquire(level: &Level) -> Acquired {
     if let Some(cause) = level.lane.close_reason() {
         return Err(cause);
     }
-    let Some(limit) = level.limit() else {
+    let is_exempt = || level.is_unlimited || thread::is_exempt(&level.lane);
+    let Some(limit) = level.limit().filter(|_| !is_exempt()) else {
         return Ok(None);
     };
-    if level.is_unlimited || thread::is_exempt(&level.lane) {
-        return Ok(None);
-    }
     match limit.clone().try_acquire_owned() {
         Ok(permit) => Ok(Some(permit)),
         Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),

@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 use tokio::task::coop;
 
+use super::Acquired;
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
 use crate::lane::Level;
@@ -45,19 +46,18 @@ pub struct Permit {
 }
 
 impl Permit {
-    pub(super) fn acquire(level: &Level, deadline: Option<Instant>) -> Result<Self, CloseReason> {
-        let (permit, level) = (super::acquire(level)?, level.clone());
+    pub(crate) fn try_new(level: &Level, deadline: Option<Instant>) -> Result<Self, JoinError> {
+        Self::of(super::acquire(level), level, deadline)
+    }
+
+    /// A refusal counts as a rejection.
+    fn of(acquired: Acquired, level: &Level, deadline: Option<Instant>) -> Result<Self, JoinError> {
+        let permit = acquired.inspect_err(|_| level.count(Event::Rejected))?;
+        let level = level.clone();
         Ok(Self {
             level,
             permit,
             deadline,
-        })
-    }
-
-    pub(crate) fn try_new(level: &Level, deadline: Option<Instant>) -> Result<Self, JoinError> {
-        Self::acquire(level, deadline).map_err(|cause| {
-            level.count(Event::Rejected);
-            cause.into()
         })
     }
 
@@ -255,26 +255,18 @@ impl Reserve {
         block_on(self)
     }
 
-    fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Result<Permit, CloseReason>> {
+    fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Acquired> {
         let acquire = match &mut self.waits {
             Some(acquire) => acquire,
-            waits => match (
-                Permit::acquire(&self.level, self.deadline),
-                self.level.limit(),
-            ) {
+            waits => match (super::acquire(&self.level), self.level.limit()) {
                 (Err(CloseReason::QueueFull), Some(limit)) => {
                     waits.insert(Box::pin(limit.clone().acquire_owned()))
                 }
-                (entered, _) => return Poll::Ready(entered),
+                (acquired, _) => return Poll::Ready(acquired),
             },
         };
-        let permit = ready!(acquire.as_mut().poll(cx));
-        let permit = permit.map_err(|_closed| self.level.lane.reason_of_close());
-        Poll::Ready(permit.map(|it| Permit {
-            level: self.level.clone(),
-            permit: Some(it),
-            deadline: self.deadline,
-        }))
+        let permit = ready!(acquire.as_mut().poll(cx)).map(Some);
+        Poll::Ready(permit.map_err(|_closed| self.level.lane.reason_of_close()))
     }
 }
 
@@ -284,14 +276,11 @@ impl Future for Reserve {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let budget = ready!(coop::poll_proceed(cx));
         assert!(!self.is_done, "a `Reserve` was polled after it was ready");
-        let entered = ready!(self.poll_acquire(cx));
+        let acquired = ready!(self.poll_acquire(cx));
         budget.made_progress();
         self.is_done = true;
         self.waits = None;
-        Poll::Ready(entered.map_err(|cause| {
-            self.level.count(Event::Rejected);
-            cause.into()
-        }))
+        Poll::Ready(Permit::of(acquired, &self.level, self.deadline))
     }
 }
 

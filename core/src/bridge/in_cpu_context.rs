@@ -72,12 +72,13 @@ pin_project! {
 fn enter<R>(poll: impl FnOnce() -> R) -> R {
     slice::set_in_cpu_context();
     let level = thread::served();
-    let runtime = level.as_ref().and_then(|level| level.workers()?.runtime());
-    let runtime = runtime.expect(
-        "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
+    let Some(runtime) = level.as_ref().and_then(|level| level.workers()?.runtime()) else {
+        panic!(
+            "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
              no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \
-             give the future to `spawn`",
-    );
+             give the future to `spawn`"
+        );
+    };
     let _cpu = runtime.enter();
     poll()
 }

@@ -12,7 +12,7 @@ use stallwatch::Name;
 use crate::io_lane::enter_for_drop;
 use crate::lane::{Level, thread};
 use crate::panics;
-use crate::task::{Awaited, IoJoin, Made, Task};
+use crate::task::{Awaited, IoJoin, LARGE, Made, Task};
 use crate::trace::{self, Origin};
 
 const DESTRUCTOR: &str = "the destructor of a future on the I/O lane";
@@ -22,8 +22,18 @@ const SPAN: &str = "the end of a span around a future on the I/O lane";
 #[track_caller]
 pub(crate) fn spawn_io<F>(level: &Level, future: F) -> Task<F::Output>
 where
-    F: Future + Send + 'static,
-    F::Output: Send + 'static,
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    match size_of::<F>() > LARGE {
+        true => spawn(level, Box::pin(future)),
+        false => spawn(level, future),
+    }
+}
+
+#[track_caller]
+fn spawn<F>(level: &Level, future: F) -> Task<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
 {
     let exempt = thread::is_exempt(&level.lane).then(|| Arc::new(AtomicBool::new(true)));
     let inside = Inside {

@@ -329,10 +329,12 @@ impl Handle {
         if let Some(cause) = self.level.lane.close_reason() {
             return Err(cause.into());
         }
-        let workers = self.level.workers().expect(
-            "`install` in an `on_thread_start` hook: it may wait for the very thread that \
-             runs the hook. Spawn a job there, and don't wait for it",
-        );
+        let Some(workers) = self.level.workers() else {
+            panic!(
+                "`install` in an `on_thread_start` hook: it may wait for the very thread that \
+                 runs the hook. Spawn a job there, and don't wait for it"
+            );
+        };
         let level = &self.level.at_caller();
         let (mut f, mut result) = (Some(f), None);
         workers.install(&mut level.timed(|| result = f.take().map(panics::catch)));

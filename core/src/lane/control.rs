@@ -239,10 +239,9 @@ impl Control {
             // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}
             Message::ReadQuota => {
-                let throttle = self.lane.throttle.as_ref();
-                throttle
-                    .into_iter()
-                    .for_each(|it| it.read_again(&RealClocks));
+                if let Some(throttle) = &self.lane.throttle {
+                    throttle.read_again(&RealClocks);
+                }
             }
             Message::At(at, due) => self.add(at, due),
         }

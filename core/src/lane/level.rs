@@ -47,16 +47,12 @@ pub(super) struct LevelState {
 }
 
 impl LevelState {
-    pub(super) fn new(
-        priority: Priority,
-        settings: &ThreadSettings,
-        queue_limit: Option<usize>,
-    ) -> Self {
+    pub(super) fn new(priority: Priority, settings: &ThreadSettings, limit: Option<usize>) -> Self {
         let keeps_apart = priority == Priority::High && settings.threads > 1;
         Self {
             cores: keeps_apart.then(AtomicU64::default),
             queue: RunQueue::default(),
-            limit: queue_limit.map(|jobs| (jobs, Arc::new(Semaphore::new(jobs)))),
+            limit: limit.map(|jobs| (jobs, Arc::new(Semaphore::new(jobs)))),
             counters: Counters::new(settings.threads, settings.has_histograms),
             sites: Sites::new(settings.has_histograms),
             workers: OnceLock::new(),
@@ -166,7 +162,6 @@ impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
         let state = self.state();
         let mut metrics = state.counters.read();
-        metrics.threads = self.lane.settings.threads as u64;
         metrics.tokio_tasks = state.tokio_tasks() as u64;
         if let Some((jobs, limit)) = &state.limit {
             metrics.queue_limit = Some(*jobs as u64);
@@ -252,10 +247,8 @@ impl Schedule for Level {
 
     #[inline]
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
-        if !stallwatch::is_watched() {
-            return None;
-        }
-        self.enter_watched(is_closure, deadline)
+        let entered = stallwatch::is_watched().then(|| self.enter_watched(is_closure, deadline));
+        entered.flatten()
     }
 
     fn is_own_worker(&self) -> bool {
@@ -279,6 +272,6 @@ impl Schedule for Level {
     }
 
     fn count_lost(&self) {
-        self.lane.count_lost();
+        self.lane.lost.fetch_add(1, SeqCst);
     }
 }

@@ -34,10 +34,9 @@ pub(crate) mod thread;
 mod watched;
 mod workers;
 
-use std::io;
-use std::iter;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock, Weak};
+use std::{io, iter};
 
 use stallwatch::Pool;
 use tokio::runtime::Handle;
@@ -53,6 +52,7 @@ use crate::priority::Priority;
 use crate::remaining::Remaining;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Run};
+use crate::trace;
 use control::Message;
 pub(crate) use level::Level;
 use level::LevelState;
@@ -133,13 +133,9 @@ impl Lane {
     /// Returns why a submission is refused now, if it is.
     #[inline]
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
-        if self.io.is_gone() {
-            Some(CloseReason::IoRuntimeGone)
-        } else if self.is_closed() {
-            Some(*self.close_cause.get().unwrap_or(&CloseReason::ShutDown))
-        } else {
-            None
-        }
+        let gone = self.io.is_gone().then_some(CloseReason::IoRuntimeGone);
+        let cause = || *self.close_cause.get().unwrap_or(&CloseReason::ShutDown);
+        gone.or_else(|| self.is_closed().then(cause))
     }
 
     /// Why the jobs end that the lane has taken on, if it is closed.
@@ -192,9 +188,8 @@ impl Lane {
     }
 
     fn limits(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
-        self.levels
-            .iter()
-            .filter_map(|level| Some(&level.limit.as_ref()?.1))
+        let limits = self.levels.iter().flat_map(|level| &level.limit);
+        limits.map(|(_, limit)| limit)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -231,9 +226,8 @@ impl Lane {
     /// work, since a user destructor may block. The caller does that with
     /// [`discard`](Self::discard), on a thread that may block.
     fn close_queued(&self, most: usize) -> Vec<Arc<dyn Run>> {
-        let popped = |level: &LevelState| level.queue.pop();
-        let all = |level| iter::from_fn(move || popped(level));
-        let queued = self.levels.iter().flat_map(all);
+        let queues = self.levels.iter().map(|level| &level.queue);
+        let queued = queues.flat_map(|queue| iter::from_fn(|| queue.pop()));
         self.close_all(queued.take(most).collect())
     }
 
@@ -257,16 +251,12 @@ impl Lane {
         }
     }
 
-    fn count_lost(&self) {
-        self.lost.fetch_add(1, SeqCst);
-    }
-
     /// Logs how many detached jobs were closed, in one line for all of them.
     fn report_lost(&self) {
         let jobs = self.lost.swap(0, SeqCst);
         if jobs > 0 {
             // A subscriber may panic, and the caller still has closed jobs to drop.
-            panics::run_hook("the log", || crate::trace::warn_of_lost_jobs(jobs));
+            panics::run_hook("the log", || trace::warn_of_lost_jobs(jobs));
         }
     }
 
@@ -311,9 +301,7 @@ impl Lane {
     fn note_refused_nice(&self, nice: i32, refused: io::Error) {
         let text = refused.to_string();
         if self.nice_refused.set(refused).is_ok() {
-            panics::run_hook("the log", || {
-                crate::trace::warn_of_refused_nice(nice, &text)
-            });
+            panics::run_hook("the log", || trace::warn_of_refused_nice(nice, &text));
         }
     }
 }

@@ -111,14 +111,12 @@ pub(crate) fn is_innermost(depth: usize) -> bool {
 
 /// Leaves the level that was entered as number `depth`, and all levels inside it.
 pub(crate) fn leave(depth: usize) {
-    let pop = || {
-        with_thread(|thread| {
-            let mut entered = thread.entered.borrow_mut();
-            (entered.len() >= depth).then(|| entered.pop()).flatten()
-        })
+    let pop = |thread: &Thread| {
+        let mut entered = thread.entered.borrow_mut();
+        (entered.len() >= depth).then(|| entered.pop()).flatten()
     };
     // Dropped outside the borrow: a level may hold the last reference to its lane.
-    while pop().flatten().is_some() {}
+    while with_thread(pop).flatten().is_some() {}
 }
 
 /// Runs `f` with `level` entered as the innermost one.

@@ -22,12 +22,7 @@ impl Timings {
         }
     }
 
-    /// Call before the job is queued.
-    pub(crate) fn queued(&self, queued_at: &AtomicU64) {
-        queued_at.store(now(), Relaxed);
-    }
-
-    /// Returns when the step has begun.
+    /// Returns when the step has begun, of a job that was queued at that time.
     pub(crate) fn begin(&self, queued_at: &AtomicU64) -> u64 {
         let begun = now();
         // 0: it goes on without having been queued.

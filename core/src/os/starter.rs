@@ -11,11 +11,10 @@
 //! So a lane runs on the cores of the thread that built it, with the signals that this one has
 //! blocked: it spawns the control thread, and the launcher, which spawns the workers.
 
-use std::io;
-use std::process;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Thread};
+use std::{io, process};
 
 use super::platform;
 

@@ -250,10 +250,8 @@ impl<S: Fn()> Turn<'_, S> {
         if let Some(settle) = BEFORE_IDLE.take() {
             settle();
         }
-        self.jobs_to_a_turn = match found {
-            true => 1,
-            false => (2 * self.jobs_to_a_turn).min(RARELY),
-        };
+        let rarer = (2 * self.jobs_to_a_turn).min(RARELY);
+        self.jobs_to_a_turn = if found { 1 } else { rarer };
         found
     }
 

@@ -78,12 +78,10 @@ impl Pool {
             .num_threads(threads)
             .panic_handler(report)
             .spawn_handler(|worker| {
-                let level = level.clone();
-                let settings = &level.lane.settings;
+                let (settings, level) = (&level.lane.settings, level.clone());
                 let prefix = settings.thread_prefix(level.priority);
-                let thread = settings
-                    .thread()
-                    .name(format!("{prefix}-{}", worker.index()));
+                let name = format!("{prefix}-{}", worker.index());
+                let thread = settings.thread().name(name);
                 let started = thread.spawn(move || worker_main(&level, worker))?;
                 workers.push(started.thread().clone());
                 Ok(())

@@ -23,17 +23,12 @@
 //! drop of the I/O runtime waits for its thread, which ends since that drop closes the lane.
 
 use std::hint::black_box;
-use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{
-    AtomicUsize,
-    Ordering::{Relaxed, SeqCst},
-    fence,
-};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
 use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::task::{Context, Poll};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
 use ::tokio::runtime::{Builder, Handle, Runtime};
 use ::tokio::task::{block_in_place, spawn_blocking};
@@ -142,11 +137,8 @@ impl CpuTokio {
         }
         let (tell, built) = mpsc::channel();
         thread::Builder::new().spawn(move || tell.send(panics::catch(|| builder.build())))?;
-        let runtime = match built.recv_timeout(PATIENCE) {
-            Ok(Ok(runtime)) => runtime?,
-            Ok(Err(payload)) => return Err(io::Error::other(payload.text())),
-            Err(_) => return Err(io::Error::other("the system has no room for its threads")),
-        };
+        let built = built.recv_timeout(PATIENCE).map_err(io::Error::other)?;
+        let runtime = built.unwrap_or_else(|payload| Err(io::Error::other(payload.text())))?;
         for _ in 0..threads {
             // Tokio does not report if it got fewer threads than requested.
             if all_started.recv_timeout(PATIENCE).is_err() {

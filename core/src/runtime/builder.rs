@@ -1,8 +1,7 @@
 //! [`Builder`]: checks the settings and builds a [`CpuRuntime`].
 
-use std::fmt;
-use std::io;
 use std::sync::{Arc, mpsc};
+use std::{fmt, io};
 
 use stallwatch::Watch;
 
@@ -12,8 +11,7 @@ use crate::build_error::BuildError;
 use crate::guard::on_drop;
 use crate::handle::Handle;
 use crate::lane::control::{self, Message};
-use crate::lane::thread::ask_own;
-use crate::lane::{Lane, Level, ThreadSettings};
+use crate::lane::{Lane, Level, ThreadSettings, thread};
 use crate::os::nice::Niceness;
 use crate::os::throttle::{RealClocks, Throttle};
 use crate::os::{self, starter};
@@ -288,15 +286,14 @@ impl Builder {
         })?;
         control::start(lane.clone(), receiver).map_err(BuildError::no_thread)?;
         // Until then the control thread does not end.
-        let started = lane.clone();
-        let _started = on_drop(move || started.thread_ended());
+        let _started = on_drop(|| lane.thread_ended());
         // From here on an error drops `cpu`, which stops the lane's threads.
         let handle = Handle::new(Level::new(lane.clone(), Priority::default()));
         let cpu = CpuRuntime { handle };
         if let Some(watch) = self.watch_io {
             watch_io::start(&lane, watch)?;
         }
-        start_workers(lane).map_err(BuildError::no_thread)?;
+        start_workers(lane.clone()).map_err(BuildError::no_thread)?;
         Ok(cpu)
     }
 }
@@ -309,7 +306,7 @@ fn surrounding() -> Option<tokio::runtime::Handle> {
         let of_lane = level.workers()?.runtime()?;
         (of_lane.id() == current.id()).then(|| level.lane.io.handle.clone())
     };
-    Some(ask_own(io_lane).flatten().unwrap_or(current))
+    Some(thread::ask_own(io_lane).flatten().unwrap_or(current))
 }
 
 /// Starts the threads of all priorities, and waits until each has run its start hook.

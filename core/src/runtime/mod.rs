@@ -215,7 +215,7 @@ impl CpuRuntime {
     /// # }
     /// ```
     pub fn shutdown(&self) -> Shutdown {
-        self.end(Duration::MAX)
+        self.shutdown_timeout(Duration::MAX)
     }
 
     /// Stops admission at once, and returns a future that waits for at most `limit`.
@@ -243,7 +243,15 @@ impl CpuRuntime {
     /// # }
     /// ```
     pub fn shutdown_timeout(&self, limit: Duration) -> Shutdown {
-        self.end(limit)
+        let lane = self.handle.level.lane.clone();
+        lane.close();
+        let (reply, left) = oneshot::channel();
+        // A century is no limit. What the clock cannot express is none either.
+        let at = Instant::now() + limit.min(CENTURY);
+        // An error means that the control thread has ended: nothing is left. The
+        // channel then drops `reply`, and the future resolves to that.
+        let _ = lane.send_control(Message::At(at, Due::Reply(reply)));
+        Shutdown { left, lane }
     }
 
     /// Stops admission at once, and waits for nothing.
@@ -262,21 +270,6 @@ impl CpuRuntime {
     /// ```
     pub fn shutdown_background(&self) {
         self.handle.level.lane.close();
-    }
-
-    fn end(&self, limit: Duration) -> Shutdown {
-        let lane = &self.handle.level.lane;
-        lane.close();
-        let (reply, left) = oneshot::channel();
-        // A century is no limit. What the clock cannot express is none either.
-        let at = Instant::now() + limit.min(CENTURY);
-        // An error means that the control thread has ended: nothing is left. The
-        // channel then drops `reply`, and the future resolves to that.
-        let _ = lane.send_control(Message::At(at, Due::Reply(reply)));
-        Shutdown {
-            left,
-            lane: lane.clone(),
-        }
     }
 }
 

@@ -174,7 +174,7 @@ impl Counters {
             queued: (submitted + woken).saturating_sub(begun + closed_queued),
             running: begun.saturating_sub(completed + panicked + suspended),
             suspended: suspended.saturating_sub(no_longer_suspended),
-            threads: 0,
+            threads: self.workers as u64,
             queue_limit: None,
             permits_in_use: 0,
             tokio_tasks: 0,

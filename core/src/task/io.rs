@@ -86,17 +86,11 @@ impl<T> IoJoin<T> {
                 made.map_err(JoinError::of_unwinding)
             }
             // The future catches its panics, and so does its drop: this is Tokio's own.
-            Err(error) if error.is_panic() => {
-                let payload = PanicPayload::new(error.into_panic());
-                Err(JoinError::of_unwinding(payload))
-            }
+            Err(error) if error.is_panic() => Err(JoinError::from_panic(error.into_panic())),
             Err(_dropped) => {
-                let abort = self.abort.get();
-                let is_aborted = abort.is_some_and(|abort| abort.is_requested.load(SeqCst));
-                Err(match is_aborted {
-                    true => CloseReason::Cancelled.into(),
-                    false => CloseReason::IoRuntimeGone.into(),
-                })
+                let aborted = self.abort.get().filter(|it| it.is_requested.load(SeqCst));
+                let cause = aborted.map_or(CloseReason::IoRuntimeGone, |_| CloseReason::Cancelled);
+                Err(cause.into())
             }
         })
     }

@@ -20,6 +20,7 @@ use super::{
     thread_number,
 };
 use crate::error::{CloseReason, JoinError};
+use crate::metrics::clock::now;
 use crate::panics::{call_logged, drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard, Ordering::Relaxed};
 use crate::trace::warn_of_lost_jobs;
@@ -54,8 +55,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let (scheduler, thread) = (&self.scheduler, thread_number());
         scheduler.counters().count_from(thread, Event::Submitted);
         scheduler.sites().submitted(scheduler.site(), thread);
-        self.time_queued();
-        scheduler.enqueue(self.clone());
+        self.enqueue();
     }
 
     /// Queues the job again if it is suspended.
@@ -63,15 +63,15 @@ impl<W: Work, S: Schedule> Job<W, S> {
         if self.state.wake() {
             self.scheduler.count(Event::Woken);
             self.extras.hold_clock();
-            self.time_queued();
-            self.scheduler.enqueue(self.clone());
+            self.enqueue();
         }
     }
 
-    fn time_queued(&self) {
-        if let Some(timings) = &self.scheduler.counters().timings {
-            timings.queued(&self.queued_at);
+    fn enqueue(self: &Arc<Self>) {
+        if self.scheduler.counters().timings.is_some() {
+            self.queued_at.store(now(), Relaxed);
         }
+        self.scheduler.enqueue(self.clone());
     }
 
     /// For the thread to which the state gives the slot.
@@ -117,17 +117,13 @@ impl<W: Work, S: Schedule> Job<W, S> {
     fn drop_output(&self) -> bool {
         // Drop the output after the lock is released.
         let output = self.slot().take_output();
-        match output {
-            Some(Err(error)) => {
-                error.report_unread();
-                let cause = error.close_reason();
-                cause.is_some_and(|cause| !cause.is_requested())
-            }
-            output => {
-                drop_quietly("the destructor of an unread output", output);
-                false
-            }
-        }
+        let Some(Err(error)) = output else {
+            drop_quietly("the destructor of an unread output", output);
+            return false;
+        };
+        error.report_unread();
+        let cause = error.close_reason();
+        cause.is_some_and(|cause| !cause.is_requested())
     }
 
     /// Drops the work inside the span in which it ran, as a user expects.
@@ -168,10 +164,8 @@ impl<W: Work, S: Schedule> Run for Job<W, S> {
         let end = match call_logged(JOB_DESTRUCTOR, || self.step(worker)).flatten() {
             Some(ToIdle::Suspended) => StepEnd::Suspended,
             Some(ToIdle::Requeue) => {
-                return StepEnd::Requeue {
-                    job: self,
-                    yielded: worker.yielded,
-                };
+                let yielded = worker.yielded;
+                return StepEnd::Requeue { job: self, yielded };
             }
             _ => StepEnd::Ended,
         };

@@ -205,9 +205,7 @@ impl<T> Task<T> {
     /// assert!(task.wait().unwrap_err().is_cancelled());
     /// ```
     pub fn abort(&self) {
-        if let Some(job) = self.as_cancel() {
-            job.cancel();
-        }
+        self.abort_handle().abort();
     }
 
     /// Returns a handle that cancels the job from elsewhere, while the owner awaits.
@@ -224,9 +222,8 @@ impl<T> Task<T> {
     /// # }
     /// ```
     pub fn abort_handle(&self) -> AbortHandle {
-        AbortHandle {
-            job: self.as_cancel(),
-        }
+        let job = self.as_cancel();
+        AbortHandle { job }
     }
 
     /// Limits the wait, from this call on: if the output is not there in time, the job is cancelled,
@@ -347,10 +344,8 @@ impl<T> Task<T> {
     /// ```
     #[track_caller]
     pub fn wait(self) -> Result<T, JoinError> {
-        let waits_for_own_lane = match &self.0 {
-            Inner::Job(job) => !job.has_ended() && job.is_own_worker(),
-            _ => false,
-        };
+        let waits_for_own_lane =
+            matches!(&self.0, Inner::Job(job) if !job.has_ended() && job.is_own_worker());
         assert!(
             !waits_for_own_lane,
             "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \

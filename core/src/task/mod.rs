@@ -51,7 +51,7 @@ pub(crate) use io::{Awaited, IoJoin, Made};
 pub(crate) use job::Job;
 pub use join::Task;
 pub(crate) use step::Worker;
-pub(crate) use work::{Extras, FutureWork, Submit, Work, closure, has_passed};
+pub(crate) use work::{Extras, FutureWork, LARGE, Submit, Work, closure, has_passed};
 
 /// Names, in the log, the values that a job drops at its end.
 pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";

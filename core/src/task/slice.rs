@@ -190,9 +190,7 @@ fn ask() {
         // If `start_ticker` holds the lock, it unparks the ticker itself after its
         // release.
         if let Ok(ticker) = TICKER.try_read() {
-            if let Some((_, ticker)) = &*ticker {
-                ticker.unpark();
-            }
+            ticker.iter().for_each(|(_, ticker)| ticker.unpark());
         }
     }
 }

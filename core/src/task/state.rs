@@ -46,8 +46,6 @@
 //! with `SeqCst` only, so at least one of the two threads sees the other's change. (The
 //! loom models are in `tests/loom`; [`fence_of_loom`] says what they need for that.)
 
-use std::ops::ControlFlow;
-
 use crate::error::CloseReason;
 use crate::sync::{AtomicU32, Ordering::SeqCst, fence_of_loom};
 
@@ -67,10 +65,6 @@ const JOIN_DROPPED: u32 = 1 << 6;
 const DETACHED: u32 = 1 << 7;
 const BEGUN: u32 = 1 << 8;
 
-fn closed(cause: CloseReason) -> u32 {
-    CLOSED + cause as u32
-}
-
 /// What the runner has to do after a step without an output.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ToIdle {
@@ -89,7 +83,7 @@ pub(crate) enum ToIdle {
 }
 
 /// A job that was closed.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Closed {
     pub(crate) cause: CloseReason,
     pub(crate) interest: JoinInterest,
@@ -138,31 +132,22 @@ impl State {
 
     /// Changes the phase and keeps the flags.
     ///
-    /// `step` gets the phase and the word. It returns the new phase, or breaks with an
-    /// answer if there is no transition. `Ok` holds the word before the change.
-    fn step<B>(&self, mut step: impl FnMut(u32, u32) -> ControlFlow<B, u32>) -> Result<u32, B> {
-        let mut word = self.0.load(SeqCst);
-        loop {
-            let to = match step(word & PHASE, word) {
-                ControlFlow::Continue(to) => (word & !PHASE) | to,
-                ControlFlow::Break(answer) => return Err(answer),
-            };
-            match self.0.compare_exchange_weak(word, to, SeqCst, SeqCst) {
-                Ok(_) => return Ok(word),
-                Err(now) => word = now,
-            }
-        }
+    /// `step` gets the phase and the word. It returns the new phase, or `None` if there is no
+    /// transition. The result is the word before the change.
+    fn step(&self, step: impl Fn(u32, u32) -> Option<u32>) -> Option<u32> {
+        let next = |word| Some((word & !PHASE) | step(word & PHASE, word)?);
+        self.0.fetch_update(SeqCst, SeqCst, next).ok()
     }
 
     /// For a thread that popped the job from a queue. True: it runs the job, and the slot
     /// belongs to it. False: it drops the work. The job was closed while it was queued.
     pub(crate) fn to_running(&self) -> bool {
         let started = self.step(|phase, _| match phase {
-            QUEUED => ControlFlow::Continue(RUNNING | BEGUN),
-            CLOSED.. => ControlFlow::Break(()),
+            QUEUED => Some(RUNNING | BEGUN),
+            CLOSED.. => None,
             _ => unreachable!("one reference to the job is queued, and no other runs it"),
         });
-        started.is_ok()
+        started.is_some()
     }
 
     /// Suspends the job after a step without an output, or queues or closes it.
@@ -173,11 +158,11 @@ impl State {
     #[inline]
     pub(crate) fn to_idle(&self, lane_is_closed: &dyn Fn() -> Option<CloseReason>) -> ToIdle {
         let before = self.step(|phase, word| match phase {
-            _ if word & CANCELLED != 0 => ControlFlow::Break(()),
-            WOKEN => ControlFlow::Continue(QUEUED),
-            _ => ControlFlow::Continue(IDLE),
+            _ if word & CANCELLED != 0 => None,
+            WOKEN => Some(QUEUED),
+            _ => Some(IDLE),
         });
-        let Ok(before) = before else {
+        let Some(before) = before else {
             return ToIdle::Cancelled;
         };
         let was_woken = before & PHASE == WOKEN;
@@ -208,11 +193,11 @@ impl State {
     /// Returns whether the caller must push the job to the queue.
     pub(crate) fn wake(&self) -> bool {
         let woken = self.step(|phase, _| match phase {
-            IDLE => ControlFlow::Continue(QUEUED),
-            RUNNING => ControlFlow::Continue(WOKEN),
-            _ => ControlFlow::Break(()),
+            IDLE => Some(QUEUED),
+            RUNNING => Some(WOKEN),
+            _ => None,
         });
-        woken.is_ok_and(|before| before & PHASE == IDLE)
+        woken.is_some_and(|before| before & PHASE == IDLE)
     }
 
     /// Closes the job unless it runs or has ended. Any thread may call it.
@@ -244,11 +229,9 @@ impl State {
     fn close_if(&self, cause: CloseReason, may: impl Fn(u32, u32) -> bool) -> Option<Closed> {
         let cancelled = |word| (word & CANCELLED != 0).then_some(CloseReason::Cancelled);
         let cause_of = |word| cancelled(word).unwrap_or(cause);
-        let closed = self.step(|phase, word| match may(phase, word) {
-            true => ControlFlow::Continue(closed(cause_of(word))),
-            false => ControlFlow::Break(()),
-        });
-        closed.ok().map(|before| Closed {
+        let closed = |word| CLOSED + cause_of(word) as u32;
+        let before = self.step(|phase, word| may(phase, word).then(|| closed(word)));
+        before.map(|before| Closed {
             cause: cause_of(before),
             interest: JoinInterest(before),
             was_queued: before & PHASE == QUEUED,

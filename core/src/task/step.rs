@@ -16,8 +16,7 @@ use crate::os::spread::Place;
 use crate::os::throttle::{RealClocks, Throttle};
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::priority::Priority;
-use crate::sync::{AtomicBool, MutexGuard};
-use crate::sync::{Ordering::Relaxed, Ordering::SeqCst};
+use crate::sync::{AtomicBool, MutexGuard, Ordering::Relaxed, Ordering::SeqCst};
 
 /// The thread that runs a job's step, as the step sees it.
 ///
@@ -72,7 +71,7 @@ impl Worker<'_> {
 
 impl<W: Work, S: Schedule> Job<W, S> {
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
-    /// job has ended.
+    /// job has ended, other than in `suspend`.
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
         if worker.is_closed() || has_passed(self.extras.deadline()) {
             let cause = self.scheduler.end_of_jobs();
@@ -100,7 +99,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
         drop(slot);
         self.enter_registry();
-        self.suspend(worker)
+        Some(self.suspend(worker))
     }
 
     /// Runs the step on the work in `slot`. If it is ready, the output is there.
@@ -189,8 +188,8 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    /// After a step without an output. `None` if the job was closed.
-    fn suspend(&self, worker: &Worker<'_>) -> Option<ToIdle> {
+    /// After a step without an output.
+    fn suspend(&self, worker: &Worker<'_>) -> ToIdle {
         worker.count(Event::Suspended);
         let end_of_jobs = || worker.is_closed().then(|| self.scheduler.end_of_jobs());
         let paused = self.state.to_idle(&|| end_of_jobs().flatten());
@@ -206,14 +205,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
                 worker.count(Event::Cancelled);
                 worker.count(Event::ClosedSuspended);
                 self.wake_awaiter(self.state.end_cancelled());
-                return None;
             }
             ToIdle::Discard(closed) => {
                 self.notify_closed(closed);
                 self.discard();
-                return None;
             }
         }
-        Some(paused)
+        paused
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::clock_hold::{ClockHold, HeldClock};
 use super::{Cancelled, JOB_DESTRUCTOR, Job, JobContext, Schedule, Task, budget, slice};
 use crate::error::JoinError;
-use crate::panics::{drop_quietly, run_hook};
+use crate::panics::drop_quietly;
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::trace::{self, Origin};
 
@@ -69,9 +69,9 @@ pub(crate) trait Work: Send + Sized + 'static {
 /// A closure that may ask for the context of its job.
 pub(crate) struct ClosureWork<F>(F);
 
-/// A larger closure goes into a box of its own: each move takes as much of the stack, and a closure
-/// is moved some ten times before it is queued, and once more where it is called.
-const LARGE: usize = 2 << 10;
+/// A larger closure, or future of the I/O lane, goes into a box of its own: each move takes as much
+/// of the stack, and it is moved some ten times before it is queued, and once more where it runs.
+pub(crate) const LARGE: usize = 2 << 10;
 
 /// What submits a job: a handle, or a permit.
 pub(crate) trait Submit: Sized {
@@ -264,14 +264,11 @@ impl Extras {
 
     /// Call after the job has ended and its captures were dropped.
     pub(crate) fn release_permit(&self) {
-        let Some(inner) = &self.0 else {
-            return;
-        };
-        let permit = inner.permit.lock();
-        let permit = permit.unwrap_or_else(PoisonError::into_inner).take();
-        if permit.is_some() {
+        if let Some(inner) = &self.0 {
+            let permit = inner.permit.lock();
+            let permit = permit.unwrap_or_else(PoisonError::into_inner).take();
             // This may wake the next `Reserve`, and a waker is user code.
-            run_hook("the waker of a `Reserve`", || drop(permit));
+            drop_quietly("the waker of a `Reserve`", permit);
         }
     }
 

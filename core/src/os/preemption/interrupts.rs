@@ -72,9 +72,7 @@ pub(crate) fn note_work() {
 #[inline(never)]
 fn wake() {
     if DOZE.end() {
-        if let Some((_, thread)) = &*thread() {
-            thread.unpark();
-        }
+        thread().iter().for_each(|(_, thread)| thread.unpark());
     }
 }
 
