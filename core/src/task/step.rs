@@ -74,11 +74,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// job has ended, other than in `suspend`.
     pub(super) fn step(self: &Arc<Self>, worker: &mut Worker<'_>) -> Option<ToIdle> {
         if worker.is_closed() || has_passed(self.extras.deadline()) {
-            let cause = self.scheduler.end_of_jobs();
-            let cause = cause.unwrap_or(CloseReason::Expired);
-            if let Some(closed) = self.state.close_uncancelled(cause) {
-                self.notify_closed(closed);
-            }
+            self.close_instead();
         }
         if !self.state.to_running() {
             self.discard();
@@ -100,6 +96,16 @@ impl<W: Work, S: Schedule> Job<W, S> {
         drop(slot);
         self.enter_registry();
         Some(self.suspend(worker))
+    }
+
+    /// The lane is closed, or the deadline has passed.
+    #[cold]
+    fn close_instead(&self) {
+        let cause = self.scheduler.end_of_jobs();
+        let cause = cause.unwrap_or(CloseReason::Expired);
+        if let Some(closed) = self.state.close_uncancelled(cause) {
+            self.notify_closed(closed);
+        }
     }
 
     /// Runs the step on the work in `slot`. If it is ready, the output is there.
