@@ -4,6 +4,7 @@
 
 use std::error::Error as _;
 use std::sync::mpsc;
+use std::thread;
 
 use axum::Router;
 use bytes::Bytes;
@@ -178,19 +179,22 @@ fn a_stream_whose_io_lane_ends_gives_a_status_that_names_it() {
     on_both(1, |Lanes { cpu, io }| {
         let service = layered(&cpu, &server);
         let (two_are_read, ready) = mpsc::channel();
-        let reader = cpu.spawn(async move {
-            let two = Bytes::from(vec![2]);
-            let answers = grpc::stream(service, "/test/stalled", two).await;
-            let mut answers = answers.unwrap();
-            for n in 0..2 {
-                assert_eq!(answers.message().await.unwrap().unwrap(), vec![n]);
-            }
-            two_are_read.send(()).unwrap();
-            answers.message().await
+        // Not in a job: the lane ends with its I/O runtime.
+        let reader = thread::spawn(|| {
+            wait(async move {
+                let two = Bytes::from(vec![2]);
+                let answers = grpc::stream(service, "/test/stalled", two).await;
+                let mut answers = answers.unwrap();
+                for n in 0..2 {
+                    assert_eq!(answers.message().await.unwrap().unwrap(), vec![n]);
+                }
+                two_are_read.send(()).unwrap();
+                answers.message().await
+            })
         });
         ready.recv().unwrap();
         drop(io);
-        let status = reader.wait().unwrap().unwrap_err();
+        let status = reader.join().unwrap().unwrap_err();
         assert!(
             status.message().contains("the I/O lane stopped"),
             "{status:?}"
@@ -210,11 +214,12 @@ fn a_call_whose_io_lane_ends_gives_a_status_that_names_it() {
     let server = Server::start(Router::new().route("/test/silent", silent));
     on_both(1, |Lanes { cpu, io }| {
         let service = layered(&cpu, &server);
-        let call = cpu.spawn(grpc::call(service.clone(), "/test/silent", Bytes::new()));
+        let call = grpc::call(service.clone(), "/test/silent", Bytes::new());
+        let call = thread::spawn(|| wait(call));
         requests.recv().unwrap();
         drop(io);
         for call in [
-            call.wait().unwrap(),
+            call.join().unwrap(),
             // One that comes later.
             wait(grpc::call(service, "/test/silent", Bytes::new())),
         ] {
