@@ -65,7 +65,7 @@ pub struct SqlLimits {
     pub brackets: usize,
     /// The levels of the statement's plan and of its longest expression. One term of a sum or one
     /// condition is one, a join, a window or a subquery in an expression four, an array in the name
-    /// of a type eight. Default: 80.
+    /// of a type eight. Default: 200.
     pub depth: usize,
     /// The expressions that the statement grows to when each CTE stands at its references, inner
     /// columns in outer expressions, and `between`, `in`, `case` and `coalesce` as comparisons. A
@@ -80,7 +80,7 @@ impl Default for SqlLimits {
             bytes: 16 << 10,
             operators: 1_000,
             brackets: 12,
-            depth: 80,
+            depth: 200,
             weight: 20_000,
         }
     }
