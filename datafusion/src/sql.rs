@@ -27,7 +27,7 @@ use crate::query::{Plan, plan_of, stream_of};
 /// A text within the [`SqlLimits`] of the session overflows no stack: parsing and planning have one
 /// of their own, whatever
 /// [`thread_stack_size`](twolane_core::Builder::thread_stack_size) the lane has, and the plan runs
-/// on a quarter of the 2 MiB that threads have by default. This holds for the functions and the
+/// on the 2 MiB that threads have by default, optimized on a quarter of it. This holds for the functions and the
 /// sources of tables that come with DataFusion. If a session has views that are deep, or the lane's
 /// threads less than 2 MiB, lower the limits. Planning does not yield: the thread is free when it
 /// ends, after a drop, too, and the limits bound the time.

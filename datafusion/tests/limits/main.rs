@@ -56,14 +56,19 @@ fn the_queries_of_tpc_h_pass() {
     });
 }
 
-/// With a quarter of the stacks that threads have by default.
+/// With a quarter of the stacks that threads have by default; unoptimized with all of it.
 fn in_child(test: &str, run: impl AsyncFnOnce(&Handle) -> usize, count: usize) {
     if !child::is_child() {
         let found = child::run(test, |_| (), |_| ());
         assert_eq!(found, count.to_string());
         return;
     }
-    let set = |lane: twolane::Builder| lane.thread_stack_size(512 << 10);
+    let stack = if cfg!(debug_assertions) {
+        2 << 20
+    } else {
+        512 << 10
+    };
+    let set = |lane: twolane::Builder| lane.thread_stack_size(stack);
     let lanes = lanes_with(Backend::Runtime, 1, set);
     let cpu = lanes.cpu.handle();
     child::found(lanes.io.block_on(run(&cpu)));
