@@ -92,7 +92,9 @@ fn the_end_of_the_task_that_feeds_it_is_an_error() {
             });
             let is_gone = lane_error(&error)
                 .is_some_and(|error: &JoinError| error.kind() == JoinErrorKind::IoRuntimeGone);
-            assert!(is_gone, "{error:?}");
+            // The lane ends with its I/O runtime, and so a stream that it feeds.
+            let is_cut_off = streams && error.to_string().contains("the CPU lane stopped");
+            assert!(is_gone || is_cut_off, "{error}");
         });
     }
 }
