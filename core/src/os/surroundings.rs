@@ -39,7 +39,8 @@ fn started_niced(base_nice: i32) -> Option<String> {
     })
 }
 
-/// The threads of a lane inherit it from the thread that builds the process's first one.
+/// Of the thread that builds the first lane: its threads inherit it, and so do those of the lanes
+/// that are built on such threads later (`starter.rs`).
 fn policy() -> Option<String> {
     platform::odd_policy().map(|policy| {
         format!(

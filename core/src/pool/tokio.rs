@@ -137,7 +137,8 @@ impl CpuTokio {
         }
         let (tell, built) = mpsc::channel();
         thread::Builder::new().spawn(move || tell.send(panics::catch(|| builder.build())))?;
-        let built = built.recv_timeout(PATIENCE).map_err(io::Error::other)?;
+        let no_room = |_| io::Error::other("the runtime's threads did not start: there is no room");
+        let built = built.recv_timeout(PATIENCE).map_err(no_room)?;
         let runtime = built.unwrap_or_else(|payload| Err(io::Error::other(payload.text())))?;
         for _ in 0..threads {
             // Tokio does not report if it got fewer threads than requested.

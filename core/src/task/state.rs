@@ -8,7 +8,8 @@
 //! | WOKEN | QUEUED | the same |
 //! | IDLE | QUEUED | a waker: `wake` |
 //! | RUNNING, WOKEN | FINISHED | the runner, with the output: `finish` |
-//! | QUEUED, IDLE | CLOSED | the control thread, a worker: `close` |
+//! | QUEUED, IDLE | CLOSED | the control thread; the runner, on a lane that is closed: `close` |
+//! | QUEUED | CLOSED | a worker, of a job that is not cancelled: `close_uncancelled` |
 //! | QUEUED | CLOSED | a canceller, of a job that has not begun: `close_unbegun` |
 //! | RUNNING, WOKEN | CLOSED | the runner that finds a request to cancel: `end_cancelled` |
 //!
@@ -205,8 +206,8 @@ impl State {
         self.close_if(cause, |phase, _| matches!(phase, QUEUED | IDLE))
     }
 
-    /// The same for the worker that popped the job: a cancelled one is to be run, so that its contents
-    /// are dropped before its awaiter is told.
+    /// The same for the worker that popped the job. A cancelled one takes the way of a running one:
+    /// so its contents are dropped before its awaiter is told.
     pub(crate) fn close_uncancelled(&self, cause: CloseReason) -> Option<Closed> {
         self.close_if(cause, |phase, word| {
             phase == QUEUED && word & CANCELLED == 0
