@@ -8,7 +8,7 @@
 //!
 //! Bursts of 4 flushes each 100 ms (sort, encode, put 256 KiB: 6 ms of CPU), beside 4
 //! compactions (8 range gets of 512 KiB, decode, merge, encode: 200 ms of CPU, multipart put of
-//! 4 MiB), by these contenders (`s3/src/engine/contender.rs`):
+//! 4 MiB), by these contenders (`lab/s3/src/engine/contender.rs`):
 //!
 //! - `one_runtime`: one Tokio runtime for all; `spawn_blocking`: the CPU parts in its pool;
 //! - `two_runtimes`: one for flushes and one for compactions, that share a store;

@@ -7,7 +7,7 @@
 //! cargo run --release --example streams -- fan
 //! ```
 //!
-//! One more recipe, an upload to object storage, is `s3/examples/upload`. The tests are in
+//! One more recipe, an upload to object storage, is `lab/s3/examples/upload`. The tests are in
 //! `tests/streams`.
 
 mod consumer;

@@ -1,6 +1,6 @@
 //! Does a `RestoreOnPending` give a thread its budget back long after the poll it was made in?
 //!
-//! Relied on in `core/src/task/budget.rs`: it restores what was there before `poll_proceed`
+//! Relied on in `crates/core/src/task/budget.rs`: it restores what was there before `poll_proceed`
 //! whenever it is dropped, also after the end of the `block_on` around that call, and where no
 //! Tokio task is polled. A rayon worker keeps one for its life. Without this a future on the
 //! rayon backend has no budget, and one that always finds all ready never yields; or it has one

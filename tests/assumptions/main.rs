@@ -18,7 +18,7 @@ mod thread_locals;
 mod yield_polled_once;
 
 /// As the lanes measure it.
-#[path = "../../core/src/pool/stack.rs"]
+#[path = "../../crates/core/src/pool/stack.rs"]
 mod stack;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,6 @@
 //! Does a paused clock stand while a closure is on the blocking pool?
 //!
-//! Relied on in `core/src/task/clock_hold.rs` (`Builder::hold_paused_clock`): an idle runtime
+//! Relied on in `crates/core/src/task/clock_hold.rs` (`Builder::hold_paused_clock`): an idle runtime
 //! does not advance its paused clock while a closure of `spawn_blocking` runs or is queued, also
 //! if its handle was dropped and another thread submitted it, and advances it once that has
 //! ended. Without this a timeout around a job fires at once in a test with a paused clock.

@@ -1,6 +1,6 @@
 //! Does a thread get the slice that it asks for by way of a deadline that keeps its policy?
 //!
-//! Relied on in `core/src/os/linux.rs` (`set_slice`): Linux takes the run time of a deadline as
+//! Relied on in `crates/core/src/os/linux.rs` (`set_slice`): Linux takes the run time of a deadline as
 //! the length of a slice if `SCHED_FLAG_KEEP_POLICY` is set, and thread-priority passes that
 //! flag on, of which it knows nothing. Without it the threads of the lane have the kernel's
 //! slice, and a thread of the I/O lane that wakes up waits for milliseconds until one has used

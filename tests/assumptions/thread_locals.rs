@@ -1,6 +1,6 @@
 //! In which order do the destructors of a thread's thread-locals run?
 //!
-//! Relied on in `core/src/lane/thread.rs` (`begin`): in the reverse order of their first use, so
+//! Relied on in `crates/core/src/lane/thread.rs` (`begin`): in the reverse order of their first use, so
 //! that of the first one that a thread of the lane uses runs last. It counts the thread out.
 //! Without this `shutdown` resolves, and the program may end, in the middle of a destructor of
 //! the user's. (`tests/shutdown/thread_locals.rs` has that case.)

@@ -14,19 +14,19 @@
 )]
 
 #[macro_use]
-#[path = "../../core/src/opaque.rs"]
+#[path = "../../crates/core/src/opaque.rs"]
 mod opaque;
-#[path = "../../core/src/block_on.rs"]
+#[path = "../../crates/core/src/block_on.rs"]
 mod block_on;
-#[path = "../../core/src/build_error.rs"]
+#[path = "../../crates/core/src/build_error.rs"]
 mod build_error;
-#[path = "../../core/src/error/mod.rs"]
+#[path = "../../crates/core/src/error/mod.rs"]
 mod error;
-#[path = "../../core/src/guard.rs"]
+#[path = "../../crates/core/src/guard.rs"]
 mod guard;
-#[path = "../../core/src/metrics/mod.rs"]
+#[path = "../../crates/core/src/metrics/mod.rs"]
 mod metrics;
-#[path = "../../core/src/os"]
+#[path = "../../crates/core/src/os"]
 mod os {
     pub mod nice;
     #[path = "linux.rs"]
@@ -36,30 +36,30 @@ mod os {
     pub mod starter;
     pub mod throttle;
 }
-#[path = "../../core/src/panics.rs"]
+#[path = "../../crates/core/src/panics.rs"]
 mod panics;
-#[path = "../../core/src/priority.rs"]
+#[path = "../../crates/core/src/priority.rs"]
 mod priority;
 #[path = "../support/loom_sync.rs"]
 mod sync;
-#[path = "../../core/src/task/mod.rs"]
+#[path = "../../crates/core/src/task/mod.rs"]
 mod task;
-#[path = "../../core/src/trace.rs"]
+#[path = "../../crates/core/src/trace.rs"]
 mod trace;
-#[path = "../../core/src/bridge"]
+#[path = "../../crates/core/src/bridge"]
 mod bridge {
     pub mod buffer;
     pub mod error;
 }
-#[path = "../../core/src/pool/copies.rs"]
+#[path = "../../crates/core/src/pool/copies.rs"]
 mod copies;
-#[path = "../../core/src/doze.rs"]
+#[path = "../../crates/core/src/doze.rs"]
 mod doze;
-#[path = "../../core/src/pool/drain_tasks.rs"]
+#[path = "../../crates/core/src/pool/drain_tasks.rs"]
 mod drain_tasks;
-#[path = "../../core/src/pool/idle.rs"]
+#[path = "../../crates/core/src/pool/idle.rs"]
 mod idle;
-#[path = "../../datafusion/src/polls.rs"]
+#[path = "../../engines/datafusion/src/polls.rs"]
 mod polls;
 #[path = "../../src/stream/window.rs"]
 mod window;

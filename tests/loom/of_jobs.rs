@@ -1,4 +1,4 @@
-//! The life of a job: the code of `core/src/task`, on a lane of the model's own (`job_lane.rs`).
+//! The life of a job: the code of `crates/core/src/task`, on a lane of the model's own (`job_lane.rs`).
 
 use std::future::Future;
 use std::pin::Pin;

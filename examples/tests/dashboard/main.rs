@@ -47,7 +47,7 @@ struct Args {
 async fn main() -> Result<(), Error> {
     let args = Args::parse();
     // A test begins in the folder of its package, and paths are those of the workspace.
-    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))?;
+    std::env::set_current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))?;
     silence_planned_panics();
     let dashboard = std::fs::read("docs/grafana/twolane.json")?;
     let dashboard: Value = serde_json::from_slice(&dashboard)?;

@@ -1,0 +1,33 @@
+//! Does the watch name what keeps a thread of the runtime, and nothing else?
+
+#![allow(
+    clippy::incompatible_msrv,
+    reason = "the oldest Rust compiles no tests"
+)]
+
+#[path = "../../../../tests/support/child.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
+mod child;
+#[path = "../../../../tests/support/limit.rs"]
+#[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
+mod limit;
+#[cfg(target_os = "linux")]
+#[path = "../../../../tests/support/wait.rs"]
+#[allow(unreachable_pub, reason = "other tests use it as a module of theirs")]
+mod wait;
+
+mod ends;
+#[cfg(target_os = "linux")]
+mod forked;
+#[cfg(target_os = "linux")]
+mod innocent;
+mod layers;
+mod named;
+mod pools;
+mod refused;
+mod reports;
+mod setting;
+#[cfg(all(target_os = "linux", feature = "stacks"))]
+mod stack;
+#[cfg(target_os = "linux")]
+mod unnamed;

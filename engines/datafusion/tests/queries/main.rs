@@ -1,0 +1,12 @@
+//! Queries on a lane, seen from outside: where they compute, how they end.
+
+mod dropped;
+mod ends;
+mod fed;
+mod files;
+mod lanes;
+mod rule;
+mod setting;
+#[path = "../../../../tests/support/mod.rs"]
+mod support;
+mod texts;

@@ -1,0 +1,310 @@
+//! The example `query_service`, by real HTTP: rows, errors as a status, a full queue, a deadline, and
+//! an end in the middle of an answer.
+
+#[path = "../examples/query_service/main.rs"]
+#[allow(dead_code, reason = "its `main` is not called")]
+mod example;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+use std::time::Duration;
+
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::datatypes::Int64Type;
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::dataframe::DataFrameWriteOptions;
+use datafusion::prelude::ParquetReadOptions;
+use example::{MEMORY, QUERIES, context_within, cpu_lane, serve};
+use reqwest::{Client, Response};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use twolane::Handle;
+use twolane_datafusion::run_on;
+
+const ROWS: usize = 20_000;
+/// It takes hours.
+const ENDLESS: &str = "select value from generate_series(1, 100000000000)";
+
+struct Site {
+    url: String,
+    cpu: Handle,
+    stop: oneshot::Sender<()>,
+    server: JoinHandle<Result<(), example::Error>>,
+}
+
+/// A service with a table `numbers` in a Parquet file. Its queries have no deadline that matters.
+fn with_site(test: impl AsyncFnOnce(Site)) {
+    with_deadline(Duration::from_secs(3600), test);
+}
+
+fn with_deadline(limit: Duration, test: impl AsyncFnOnce(Site)) {
+    with(limit, MEMORY, test);
+}
+
+fn with_memory(memory: usize, test: impl AsyncFnOnce(Site)) {
+    with(Duration::from_secs(3600), memory, test);
+}
+
+fn with(limit: Duration, memory: usize, test: impl AsyncFnOnce(Site)) {
+    let _limit = support::time_limit();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("numbers").display().to_string();
+    let io = Runtime::new().unwrap();
+    io.block_on(async {
+        let cpu = cpu_lane().unwrap();
+        let handle = cpu.handle();
+        let ctx = context_within(memory, &handle).unwrap();
+        let own = ctx.clone();
+        let write = async move {
+            let sql = format!("select value as n, 'row' as name from generate_series(1, {ROWS})");
+            let rows = own.sql(&sql).await?;
+            let options = DataFrameWriteOptions::new();
+            rows.write_parquet(&format!("{path}/"), options, None)
+                .await?;
+            let options = ParquetReadOptions::default();
+            own.register_parquet("numbers", &path, options).await
+        };
+        run_on(&handle, write).await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let server = serve(listener, cpu, ctx, limit, async { drop(stopped.await) });
+        test(Site {
+            url,
+            cpu: handle,
+            stop,
+            server: tokio::spawn(server),
+        })
+        .await;
+    });
+}
+
+impl Site {
+    async fn begin(&self, sql: &str) -> Response {
+        self.begin_as("*/*", sql).await
+    }
+
+    async fn begin_as(&self, accept: &str, sql: &str) -> Response {
+        let request = Client::new().post(format!("{}/query", self.url));
+        let request = request.header("accept", accept).body(sql.to_owned());
+        request.send().await.unwrap()
+    }
+
+    async fn query(&self, sql: &str) -> (u16, String) {
+        let answer = self.begin(sql).await;
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+}
+
+#[test]
+fn rows_are_lines_of_json() {
+    with_site(async |site: Site| {
+        let two = "{\"n\":1,\"name\":\"row\"}\n{\"n\":2,\"name\":\"row\"}\n";
+        let sql = "select * from numbers where n < 3 order by n";
+        assert_eq!(site.query(sql).await, (200, two.into()));
+        let none = "select * from numbers where n < 0";
+        assert_eq!(site.query(none).await, (200, String::new()));
+        let all: String = (1..=ROWS).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+        let (status, rows) = site.query("select n from numbers order by n").await;
+        assert!((status, rows) == (200, all), "other rows");
+    });
+}
+
+const ARROW: &str = "application/vnd.apache.arrow.stream";
+
+fn decoded(body: &[u8]) -> Result<Vec<RecordBatch>, ArrowError> {
+    StreamReader::try_new(body, None)?.collect()
+}
+
+#[test]
+fn rows_are_a_stream_of_arrow() {
+    with_site(async |site: Site| {
+        let accept = format!("{ARROW}; q=1, application/x-ndjson; q=0.5");
+        let sql = "select n, arrow_cast(name, 'Dictionary(Int32, Utf8)') as name from numbers";
+        let answer = site.begin_as(&accept, &format!("{sql} order by n")).await;
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.headers()["content-type"], ARROW);
+        let body = answer.bytes().await.unwrap();
+        let batches = decoded(&body).unwrap();
+        assert!(batches.len() > 1, "a test of several batches");
+        let numbers = batches.iter().flat_map(|batch| {
+            let names = batch.column(1).as_any_dictionary();
+            assert_eq!(names.values().as_string::<i32>().value(0), "row");
+            batch.column(0).as_primitive::<Int64Type>().values()
+        });
+        assert!(numbers.copied().eq(1..=ROWS as i64), "other rows");
+        // A reader stops at the end that the body marks, and reads no second copy.
+        let twice = [&body[..], &body[..]].concat();
+        let batches = decoded(&twice).unwrap();
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        assert_eq!(rows, ROWS);
+
+        // No rows are a schema.
+        let none = "select * from numbers where n < 0";
+        let body = site.begin_as(ARROW, none).await.bytes().await.unwrap();
+        let reader = StreamReader::try_new(&body[..], None).unwrap();
+        let schema = reader.schema();
+        let names: Vec<_> = schema.fields().iter().map(|field| field.name()).collect();
+        assert_eq!(names, ["n", "name"]);
+        assert_eq!(reader.count(), 0);
+    });
+}
+
+const LIMIT: Duration = Duration::from_millis(200);
+
+async fn until_all_have_ended(site: &Site) {
+    while site.cpu.metrics().permits_in_use > 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// An answer of hours that has begun before its deadline. On a slow machine that takes a later one.
+fn with_endless(accept: &str, test: impl AsyncFn(&Site, Response)) {
+    for limit in (0..).map(|nth| LIMIT * (1 << nth)) {
+        let mut has_begun = false;
+        with_deadline(limit, async |site: Site| {
+            let answer = site.begin_as(accept, ENDLESS).await;
+            has_begun = answer.status() == 200;
+            match has_begun {
+                true => test(&site, answer).await,
+                false => assert_eq!(answer.status(), 504),
+            }
+            until_all_have_ended(&site).await;
+        });
+        if has_begun {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_deadline_before_the_first_row_is_a_504() {
+    with_deadline(LIMIT, async |site: Site| {
+        let sql = format!("select count(*) from ({ENDLESS})");
+        assert_eq!(site.query(&sql).await.0, 504);
+        until_all_have_ended(&site).await;
+    });
+}
+
+/// Not an end, which would pass for all rows. Nor does an answer that is not read go on for ever.
+#[test]
+fn a_deadline_breaks_an_answer_that_goes_on() {
+    for (accept, is_read) in [("*/*", true), (ARROW, true), ("*/*", false)] {
+        with_endless(accept, async |site, answer| {
+            if !is_read {
+                until_all_have_ended(site).await;
+            }
+            assert!(answer.bytes().await.is_err());
+        });
+    }
+}
+
+#[test]
+fn an_early_error_is_a_status() {
+    with_site(async |site: Site| {
+        for (sql, status) in [
+            ("selct 1", 400),
+            ("select * from nowhere", 400),
+            ("select nothing from numbers", 400),
+            (
+                "create external table t stored as csv location '/etc/passwd'",
+                400,
+            ),
+            ("copy numbers to '/tmp/numbers.csv'", 400),
+            ("set datafusion.execution.batch_size = 1", 400),
+            ("select n / (n - n) from numbers", 400),
+            ("select arrow_cast(n, 'Nope') from numbers", 500),
+            ("select 1; select 2", 400),
+            ("begin", 400),
+            ("call x()", 400),
+            ("with x as (insert into numbers values (1)) select 1", 400),
+            ("explain select * from numbers", 400),
+            (&format!("select {}1", "1+".repeat(1_000)), 400),
+        ] {
+            let (found, text) = site.query(sql).await;
+            assert_eq!(found, status, "{sql}: {text}");
+            assert_eq!(text.is_empty(), status == 500, "{sql}: {text}");
+        }
+    });
+}
+
+/// Of all queries together. The text says which had how much.
+#[test]
+fn a_query_without_memory_is_a_507() {
+    with_memory(8 << 20, async |site: Site| {
+        // The table of a join does not spill.
+        let rows = "generate_series(1, 3000000)";
+        let sql = format!("select count(*) from {rows} a(n) join {rows} b(n) on a.n = b.n");
+        let (status, text) = site.query(&sql).await;
+        assert_eq!(status, 507, "{text}");
+        assert!(text.contains("Resources exhausted"), "{text}");
+    });
+}
+
+#[test]
+fn a_full_queue_is_a_503() {
+    with_site(async |site: Site| {
+        let permits: Vec<_> = std::iter::from_fn(|| site.cpu.try_reserve().ok()).collect();
+        assert_eq!(permits.len(), QUERIES);
+        let shed = site.begin("select 1").await;
+        assert_eq!(shed.status(), 503);
+        assert_eq!(shed.headers()["retry-after"], "1");
+        drop(permits);
+        let one = (200, "{\"x\":1}\n".to_owned());
+        assert_eq!(site.query("select 1 as x").await, one);
+    });
+}
+
+/// An answer whose client does not read keeps its place.
+#[test]
+fn answers_that_are_not_read_count() {
+    with_site(async |site: Site| {
+        let mut answers = Vec::new();
+        for _ in 0..QUERIES {
+            let answer = site.begin(ENDLESS).await;
+            assert_eq!(answer.status(), 200);
+            answers.push(answer);
+        }
+        assert_eq!(site.begin("select 1").await.status(), 503);
+        drop(answers);
+        // Until axum sees that a client has gone.
+        while site.begin("select 1").await.status() == 503 {}
+    });
+}
+
+#[test]
+fn ctrl_c_breaks_an_answer_that_goes_on() {
+    with_site(async |site: Site| {
+        let mut answer = site.begin(ENDLESS).await;
+        assert!(answer.chunk().await.unwrap().is_some());
+        drop(site.stop);
+        // Not an end, which would pass for all rows.
+        while let Some(chunk) = answer.chunk().await.transpose() {
+            if chunk.is_err() {
+                site.server.await.unwrap().unwrap();
+                return;
+            }
+        }
+        panic!("the answer ended");
+    });
+}
+
+/// The status is still open: the client learns that it may try again elsewhere.
+#[test]
+fn ctrl_c_before_the_first_row_is_a_503() {
+    with_site(async |site: Site| {
+        let sql = format!("select count(*) from ({ENDLESS})");
+        let request = Client::new().post(format!("{}/query", site.url)).body(sql);
+        let counting = tokio::spawn(request.send());
+        while site.cpu.metrics().suspended == 0 {
+            tokio::task::yield_now().await;
+        }
+        drop(site.stop);
+        let answer = counting.await.unwrap().unwrap();
+        assert_eq!(answer.status(), 503);
+        site.server.await.unwrap().unwrap();
+    });
+}

@@ -1,0 +1,16 @@
+//! Real clients and real servers: what holds whatever the jobs do.
+//!
+//! PostgreSQL and redis are Debian's: `apt-get install postgresql redis-server`, or
+//! `lab/clients/servers`, which installs nothing.
+
+#[path = "../../../../tests/support/dice.rs"]
+mod dice;
+#[path = "../../../../tests/support/mod.rs"]
+mod support;
+
+mod busy_lane;
+mod cuts;
+mod gate;
+mod pool;
+mod report;
+mod servers;

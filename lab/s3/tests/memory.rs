@@ -1,0 +1,106 @@
+//! What a large object costs while its reader is busy. A process of its own:
+//! the memory that is measured is the process's.
+
+#![cfg(target_os = "linux")]
+
+#[path = "../../../tests/support/mod.rs"]
+mod support;
+
+use futures::TryStreamExt;
+use object_store_0_14::ObjectStoreExt;
+use object_store_0_14::aws::AmazonS3Builder;
+use object_store_0_14::client::ReqwestConnector;
+use object_store_0_14::path::Path;
+use support::wait::wait_until;
+use support::{BOTH, Lanes, lanes_with};
+use twolane::io::{DEFAULT_BODY_LIMIT, IoConnector};
+use twolane::{Backend, Builder};
+use twolane_s3::server::install_cryptography;
+use twolane_s3::torrent::{Event, Torrent};
+
+const MIB: usize = 1 << 20;
+const OBJECT: usize = 512 * MIB;
+/// More than a chunk that hyper reads.
+const CHUNK: usize = MIB;
+/// For the rest of the process: hyper's buffers, the allocator's habits, huge pages of the kernel.
+const ROOM: usize = OBJECT / 4;
+
+/// The memory that is resident now.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.unwrap().trim().strip_suffix("kB").unwrap().trim();
+    kib.parse::<usize>().unwrap() * 1024
+}
+
+/// What was so while the reader of an object was busy, and the server could send no more.
+struct Busy {
+    event: Event,
+    /// By the counter of the bridge.
+    held: usize,
+    resident: usize,
+}
+
+/// Reads the one object on a lane of this kind. Its length is the second of what it returns.
+fn download(torrent: Torrent, backend: Backend, limit: Option<usize>) -> (Busy, usize) {
+    install_cryptography();
+    let Lanes { cpu, io: _io } = lanes_with(backend, 1, Builder::enable_histograms);
+    let handle = cpu.handle();
+    let mut connector = IoConnector::new(ReqwestConnector::default(), &handle);
+    if let Some(limit) = limit {
+        connector = connector.body_limit(limit);
+    }
+    let full = limit.unwrap_or(DEFAULT_BODY_LIMIT);
+    let store = AmazonS3Builder::new()
+        .with_http_connector(connector)
+        .with_endpoint(format!("http://{}", torrent.address))
+        .with_allow_http(true)
+        .with_bucket_name("twolane")
+        .with_skip_signature(true)
+        .build()
+        .unwrap();
+    let job = cpu.spawn(async move {
+        let mut chunks = store.get(&Path::from("large")).await?.into_stream();
+        let mut read = chunks.try_next().await?.unwrap().len();
+        // Busy, until the server can't send more; or has sent it all.
+        let event = torrent.events.recv().unwrap();
+        let held = || handle.metrics().bridge_bytes as usize;
+        // A limit is used: nothing else than a full bridge keeps the server from sending.
+        wait_until(|| event == Event::Done || held() >= full);
+        let busy = Busy {
+            event,
+            held: held(),
+            resident: resident(),
+        };
+        while let Some(chunk) = chunks.try_next().await? {
+            read += chunk.len();
+        }
+        Ok::<_, object_store_0_14::Error>((busy, read))
+    });
+    job.wait().unwrap().unwrap()
+}
+
+#[test]
+fn a_large_object_takes_no_more_memory_than_the_limit_while_its_reader_is_busy() {
+    let _limit = support::time_limit();
+    // A small one warms up what each request needs.
+    let (small, _) = download(Torrent::start(1_000), BOTH[0], None);
+    assert_eq!(small.event, Event::Done);
+    for (backend, limit) in [
+        (BOTH[0], None),
+        (BOTH[1], None),
+        (BOTH[0], Some(0)),
+        (BOTH[1], Some(40 * MIB)),
+    ] {
+        let torrent = Torrent::start(OBJECT as u64);
+        let (busy, read) = download(torrent, backend, limit);
+        assert_eq!(read, OBJECT, "{backend:?}, {limit:?}");
+        let Busy { event, held, .. } = busy;
+        let grown = busy.resident.saturating_sub(small.resident);
+        println!("{backend:?}, {limit:?}: {held} bytes held, {grown} more in all; {event:?}");
+        let bound = limit.unwrap_or(DEFAULT_BODY_LIMIT);
+        assert!(matches!(event, Event::Blocked { .. }));
+        assert!(held < bound + CHUNK);
+        assert!(grown < bound + ROOM);
+    }
+}

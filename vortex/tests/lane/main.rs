@@ -1,8 +1,0 @@
-//! Vortex files on a lane, seen from outside: where they decode and read, how a scan ends.
-
-mod contract;
-mod ends;
-#[path = "../../../tests/support/limit.rs"]
-mod limit;
-mod places;
-mod setting;
