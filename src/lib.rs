@@ -111,8 +111,7 @@
 //! the extension traits. The rest is in modules by subject: [`axum`] (answers for its handlers, by
 //! feature), [`stream`] (what computes streams),
 //! [`io`] (values, bodies and clients of the I/O lane), [`metrics`] (figures and their exporters),
-//! [`watch`] (what blocks the I/O lane), [`kernel`] (how soon a woken thread gets a core), [`future`]
-//! (what methods return).
+//! [`watch`] (what blocks the I/O lane), [`future`] (what methods return).
 //!
 //! # Crates
 //!
@@ -174,7 +173,7 @@ pub use twolane_core::adapters;
 pub use twolane_core::{
     AbortHandle, Backend, BuildError, Builder, Cancelled, CpuRuntime, EnterGuard, Handle,
     JobContext, JoinError, JoinErrorKind, Niceness, NoCurrentHandle, Permit, Priority, Remaining,
-    Task, future, in_cpu_context, is_yield_due, kernel, spawn_cpu, spawn_io, yield_if_due,
+    Task, future, in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due,
     yield_now,
 };
 

@@ -8,7 +8,7 @@ use futures::executor::block_on;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
-use twolane::kernel::{self, Preemption};
+use giveway::Preemption;
 use twolane::watch::Watch;
 use twolane::{Backend, CpuRuntime, Niceness};
 
@@ -95,7 +95,7 @@ fn on_lane(side: &str, row: &str, turns: u64) {
     }
     let _span = (side == "traced").then(|| tracing::info_span!("request").entered());
     // The threads that look at the kernel would be counted.
-    kernel::pretend(Some(Preemption::AtOnce));
+    giveway::pretend(Some(Preemption::AtOnce));
     let mut lane = CpuRuntime::builder().backend(backend).worker_threads(1);
     if side == "watched" {
         lane = lane.watch_io(Watch::new());

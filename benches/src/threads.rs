@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// twolane's threads that are the process's and not a lane's.
-const STAY: [&str; 3] = ["twolane-starter", "twolane-ticker", "twolane-preempt"];
+const STAY: [&str; 3] = ["giveway-starter", "twolane-ticker", "giveway-preempt"];
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The threads at one moment, id and name.

@@ -9,7 +9,7 @@
 //! The contenders differ in where the jobs run: nowhere (`idle`), in a second Tokio runtime, in
 //! twolane that never interrupts its cores (`twolane_plain`), and in twolane with its defaults. In
 //! `twolane_slices` and `twolane_both`, which are the same two, the threads that sleep and wake have
-//! called `take_short_slices`.
+//! slices of 0.1 ms.
 //!
 //! On a kernel that preempts lazily (Linux 7 by default), `remote` waits for a tick. `.ci/kernels`
 //! runs this bench on several kernels. At the end it prints what twolane has found out.
@@ -27,7 +27,7 @@ mod pair;
 use std::cell::LazyCell;
 use std::time::{Duration, Instant};
 
-use twolane::kernel::{Preemption, core_interrupts, preemption};
+use giveway::{Preemption, core_interrupts, preemption};
 use twolane_benches::tail::lanes::{Lane, interrupt_cores};
 use twolane_benches::tail::load::Load;
 use twolane_benches::tail::work::Work;

@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use giveway::Weight;
 use hdrhistogram::Histogram;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use twolane_benches::Sample;
@@ -52,7 +53,10 @@ fn prepare(core: Option<usize>, short: bool) -> Result<(), String> {
     };
     core.map_or(Ok(()), bind)?;
     match short {
-        true => twolane::kernel::take_short_slices().map_err(|error| error.to_string()),
+        true => {
+            let short = Weight::raised_by(0).with_slice(Duration::from_micros(100));
+            short.apply().map_err(|error| error.to_string())
+        }
         false => Ok(()),
     }
 }

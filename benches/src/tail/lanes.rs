@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use tokio::runtime::{Builder, Handle};
 use twolane::Priority;
-use twolane::kernel::{self, Preemption};
+use giveway::Preemption;
 
 use super::load::Job;
 
@@ -19,11 +19,11 @@ pub fn interrupt_cores(yes: bool) {
     let mut found = FOUND.lock().unwrap();
     if yes {
         if let Some(found) = found.take() {
-            kernel::pretend(found);
+            giveway::pretend(found);
         }
     } else if found.is_none() {
-        *found = Some(Some(kernel::preemption()).filter(|it| *it != Preemption::Unknown));
-        kernel::pretend(Some(Preemption::AtOnce));
+        *found = Some(Some(giveway::preemption()).filter(|it| *it != Preemption::Unknown));
+        giveway::pretend(Some(Preemption::AtOnce));
     }
 }
 

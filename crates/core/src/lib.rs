@@ -28,7 +28,6 @@
 //! | a stream from one lane to the other | [`Handle::stream_from_io`], [`Bridged`](io::Bridged) |
 //! | let others pass | [`yield_if_due`], [`yield_now`] |
 //! | count | [`Metrics`](metrics::Metrics), [`CallSites`](metrics::CallSites) |
-//! | ask how the kernel preempts | [`kernel`] |
 //!
 //! In the examples below, `twolane::` may be read as `twolane_core::`; `twolane::watch` is the
 //! crate `stallwatch`.
@@ -51,10 +50,9 @@ mod error;
 mod guard;
 mod handle;
 mod io_lane;
-pub mod kernel;
 mod lane;
 pub mod metrics;
-mod os;
+mod niceness;
 mod panics;
 mod pool;
 mod priority;
@@ -70,7 +68,7 @@ pub use bridge::in_cpu_context::in_cpu_context;
 pub use build_error::BuildError;
 pub use error::{JoinError, JoinErrorKind};
 pub use handle::{EnterGuard, Handle, NoCurrentHandle, spawn_cpu, spawn_io};
-pub use os::nice::Niceness;
+pub use niceness::Niceness;
 pub use priority::Priority;
 pub use remaining::Remaining;
 pub use runtime::{Builder, CpuRuntime};

@@ -13,9 +13,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::kernel;
+use giveway::{Throttle, Weight};
+
 use crate::lane::Level;
-use crate::os::{nice, surroundings, throttle::Throttle};
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use io_handle::IoHandle;
 
@@ -100,7 +100,7 @@ impl RefUnwindSafe for Handle {}
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lane = &self.level.lane;
-        let niced = lane.started().filter(|_| nice::SUPPORTED);
+        let niced = lane.started().filter(|_| Weight::SUPPORTED);
         let throttled_to = lane.throttle.as_ref().and_then(Throttle::cores);
         let nice = niced.map(|p| (p, lane.settings.nice(p)));
         f.debug_struct("Handle")
@@ -113,8 +113,8 @@ impl fmt::Debug for Handle {
             .field("io_lane_gone", &lane.io.is_gone())
             .field("nice", &nice.collect::<Vec<_>>())
             .field("nice_refused", &lane.nice_refused.get())
-            .field("preemption", &kernel::preemption())
-            .field("surroundings", &surroundings::known())
+            .field("preemption", &giveway::preemption())
+            .field("surroundings", &giveway::surroundings())
             .finish()
     }
 }

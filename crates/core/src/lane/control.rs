@@ -24,7 +24,6 @@
 //! - **Deadlines** of `shutdown_timeout`. The control thread measures the time itself.
 //!   So a deadline needs no Tokio timer, holds on any runtime, and holds while Tokio's
 //!   clock is paused.
-//! - **The quota.** It reads the files from which `os/throttle.rs` knows the CPU quota.
 //! - **Retries.** A drain job that its worker could not use is broadcast again after a
 //!   pause; see `pool/rayon.rs`.
 //!
@@ -50,8 +49,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use super::{Lane, Level, thread};
-use crate::os::starter;
-use crate::os::throttle::RealClocks;
 use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
@@ -68,8 +65,6 @@ pub(crate) enum Message {
     Reaped,
     /// A lane thread has ended.
     ThreadEnded,
-    /// The quota was read long ago.
-    ReadQuota,
     /// Do this then.
     At(Instant, Due),
 }
@@ -102,7 +97,7 @@ struct Control {
 /// Starts the control thread of a lane.
 pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<()> {
     let name = format!("{}-control", lane.settings.name);
-    starter::spawn(name, move || {
+    giveway::spawn(name, move || {
         as_lane_thread(&lane.clone(), || {
             let control = Control {
                 lane,
@@ -137,7 +132,7 @@ fn as_lane_thread(lane: &Arc<Lane>, f: impl FnOnce()) {
 fn start_reaper(lane: &Arc<Lane>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
     let (reaper, batches) = mpsc::channel();
     let (name, lane) = (format!("{}-reaper", lane.settings.name), lane.clone());
-    starter::spawn(name, move || {
+    giveway::spawn(name, move || {
         // A destructor runs at the nice value of a `Normal` job.
         thread::begin(&lane, Some(Priority::Normal));
         as_lane_thread(&lane, || {
@@ -238,11 +233,6 @@ impl Control {
             Message::Reaped => self.unreaped -= 1,
             // `run` reads the number of threads after each message.
             Message::ThreadEnded => {}
-            Message::ReadQuota => {
-                if let Some(throttle) = &self.lane.throttle {
-                    throttle.read_again(&RealClocks);
-                }
-            }
             Message::At(at, due) => self.add(at, due),
         }
     }

@@ -12,10 +12,10 @@
 //! [`Level::start`] publishes the workers and then notifies them for all that is queued.
 //! Each has a `SeqCst` fence in between, so one of the two sees the other.
 
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use giveway::Cores;
 use stallwatch::{Entered, Name};
 use tokio::sync::Semaphore;
 
@@ -26,11 +26,9 @@ use crate::error::CloseReason;
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::{Length, Sites};
 use crate::metrics::clock::now;
-use crate::os;
-use crate::os::spread::Place;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
-use crate::task::{Counters, RegistryKey, Run, Schedule, Worker, thread_number};
+use crate::task::{Counters, OfThread, RegistryKey, Run, Schedule, Worker, thread_number};
 
 pub(super) struct LevelState {
     pub(super) queue: RunQueue,
@@ -39,7 +37,7 @@ pub(super) struct LevelState {
     pub(super) counters: Counters,
     pub(super) sites: Sites,
     /// Of a level whose threads keep to different cores: where they run jobs.
-    cores: Option<AtomicU64>,
+    cores: Option<Cores>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
     pub(super) workers: OnceLock<Arc<dyn Workers>>,
     /// These were told to end.
@@ -50,7 +48,7 @@ impl LevelState {
     pub(super) fn new(priority: Priority, settings: &ThreadSettings, limit: Option<usize>) -> Self {
         let keeps_apart = priority == Priority::High && settings.threads > 1;
         Self {
-            cores: keeps_apart.then(AtomicU64::default),
+            cores: keeps_apart.then(Cores::new),
             queue: RunQueue::default(),
             limit: limit.map(|jobs| (jobs, Arc::new(Semaphore::new(jobs)))),
             counters: Counters::new(settings.threads, settings.has_histograms),
@@ -143,7 +141,7 @@ impl Level {
     }
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
-    pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
+    pub(super) fn worker(&self, index: Option<usize>, own: OfThread) -> Worker<'_> {
         let state = self.state();
         let (page, shares_page) = state.counters.page(index);
         Worker {
@@ -154,7 +152,8 @@ impl Level {
             shares_page,
             timings: state.counters.timings.as_deref(),
             sites: &state.sites,
-            place: state.cores.as_ref().map(Place::among),
+            place: state.cores.as_ref().map(Cores::place),
+            own,
             yielded: false,
         }
     }
@@ -173,10 +172,10 @@ impl Level {
     /// Counts a closure that is no job as one. The returned function runs it, and times it so.
     pub(crate) fn timed(&self, mut f: impl FnMut()) -> impl FnMut() {
         let sites = &self.state().sites;
-        sites.submitted(self.site, thread_number());
-        let queued_at = AtomicU64::new(now());
+        let nth = sites.submitted(self.site, thread_number());
+        let queued_at = now();
         move || {
-            let sample = sites.begin(self.site, &queued_at);
+            let sample = sites.begin(self.site, nth, queued_at);
             f();
             if let Some(sample) = sample {
                 sample.end();
@@ -191,8 +190,6 @@ impl Level {
         // is checked.
         fence(SeqCst);
         workers.notify_all(self);
-        // A worker that has not parked yet takes a library's task without being unparked.
-        os::note_work();
         if self.lane.is_closed() {
             // The control thread may have shut the workers down before these were
             // published.
@@ -216,7 +213,6 @@ impl Schedule for Level {
         if let Some(workers) = self.workers() {
             workers.notify(self);
         }
-        os::note_work();
         // The lane may have closed its queue before the push.
         if self.lane.is_closed() && self.lane.send_control(Message::CloseQueued).is_err() {
             // The control thread has ended. It has not seen the jobs that are in the

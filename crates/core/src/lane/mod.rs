@@ -38,6 +38,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock, Weak};
 use std::{io, iter};
 
+use giveway::Throttle;
 use stallwatch::Pool;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -46,7 +47,6 @@ use crate::error::CloseReason;
 use crate::io_lane::{IoLane, enter_for_drop};
 use crate::metrics::call_sites::CallSites;
 use crate::metrics::io_watch::IoWatch;
-use crate::os::throttle::Throttle;
 use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
@@ -293,7 +293,7 @@ impl Lane {
     /// same.
     pub(crate) fn set_thread_niceness(&self, priority: Priority) {
         let settings = &self.settings;
-        if let Err(refused) = settings.niceness.apply(priority, settings.base_nice) {
+        if let Err(refused) = settings.niceness.weight(priority).apply() {
             self.note_refused_nice(settings.nice(priority), refused);
         }
     }

@@ -15,7 +15,7 @@ use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::Ordering::SeqCst;
-use crate::task::slice;
+use crate::task::{OfThread, Worker, slice};
 
 struct Thread {
     /// The lane that counts this thread among its own: see [`begin`].
@@ -24,6 +24,8 @@ struct Thread {
     own: RefCell<Option<Level>>,
     /// Its index among that level's workers.
     worker: Cell<Option<usize>>,
+    /// What it has as a worker. `None` while it is one: see [`as_worker`].
+    own_as_worker: Cell<Option<OfThread>>,
     /// What has been entered, innermost last.
     entered: RefCell<Vec<Entered>>,
 }
@@ -40,6 +42,7 @@ thread_local! {
             counted_by: Cell::new(None),
             own: RefCell::new(None),
             worker: Cell::new(None),
+            own_as_worker: Cell::new(Some(OfThread::NEW)),
             entered: RefCell::new(Vec::new()),
         }
     };
@@ -138,6 +141,31 @@ pub(crate) fn join_level(level: Level, worker: Option<usize>) {
 pub(crate) fn leave_level() {
     // Not while it is borrowed: it may be the last reference to the lane.
     drop(with_thread(|thread| thread.own.take()));
+}
+
+/// Runs `f` as the worker of that index of `level`.
+pub(crate) fn as_worker<R>(
+    level: &Level,
+    index: Option<usize>,
+    f: impl FnOnce(&mut Worker<'_>) -> R,
+) -> R {
+    let own = with_thread(|thread| thread.own_as_worker.take());
+    let mut worker = level.worker(index, own.flatten().unwrap_or(OfThread::NEW));
+    let result = f(&mut worker);
+    let own = worker.own;
+    with_thread(|thread| thread.own_as_worker.set(Some(own)));
+    result
+}
+
+/// Whether this thread is inside [`as_worker`], at any depth of its stack.
+pub(crate) fn is_working() -> bool {
+    let is_working = |thread: &Thread| {
+        let own = thread.own_as_worker.take();
+        let is_working = own.is_none();
+        thread.own_as_worker.set(own);
+        is_working
+    };
+    with_thread(is_working).unwrap_or(false)
 }
 
 pub(crate) fn worker() -> Option<usize> {

@@ -7,7 +7,7 @@ use std::thread;
 
 use super::Level;
 use crate::backend::Backend;
-use crate::os::nice::Niceness;
+use crate::niceness::Niceness;
 use crate::panics;
 use crate::priority::Priority;
 
@@ -57,7 +57,7 @@ pub(crate) struct ThreadSettings {
 impl ThreadSettings {
     /// That of the threads of a priority.
     pub(crate) fn nice(&self, priority: Priority) -> i32 {
-        self.niceness.nice(priority, self.base_nice)
+        self.niceness.weight(priority).nice(self.base_nice)
     }
 
     /// A thread with that stack.

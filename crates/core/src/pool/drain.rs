@@ -41,7 +41,7 @@ use rayon_core::Yield;
 
 use super::idle::{Idle, Wakeup};
 use crate::guard::on_drop;
-use crate::lane::Level;
+use crate::lane::{Level, thread as lane_thread};
 use crate::task::{Run, StepEnd, Worker, budget, slice};
 
 /// How many jobs a worker runs between two turns of rayon, if the turns before found nothing.
@@ -52,14 +52,13 @@ const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 thread_local! {
-    static IS_DRAINING: Cell<bool> = const { Cell::new(false) };
     static BEFORE_IDLE: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
 /// Whether this worker drains the queue. The caller may be at any depth of the worker's
 /// stack. If true, the worker looks at the queue again before it sleeps.
 pub(super) fn is_draining() -> bool {
-    IS_DRAINING.get()
+    lane_thread::is_working()
 }
 
 /// This worker, which drains the queue, calls `settle` once rayon's present turn has ended. If it
@@ -100,10 +99,11 @@ impl ActiveWorkers {
 
     fn wake(&self, wakeup: Wakeup, spawn_drain: impl Fn()) {
         match wakeup {
-            Wakeup::Nothing => {}
+            Wakeup::Nothing => return,
             Wakeup::Spawn => spawn_drain(),
             Wakeup::Unpark(worker) => self.threads[worker].unpark(),
         }
+        giveway::note_activity();
     }
 
     /// No worker parks here until the returned guard is dropped.
@@ -124,32 +124,33 @@ impl ActiveWorkers {
 
     /// Drains the queue as the active worker `worker`, at the bottom of its stack.
     pub(super) fn drain(&self, worker: usize, level: &Level, spawn_drain: impl Fn()) {
-        let turn = Turn {
-            active: self,
-            index: worker,
-            worker: level.worker(Some(worker)),
-            level,
-            spawn_drain,
-            searching: true,
-            next: None,
-            rayon_had_its: slice::ticks(),
-            jobs: 0,
-            jobs_to_a_turn: 1,
-        };
-        IS_DRAINING.set(true);
-        let _ = budget::without(|| {
-            budget::refill();
-            turn.drain();
+        let index = worker;
+        lane_thread::as_worker(level, Some(index), |worker| {
+            let turn = Turn {
+                active: self,
+                index,
+                worker,
+                level,
+                spawn_drain,
+                searching: true,
+                next: None,
+                rayon_had_its: slice::ticks(),
+                jobs: 0,
+                jobs_to_a_turn: 1,
+            };
+            let _ = budget::without(|| {
+                budget::refill();
+                turn.drain();
+            });
         });
-        IS_DRAINING.set(false);
     }
 }
 
 /// One activity of a worker, from its drain job until it deactivates.
-struct Turn<'a, S> {
+struct Turn<'a, 'w, S> {
     active: &'a ActiveWorkers,
     index: usize,
-    worker: Worker<'a>,
+    worker: &'a mut Worker<'w>,
     level: &'a Level,
     spawn_drain: S,
     searching: bool,
@@ -162,7 +163,7 @@ struct Turn<'a, S> {
     jobs_to_a_turn: usize,
 }
 
-impl<S: Fn()> Turn<'_, S> {
+impl<S: Fn()> Turn<'_, '_, S> {
     fn drain(mut self) {
         let idle = &self.active.idle;
         let is_empty = || !self.level.has_queued();
@@ -196,7 +197,7 @@ impl<S: Fn()> Turn<'_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        let is_rayons_turn = match job.run(&mut self.worker) {
+        let is_rayons_turn = match job.run(self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
                 self.is_rayons_turn()

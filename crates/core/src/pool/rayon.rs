@@ -39,7 +39,6 @@ use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
 use super::stack;
 use crate::lane::control::{Due, Message};
 use crate::lane::{Level, Workers, thread as lane_thread};
-use crate::os;
 use crate::panics;
 use crate::task::{StepEnd, budget};
 use crate::trace;
@@ -156,7 +155,7 @@ impl Workers for Pool {
     fn install(&self, f: &mut (dyn FnMut() + Send)) {
         if let Some(pool) = self.pool.upgrade() {
             let _all_workers = self.active.keep_from_parking();
-            os::note_work();
+            giveway::note_activity();
             pool.install(f);
         }
     }
@@ -195,22 +194,23 @@ fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
 /// a job may wait that long. So may an `install` and rayon's own jobs.
 fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
     // It counts on the page that threads without an index share: it is slow anyway.
-    let mut worker = level.worker(None);
-    loop {
-        while let Some(job) = level.queue().pop() {
-            budget::refill();
-            if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
-                level.queue().put_back(job, yielded);
+    lane_thread::as_worker(level, None, |worker| {
+        loop {
+            while let Some(job) = level.queue().pop() {
+                budget::refill();
+                if let StepEnd::Requeue { job, yielded } = job.run(worker) {
+                    level.queue().put_back(job, yielded);
+                }
+                run_rayons_work();
             }
-            run_rayons_work();
+            if pool.strong_count() == 0 {
+                return;
+            }
+            if !run_rayons_work() {
+                thread::sleep(POLLS_AFTER);
+            }
         }
-        if pool.strong_count() == 0 {
-            return;
-        }
-        if !run_rayons_work() {
-            thread::sleep(POLLS_AFTER);
-        }
-    }
+    });
 }
 
 /// Waits until each worker has run its start hook. `None` if the depth of the same job

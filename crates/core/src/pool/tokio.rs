@@ -24,7 +24,7 @@
 
 use std::hint::black_box;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, fence};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, Once, PoisonError, mpsc};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -36,7 +36,6 @@ use ::tokio::task::{block_in_place, spawn_blocking};
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
 use crate::lane::{Level, ThreadHooks, ThreadSettings, Workers, thread as lane_thread};
-use crate::os;
 use crate::panics;
 use crate::task::{Run, StepEnd};
 use crate::trace::warn_of_block_in_place;
@@ -113,9 +112,6 @@ impl CpuTokio {
             let stranded = stranded.clone();
             move || {
                 stranded.parked.fetch_sub(1, SeqCst);
-                // As after a push. What a library spawns is in no queue of the lane.
-                fence(SeqCst);
-                os::note_work();
             }
         };
         let next_name = AtomicUsize::new(0);
@@ -169,6 +165,7 @@ impl Workers for CpuTokio {
         if !self.drain_tasks.try_add() {
             return;
         }
+        giveway::note_activity();
         self.handle.spawn(DrainTask {
             level: level.clone(),
             drain_tasks: self.drain_tasks.clone(),
@@ -237,8 +234,8 @@ impl Future for DrainTask {
             send_worker_back();
         } else if let Some(job) = this.next.take().or_else(|| level.queue().pop()) {
             let _io = level.lane.io.handle.enter();
-            let worker = &mut level.worker(lane_thread::worker());
-            match job.run(worker) {
+            let index = lane_thread::worker();
+            match lane_thread::as_worker(level, index, |worker| job.run(worker)) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.queue().put_back(job, yielded);
                 }

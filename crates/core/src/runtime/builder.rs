@@ -3,6 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::{fmt, io};
 
+use giveway::Throttle;
 use stallwatch::Watch;
 
 use super::{CpuRuntime, limits, threads, watch_io};
@@ -10,11 +11,9 @@ use crate::backend::Backend;
 use crate::build_error::BuildError;
 use crate::guard::on_drop;
 use crate::handle::Handle;
-use crate::lane::control::{self, Message};
+use crate::lane::control;
 use crate::lane::{Lane, Level, ThreadSettings, thread};
-use crate::os::nice::Niceness;
-use crate::os::throttle::{RealClocks, Throttle};
-use crate::os::{self, starter};
+use crate::niceness::Niceness;
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
@@ -115,8 +114,8 @@ impl Builder {
     /// Sets whether the lane's threads pause to keep the process within its CPU quota.
     ///
     /// Default: yes, while the process's cgroup has a quota below the number of cores that
-    /// the process may run on. [`build`](Self::build) reads the quota, and the lane's
-    /// control thread reads it again every two seconds while the lane runs jobs. So a lane follows a
+    /// the process may run on. [`build`](Self::build) reads the quota, and a thread of the
+    /// process reads it again every two seconds while the lane runs jobs. So a lane follows a
     /// container that is resized in place; its number of threads stays as it was built.
     /// The quota is read below `/sys/fs/cgroup`, where systemd and container runtimes mount
     /// the cgroups. `Debug` of a handle shows it.
@@ -241,7 +240,7 @@ impl Builder {
     /// one core, unless that is what the lane should have. The default number of threads
     /// counts the same cores. [`on_thread_start`](Self::on_thread_start) can bind each
     /// thread further. Threads of Tokio's blocking pools have the cores of the thread that
-    /// needs them first, `twolane-ticker` and `twolane-preempt` those of the thread that built the
+    /// needs them first, `twolane-ticker` and `giveway-preempt` those of the thread that built the
     /// first lane. A thread of [`Priority::High`] that finds another one on its core sets its mask for
     /// a moment, to leave it. So it keeps the cores that it had then, also if its cgroup gets more.
     ///
@@ -274,11 +273,9 @@ impl Builder {
              (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
         ))?;
         slice::start_ticker().map_err(BuildError::no_thread)?;
-        settings.base_nice = os::start().map_err(BuildError::no_thread)?;
+        settings.base_nice = giveway::start().map_err(BuildError::no_thread)?;
         let (messages, receiver) = mpsc::channel();
-        let control = messages.clone();
-        let ask = move || _ = control.send(Message::ReadQuota);
-        let throttle = Throttle::new(&RealClocks, ask).filter(|_| self.throttle_to_quota);
+        let throttle = self.throttle_to_quota.then(Throttle::new).flatten();
         let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
         BuildError::unless(!lane.io.is_gone(), || {
             "the Tokio runtime that was to be the I/O lane has been shut down: \
@@ -316,7 +313,7 @@ fn surrounding() -> Option<tokio::runtime::Handle> {
 fn start_workers(lane: Arc<Lane>) -> io::Result<()> {
     let (reply, started) = mpsc::channel();
     let name = format!("{}-launcher", lane.settings.name);
-    starter::spawn(name, move || {
+    giveway::spawn(name, move || {
         let start = |priority| {
             let level = Level::new(lane.clone(), priority);
             level.start(match lane.settings.backend {

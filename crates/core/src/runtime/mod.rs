@@ -15,7 +15,6 @@ use crate::build_error::BuildError;
 use crate::error::CloseReason;
 use crate::handle::Handle;
 use crate::lane::control::{Due, Message};
-use crate::os::sizing;
 pub use builder::Builder;
 pub use shutdown::Shutdown;
 
@@ -170,7 +169,7 @@ impl CpuRuntime {
     /// assert!(twolane::CpuRuntime::default_threads().unwrap() >= 1);
     /// ```
     pub fn default_threads() -> Result<usize, BuildError> {
-        sizing::default_threads()
+        threads::default_threads()
     }
 
     /// Returns a handle, which spawns at [`Priority::Normal`](crate::Priority::Normal).

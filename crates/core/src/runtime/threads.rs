@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::Builder;
 use crate::build_error::BuildError;
 use crate::lane::ThreadSettings;
-use crate::os::sizing;
 
 /// Below this a thread of the lane, and not a job, would need more.
 const MIN_STACK_SIZE: usize = 64 << 10;
@@ -36,10 +35,10 @@ impl Builder {
     /// and `NAME-reaper`, which drops what closed jobs have captured.
     /// Linux shows the first 15 bytes.
     ///
-    /// The threads `twolane-starter`, `twolane-ticker` and `twolane-preempt` belong to the process,
+    /// The threads `giveway-starter`, `twolane-ticker` and `giveway-preempt` belong to the process,
     /// not to a lane. The starter and the control thread sleep unless they have something to do. The
     /// ticker sleeps unless a future runs or closures are queued. The last one is there on kernels
-    /// that may preempt lazily ([`kernel`](crate::kernel)), and sleeps while the process does not
+    /// that may preempt lazily ([`giveway::preemption`]), and sleeps while the process does not
     /// compute.
     ///
     /// # Examples
@@ -123,8 +122,29 @@ pub(super) fn check(asked: Option<usize>, settings: &ThreadSettings) -> Result<u
         )
     })?;
     let Some(threads) = asked else {
-        return sizing::default_threads();
+        return default_threads();
     };
     let setting = format!("Builder::worker_threads({threads})");
-    sizing::check(asked, &setting, "leave it out")
+    check_number(asked, &setting, "leave it out")
+}
+
+/// See [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads).
+pub(super) fn default_threads() -> Result<usize, BuildError> {
+    if let Some(value) = std::env::var_os("TWOLANE_CPU_THREADS") {
+        let value = value.to_string_lossy();
+        let setting = format!("TWOLANE_CPU_THREADS={value:?}");
+        return check_number(value.trim().parse().ok(), &setting, "unset the variable");
+    }
+    Ok(giveway::worker_threads().min(rayon_core::max_num_threads()))
+}
+
+/// `threads`, if a lane may have so many, and they are a number at all.
+fn check_number(threads: Option<usize>, what: &str, remedy: &str) -> Result<usize, BuildError> {
+    let max = rayon_core::max_num_threads();
+    let valid = threads.filter(|threads| (1..=max).contains(threads));
+    valid.ok_or_else(|| {
+        BuildError::new(format!(
+            "{what}: the CPU lane takes 1 to {max} threads; {remedy} for one per core"
+        ))
+    })
 }

@@ -15,7 +15,6 @@ use crate::build_error::BuildError;
 use crate::lane::{self, Lane};
 use crate::metrics::clock::nanos;
 use crate::metrics::histogram::{AtomicHistogram, FINE};
-use crate::os::starter;
 
 impl Builder {
     /// Watches the I/O lane: a poll that takes too long there is reported while it lasts, with
@@ -62,7 +61,7 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
     let own = lane.clone();
     let started = watch.start_on(&lane.io.handle, |name, main| {
         let (begun, wait) = mpsc::channel::<()>();
-        starter::spawn(name, move || {
+        giveway::spawn(name, move || {
             lane::thread::begin(&own, None);
             let _ = own.io_watch.thread.set(thread::current().id());
             drop(begun);

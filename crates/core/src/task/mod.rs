@@ -50,7 +50,7 @@ pub(crate) use counters::{Counters, Event, thread_number};
 pub(crate) use io::{Awaited, IoJoin, Made};
 pub(crate) use job::Job;
 pub use join::Task;
-pub(crate) use step::Worker;
+pub(crate) use step::{OfThread, Worker};
 pub(crate) use work::{Extras, FutureWork, LARGE, Submit, Work, closure, has_passed};
 
 /// Names, in the log, the values that a job drops at its end.

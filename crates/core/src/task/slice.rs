@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 
-use crate::os::starter;
 use crate::panics;
 
 const TICK: Duration = Duration::from_millis(5);
@@ -204,7 +203,7 @@ pub(crate) fn start_ticker() -> io::Result<()> {
     let process = std::process::id();
     let thread = match ticker.take().filter(|(owner, _)| *owner == process) {
         Some((_, own)) => own,
-        None => starter::spawn("twolane-ticker", tick)?,
+        None => giveway::spawn("twolane-ticker", tick)?,
     };
     *ticker = Some((process, thread.clone()));
     drop(ticker);

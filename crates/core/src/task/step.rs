@@ -5,6 +5,8 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use giveway::{Claim, Meter, Place, Throttle};
+
 use super::counters::Page;
 use super::state::ToIdle;
 use super::work::{Link, Slot, Work};
@@ -12,8 +14,6 @@ use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, has_passed, slice
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::call_sites::Sites;
 use crate::metrics::timings::Timings;
-use crate::os::spread::Place;
-use crate::os::throttle::{RealClocks, Throttle};
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, MutexGuard, Ordering::Relaxed, Ordering::SeqCst};
@@ -36,8 +36,23 @@ pub(crate) struct Worker<'a> {
     pub(crate) sites: &'a Sites,
     /// Set if the threads of the level keep to different cores.
     pub(crate) place: Option<Place<'a>>,
+    pub(crate) own: OfThread,
     /// The last step yielded to the other jobs of the lane.
     pub(crate) yielded: bool,
+}
+
+/// What a thread keeps from one activity as a worker to the next.
+pub(crate) struct OfThread {
+    meter: Meter,
+    /// How many steps it has begun.
+    steps: u64,
+}
+
+impl OfThread {
+    pub(crate) const NEW: Self = Self {
+        meter: Meter::new(),
+        steps: 0,
+    };
 }
 
 impl Worker<'_> {
@@ -59,9 +74,15 @@ impl Worker<'_> {
     /// core that no other thread of the level has.
     #[inline]
     pub(super) fn get_ready(&mut self, has_ended: impl Fn() -> bool) {
-        let is_over = || self.is_closed() || has_ended();
-        if let Some(throttle) = self.throttle.filter(|it| it.is_due() && !is_over()) {
-            throttle.pause(&RealClocks, self.priority, &is_over);
+        if let Some(throttle) = self.throttle {
+            let claim = match self.priority {
+                Priority::High => Claim::First,
+                Priority::Normal => Claim::Shared,
+                Priority::Low => Claim::Leftover,
+            };
+            let closed = self.closed;
+            let is_over = || closed.load(SeqCst) || has_ended();
+            throttle.pause_if_due(&mut self.own.meter, claim, is_over);
         }
         if let Some(place) = &mut self.place {
             place.settle();
@@ -115,7 +136,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
         waker: &Waker,
         worker: &mut Worker<'_>,
     ) -> Poll<()> {
-        let sample = worker.sites.begin(self.scheduler.site(), &self.queued_at);
+        worker.own.steps = worker.own.steps.wrapping_add(1);
+        let queued_at = self.queued_at.load(Relaxed);
+        let sample = worker
+            .sites
+            .begin(self.scheduler.site(), worker.own.steps, queued_at);
         let timed = worker.timings.map(|it| (it, it.begin(&self.queued_at)));
         let mut cx = Context::from_waker(waker);
         // Relaxed, as for the registry key: the job's state orders one runner after the other.

@@ -7,11 +7,11 @@
 //! The samples are chosen as if by chance: jobs often come in a pattern, and a sample of
 //! each thirty-second would find the same kind of job each time.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
+use giveway::cpu_time;
 use once_cell::race::OnceBox;
 use stallwatch::Name;
 
@@ -20,7 +20,6 @@ use super::length::{Length, MeanTime};
 use crate::metrics::clock::now;
 use crate::metrics::histogram::COARSE;
 use crate::metrics::timings::Timings;
-use crate::os::platform::cpu_of_thread;
 use crate::priority::Priority;
 
 const ONE_IN: u64 = 32;
@@ -49,14 +48,14 @@ impl<'a> Sample<'a> {
             weight,
             wait: (queued_at != 0).then(|| begun.saturating_sub(queued_at)),
             begun,
-            cpu: cpu_of_thread(),
+            cpu: cpu_time(),
         }
     }
 
     /// Ends the step.
     pub(crate) fn end(&self) {
         let ran = now().saturating_sub(self.begun);
-        let cpu = self.cpu.zip(cpu_of_thread());
+        let cpu = self.cpu.zip(cpu_time());
         let computed = cpu.map(|(begun, now)| now.saturating_sub(begun));
         self.add(ran);
         let length = length_of(Duration::from_nanos(ran), computed);
@@ -122,26 +121,22 @@ impl Sites {
         self.counters[site.index() as usize].get_or_init(|| Box::new(new()))
     }
 
-    /// Counts a job that is about to be queued.
-    pub(crate) fn submitted(&self, site: Name, shard: usize) {
-        self.of(site).jobs[shard % SHARDS].fetch_add(1, Relaxed);
+    /// Counts a job that is about to be queued. Returns how many were counted in its shard before.
+    pub(crate) fn submitted(&self, site: Name, shard: usize) -> u64 {
+        self.of(site).jobs[shard % SHARDS].fetch_add(1, Relaxed)
     }
 
-    /// Begins a step, if it is a sample. `queued_at`: 0 if that is not known.
+    /// Begins the step of that number of its thread, if it is a sample. `queued_at`: 0 if that is
+    /// not known.
     #[inline]
-    pub(crate) fn begin(&self, site: Name, queued_at: &AtomicU64) -> Option<Sample<'_>> {
-        thread_local! {
-            static STEPS: Cell<u64> = const { Cell::new(0) };
-        }
-        let nth = STEPS.get().wrapping_add(1);
-        STEPS.set(nth);
+    pub(crate) fn begin(&self, site: Name, nth: u64, queued_at: u64) -> Option<Sample<'_>> {
         let site = self.of(site);
         let weight = match site.first.load(Relaxed) {
             ..FIRST => 1,
             _ if is_one_of_many(nth) => ONE_IN,
             _ => return None,
         };
-        Some(Sample::begin(site, weight, queued_at.load(Relaxed)))
+        Some(Sample::begin(site, weight, queued_at))
     }
 
     /// What is known of the next step of that site.
@@ -280,8 +275,8 @@ mod tests {
     #[test]
     fn what_stands_for_all_is_as_much_as_all() {
         let (sites, site) = (Sites::new(false), Name::named("what_stands_for_all"));
-        let weights = (0..100_000).filter_map(|_| {
-            let sample = sites.begin(site, &AtomicU64::new(0))?;
+        let weights = (0..100_000).filter_map(|nth| {
+            let sample = sites.begin(site, nth, 0)?;
             sample.end();
             Some(sample.weight)
         });
@@ -293,7 +288,7 @@ mod tests {
     fn a_sample_knows_how_long_it_waited() {
         let sites = Sites::new(true);
         let waited = |queued_at| {
-            let sample = sites.begin(Name::named("a_sample"), &AtomicU64::new(queued_at));
+            let sample = sites.begin(Name::named("a_sample"), 1, queued_at);
             sample.unwrap().wait
         };
         assert_eq!(waited(0), None);

@@ -1,10 +1,11 @@
 //! Tests on clocks that only the test itself moves.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::cell::{Cell, RefCell};
 
 use super::*;
-use Priority::{High, Low, Normal};
+use Claim::{First, Leftover, Shared};
+
+const CLAIMS: [Claim; 3] = [First, Shared, Leftover];
 
 fn ms(n: f64) -> Duration {
     Duration::from_secs_f64(n / 1e3)
@@ -14,8 +15,10 @@ fn ms(n: f64) -> Duration {
 /// ms of credit.
 struct Machine {
     throttle: Throttle,
-    /// The throttle has asked for the quota.
-    asked: Arc<AtomicUsize>,
+    /// Of this thread.
+    meter: RefCell<Meter>,
+    /// How often the throttle has asked for the quota.
+    asked: Cell<usize>,
     start: Instant,
     /// Wall, process, this thread.
     clocks: Cell<[Duration; 3]>,
@@ -38,6 +41,9 @@ impl Clocks for Machine {
     fn quota(&self) -> Option<Quota> {
         self.quota.get()
     }
+    fn ask(&self, _: &Throttle) {
+        self.asked.set(self.asked.get() + 1);
+    }
     fn sleep(&self, time: Duration) {
         self.pass(time, Duration::ZERO);
         self.slept.set(self.slept.get() + time);
@@ -54,22 +60,24 @@ impl Machine {
     }
 
     fn with(quota: Option<Quota>, others: f64) -> Self {
-        LAST_LOOK.take();
-        let asked = Arc::<AtomicUsize>::default();
-        let asks = asked.clone();
-        let ask = move || _ = asks.fetch_add(1, SeqCst);
         let mut machine = Self {
             // For a moment.
-            throttle: Throttle::new(&RealClocks, || ()).unwrap(),
-            asked,
+            throttle: Throttle::new().unwrap(),
+            meter: RefCell::default(),
+            asked: Cell::new(0),
             start: Instant::now(),
             clocks: Cell::new([Duration::ZERO; 3]),
             others,
             slept: Cell::default(),
             quota: Cell::new(quota),
         };
-        machine.throttle = Throttle::new(&machine, ask).unwrap();
+        machine.throttle = Throttle::by(&machine).unwrap();
         machine
+    }
+
+    fn pause(&self, claim: Claim, is_over: &dyn Fn() -> bool) {
+        let meter = &mut self.meter.borrow_mut();
+        self.throttle.pause(self, meter, claim, is_over);
     }
 
     fn pass(&self, wall: Duration, thread: Duration) {
@@ -85,10 +93,10 @@ impl Machine {
 
     /// Runs a job of so many ms on this thread, after its pause. Returns the length of
     /// the pause in ms.
-    fn job(&self, priority: Priority, computes: f64) -> f64 {
+    fn job(&self, claim: Claim, computes: f64) -> f64 {
         self.slept.set(Duration::ZERO);
-        self.throttle.pause(self, priority, &|| false);
-        if self.asked.swap(0, SeqCst) > 0 {
+        self.pause(claim, &|| false);
+        if self.asked.take() > 0 {
             self.throttle.read_again(self);
         }
         self.pass(ms(computes), ms(computes));
@@ -96,10 +104,10 @@ impl Machine {
     }
 
     /// Runs such jobs for ten seconds. Returns the part of the time in which they ran.
-    fn share_of_jobs(&self, priority: Priority, computes: f64) -> f64 {
+    fn share_of_jobs(&self, claim: Claim, computes: f64) -> f64 {
         let [start, _, used] = self.clocks.get();
         while self.clocks.get()[0] < start + ms(10_000.0) {
-            self.job(priority, computes);
+            self.job(claim, computes);
         }
         let [now, _, used_now] = self.clocks.get();
         (used_now - used).as_secs_f64() / (now - start).as_secs_f64()
@@ -117,19 +125,19 @@ fn is_about(found: f64, expected: f64) {
 }
 
 #[test]
-fn each_priority_has_nine_tenths() {
-    for priority in Priority::ALL {
+fn each_claim_has_nine_tenths() {
+    for claim in CLAIMS {
         for computes in [0.05, 5.0, 60.0] {
-            is_about(Machine::new().share_of_jobs(priority, computes), 0.9);
+            is_about(Machine::new().share_of_jobs(claim, computes), 0.9);
         }
     }
 }
 
 #[test]
-fn what_others_use_is_taken_from_normal_and_low() {
-    is_about(Machine::beside(0.5).share_of_jobs(Normal, 5.0), 0.4);
-    is_about(Machine::beside(0.5).share_of_jobs(Low, 5.0), 0.4);
-    is_about(Machine::beside(0.5).share_of_jobs(High, 5.0), 0.9);
+fn what_others_use_is_taken_from_the_others() {
+    is_about(Machine::beside(0.5).share_of_jobs(Shared, 5.0), 0.4);
+    is_about(Machine::beside(0.5).share_of_jobs(Leftover, 5.0), 0.4);
+    is_about(Machine::beside(0.5).share_of_jobs(First, 5.0), 0.9);
 }
 
 /// This holds for small jobs and large ones.
@@ -138,8 +146,8 @@ fn a_tenth_is_left_whatever_others_use() {
     for others in [0.9, 1.0, 3.0] {
         for computes in [0.05, 5.0, 60.0] {
             let share = |p| Machine::beside(others).share_of_jobs(p, computes);
-            is_about(share(Normal), 0.1);
-            is_about(share(Low), 0.1);
+            is_about(share(Shared), 0.1);
+            is_about(share(Leftover), 0.1);
         }
     }
 }
@@ -148,51 +156,51 @@ fn a_tenth_is_left_whatever_others_use() {
 #[test]
 fn a_tenth_is_left_to_all_threads_together() {
     let machine = Machine::beside(1.0);
-    machine.throttle.pausing.store(7, Ordering::Relaxed);
-    let share = machine.share_of_jobs(Normal, 5.0);
+    machine.throttle.0.pausing.store(7, Ordering::Relaxed);
+    let share = machine.share_of_jobs(Shared, 5.0);
     is_about(8.0 * share, 0.1);
-    assert_eq!(machine.throttle.pausing.load(Ordering::Relaxed), 7);
+    assert_eq!(machine.throttle.0.pausing.load(Ordering::Relaxed), 7);
 }
 
-/// The `High` job comes after `Low` has brought the bucket of the process into debt.
+/// The `First` job comes after `Leftover` has brought the bucket of the process into debt.
 #[test]
-fn high_does_not_pay_for_low() {
+fn the_first_does_not_pay_for_others() {
     let machine = Machine::new();
-    machine.share_of_jobs(Low, 60.0);
+    machine.share_of_jobs(Leftover, 60.0);
     machine.others_use(ms(60.0));
-    LAST_LOOK.take();
-    assert_eq!(machine.job(High, 1.0), 0.0);
-    assert!(machine.job(Low, 1.0) > 0.0);
+    machine.meter.take();
+    assert_eq!(machine.job(First, 1.0), 0.0);
+    assert!(machine.job(Leftover, 1.0) > 0.0);
 }
 
 /// The credit is between the two thresholds.
 #[test]
-fn low_leaves_the_last_credit_to_normal() {
+fn the_leftover_leaves_the_last_credit_to_the_shared() {
     let machine = Machine::new();
-    machine.throttle.pause(&machine, Normal, &|| false);
+    machine.pause(Shared, &|| false);
     machine.pass(ms(1.0), Duration::ZERO);
     machine.others_use(ms(7.9));
-    assert_eq!(machine.job(Normal, 1.0), 0.0);
-    assert!(machine.job(Low, 0.0) > 0.0);
+    assert_eq!(machine.job(Shared, 1.0), 0.0);
+    assert!(machine.job(Leftover, 0.0) > 0.0);
 }
 
 #[test]
 fn a_pause_is_not_saved_up_beyond_a_burst() {
     let machine = Machine::new();
     machine.pass(ms(10_000.0), Duration::ZERO);
-    assert_eq!(machine.job(Normal, 99.0), 0.0);
-    assert_eq!(machine.job(Normal, 10.0), 0.0);
-    assert!(machine.job(Normal, 1.0) > 0.0);
+    assert_eq!(machine.job(Shared, 99.0), 0.0);
+    assert_eq!(machine.job(Shared, 10.0), 0.0);
+    assert!(machine.job(Shared, 1.0) > 0.0);
 }
 
 #[test]
 fn a_pause_ends_when_it_no_longer_matters() {
     let machine = Machine::new();
-    machine.job(Normal, 10.0);
+    machine.job(Shared, 10.0);
     machine.others_use(ms(10_000.0));
     let asked = Cell::new(0);
     let is_over = || asked.replace(asked.get() + 1) == 3;
-    machine.throttle.pause(&machine, Normal, &is_over);
+    machine.pause(Shared, &is_over);
     assert_eq!(asked.get(), 4);
 }
 
@@ -212,65 +220,70 @@ fn the_clocks_are_not_read_for_each_job() {
         fn sleep(&self, _: Duration) {}
     }
     let machine = Machine::new();
-    assert_eq!(machine.job(Normal, 0.1), 0.0);
+    assert_eq!(machine.job(Shared, 0.1), 0.0);
     let throttle = &machine.throttle;
-    throttle.pause(&NoCpuClock(&machine), Normal, &|| false);
+    let meter = &mut machine.meter.borrow_mut();
+    throttle.pause(&NoCpuClock(&machine), meter, Shared, &|| false);
 }
 
 #[test]
 fn a_taken_lock_is_not_waited_for_and_nothing_is_lost() {
     let machine = Machine::new();
-    machine.job(High, 100.0);
-    let taken = machine.throttle.buckets.lock().unwrap();
-    assert_eq!(machine.job(High, 5.0), 0.0);
-    assert_eq!(machine.job(High, 5.0), 0.0);
+    machine.job(First, 100.0);
+    let taken = machine.throttle.0.buckets.lock().unwrap();
+    assert_eq!(machine.job(First, 5.0), 0.0);
+    assert_eq!(machine.job(First, 5.0), 0.0);
     drop(taken);
     // 10 ms of credit and 99 ms of income, for 110 ms of CPU time.
-    is_about(machine.job(High, 0.0), 1.0 / 0.9);
+    is_about(machine.job(First, 0.0), 1.0 / 0.9);
 }
 
 /// The first ten seconds have at most two of the old quota.
 #[test]
 fn a_quota_that_changes_is_kept() {
-    for priority in Priority::ALL {
+    for claim in CLAIMS {
         let machine = Machine::with(None, 0.0);
         for cores in [None, Some(0.5), Some(1.0), Some(0.5), None, Some(1.0)] {
             // The next look is the one that is due after the quota has changed.
-            machine.job(priority, 2_000.0);
-            machine.job(priority, 1.0);
+            machine.job(claim, 2_000.0);
+            machine.job(claim, 1.0);
             machine.quota.set(cores.and_then(quota));
             if machine.throttle.cores().is_none() {
                 // What is computed before a quota is seen is not charged.
-                machine.job(priority, 2_000.0);
-                assert_eq!(machine.job(priority, 1.0), 0.0);
-                assert_eq!(machine.job(priority, 1.0), 0.0);
+                machine.job(claim, 2_000.0);
+                assert_eq!(machine.job(claim, 1.0), 0.0);
+                assert_eq!(machine.job(claim, 1.0), 0.0);
             }
-            machine.share_of_jobs(priority, 5.0);
+            machine.share_of_jobs(claim, 5.0);
             assert_eq!(machine.throttle.cores(), cores);
             let expected = cores.map_or(1.0, |cores| cores * 0.9);
-            is_about(machine.share_of_jobs(priority, 5.0), expected);
+            is_about(machine.share_of_jobs(claim, 5.0), expected);
         }
     }
 }
 
-/// By another thread: a `High` job does not wait for files.
+/// By another thread: a `First` job does not wait for files.
 #[test]
 fn every_two_seconds_the_quota_is_asked_for() {
     for quota in [None, quota(1.0)] {
         let machine = Machine::with(quota, 0.0);
         machine.quota.take();
         while machine.clocks.get()[0] < ms(20_500.0) {
-            machine.throttle.pause(&machine, Normal, &|| false);
+            machine.pause(Shared, &|| false);
             machine.pass(ms(0.5), ms(0.5));
         }
-        assert_eq!(machine.asked.load(SeqCst), 10);
+        assert_eq!(machine.asked.get(), 10);
         assert_eq!(machine.throttle.cores(), quota.map(|quota| quota.cores));
     }
 }
 
 #[test]
 fn without_a_quota_few_calls_look() {
-    let due = |machine: &Machine| (0..160).filter(|_| machine.throttle.is_due()).count();
+    let due = |machine: &Machine| {
+        (0..160)
+            .filter(|_| machine.throttle.is_due(&mut machine.meter.borrow_mut()))
+            .count()
+    };
     assert_eq!(due(&Machine::with(None, 0.0)), 10);
     assert_eq!(due(&Machine::new()), 160);
 }

@@ -10,21 +10,35 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
-use super::platform;
+use crate::platform;
 
+/// A CPU quota: what the control group of this process may compute.
+///
+/// # Examples
+///
+/// ```
+/// if let Some(quota) = giveway::Quota::below_cores() {
+///     println!("{} cores, in periods of {:?}", quota.cores, quota.period);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Quota {
+#[non_exhaustive]
+pub struct Quota {
     /// CPU time per wall-clock time.
-    pub(crate) cores: f64,
-    pub(crate) period: Duration,
+    pub cores: f64,
+    /// After which it is new.
+    pub period: Duration,
 }
 
 impl Quota {
     /// The quota, if it is less than the cores that this process may run on. A larger
     /// quota cannot be used up.
-    pub(crate) fn below_cores() -> Option<Self> {
+    ///
+    /// It reads some ten small files below `/proc` and `/sys/fs/cgroup`.
+    pub fn below_cores() -> Option<Self> {
         let cores = f64::from(platform::cores()?);
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         Self::tightest(Path::new("/sys/fs/cgroup"), &groups).filter(|quota| quota.cores < cores)
@@ -73,6 +87,27 @@ impl Quota {
     }
 }
 
+/// The part of a quota that is left to the threads that others give way to, in cores.
+const RESERVE: f64 = 0.25;
+
+/// Returns how many threads that compute suit this process: one for each core that the calling
+/// thread may use, and no more than the [`Quota`] less a quarter of a core, rounded down. At least 1.
+///
+/// # Examples
+///
+/// ```
+/// assert!(giveway::worker_threads() >= 1);
+/// ```
+pub fn worker_threads() -> usize {
+    let available = thread::available_parallelism().map_or(1, usize::from);
+    fit(available, Quota::below_cores().map(|quota| quota.cores))
+}
+
+fn fit(available: usize, quota: Option<f64>) -> usize {
+    let left = quota.map_or(usize::MAX, |cores| (cores - RESERVE).floor() as usize);
+    available.min(left).max(1)
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -85,7 +120,7 @@ mod tests {
     impl Top {
         fn new(name: &str) -> Self {
             let process = std::process::id();
-            Self(std::env::temp_dir().join(format!("twolane-quota-{name}-{process}")))
+            Self(std::env::temp_dir().join(format!("giveway-quota-{name}-{process}")))
         }
 
         fn v2(&self, folder: &str, cpu_max: &str) -> &Self {
@@ -158,6 +193,23 @@ mod tests {
         for none in ["max 100000", "0 100000", "100000 0", "100000", ""] {
             top.v2("a", none);
             assert_eq!(top.cores("0::/a\n"), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn a_quota_keeps_a_reserve() {
+        let cases = [
+            (8, None, 8),
+            (3, Some(4.0), 3),
+            (4, Some(4.0), 3),
+            (2, Some(2.5), 2),
+            (2, Some(2.0), 1),
+            (1, Some(1.25), 1),
+            (1, Some(1.0), 1),
+            (1, Some(0.1), 1),
+        ];
+        for (available, quota, threads) in cases {
+            assert_eq!(fit(available, quota), threads, "{available} {quota:?}");
         }
     }
 }

@@ -1,51 +1,57 @@
-//! In which ways this process, or its kernel, treats threads otherwise than the lanes expect.
-//!
-//! Found when the first lane is built. Each is logged once per process, and stands in the `Debug`
-//! output of a handle. Refused nice values are found later, and lazy preemption as well
-//! (`preemption/`).
+//! In which ways this process, or its kernel, treats threads otherwise than weights expect. Refused
+//! nice values are found later, and lazy preemption as well (`preemption/`).
 
 use std::fs;
 use std::sync::OnceLock;
 
-use super::platform;
-use crate::trace;
+use crate::{log, platform};
 
 static FOUND: OnceLock<Vec<String>> = OnceLock::new();
 
-/// What is known. Empty before the first lane is built.
-pub(crate) fn known() -> &'static [String] {
+/// Returns in which ways this process, or its kernel, treats threads otherwise than a
+/// [`Weight`](crate::Weight) expects. Empty before [`start`](crate::start), which logs each once.
+///
+/// The process was started niced; a thread of another scheduling policy made the first call; a
+/// `sched_ext` scheduler runs.
+///
+/// # Examples
+///
+/// ```
+/// giveway::start().unwrap();
+/// giveway::surroundings().iter().for_each(|found| eprintln!("{found}"));
+/// ```
+pub fn surroundings() -> &'static [String] {
     FOUND.get().map_or(&[], |found| found)
 }
 
 /// `base_nice`: what the process was started with.
-pub(super) fn look(base_nice: i32) {
+pub(crate) fn look(base_nice: i32) {
     if FOUND.get().is_some() {
         return;
     }
     let extension = extension(fs::read_to_string("/sys/kernel/sched_ext/state").ok());
     let found = [started_niced(base_nice), policy(), extension];
-    // A subscriber may build a lane, so not inside.
+    // A subscriber may call this crate, so not inside.
     if FOUND.set(found.into_iter().flatten().collect()).is_ok() {
-        known().iter().for_each(|text| trace::warn(text));
+        surroundings().iter().for_each(|text| log::warn(text));
     }
 }
 
 fn started_niced(base_nice: i32) -> Option<String> {
     (base_nice > 0).then(|| {
         format!(
-            "the process was started at nice {base_nice}, and 19 is the highest: the priorities \
+            "the process was started at nice {base_nice}, and 19 is the highest: weights \
              differ by less, and threads keep the kernel's slices; start it at nice 0"
         )
     })
 }
 
-/// Of the thread that builds the first lane: its threads inherit it, and so do those of the lanes
-/// that are built on such threads later (`starter.rs`).
+/// Of the thread that makes the first call: its threads inherit it (`starter.rs`).
 fn policy() -> Option<String> {
     platform::odd_policy().map(|policy| {
         format!(
-            "the thread that builds the lane has the scheduling policy {policy}, which the lane's \
-             threads inherit: nice values mean less there, or nothing; build it with SCHED_OTHER"
+            "the thread that starts the others has the scheduling policy {policy}, which they \
+             inherit: nice values mean less there, or nothing; start them with SCHED_OTHER"
         )
     })
 }

@@ -1,66 +1,61 @@
-//! Keeps the CPU lane from using up a CPU quota that the I/O lane needs as well.
+//! Keeps threads that give way from using up a CPU quota that others of the process need as well.
 //!
 //! **The problem.** With a quota of one core, all threads of a cgroup together may
 //! compute for 100 ms in each period of 100 ms. Then the kernel stops every thread
 //! until the period ends. Nice values do not help: they share CPU time, and none is
-//! left. Fewer threads do not help either where the quota is one core, or where another
-//! priority computes at the same time.
+//! left. Fewer threads do not help either where the quota is one core, or where threads of
+//! another kind compute at the same time.
 //!
-//! **Token buckets.** The lane's threads pay for their CPU time from two token buckets.
+//! **Token buckets.** The threads pay for their CPU time from two token buckets.
 //! Between two jobs, a thread sleeps while its bucket is empty. The income of each
 //! bucket is nine tenths of the quota:
 //!
-//! - **All** pays for the CPU time of the *process*. So what the I/O lane uses is taken
-//!   from the CPU lane. `Normal` and `Low` wait for this bucket. `Low` leaves the last
-//!   half of the credit to `Normal`.
-//! - **High** pays for the CPU time of `High`'s threads, and only `High` waits for it.
-//!   So a `High` job does not pay for what `Low` did before.
+//! - **All** pays for the CPU time of the *process*. So what its other threads use is taken
+//!   from those that give way. [`Claim::Shared`] and [`Claim::Leftover`] wait for this bucket, and
+//!   `Leftover` leaves the last half of the credit to `Shared`.
+//! - **First** pays for the CPU time of the threads of [`Claim::First`], and only they wait for it.
+//!   So such a job does not pay for what others did before.
 //!
 //! A full bucket holds a tenth of a period's quota. So a burst after an idle time, and
 //! the full income of the period that follows, together make one quota. The debt of a
 //! bucket is at most one period's quota.
 //!
-//! **The floor.** An I/O lane that needs the whole quota slows the CPU lane down, but
-//! does not stop it. This needs no further bucket. Whatever the credit, a pause ends
-//! after nine times the CPU time that its thread used before it. So a lane of one
-//! thread gets a tenth of a quota of one core, with small jobs and large ones alike.
+//! **The floor.** Other threads that need the whole quota slow these down, but do not stop
+//! them. This needs no further bucket. Whatever the credit, a pause ends
+//! after nine times the CPU time that its thread used before it. So a single thread
+//! gets a tenth of a quota of one core, with small jobs and large ones alike.
 //! The limit of a pause is multiplied by the number of threads that pause at once, and
 //! divided by the cores of the quota. So the floor is a tenth of the quota, however
 //! many threads share it.
 //!
 //! **What it cannot do.** A job is not interrupted. If a job runs for longer than the
-//! quota lasts, the kernel stops it, and all other threads with it. A future that calls
-//! [`yield_if_due`](crate::yield_if_due) can pause at each of its turns.
+//! quota lasts, the kernel stops it, and all other threads with it.
 //!
 //! **A quota that changes.** A container may be resized while it runs. One look in
-//! [`READ_AGAIN`] has the lane's control thread read the quota anew: no job waits for those
+//! [`READ_AGAIN`] has the starter read the quota anew: no job waits for those
 //! files. If it has changed, full buckets take the place of the old ones. Without a quota a
 //! thread only asks for one, and only each [`CALLS_TO_A_LOOK`]th call reads a clock for that.
 //!
-//! **The lock.** Only threads of the CPU lane use the buckets, and none of them waits
-//! for the lock: a thread of `Low` may hold it while the kernel runs other threads. A
+//! **The lock.** Only threads that give way use the buckets, and none of them waits
+//! for the lock: the thread that holds it may be off its core. A
 //! thread that finds the lock taken goes on without a pause. All clocks count up, so
 //! its next look pays for this time too.
 
-use std::cell::Cell;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_utils::atomic::AtomicCell;
-
-use super::platform;
-use super::quota::Quota;
-use crate::priority::Priority;
+use crate::quota::Quota;
+use crate::{platform, starter};
 
 /// A bucket's income, as a part of the quota. The rest is for jobs that run a little
 /// too long.
 const SHARE: f64 = 0.9;
-/// What the lane may compute without any credit, as a part of the quota.
+/// What these threads may compute without any credit, as a part of the quota.
 const FLOOR: f64 = 0.1;
-/// What `Low` leaves to `Normal`, as a part of a full bucket.
-const LEFT_TO_NORMAL: f64 = 0.5;
+/// What `Leftover` leaves to `Shared`, as a part of a full bucket.
+const LEFT_TO_SHARED: f64 = 0.5;
 
 /// A pause is a series of sleeps of at most this length, so that the thread notices
 /// when its lane closes.
@@ -76,24 +71,79 @@ const READ_AGAIN: Duration = Duration::from_secs(2);
 /// Without a quota, how many calls a thread makes until it looks.
 const CALLS_TO_A_LOOK: u32 = 16;
 
-pub(crate) struct Throttle {
-    /// The quota in cores, and 0 without a quota.
-    cores: AtomicCell<f64>,
+/// What a thread may use of the quota.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It comes first: it pauses only for the CPU time that the threads of this claim have used.
+    First,
+    /// What the rest of the process has left.
+    Shared,
+    /// What `Shared` has left.
+    Leftover,
+}
+
+/// Has threads pause between two jobs before the process has used up its CPU quota.
+///
+/// Cheap to clone. All threads that give way share one, each with a [`Meter`] of its own. The quota
+/// is that of the process's cgroup, if it is less than the cores that the process may run on, and is
+/// read again every two seconds while threads compute. They take nine tenths of it, less what the
+/// rest of the process uses, and at least a tenth in any case.
+///
+/// # Examples
+///
+/// ```
+/// use giveway::{Claim, Meter, Throttle};
+/// // `None` where there is no CPU clock.
+/// let throttle = Throttle::new();
+/// std::thread::spawn(move || {
+///     let mut meter = Meter::default();
+///     for job in 0..3 {
+///         if let Some(throttle) = &throttle {
+///             throttle.pause_if_due(&mut meter, Claim::Shared, || false);
+///         }
+///         // .. compute
+///     }
+/// })
+/// .join()
+/// .unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Throttle(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// The bits of the quota in cores, and of 0.0 without a quota.
+    cores: AtomicU64,
     buckets: Mutex<Buckets>,
     /// The number of threads in a pause. `Relaxed`: it orders nothing else, and an old
     /// value only makes a pause a little longer or shorter.
     pausing: AtomicUsize,
-    /// Has another thread call [`read_again`](Throttle::read_again).
-    ask: Box<dyn Fn() + Send + Sync>,
+}
+
+/// What a thread knows of its own CPU time, for [`Throttle::pause_if_due`].
+#[derive(Debug, Default)]
+pub struct Meter {
+    calls: u32,
+    /// When the thread last looked, and its CPU time then.
+    last: Option<(Instant, Duration)>,
+}
+
+impl Meter {
+    /// Of a thread that has not computed yet.
+    pub const fn new() -> Self {
+        let last = None;
+        Self { calls: 0, last }
+    }
 }
 
 /// Credits are in seconds of CPU time. A negative credit is a debt.
+#[derive(Debug)]
 struct Buckets {
     quota: Option<Quota>,
     /// When it was read, or a thread last asked for that.
     read: Instant,
     all: f64,
-    high: f64,
+    first: f64,
     /// Both credits include the income until `at`, and the payment for the CPU time of
     /// the process up to `process`.
     at: Instant,
@@ -109,14 +159,8 @@ struct Shortage {
     longest: Duration,
 }
 
-thread_local! {
-    /// When this thread last looked, and its CPU time then.
-    static LAST_LOOK: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
-    static CALLS: Cell<u32> = const { Cell::new(0) };
-}
-
 /// The clocks and the quota. A test has its own.
-pub(crate) trait Clocks {
+trait Clocks {
     fn now(&self) -> Instant {
         Instant::now()
     }
@@ -129,12 +173,17 @@ pub(crate) trait Clocks {
     fn quota(&self) -> Option<Quota> {
         Quota::below_cores()
     }
+    /// Has the quota read again, by another thread: no job waits for those files.
+    fn ask(&self, throttle: &Throttle) {
+        let throttle = throttle.clone();
+        starter::run(move || throttle.read_again(&RealClocks));
+    }
     fn sleep(&self, time: Duration) {
         thread::sleep(time);
     }
 }
 
-pub(crate) struct RealClocks;
+struct RealClocks;
 
 impl Clocks for RealClocks {}
 
@@ -146,7 +195,7 @@ impl Buckets {
             quota,
             read: now,
             all: full,
-            high: full,
+            first: full,
             at: now,
             process: clocks.of_process()?,
         })
@@ -158,58 +207,70 @@ impl Buckets {
 }
 
 impl Throttle {
-    /// Returns `None` if there is no CPU clock. `ask` must not block; it has another thread call
-    /// [`read_again`](Self::read_again).
-    pub(crate) fn new(
-        clocks: &impl Clocks,
-        ask: impl Fn() + Send + Sync + 'static,
-    ) -> Option<Self> {
-        let buckets = Buckets::full(clocks)?;
-        Some(Self {
-            cores: AtomicCell::new(buckets.cores()),
-            buckets: Mutex::new(buckets),
-            pausing: AtomicUsize::new(0),
-            ask: Box::new(ask),
-        })
+    /// Reads the quota: some ten small files. `None` where the platform has no CPU clock.
+    pub fn new() -> Option<Self> {
+        Self::by(&RealClocks)
     }
 
-    /// Reads the quota: some ten small files.
-    pub(crate) fn read_again(&self, clocks: &impl Clocks) {
+    fn by(clocks: &impl Clocks) -> Option<Self> {
+        let buckets = Buckets::full(clocks)?;
+        Some(Self(Arc::new(Shared {
+            cores: AtomicU64::new(buckets.cores().to_bits()),
+            buckets: Mutex::new(buckets),
+            pausing: AtomicUsize::new(0),
+        })))
+    }
+
+    fn read_again(&self, clocks: &impl Clocks) {
         let full = Buckets::full(clocks);
         // If the lock is taken, it is asked for once more.
-        let (Some(full), Ok(mut buckets)) = (full, self.buckets.try_lock()) else {
+        let (Some(full), Ok(mut buckets)) = (full, self.0.buckets.try_lock()) else {
             return;
         };
         if full.quota != buckets.quota {
-            self.cores.store(full.cores());
+            let cores = full.cores().to_bits();
+            self.0.cores.store(cores, Ordering::Relaxed);
             // What was computed before is not charged.
             *buckets = full;
         }
     }
 
-    /// The quota, in cores.
-    pub(crate) fn cores(&self) -> Option<f64> {
-        Some(self.cores.load()).filter(|cores| *cores > 0.0)
+    /// The quota in cores, if there is one.
+    pub fn cores(&self) -> Option<f64> {
+        let cores = f64::from_bits(self.0.cores.load(Ordering::Relaxed));
+        Some(cores).filter(|cores| *cores > 0.0)
     }
 
-    /// Whether to call [`pause`](Self::pause) before this job.
-    pub(crate) fn is_due(&self) -> bool {
-        let calls = CALLS.replace(CALLS.get().wrapping_add(1));
-        calls % CALLS_TO_A_LOOK == 0 || self.cores().is_some()
+    /// Sleeps until a job of this claim may run, or until `is_over` returns true. Call it before
+    /// each job.
+    ///
+    /// With a quota each call reads a clock, and at most every 250 µs two more, under a lock that no
+    /// thread waits for. Without one, each sixteenth call reads a clock. A pause asks `is_over` at
+    /// least every 5 ms.
+    #[inline]
+    pub fn pause_if_due(&self, meter: &mut Meter, claim: Claim, is_over: impl Fn() -> bool) {
+        if self.is_due(meter) && !is_over() {
+            self.pause(&RealClocks, meter, claim, &is_over);
+        }
     }
 
-    /// Sleeps until a job of this priority may run, or until `is_over` returns true.
-    pub(crate) fn pause(
+    fn is_due(&self, meter: &mut Meter) -> bool {
+        meter.calls = meter.calls.wrapping_add(1);
+        meter.calls % CALLS_TO_A_LOOK == 1 || self.cores().is_some()
+    }
+
+    fn pause(
         &self,
         clocks: &impl Clocks,
-        priority: Priority,
+        meter: &mut Meter,
+        claim: Claim,
         is_over: &dyn Fn() -> bool,
     ) {
-        let mut shortage = self.look(clocks, priority);
+        let mut shortage = self.look(clocks, meter, claim);
         let Some(Shortage { now, longest, .. }) = shortage else {
             return;
         };
-        let pausing = self.pausing.fetch_add(1, Ordering::Relaxed) + 1;
+        let pausing = self.0.pausing.fetch_add(1, Ordering::Relaxed) + 1;
         let end = now + longest.mul_f64(pausing as f64);
         while let Some(Shortage { now, wait, .. }) = shortage {
             let left = end.saturating_duration_since(now);
@@ -217,45 +278,50 @@ impl Throttle {
                 break;
             }
             clocks.sleep(wait.min(left).min(NAP));
-            shortage = self.look(clocks, priority);
+            shortage = self.look(clocks, meter, claim);
         }
-        self.pausing.fetch_sub(1, Ordering::Relaxed);
+        self.0.pausing.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Returns `None` if the thread may go on: there is credit, or it is too early to
     /// look, or another thread holds the lock.
-    fn look(&self, clocks: &impl Clocks, priority: Priority) -> Option<Shortage> {
+    fn look(&self, clocks: &impl Clocks, meter: &mut Meter, claim: Claim) -> Option<Shortage> {
         let now = clocks.now();
         let again = self.cores().map_or(READ_AGAIN, |_| LOOK_AGAIN);
         let is_early = |(at, _)| now.saturating_duration_since(at) < again;
-        if LAST_LOOK.get().is_some_and(is_early) {
+        if meter.last.is_some_and(is_early) {
             return None;
         }
-        let mut buckets = self.buckets.try_lock().ok()?;
+        let mut buckets = self.0.buckets.try_lock().ok()?;
         let is_due = now.saturating_duration_since(buckets.read) >= READ_AGAIN;
         if is_due {
             buckets.read = now;
         }
-        let shortage = buckets.look(clocks, priority, now);
+        let shortage = buckets.look(clocks, meter, claim, now);
         // The other thread may take this one's core at once, so without the lock.
         drop(buckets);
         if is_due {
-            (self.ask)();
+            clocks.ask(self);
         }
         shortage
     }
 }
 
 impl Buckets {
-    fn look(&mut self, clocks: &impl Clocks, priority: Priority, now: Instant) -> Option<Shortage> {
-        let last = LAST_LOOK.get();
+    fn look(
+        &mut self,
+        clocks: &impl Clocks,
+        meter: &mut Meter,
+        claim: Claim,
+        now: Instant,
+    ) -> Option<Shortage> {
         let (thread, process) = (clocks.of_thread()?, clocks.of_process()?);
-        LAST_LOOK.set(Some((now, thread)));
+        let last = meter.last.replace((now, thread));
         let computed = last.map_or(Duration::ZERO, |(_, before)| thread.saturating_sub(before));
 
         let quota = self.quota?;
 
-        let is_high = priority == Priority::High;
+        let is_first = claim == Claim::First;
         let of_a_period = quota.of_a_period();
         let full = of_a_period * (1.0 - SHARE);
         let income = quota.cores * SHARE;
@@ -265,14 +331,14 @@ impl Buckets {
         };
         let spent = process.saturating_sub(self.process);
         charge(&mut self.all, spent);
-        charge(&mut self.high, computed * u32::from(is_high));
+        charge(&mut self.first, computed * u32::from(is_first));
         self.at = self.at.max(now);
         self.process = process;
 
-        let missing = match priority {
-            Priority::High => -self.high,
-            Priority::Normal => -self.all,
-            Priority::Low => full * LEFT_TO_NORMAL - self.all,
+        let missing = match claim {
+            Claim::First => -self.first,
+            Claim::Shared => -self.all,
+            Claim::Leftover => full * LEFT_TO_SHARED - self.all,
         };
         (missing > 0.0).then(|| Shortage {
             now,

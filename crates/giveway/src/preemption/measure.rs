@@ -1,7 +1,7 @@
 //! Finds out whether the kernel preempts lazily.
 //!
 //! The release does not tell the mode, and where the mode can be read a service may not. So the
-//! process measures it, once, when it has a lane and computes: a thread on one core wakes a thread
+//! process measures it, once, when it computes: a thread on one core wakes a thread
 //! on another one, which a niced thread keeps busy. Every second wake-up is followed by
 //! `membarrier`. The kernel preempts at once if few of the others are late. It is lazy if many are,
 //! and few of those that an interrupt follows. If these are late too, other processes have the
@@ -17,11 +17,8 @@ use std::{hint, thread};
 
 use rustix::thread::{CpuSet, MembarrierCommand, membarrier, sched_getaffinity, sched_setaffinity};
 
-use super::{FOUND, Preemption};
-use crate::guard::on_drop;
-use crate::os::nice::Niceness;
-use crate::priority::Priority;
-use crate::trace;
+use super::{FOUND, Preemption, found};
+use crate::{Weight, log};
 
 /// The first release with lazy preemption.
 const FIRST_LAZY: (u32, u32) = (6, 13);
@@ -48,27 +45,27 @@ pub(super) fn may_be_lazy() -> bool {
     let is_older = (numbers.next().zip(numbers.next())).is_some_and(|it| it < FIRST_LAZY);
     // Realtime kernels had that mode before.
     if is_older && !kernel.version().to_string_lossy().contains("PREEMPT_RT") {
-        found(Preemption::AtOnce);
+        set(Preemption::AtOnce);
     }
-    matches!(FOUND.load(), None | Some(Preemption::Lazy))
+    matches!(found(), None | Some(Preemption::Lazy))
         && sched_getaffinity(None).is_ok_and(|cores| cores.count() > 1)
 }
 
 /// Unless something else was found, or pretended, meanwhile.
-fn found(it: Preemption) {
-    let _ = FOUND.compare_exchange(None, Some(it));
+fn set(it: Preemption) {
+    let _ = FOUND.compare_exchange(0, it as u8 + 1, Relaxed, Relaxed);
 }
 
 /// Finds it out, by a thread of its own, which is bound to a core in the end.
 pub(super) fn measure() {
-    let measures = || found(compare_wakeups().unwrap_or(Preemption::Unknown));
+    let measures = || set(compare_wakeups().unwrap_or(Preemption::Unknown));
     let _ = new_thread().spawn(measures).map(thread::JoinHandle::join);
     // If there was no thread.
-    found(Preemption::Unknown);
-    if FOUND.load() == Some(Preemption::Lazy) {
-        trace::warn(
-            "this kernel preempts lazily: a thread of the I/O lane that is woken from another core \
-             waits for a tick (1 to 4 ms) while all cores compute. A thread of this process \
+    set(Preemption::Unknown);
+    if found() == Some(Preemption::Lazy) {
+        log::warn(
+            "this kernel preempts lazily: a thread that is woken from another core waits for a \
+             tick (1 to 4 ms) while all cores compute. A thread of this process \
              interrupts its cores meanwhile. To have it at once and for nothing, boot with \
              preempt=full",
         );
@@ -76,7 +73,7 @@ pub(super) fn measure() {
 }
 
 fn new_thread() -> thread::Builder {
-    thread::Builder::new().name("twolane-wakeups".to_owned())
+    thread::Builder::new().name("giveway-wakeups".to_owned())
 }
 
 /// Interrupts each core that runs a thread of this process. False if that is not possible.
@@ -122,38 +119,40 @@ fn wake_threads_on(core: usize) -> Option<Preemption> {
     let began = Instant::now();
     let (wake, woken) = mpsc::channel::<Instant>();
     let (tell, told) = mpsc::channel();
-    // It owns `wake`: an early return must end the thread that is woken.
-    thread::scope(move |scope| {
-        let _end = on_drop(|| is_over.store(true, Relaxed));
+    thread::scope(|scope| {
         let computes = move || {
-            // As a lane's.
-            let niceness = Niceness::default().of(Priority::Normal, 19);
-            let _ = (bind_to(core), niceness.apply(Priority::Normal, 0));
+            let _ = (bind_to(core), Weight::raised_by(Weight::MAX).apply());
             // Without a pause instruction: a virtual machine may stop at those. And with a limit:
             // under valgrind a thread that computes keeps all others from running.
             while !is_over.load(Relaxed) && began.elapsed() < LONGEST {
                 (0..1 << 16).for_each(|n| _ = hint::black_box(n));
             }
         };
-        new_thread().spawn_scoped(scope, computes).ok()?;
         let wakes_up = move || {
             let is_bound = bind_to(core);
             for began in woken {
                 let _ = tell.send(is_bound.map(|()| began.elapsed()));
             }
         };
-        new_thread().spawn_scoped(scope, wakes_up).ok()?;
-        let mut late = [0; 2];
-        for n in 0..2 * PAIRS {
-            // In no step with the tick.
-            thread::sleep(Duration::from_micros(1_000 + n as u64 / 2 * 37));
-            wake.send(Instant::now()).ok()?;
-            // In alternation: others may have the core for a while.
-            let _ = n % 2 == 1 && interrupt_cores();
-            let waited = told.recv_timeout(LONGEST).ok()??;
-            late[n % 2] += usize::from(waited > LATE);
-        }
-        match late {
+        // It owns `wake`: its return ends the thread that is woken.
+        let count_late = move || {
+            new_thread().spawn_scoped(scope, computes).ok()?;
+            new_thread().spawn_scoped(scope, wakes_up).ok()?;
+            let mut late = [0; 2];
+            for n in 0..2 * PAIRS {
+                // In no step with the tick.
+                thread::sleep(Duration::from_micros(1_000 + n as u64 / 2 * 37));
+                wake.send(Instant::now()).ok()?;
+                // In alternation: others may have the core for a while.
+                let _ = n % 2 == 1 && interrupt_cores();
+                let waited = told.recv_timeout(LONGEST).ok()??;
+                late[n % 2] += usize::from(waited > LATE);
+            }
+            Some(late)
+        };
+        let late = count_late();
+        is_over.store(true, Relaxed);
+        match late? {
             _ if began.elapsed() >= LONGEST => None,
             [plain, _] if plain < SOME => Some(Preemption::AtOnce),
             [plain, interrupted] if plain >= MANY && 4 * interrupted <= plain => {

@@ -24,20 +24,20 @@ pub(crate) fn cpu_of_thread() -> Option<Duration> {
 
 /// How many cores this process may run on, whatever its quota: this thread or the main
 /// thread, since either may be bound to fewer.
-pub(super) fn cores() -> Option<u32> {
+pub(crate) fn cores() -> Option<u32> {
     let of = |thread| Some(sched_getaffinity(thread).ok()?.count());
     of(None).max(of(Some(getpid())))
 }
 
 /// The core on which this thread runs.
 #[inline]
-pub(super) fn core() -> usize {
+pub(crate) fn core() -> usize {
     sched_getcpu()
 }
 
 /// Moves this thread off these cores, and returns where it is then. Its mask is as before. An error
 /// if it may run on no other.
-pub(super) fn leave_cores(are_taken: impl Fn(&usize) -> bool) -> io::Result<usize> {
+pub(crate) fn leave_cores(are_taken: impl Fn(&usize) -> bool) -> io::Result<usize> {
     let mask = sched_getaffinity(None)?;
     let (mut others, cores) = (mask, 0..CpuSet::MAX_CPU);
     cores.filter(are_taken).for_each(|core| others.unset(core));
@@ -50,7 +50,7 @@ pub(super) fn leave_cores(are_taken: impl Fn(&usize) -> bool) -> io::Result<usiz
 /// Returns `main` for a thread that has the CPU mask of this one, whichever thread spawns it: a new
 /// thread inherits the cores of the thread that spawns it. Does nothing about it on machines with
 /// more than 1,024 cores.
-pub(super) fn hand_down_cores(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
+pub(crate) fn hand_down_cores(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
     let mask = sched_getaffinity(None).ok();
     move || {
         // Not if they are equal: a thread that has set its mask keeps it when its cgroup gets
@@ -64,18 +64,18 @@ pub(super) fn hand_down_cores(main: impl FnOnce() + Send) -> impl FnOnce() + Sen
 }
 
 /// The nice value of this thread.
-pub(super) fn nice() -> i32 {
+pub(crate) fn nice() -> i32 {
     // Linux applies this call to the calling thread, not to its process.
     getpriority_process(None).unwrap_or(0)
 }
 
-pub(super) fn set_nice(nice: i32) -> io::Result<()> {
+pub(crate) fn set_nice(nice: i32) -> io::Result<()> {
     Ok(setpriority_process(None, nice)?)
 }
 
 /// Asks for slices of this length. Without effect before Linux 6.12; refused in a process that was
 /// started niced, without privileges.
-pub(super) fn set_slice(slice: Duration) -> io::Result<()> {
+pub(crate) fn set_slice(slice: Duration) -> io::Result<()> {
     /// `SCHED_FLAG_KEEP_POLICY`: the kernel takes the attributes and not the policy.
     const KEEP_POLICY: u64 = 8;
     const THIS_THREAD: thread_priority::ThreadId = 0;
@@ -91,7 +91,7 @@ pub(super) fn set_slice(slice: Duration) -> io::Result<()> {
     set.map_err(|refused| io::Error::other(format!("no slice of {slice:?}: {refused:?}")))
 }
 
-pub(super) fn join_idle_class() -> io::Result<()> {
+pub(crate) fn join_idle_class() -> io::Result<()> {
     let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
     let set = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle);
     match thread_schedule_policy() == Ok(idle) {
@@ -101,7 +101,7 @@ pub(super) fn join_idle_class() -> io::Result<()> {
 }
 
 /// The scheduling policy of this thread, if it is not the usual one.
-pub(super) fn odd_policy() -> Option<String> {
+pub(crate) fn odd_policy() -> Option<String> {
     let usual = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
     let policy = thread_schedule_policy().ok()?;
     (policy != usual).then(|| format!("{policy:?}"))

@@ -1,30 +1,13 @@
-//! A thread's niceness on Linux: its nice value, its slice, and whether it is in the kernel's
-//! idle class.
-//!
-//! A nice value is between 0 (or the value that the process was started with) and 19.
-//! Raising it needs no privilege, lowering it does. A new thread inherits the niceness
-//! of the thread that spawns it; hence `starter.rs`.
-//!
-//! A nice value decides how much of a core a thread gets, not when. Since 6.6 the kernel lets a
-//! thread that has just got its core keep it for a slice, or until the next tick, though a
-//! heavier one wakes up: for milliseconds, and again each time that the thread sleeps and
-//! wakes. Since 6.12 a thread may ask for a slice of its own. Then one with a shorter slice,
-//! which most have, gets the core when it wakes up.
-//!
-//! On other platforms a nice value belongs to the whole process. There these functions
-//! do nothing.
+//! [`Niceness`]: the weight of the threads of each priority.
 
-use std::io;
 use std::time::Duration;
 
-use super::platform;
+use giveway::Weight;
+
 use crate::build_error::BuildError;
 use crate::priority::Priority;
 
-const MAX: u8 = 19;
-
-/// Whether a thread can have a nice value of its own here.
-pub(crate) const SUPPORTED: bool = cfg!(target_os = "linux");
+const MAX: u8 = Weight::MAX;
 
 /// By priority. Longer than the kernel's default, which is 3 ms at most, and longer from one to
 /// the next, so that the more urgent thread gets the core. No longer than that takes: threads of
@@ -170,34 +153,17 @@ impl Niceness {
         self
     }
 
-    /// The nice value of a thread of that priority, if threads start with `base`.
-    pub(crate) fn nice(self, priority: Priority, base: i32) -> i32 {
-        (base + i32::from(self.raised_by[priority.index()])).min(MAX.into())
-    }
-
-    fn slice(self, priority: Priority, base: i32) -> Option<Duration> {
-        // To ask for a slice sets the nice value to 0 first, and it only goes up again.
-        let keeps_it = self.raised_by[priority.index()] == 0 || self.nice(priority, base) < 0;
-        (!keeps_it).then(|| Duration::from_millis(SLICES_MS[priority.index()]))
-    }
-
-    /// Makes this thread one of that priority, if threads start with `base`. Never lowers its nice
-    /// value.
-    pub(crate) fn apply(self, priority: Priority, base: i32) -> io::Result<()> {
-        // Before the nice value, which either call also sets to 0, or tries to.
-        let class = match self.slice(priority, base) {
-            _ if self.idle_class_for_low && priority == Priority::Low => {
-                platform::join_idle_class()
+    /// Of a thread of that priority.
+    pub(crate) fn weight(self, priority: Priority) -> Weight {
+        let raised_by = self.raised_by[priority.index()];
+        match raised_by {
+            _ if self.idle_class_for_low && priority == Priority::Low => Weight::idle_class(),
+            0 => Weight::raised_by(0),
+            _ => {
+                let slice = Duration::from_millis(SLICES_MS[priority.index()]);
+                Weight::raised_by(raised_by).with_slice(slice)
             }
-            // Where it is refused, the nice value has to do.
-            Some(slice) => platform::set_slice(slice).or(Ok(())),
-            None => Ok(()),
-        };
-        let nice = self.nice(priority, base);
-        if platform::nice() < nice {
-            platform::set_nice(nice)?;
         }
-        class
     }
 
     pub(crate) fn check(self) -> Result<(), BuildError> {
@@ -215,58 +181,5 @@ impl Niceness {
             least = by;
         }
         Ok(())
-    }
-}
-
-/// Asks the kernel for short slices for the calling thread, 0.1 ms: call it on the threads of the
-/// I/O runtime, in Tokio's `on_thread_start`.
-///
-/// It helps on kernels that preempt [lazily](crate::kernel::Preemption::Lazy) and time the end of a slice
-/// (`HRTICK`, Linux 7.1 and later): there half of the woken threads get a core at once, and the
-/// others wait as before. It needs no privilege. Threads that such a thread spawns have short
-/// slices, too; those of a lane that is built later do not, if they have nice values. It has no
-/// effect on other kernels. The figures are in `twolane::guide::kernels`.
-///
-/// # Errors
-///
-/// Of the kind `Unsupported` on other platforms than Linux, and for a thread whose nice value is
-/// not 0: that would be lost. Another one if a sandbox refuses it. The thread is as before then.
-///
-/// # Examples
-///
-/// ```
-/// let io = tokio::runtime::Builder::new_multi_thread()
-///     .enable_all()
-///     .on_thread_start(|| {
-///         // On error the thread keeps its slice.
-///         let _ = twolane::kernel::take_short_slices();
-///     })
-///     .build()
-///     .unwrap();
-/// ```
-pub fn take_short_slices() -> io::Result<()> {
-    match SUPPORTED && platform::nice() == 0 {
-        true => platform::set_slice(Duration::from_micros(100)),
-        false => Err(io::ErrorKind::Unsupported.into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn asks_for_a_slice(niceness: Niceness, base_nice: i32) -> [bool; 3] {
-        Priority::ALL.map(|priority| niceness.slice(priority, base_nice).is_some())
-    }
-
-    /// It would set the nice value to 0.
-    #[test]
-    fn a_thread_that_stays_below_0_asks_for_no_slice() {
-        let default = Niceness::default();
-        assert_eq!(asks_for_a_slice(default, 0), [true; 3]);
-        assert_eq!(asks_for_a_slice(default, -10), [false, true, true]);
-        assert_eq!(asks_for_a_slice(default, -20), [false; 3]);
-        let plain = default.of(Priority::High, 0);
-        assert_eq!(asks_for_a_slice(plain, 0), [false, true, true]);
     }
 }

@@ -1,0 +1,49 @@
+//! In place of `linux.rs`: on other platforms nice values belong to the whole process, and nothing
+//! is known of cores, CPU clocks and policies.
+
+use std::io;
+use std::time::Duration;
+
+pub(crate) fn cpu_of_process() -> Option<Duration> {
+    None
+}
+
+pub(crate) fn cpu_of_thread() -> Option<Duration> {
+    None
+}
+
+pub(crate) fn cores() -> Option<u32> {
+    None
+}
+
+pub(crate) fn core() -> usize {
+    0
+}
+
+pub(crate) fn leave_cores(_are_taken: impl Fn(&usize) -> bool) -> io::Result<usize> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn hand_down_cores(main: impl FnOnce() + Send) -> impl FnOnce() + Send {
+    main
+}
+
+pub(crate) fn nice() -> i32 {
+    0
+}
+
+pub(crate) fn set_nice(_nice: i32) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn set_slice(_slice: Duration) -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn join_idle_class() -> io::Result<()> {
+    Ok(())
+}
+
+pub(crate) fn odd_policy() -> Option<String> {
+    None
+}

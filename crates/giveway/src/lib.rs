@@ -1,0 +1,122 @@
+//! Background threads that give way: they compute, and the threads that serve sockets answer as if
+//! they did not.
+//!
+//! A thread that computes takes a core from a thread that answers. The kernel can tell the two
+//! apart, if it is told: no privilege and no `unsafe` code is needed.
+//!
+//! | what | for |
+//! |---|---|
+//! | [`Weight`] | the nice value, the slices, the idle class of the calling thread |
+//! | [`spawn`] | a thread that does not inherit the weight of the one that starts it |
+//! | [`Throttle`] | threads that pause before the process has used up its CPU quota |
+//! | [`worker_threads`], [`Quota`] | how many threads a container pays for |
+//! | [`Cores`] | threads of one kind that keep to different cores |
+//! | [`preemption`] | whether a woken thread waits for a tick, as on Linux 7: then the process interrupts its cores while it computes |
+//!
+//! ```
+//! use std::time::Duration;
+//! use giveway::Weight;
+//!
+//! std::thread::spawn(|| {
+//!     Weight::raised_by(16).with_slice(Duration::from_millis(6)).apply()?;
+//!     // .. compute
+//! #   std::io::Result::Ok(())
+//! });
+//! ```
+//!
+//! Linux first. On other platforms nice values belong to the whole process: there these functions
+//! do nothing, or return an error that says so.
+//!
+//! The CPU lane of the crate `twolane` rests on this one, and knows more: queues, priorities,
+//! cancellation, and how work comes back to a Tokio runtime.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+mod log;
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
+mod platform;
+mod preemption;
+mod quota;
+mod spread;
+mod starter;
+mod surroundings;
+mod throttle;
+mod weight;
+
+use std::io;
+use std::time::Duration;
+
+#[doc(hidden)]
+pub use preemption::pretend;
+pub use preemption::{Preemption, core_interrupts, preemption};
+pub use quota::{Quota, worker_threads};
+pub use spread::{Cores, Place};
+pub use starter::{base_nice, spawn};
+pub use surroundings::surroundings;
+pub use throttle::{Claim, Meter, Throttle};
+pub use weight::Weight;
+
+/// Starts what the process has one of, if it has none yet, and returns
+/// [the process's own](base_nice) nice value.
+///
+/// The first call starts the thread `giveway-starter`, which [`spawn`] uses. On Linux 6.13 and later
+/// it starts `giveway-preempt` (see [`preemption`]), and it looks at the [`surroundings`]. Call it
+/// on a thread that is not niced, before others: [`Weight::apply`] calls it, too.
+///
+/// # Errors
+///
+/// The operating system gives no thread.
+///
+/// # Examples
+///
+/// ```
+/// fn main() -> std::io::Result<()> {
+///     giveway::start()?;
+///     // ..
+///     Ok(())
+/// }
+/// ```
+pub fn start() -> io::Result<i32> {
+    let base_nice = starter::base_nice()?;
+    preemption::start()?;
+    surroundings::look(base_nice);
+    Ok(base_nice)
+}
+
+/// Tells that a thread has found work after a wait: where the kernel preempts
+/// [lazily](Preemption::Lazy), the process interrupts its cores 10 ms later, and not up to 110 ms.
+///
+/// It costs a look at one byte. Without it nothing is lost but that time.
+///
+/// # Examples
+///
+/// ```
+/// let (work, queue) = std::sync::mpsc::channel::<fn()>();
+/// # drop(work);
+/// while let Ok(job) = queue.recv() {
+///     giveway::note_activity();
+///     job();
+/// }
+/// ```
+#[inline]
+pub fn note_activity() {
+    preemption::resume();
+}
+
+/// Returns the CPU time of the calling thread, where the platform tells it.
+///
+/// # Examples
+///
+/// ```
+/// let before = giveway::cpu_time();
+/// let computed = giveway::cpu_time().zip(before).map(|(now, before)| now - before);
+/// ```
+pub fn cpu_time() -> Option<Duration> {
+    platform::cpu_of_thread()
+}
+
+/// The README's code, compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,114 @@
+//! The starter thread, which spawns threads for one that is niced.
+//!
+//! A thread inherits from the one that spawns it: its nice value, its CPU mask, its signal mask,
+//! its scheduling policy. Without a privilege it can only raise the nice value. But a pool may be
+//! built on a thread that gives way, or on one of real time. So one thread per process is started
+//! with the first call, and keeps what the thread had that made it. A thread of another nice value,
+//! or of an unusual policy, has the starter spawn. What is born there takes the CPU mask of its
+//! requester; its signal mask and its policy are the starter's. All others spawn their threads
+//! themselves.
+
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, Thread};
+use std::{io, process};
+
+use crate::platform;
+
+type Request = Box<dyn FnOnce() + Send>;
+
+#[derive(Clone)]
+struct Starter {
+    /// A forked child has no starter thread and must start its own.
+    process: u32,
+    requests: Sender<Request>,
+    nice: i32,
+}
+
+static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
+
+/// Spawns a thread that does not inherit the weight of the calling one.
+///
+/// Use it for a pool, or a thread that serves sockets, that may be started on a thread which
+/// gives way: a thread inherits the nice value of the thread that spawns it, and cannot lower it
+/// again. The new one has the [process's own](base_nice) nice value, and the CPU mask of the calling
+/// thread. If the calling thread has that nice value and the usual scheduling policy, it spawns the
+/// new one itself, which then has its signal mask, too.
+///
+/// # Errors
+///
+/// The operating system gives no thread.
+///
+/// # Panics
+///
+/// If the name contains a NUL byte, as [`std::thread::Builder::name`].
+///
+/// # Examples
+///
+/// ```
+/// # fn main() -> std::io::Result<()> {
+/// std::thread::spawn(|| {
+///     giveway::Weight::raised_by(16).apply()?;
+///     // At the process's own nice value, though it is born here.
+///     giveway::spawn("acceptor", || { /* serve */ })
+/// })
+/// .join()
+/// .unwrap()?;
+/// # Ok(()) }
+/// ```
+pub fn spawn(name: impl Into<String>, main: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+    let thread = thread::Builder::new().name(name.into());
+    let starter = starter()?;
+    if platform::nice() == starter.nice && platform::odd_policy().is_none() {
+        return Ok(thread.spawn(main)?.thread().clone());
+    }
+    let (reply, born) = mpsc::channel();
+    let main = platform::hand_down_cores(main);
+    let request = Box::new(move || {
+        // An error means that the requester no longer waits for the reply.
+        let _ = reply.send(thread.spawn(main).map(|born| born.thread().clone()));
+    });
+    // An error: `recv` returns one as well.
+    let _ = starter.requests.send(request);
+    let born = born.recv();
+    born.unwrap_or_else(|_| Err(io::Error::other("the starter of threads is gone")))
+}
+
+/// Returns the process's own nice value: that of the thread that made the first call of this crate.
+///
+/// # Errors
+///
+/// The first call starts a thread, and the operating system gives none.
+///
+/// # Examples
+///
+/// ```
+/// assert!((-20..20).contains(&giveway::base_nice().unwrap()));
+/// ```
+pub fn base_nice() -> io::Result<i32> {
+    Ok(starter()?.nice)
+}
+
+/// Has the starter do it. What takes long delays the births of threads.
+pub(crate) fn run(request: impl FnOnce() + Send + 'static) {
+    if let Ok(starter) = starter() {
+        let _ = starter.requests.send(Box::new(request));
+    }
+}
+
+fn starter() -> io::Result<Starter> {
+    let mut starter = STARTER.lock().unwrap_or_else(PoisonError::into_inner);
+    let process = process::id();
+    if let Some(own) = starter.as_ref().filter(|it| it.process == process) {
+        return Ok(own.clone());
+    }
+    let (requests, receiver) = mpsc::channel::<Request>();
+    let thread = thread::Builder::new().name("giveway-starter".to_owned());
+    thread.spawn(|| receiver.into_iter().for_each(|request| request()))?;
+    let started = Starter {
+        process,
+        requests,
+        nice: platform::nice(),
+    };
+    Ok(starter.insert(started).clone())
+}

@@ -1,0 +1,87 @@
+//! What a thread has of a weight, and what its children inherit, as `/proc` tells it.
+
+#![cfg(target_os = "linux")]
+
+use std::sync::mpsc;
+use std::time::Duration;
+use std::{fs, io, thread};
+
+use giveway::{Weight, base_nice};
+
+/// A field of `/proc/thread-self/stat`, by its number in proc(5).
+fn stat(field: usize) -> i32 {
+    let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
+    let behind_the_name = stat.rsplit_once(')').unwrap().1;
+    let mut fields = behind_the_name.split_whitespace();
+    fields.nth(field - 3).unwrap().parse().unwrap()
+}
+
+fn nice() -> i32 {
+    stat(19)
+}
+
+const SCHED_IDLE: i32 = 5;
+
+fn policy() -> i32 {
+    stat(41)
+}
+
+fn on_a_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(f).join().unwrap())
+}
+
+#[test]
+fn a_weight_is_above_the_process_and_never_falls() {
+    let base = base_nice().unwrap();
+    on_a_thread(|| {
+        for (steps, expected) in [(5, 5), (5, 5), (0, 5), (16, 16), (19, 19)] {
+            Weight::raised_by(steps).apply().unwrap();
+            assert_eq!(nice(), (base + expected).min(19));
+        }
+    });
+    assert_eq!(nice(), base);
+}
+
+#[test]
+fn a_slice_leaves_the_nice_value() {
+    on_a_thread(|| {
+        let weight = Weight::raised_by(8).with_slice(Duration::from_millis(4));
+        weight.apply().unwrap();
+        assert_eq!(nice(), weight.nice(base_nice().unwrap()));
+    });
+}
+
+#[test]
+fn the_idle_class_is_nice_19() {
+    on_a_thread(|| {
+        Weight::idle_class().apply().unwrap();
+        assert_eq!((policy(), nice()), (SCHED_IDLE, 19));
+    });
+}
+
+#[test]
+fn a_spawned_thread_inherits_no_weight() {
+    let base = base_nice().unwrap();
+    let (tell, told) = mpsc::channel();
+    let tells = move |tell: mpsc::Sender<(i32, i32)>| tell.send((nice(), policy())).unwrap();
+    let usual = policy();
+    for weight in [
+        Weight::raised_by(0),
+        Weight::raised_by(10),
+        Weight::idle_class(),
+    ] {
+        let tell = tell.clone();
+        on_a_thread(move || {
+            weight.apply().unwrap();
+            giveway::spawn("child", move || tells(tell)).unwrap();
+        });
+        assert_eq!(told.recv().unwrap(), (base, usual), "{weight:?}");
+    }
+}
+
+#[test]
+fn more_than_19_steps_are_refused() {
+    let refused = Weight::raised_by(20).apply().unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(nice(), base_nice().unwrap());
+}
