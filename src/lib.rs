@@ -173,8 +173,7 @@ pub use twolane_core::adapters;
 pub use twolane_core::{
     AbortHandle, Backend, BuildError, Builder, Cancelled, CpuRuntime, EnterGuard, Handle,
     JobContext, JoinError, JoinErrorKind, Niceness, NoCurrentHandle, Permit, Priority, Remaining,
-    Task, future, in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due,
-    yield_now,
+    Task, future, in_cpu_context, is_yield_due, spawn_cpu, spawn_io, yield_if_due, yield_now,
 };
 
 /// The README's code, compiled.

@@ -5,10 +5,10 @@ use std::sync::mpsc;
 use std::task::Poll;
 
 use futures::executor::block_on;
+use giveway::Preemption;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio_rayon::AsyncThreadPool;
-use giveway::Preemption;
 use twolane::watch::Watch;
 use twolane::{Backend, CpuRuntime, Niceness};
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use twolane::kernel::{Preemption, core_interrupts, preemption};
+use giveway::{Preemption, core_interrupts, preemption};
 
 use crate::computing::compute_for;
 use crate::support::wait::{has_thread, wait_until};
 use crate::support::{BOTH, lanes_with, must_run, time_limit};
 
 /// The kernel keeps 15 bytes of its name.
-const MEASURES: &str = "twolane-wakeups";
+const MEASURES: &str = "giveway-wakeups";
 
 #[test]
 #[ignore = "counts what the kernel does: .ci/nightly"]

@@ -1,14 +1,16 @@
 //! Does a thread get the slice that it asks for by way of a deadline that keeps its policy?
 //!
-//! Relied on in `crates/core/src/os/linux.rs` (`set_slice`): Linux takes the run time of a deadline as
+//! Relied on in `crates/giveway/src/linux.rs` (`set_slice`): Linux takes the run time of a deadline as
 //! the length of a slice if `SCHED_FLAG_KEEP_POLICY` is set, and thread-priority passes that
 //! flag on, of which it knows nothing. Without it the threads of the lane have the kernel's
 //! slice, and a thread of the I/O lane that wakes up waits for milliseconds until one has used
 //! its own. Nothing reports this: the call may be refused on any system.
 
 use std::fs;
+use std::time::Duration;
 
 use crate::support::{BOTH, Lanes, lanes, lanes_with, must_run, time_limit};
+use giveway::Weight;
 use rustix::process::getpriority_process;
 use twolane::{CpuRuntime, Niceness, Priority};
 
@@ -49,8 +51,12 @@ fn each_priority_has_slices_of_its_own() {
 
 /// Whether the kernel is 6.12 or later, and this process not one that may not ask.
 fn takes_slices() -> bool {
-    let is_allowed = || std::thread::spawn(twolane::kernel::take_short_slices).join();
-    if is_allowed().unwrap().is_err() {
+    let asks_for_5_ms = || {
+        let weight = Weight::raised_by(0).with_slice(Duration::from_millis(5));
+        weight.apply().unwrap();
+        my_slice()
+    };
+    if std::thread::spawn(asks_for_5_ms).join().unwrap() != Some(5.0) {
         return false;
     }
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();

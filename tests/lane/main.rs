@@ -20,7 +20,6 @@ mod rayons_own_work;
 #[cfg(target_os = "linux")]
 mod short_first;
 #[cfg(target_os = "linux")]
-mod short_slices;
 mod threads;
 mod tokio_handle;
 mod tokio_tasks;

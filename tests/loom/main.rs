@@ -26,16 +26,6 @@ mod error;
 mod guard;
 #[path = "../../crates/core/src/metrics/mod.rs"]
 mod metrics;
-#[path = "../../crates/core/src/os"]
-mod os {
-    pub mod nice;
-    #[path = "linux.rs"]
-    pub mod platform;
-    pub mod quota;
-    pub mod spread;
-    pub mod starter;
-    pub mod throttle;
-}
 #[path = "../../crates/core/src/panics.rs"]
 mod panics;
 #[path = "../../crates/core/src/priority.rs"]

@@ -157,7 +157,7 @@ fn the_threads_of_the_process_are_not_niced() {
         .wait()
         .unwrap();
     assert_eq!(nice_of_threads("twolane-ticker"), [base]);
-    let preempt = nice_of_threads("twolane-preempt");
+    let preempt = nice_of_threads("giveway-preempt");
     assert!(preempt.iter().all(|nice| *nice == base), "{preempt:?}");
 }
 

@@ -4,9 +4,9 @@
 
 use std::sync::Mutex;
 
+use giveway::Preemption;
 use tokio::runtime::{Builder, Handle};
 use twolane::Priority;
-use giveway::Preemption;
 
 use super::load::Job;
 

@@ -19,8 +19,8 @@ pub use crate::task::slice::{at_each_tick, has_passed, ticks as now};
 /// A handle whose jobs go by that place in `call_sites`, unless this one has a name: for a library,
 /// whose own line submits the jobs of all its callers.
 pub fn at(handle: &Handle, caller: &'static Location<'static>) -> Handle {
-    match handle.level.site {
-        Name::OTHER => handle.with(|level| level.site = Name::of(caller)),
+    match handle.submitter.site {
+        Name::OTHER => handle.with(|submitter| submitter.site = Name::of(caller)),
         _ => handle.clone(),
     }
 }
@@ -28,18 +28,18 @@ pub fn at(handle: &Handle, caller: &'static Location<'static>) -> Handle {
 /// A handle whose jobs have no deadline: others wait for them, whatever the time of the request
 /// that began them.
 pub fn without_deadline(handle: &Handle) -> Handle {
-    Handle::new(handle.level.clone())
+    Handle::new(handle.submitter.without_deadline())
 }
 
 /// The error by which a submission is refused for good, if the lane is closed or its I/O runtime
 /// gone.
 pub fn close_error(handle: &Handle) -> Option<JoinError> {
-    handle.level.lane.close_reason().map(JoinError::from)
+    handle.submitter.close_reason().map(JoinError::from)
 }
 
 /// Whether the lane was shut down, or is about to be.
 pub fn is_closed(handle: &Handle) -> bool {
-    handle.level.lane.is_closed()
+    handle.submitter.levels.lane.is_closed()
 }
 
 /// Lets the job run on, as [`Task::detach`], and without a warning if it does not run. A panic goes
@@ -53,16 +53,16 @@ pub fn detach_quietly<T>(task: Task<T>) {
 /// calling thread, once the lane has ended. A panic of the destructor goes to the log.
 #[track_caller]
 pub fn drop_on_lane<T: Send + 'static>(handle: &Handle, value: T) {
-    admission::drop_on_lane(&handle.level, value);
+    admission::drop_on_lane(&handle.submitter, value);
 }
 
 /// Has the lane's control thread call it, unless the lane has ended.
 pub fn call_soon(handle: &Handle, call: impl FnOnce() + Send + 'static) {
     let call = Message::At(Instant::now(), Due::Call(Box::new(call)));
-    let _ = handle.level.lane.send_control(call);
+    let _ = handle.submitter.levels.lane.send_control(call);
 }
 
 /// What runs the jobs of the lane.
 pub fn backend(handle: &Handle) -> Backend {
-    handle.level.lane.settings.backend
+    handle.submitter.levels.settings().backend
 }

@@ -10,6 +10,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,7 +19,10 @@ use giveway::Weight;
 use hdrhistogram::Histogram;
 
 const ROUNDS: usize = 4;
-const PINGS: usize = 500;
+const PINGS: u32 = 500;
+const EVERY: Duration = Duration::from_millis(2);
+/// What the answer takes, as that of most services does.
+const WORK: Duration = Duration::from_micros(500);
 
 fn main() -> io::Result<()> {
     giveway::start()?;
@@ -35,20 +39,24 @@ fn main() -> io::Result<()> {
     for _ in 0..ROUNDS {
         for (n, (_, weight)) in contenders.iter().enumerate() {
             computed[n] += beside(*weight, || {
-                (0..PINGS).try_for_each(|_| {
-                    thread::sleep(Duration::from_millis(2));
-                    found[n].saturating_record(ping(&mut client)?.as_micros() as u64);
+                let began = Instant::now();
+                (1..=PINGS).try_for_each(|ping| {
+                    let intended = began + EVERY * ping;
+                    thread::sleep(intended.saturating_duration_since(Instant::now()));
+                    client.write_all(&[1])?;
+                    client.read_exact(&mut [0])?;
+                    found[n].saturating_record(intended.elapsed().as_micros() as u64);
                     io::Result::Ok(())
                 })
             })?;
         }
     }
-    println!("round trip of an echo, ms     p50     p99   p99.9   computed");
+    println!("echo, from when it was due, ms   p50     p99   p99.9   computed");
     for (n, (name, _)) in contenders.iter().enumerate() {
         let [p50, p99, p999] =
             [50.0, 99.0, 99.9].map(|p| found[n].value_at_percentile(p) as f64 / 1e3);
         let work = computed[n] as f64 / computed[0] as f64;
-        println!("{name:26} {p50:6.2}  {p99:6.2}  {p999:6.2}     {work:6.2}");
+        println!("{name:27} {p50:6.2}  {p99:6.2}  {p999:6.2}     {work:6.2}");
     }
     println!("this kernel preempts: {:?}", giveway::preemption());
     Ok(())
@@ -64,24 +72,28 @@ fn connect() -> io::Result<TcpStream> {
     }
     thread::spawn(move || {
         let mut byte = [0];
-        while echo.read_exact(&mut byte).is_ok() && echo.write_all(&byte).is_ok() {}
+        while echo.read_exact(&mut byte).is_ok() {
+            let began = Instant::now();
+            while began.elapsed() < WORK {
+                std::hint::spin_loop();
+            }
+            if echo.write_all(&byte).is_err() {
+                break;
+            }
+        }
     });
     Ok(client)
 }
 
-fn ping(client: &mut TcpStream) -> io::Result<Duration> {
-    let began = Instant::now();
-    client.write_all(&[1])?;
-    client.read_exact(&mut [0])?;
-    Ok(began.elapsed())
-}
-
 /// Runs `f` beside a spinning thread of that weight for each core. Returns how often they have spun.
 fn beside(weight: Weight, f: impl FnOnce() -> io::Result<()>) -> io::Result<u64> {
-    let is_over = &AtomicBool::new(false);
+    let cores = giveway::worker_threads();
+    let (is_over, begun) = (&AtomicBool::new(false), &Barrier::new(cores + 1));
     thread::scope(|scope| {
         let spin = move || {
-            weight.apply()?;
+            let applied = weight.apply();
+            begun.wait();
+            applied?;
             let mut spins = 0;
             while !is_over.load(Relaxed) {
                 (0..1_000).for_each(|n| _ = std::hint::black_box(n));
@@ -89,8 +101,8 @@ fn beside(weight: Weight, f: impl FnOnce() -> io::Result<()>) -> io::Result<u64>
             }
             io::Result::Ok(spins)
         };
-        let cores = giveway::worker_threads();
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(spin)).collect();
+        begun.wait();
         let result = f();
         is_over.store(true, Relaxed);
         let spins = threads.into_iter().map(|it| it.join().expect("it spins"));

@@ -73,7 +73,8 @@ impl Weight {
     /// Asks for slices of this length, 0.1 to 100 ms. It needs no privilege.
     ///
     /// Where they are not to be had, the thread keeps the kernel's: before Linux 6.12, in a sandbox
-    /// that refuses them, and for a thread whose nice value is below 0 afterwards.
+    /// that refuses them, for a thread whose nice value is below 0 afterwards, and without a privilege
+    /// for one that was niced before.
     ///
     /// *Shorter* slices than the kernel's are for the threads that others give way to. On kernels
     /// that preempt [lazily](crate::preemption) and time the end of a slice (`HRTICK`, Linux 7.1 and
@@ -145,7 +146,7 @@ impl Weight {
             let text = format!("Weight::raised_by({}): 0 to 19 steps", self.raised_by);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let nice = self.nice(crate::start()?);
+        let nice = self.nice(crate::start()?).max(platform::nice());
         // Either call sets the nice value to 0 as well, or tries to, so the nice value comes after
         // it. One below 0 would be lost.
         let class = match self.slice {

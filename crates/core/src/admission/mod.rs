@@ -7,69 +7,74 @@
 mod permit;
 
 use std::mem;
-use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 
 use crate::error::CloseReason;
-use crate::lane::{Level, thread};
+use crate::lane::{Submitter, thread};
 use crate::panics;
-use crate::task::{Event, Extras, Job, Schedule, Submit, Task, Work, closure, has_passed};
+use crate::task::{Event, Extras, Job, Submit, Task, Work, closure, has_passed};
 pub use permit::{Permit, Reserve};
 
-/// Submits at once, with that deadline. If it is refused, its task returns the reason.
-impl Submit for (&Level, Option<Instant>) {
+/// Submits at once. If it is refused, its task returns the reason.
+impl Submit for &Submitter {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        let (level, deadline) = self;
-        let late = || has_passed(deadline).then_some(CloseReason::Expired);
-        let in_time = |permit| late().map_or(Ok(permit), Err);
-        match acquire(level).and_then(in_time) {
-            Ok(permit) => take_on(level, permit, deadline, work),
-            Err(cause) => refuse(level, cause, work),
+        match admit(self).and_then(|permit| in_time(self).map(|()| permit)) {
+            Ok(permit) => take_on(self, permit, work),
+            Err(cause) => refuse(self, cause, work),
         }
     }
 }
 
-fn refuse<W: Work>(level: &Level, cause: CloseReason, work: W) -> Task<W::Output> {
-    level.count(Event::Rejected);
+fn refuse<W: Work>(submitter: &Submitter, cause: CloseReason, work: W) -> Task<W::Output> {
+    submitter.count(Event::Rejected);
     // On this thread: a panic of the destructor reaches the caller, as with any value
     // that the caller drops.
     drop(work);
     Task::refused(cause)
 }
 
-type Acquired = Result<Option<OwnedSemaphorePermit>, CloseReason>;
+type Admitted = Result<Option<OwnedSemaphorePermit>, CloseReason>;
 
-/// Returns the permit for a submission by this thread, if it needs one.
+/// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not without a
+/// permit, if this submission needs one.
 #[inline]
-fn acquire(level: &Level) -> Acquired {
-    if let Some(cause) = level.lane.close_reason() {
+fn admit(submitter: &Submitter) -> Admitted {
+    if let Some(cause) = submitter.close_reason() {
         return Err(cause);
     }
-    let is_exempt = || level.is_unlimited || thread::is_exempt(&level.lane);
-    let Some(limit) = level.limit().filter(|_| !is_exempt()) else {
+    let limit = submitter.level().limit();
+    let Some(limit) = limit.filter(|_| !submitter.is_exempt()) else {
         return Ok(None);
     };
     match limit.clone().try_acquire_owned() {
         Ok(permit) => Ok(Some(permit)),
         Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
-        Err(TryAcquireError::Closed) => Err(level.lane.reason_of_close()),
+        Err(TryAcquireError::Closed) => Err(submitter.levels.lane.reason_of_close()),
+    }
+}
+
+#[inline]
+fn in_time(submitter: &Submitter) -> Result<(), CloseReason> {
+    match has_passed(submitter.deadline) {
+        true => Err(CloseReason::Expired),
+        false => Ok(()),
     }
 }
 
 #[track_caller]
 fn take_on<W: Work>(
-    level: &Level,
+    submitter: &Submitter,
     permit: Option<OwnedSemaphorePermit>,
-    deadline: Option<Instant>,
     work: W,
 ) -> Task<W::Output> {
-    let mut extras = Extras::new(permit, deadline);
-    if cfg!(feature = "test-util") && level.lane.settings.holds_paused_clock {
-        extras.hold_clock_of(&level.lane.io.handle);
+    let mut extras = Extras::new(permit, submitter.deadline);
+    let lane = &submitter.levels.lane;
+    if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
+        extras.hold_clock_of(&lane.io.handle);
     }
-    let job = Job::new(level.at_caller(), work, extras);
+    let job = Job::new(submitter.scheduler(), work, extras);
     job.submit();
     Task::new(job)
 }
@@ -79,11 +84,12 @@ fn take_on<W: Work>(
 /// Never refuses: what a closed lane is given, its reaper drops. After the lane's end it is the
 /// calling thread.
 #[track_caller]
-pub(crate) fn drop_on_lane<T: Send + 'static>(level: &Level, value: T) {
-    if !mem::needs_drop::<T>() || level.is_own_worker() {
+pub(crate) fn drop_on_lane<T: Send + 'static>(submitter: &Submitter, value: T) {
+    if !mem::needs_drop::<T>() || thread::is_worker_of(&submitter.levels.lane) {
         return panics::drop_quietly("a destructor on the CPU lane", value);
     }
     // The box hides the value's type: all such values share the code of their job.
     let value: Box<dyn Send> = Box::new(value);
-    take_on(level, None, None, closure(move || drop(value))).detach_quietly();
+    let submitter = submitter.without_deadline();
+    take_on(&submitter, None, closure(move || drop(value))).detach_quietly();
 }

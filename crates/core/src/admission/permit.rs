@@ -7,13 +7,11 @@ use std::time::Instant;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit};
 use tokio::task::coop;
 
-use super::Acquired;
+use super::Admitted;
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
-use crate::lane::Level;
-use crate::task::{
-    Cancelled, Event, FutureWork, JobContext, Schedule, Submit, Task, Work, has_passed,
-};
+use crate::lane::Submitter;
+use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work};
 
 /// The right to submit one job, not yet used.
 ///
@@ -40,25 +38,19 @@ use crate::task::{
 /// ```
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
-    level: Level,
+    submitter: Submitter,
     permit: Option<OwnedSemaphorePermit>,
-    deadline: Option<Instant>,
 }
 
 impl Permit {
-    pub(crate) fn try_new(level: &Level, deadline: Option<Instant>) -> Result<Self, JoinError> {
-        Self::of(super::acquire(level), level, deadline)
+    pub(crate) fn try_new(submitter: &Submitter) -> Result<Self, JoinError> {
+        Self::of(super::admit(submitter), submitter)
     }
 
-    /// A refusal counts as a rejection.
-    fn of(acquired: Acquired, level: &Level, deadline: Option<Instant>) -> Result<Self, JoinError> {
-        let permit = acquired.inspect_err(|_| level.count(Event::Rejected))?;
-        let level = level.clone();
-        Ok(Self {
-            level,
-            permit,
-            deadline,
-        })
+    fn of(admitted: Admitted, submitter: &Submitter) -> Result<Self, JoinError> {
+        let permit = admitted.inspect_err(|_| submitter.count(Event::Rejected))?;
+        let submitter = submitter.clone();
+        Ok(Self { submitter, permit })
     }
 
     /// Sets a time after which the job is of no use.
@@ -79,7 +71,7 @@ impl Permit {
     /// # }
     /// ```
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
-        self.deadline = self.deadline.into_iter().chain([deadline]).min();
+        self.submitter = self.submitter.with_deadline(deadline);
         self
     }
 
@@ -166,16 +158,16 @@ impl Permit {
 impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        let level = &self.level;
-        let late = || has_passed(self.deadline).then_some(CloseReason::Expired);
-        match level.lane.close_reason().or_else(late) {
-            None => super::take_on(level, self.permit, self.deadline, work),
-            Some(cause) => super::refuse(level, cause, work),
+        let Self { submitter, permit } = self;
+        let refused = submitter.close_reason();
+        match refused.map_or_else(|| super::in_time(&submitter), Err) {
+            Ok(()) => super::take_on(&submitter, permit, work),
+            Err(cause) => super::refuse(&submitter, cause, work),
         }
     }
 }
 
-debug_by_name!(Permit, priority: |it: &Self| it.level.priority, deadline: |it: &Self| it.deadline);
+debug_by_name!(Permit, priority: |it: &Self| it.submitter.priority, deadline: |it: &Self| it.submitter.deadline);
 
 type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + Sync;
 
@@ -217,18 +209,16 @@ type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> +
 /// ```
 #[must_use = "futures do nothing unless awaited"]
 pub struct Reserve {
-    level: Level,
-    deadline: Option<Instant>,
+    submitter: Submitter,
     /// Boxed, so that `Reserve` is `Unpin`. Most of them never wait.
     waits: Option<Pin<Box<Acquire>>>,
     is_done: bool,
 }
 
 impl Reserve {
-    pub(crate) fn new(level: Level, deadline: Option<Instant>) -> Self {
+    pub(crate) fn new(submitter: Submitter) -> Self {
         Self {
-            level,
-            deadline,
+            submitter,
             waits: None,
             is_done: false,
         }
@@ -255,18 +245,21 @@ impl Reserve {
         block_on(self)
     }
 
-    fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Acquired> {
+    fn poll_acquire(&mut self, cx: &mut Context<'_>) -> Poll<Admitted> {
         let acquire = match &mut self.waits {
             Some(acquire) => acquire,
-            waits => match (super::acquire(&self.level), self.level.limit()) {
+            waits => match (
+                super::admit(&self.submitter),
+                self.submitter.level().limit(),
+            ) {
                 (Err(CloseReason::QueueFull), Some(limit)) => {
                     waits.insert(Box::pin(limit.clone().acquire_owned()))
                 }
-                (acquired, _) => return Poll::Ready(acquired),
+                (admitted, _) => return Poll::Ready(admitted),
             },
         };
         let permit = ready!(acquire.as_mut().poll(cx)).map(Some);
-        Poll::Ready(permit.map_err(|_closed| self.level.lane.reason_of_close()))
+        Poll::Ready(permit.map_err(|_closed| self.submitter.levels.lane.reason_of_close()))
     }
 }
 
@@ -276,11 +269,11 @@ impl Future for Reserve {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let budget = ready!(coop::poll_proceed(cx));
         assert!(!self.is_done, "a `Reserve` was polled after it was ready");
-        let acquired = ready!(self.poll_acquire(cx));
+        let admitted = ready!(self.poll_acquire(cx));
         budget.made_progress();
         self.is_done = true;
         self.waits = None;
-        Poll::Ready(Permit::of(acquired, &self.level, self.deadline))
+        Poll::Ready(Permit::of(admitted, &self.submitter))
     }
 }
 
@@ -288,9 +281,9 @@ impl Future for Reserve {
 impl Drop for Reserve {
     fn drop(&mut self) {
         if self.waits.is_some() {
-            self.level.count(Event::Rejected);
+            self.submitter.count(Event::Rejected);
         }
     }
 }
 
-debug_by_name!(Reserve, priority: |it: &Self| it.level.priority, waits: |it: &Self| it.waits.is_some());
+debug_by_name!(Reserve, priority: |it: &Self| it.submitter.priority, waits: |it: &Self| it.waits.is_some());

@@ -71,8 +71,9 @@ pin_project! {
 /// Runs `poll` inside the context.
 fn enter<R>(poll: impl FnOnce() -> R) -> R {
     slice::set_in_cpu_context();
-    let level = thread::served();
-    let Some(runtime) = level.as_ref().and_then(|level| level.workers()?.runtime()) else {
+    let own = thread::served();
+    let workers = own.as_ref().and_then(|own| own.level().workers());
+    let Some(runtime) = workers.and_then(|workers| workers.runtime()) else {
         panic!(
             "`in_cpu_context` was polled outside a job of a lane with `Backend::Runtime`: \
              no Tokio runtime of a CPU lane is here. Build the lane with that backend, and \

@@ -10,7 +10,7 @@ use pin_project_lite::pin_project;
 use stallwatch::Name;
 
 use crate::io_lane::enter_for_drop;
-use crate::lane::{Level, thread};
+use crate::lane::{Submitter, thread};
 use crate::panics;
 use crate::task::{Awaited, IoJoin, LARGE, Made, Task};
 use crate::trace::{self, Origin};
@@ -20,44 +20,49 @@ const SPAN: &str = "the end of a span around a future on the I/O lane";
 
 /// Runs `future` on the I/O lane, also if the CPU lane was shut down.
 #[track_caller]
-pub(crate) fn spawn_io<F>(level: &Level, future: F) -> Task<F::Output>
+pub(crate) fn spawn_io<F>(submitter: &Submitter, future: F) -> Task<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     match size_of::<F>() > LARGE {
-        true => spawn(level, Box::pin(future)),
-        false => spawn(level, future),
+        true => spawn(submitter, Box::pin(future)),
+        false => spawn(submitter, future),
     }
 }
 
 #[track_caller]
-fn spawn<F>(level: &Level, future: F) -> Task<F::Output>
+fn spawn<F>(submitter: &Submitter, future: F) -> Task<F::Output>
 where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    let exempt = thread::is_exempt(&level.lane).then(|| Arc::new(AtomicBool::new(true)));
+    let exempt = thread::is_exempt(&submitter.levels).then(|| Arc::new(AtomicBool::new(true)));
     let inside = Inside {
-        site: level.site_or_caller(),
+        site: submitter.site_or_caller(),
         origin: Origin::capture(),
-        level: level.clone(),
+        submitter: submitter.clone(),
         exempt: exempt.clone(),
     };
     let awaited = exempt.map(|exempt| {
-        let lane = level.lane.clone();
+        let levels = submitter.levels.clone();
         let awaited = move |is_polled| {
-            exempt.store(is_polled && thread::is_exempt(&lane), Relaxed);
+            exempt.store(is_polled && thread::is_exempt(&levels), Relaxed);
         };
         Box::new(awaited) as Awaited
     });
     let (future, inside) = (Some(future), Some(inside));
-    let task = level.lane.io.handle.spawn(IoTask { future, inside });
+    let task = submitter
+        .levels
+        .lane
+        .io
+        .handle
+        .spawn(IoTask { future, inside });
     Task::on_io(IoJoin::new(task, awaited))
 }
 
 /// What is around the future while it is polled and dropped: the span of its submitter, and the
 /// submitter's handle as the current one.
 struct Inside {
-    level: Level,
+    submitter: Submitter,
     /// Set if it was exempt where it was submitted ([`thread::is_exempt`]). False if its task was
     /// polled last by what is not exempt, or was detached.
     exempt: Option<Arc<AtomicBool>>,
@@ -70,7 +75,7 @@ impl Inside {
     fn call<R>(&self, f: impl FnOnce() -> R) -> R {
         // Relaxed: what the awaiter does then is no part of it.
         let is_exempt = self.exempt.as_ref().is_some_and(|it| it.load(Relaxed));
-        thread::with_entered(self.level.clone(), is_exempt, || {
+        thread::with_entered(self.submitter.clone(), is_exempt, || {
             trace::in_scope(self.origin.as_ref(), f)
         })
     }
@@ -91,7 +96,7 @@ pin_project! {
                 return;
             };
             // A runtime that is gone drops the task on the submitter's thread.
-            let _io = enter_for_drop(&inside.level.lane.io.handle);
+            let _io = enter_for_drop(&inside.submitter.levels.lane.io.handle);
             panics::run_hook(SPAN, || inside.call(|| drop_quietly(&mut this.future)));
             // It is still there if the subscriber panicked.
             drop_quietly(&mut this.future);

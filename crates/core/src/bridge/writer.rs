@@ -11,9 +11,8 @@ use pin_project_lite::pin_project;
 use super::buffer::{Bridged, Writer, channel};
 use super::error::{CPU, LostReason};
 use crate::error::JoinError;
-use crate::lane::Level;
+use crate::lane::Submitter;
 use crate::panics;
-use crate::task::Schedule;
 
 /// The pump yields after so many items. Otherwise a stream that is always ready, with a
 /// reader that keeps up, would never give the thread back to its lane.
@@ -28,18 +27,23 @@ pub struct BridgeWriter<T, W> {
     writer: Writer<T>,
     size: W,
     /// The CPU lane, if the stream is polled there.
-    on_cpu: Option<Level>,
+    on_cpu: Option<Submitter>,
 }
 
 impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
     /// `on_cpu`: whether the stream is polled on the CPU lane.
-    pub(crate) fn new(level: &Level, on_cpu: bool, limit: usize, size: W) -> (Self, Bridged<T>) {
+    pub(crate) fn new(
+        submitter: &Submitter,
+        on_cpu: bool,
+        limit: usize,
+        size: W,
+    ) -> (Self, Bridged<T>) {
         let lane = if on_cpu { CPU } else { "I/O" };
-        let (writer, reader) = channel(level.counters().held.clone(), limit, lane);
+        let (writer, reader) = channel(submitter.level().held(), limit, lane);
         let writer = Self {
             writer,
             size,
-            on_cpu: on_cpu.then(|| level.clone()),
+            on_cpu: on_cpu.then(|| submitter.clone()),
         };
         (writer, reader)
     }
@@ -91,7 +95,7 @@ impl<S: Stream, W: Fn(&S::Item) -> usize> Future for Pump<S, W> {
                 let next = this.stream.as_mut().poll_next(cx);
                 next.map(|item| item.map(|item| (size(&item), item)))
             });
-            let is_closed = |on_cpu: &Level| on_cpu.lane.is_closed();
+            let is_closed = |on_cpu: &Submitter| on_cpu.levels.lane.is_closed();
             match next {
                 Ok(Poll::Pending) => return Poll::Pending,
                 // A lane that is closed drops its jobs and tasks. A stream that reads from

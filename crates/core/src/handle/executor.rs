@@ -20,7 +20,7 @@ impl Spawn for Handle {
     }
 
     fn status(&self) -> Result<(), SpawnError> {
-        let is_open = self.level.lane.close_reason().is_none();
+        let is_open = self.submitter.close_reason().is_none();
         is_open.then_some(()).ok_or_else(SpawnError::shutdown)
     }
 }

@@ -3,7 +3,7 @@
 use crate::bridge::buffer::Bridged;
 use crate::bridge::spawn_io::spawn_io;
 use crate::bridge::writer::BridgeWriter;
-use crate::lane::Level;
+use crate::lane::Submitter;
 use crate::task::Task;
 
 /// A handle of the I/O lane.
@@ -24,7 +24,7 @@ use crate::task::Task;
 /// ```
 #[derive(Clone)]
 pub struct IoHandle {
-    pub(super) level: Level,
+    pub(super) submitter: Submitter,
 }
 
 impl IoHandle {
@@ -51,7 +51,7 @@ impl IoHandle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        spawn_io(&self.level, future)
+        spawn_io(&self.submitter, future)
     }
 
     /// Makes the two ends of a bridge: a writer for the I/O lane, and the stream that its
@@ -87,7 +87,7 @@ impl IoHandle {
     where
         W: Fn(&T) -> usize,
     {
-        BridgeWriter::new(&self.level, false, limit, size)
+        BridgeWriter::new(&self.submitter, false, limit, size)
     }
 
     /// Returns the Tokio handle of the runtime.
@@ -101,7 +101,7 @@ impl IoHandle {
     /// # }
     /// ```
     pub fn runtime(&self) -> &tokio::runtime::Handle {
-        &self.level.lane.io.handle
+        &self.submitter.levels.lane.io.handle
     }
 
     /// Returns whether the runtime was shut down.
@@ -115,7 +115,7 @@ impl IoHandle {
     /// assert!(cpu.handle().io().is_gone());
     /// ```
     pub fn is_gone(&self) -> bool {
-        self.level.lane.io.is_gone()
+        self.submitter.levels.lane.io.is_gone()
     }
 }
 

@@ -19,7 +19,7 @@ impl Handle {
     /// assert_eq!(cpu.handle().priority(), twolane::Priority::Normal);
     /// ```
     pub fn priority(&self) -> Priority {
-        self.level.priority
+        self.submitter.priority
     }
 
     /// Returns the number of threads of each priority that is in use.
@@ -33,7 +33,7 @@ impl Handle {
     /// assert_eq!(cpu.handle().worker_threads(), 3);
     /// ```
     pub fn worker_threads(&self) -> usize {
-        self.level.lane.settings.threads
+        self.submitter.levels.settings().threads
     }
 
     /// Completes when the CPU lane is shut down, or its I/O runtime ends.
@@ -56,7 +56,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn closed(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.level.lane.closing()
+        self.submitter.levels.lane.closing()
     }
 
     /// Returns the counters of the jobs of this handle's [priority](Self::with_priority), and of no
@@ -76,7 +76,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn metrics(&self) -> Metrics {
-        self.level.metrics()
+        self.submitter.level().metrics()
     }
 
     /// Returns the watch of the I/O lane, which counts the stalls of both lanes.
@@ -97,7 +97,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn watcher(&self) -> Option<&Watcher> {
-        self.level.lane.io_watch.watcher.get()
+        self.submitter.levels.lane.io_watch.watcher.get()
     }
 
     /// Returns how long probes of the [watch](Self::watcher) waited for the I/O lane. Empty if it
@@ -114,7 +114,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn io_lag(&self) -> DurationHistogram {
-        let lag = self.level.lane.io_watch.lag.get();
+        let lag = self.submitter.levels.lane.io_watch.lag.get();
         lag.map(|lag| lag.read()).unwrap_or_default()
     }
 
@@ -140,6 +140,6 @@ impl Handle {
     /// # }
     /// ```
     pub fn call_sites(&self) -> CallSites {
-        self.level.lane.call_sites()
+        self.submitter.levels.call_sites()
     }
 }

@@ -11,11 +11,10 @@ mod submit;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::time::Instant;
 
 use giveway::{Throttle, Weight};
 
-use crate::lane::Level;
+use crate::lane::Submitter;
 pub use current::{EnterGuard, NoCurrentHandle, spawn_cpu, spawn_io};
 pub use io_handle::IoHandle;
 
@@ -54,20 +53,17 @@ pub use io_handle::IoHandle;
 /// ```
 #[derive(Clone)]
 pub struct Handle {
-    pub(crate) level: Level,
-    /// Of the jobs that this handle submits.
-    deadline: Option<Instant>,
+    pub(crate) submitter: Submitter,
 }
 
 impl Handle {
-    pub(crate) fn new(level: Level) -> Self {
-        let deadline = None;
-        Self { level, deadline }
+    pub(crate) fn new(submitter: Submitter) -> Self {
+        Self { submitter }
     }
 
-    pub(crate) fn with(&self, change: impl FnOnce(&mut Level)) -> Self {
+    pub(crate) fn with(&self, change: impl FnOnce(&mut Submitter)) -> Self {
         let mut changed = self.clone();
-        change(&mut changed.level);
+        change(&mut changed.submitter);
         changed
     }
 }
@@ -86,7 +82,7 @@ impl Handle {
 /// ```
 impl PartialEq for Handle {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.level.lane, &other.level.lane)
+        Arc::ptr_eq(&self.submitter.levels, &other.submitter.levels)
     }
 }
 
@@ -99,15 +95,16 @@ impl RefUnwindSafe for Handle {}
 
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lane = &self.level.lane;
-        let niced = lane.started().filter(|_| Weight::SUPPORTED);
+        let levels = &self.submitter.levels;
+        let lane = &levels.lane;
+        let niced = levels.started().filter(|_| Weight::SUPPORTED);
         let throttled_to = lane.throttle.as_ref().and_then(Throttle::cores);
         let nice = niced.map(|p| (p, lane.settings.nice(p)));
         f.debug_struct("Handle")
             .field("priority", &self.priority())
             .field("backend", &lane.settings.backend)
             .field("worker_threads", &self.worker_threads())
-            .field("running", &lane.running())
+            .field("running", &levels.running())
             .field("throttled_to_cores", &throttled_to)
             .field("closed", &lane.is_closed())
             .field("io_lane_gone", &lane.io.is_gone())

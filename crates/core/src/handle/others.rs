@@ -76,7 +76,7 @@ impl Handle {
     /// ```
     pub fn enter(&self) -> EnterGuard<'_> {
         EnterGuard {
-            depth: thread::enter(self.level.clone(), false),
+            depth: thread::enter(self.submitter.clone(), false),
             _thread_bound: PhantomData,
         }
     }
@@ -98,8 +98,8 @@ impl Handle {
     /// assert_eq!(twolane::spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
     pub fn set_process_default(handle: Option<Self>) -> Option<Self> {
-        let level = handle.map(|handle| handle.level);
-        thread::set_process_default(level).map(Self::new)
+        let submitter = handle.map(|handle| handle.submitter);
+        thread::set_process_default(submitter).map(Self::new)
     }
 
     /// Returns a handle of the same lane at another [`Priority`].
@@ -121,7 +121,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_priority(&self, priority: Priority) -> Self {
-        self.with(|level| level.priority = priority)
+        self.with(|submitter| submitter.priority = priority)
     }
 
     /// Returns a handle whose jobs go by that name in [`call_sites`](Self::call_sites).
@@ -153,7 +153,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_name(&self, name: &str) -> Self {
-        self.with(|level| level.site = Name::named(name))
+        self.with(|submitter| submitter.site = Name::named(name))
     }
 
     /// Returns a handle whose jobs have a deadline: a time after which they are of no use.
@@ -191,10 +191,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn with_deadline(&self, deadline: Instant) -> Self {
-        Self {
-            deadline: self.deadline.into_iter().chain([deadline]).min(),
-            ..self.clone()
-        }
+        Self::new(self.submitter.clone().with_deadline(deadline))
     }
 
     /// Returns a handle whose jobs need no permit of a queue with a
@@ -218,7 +215,7 @@ impl Handle {
     /// # }
     /// ```
     pub fn without_limit(&self) -> Self {
-        self.with(|level| level.is_unlimited = true)
+        self.with(|submitter| submitter.is_unlimited = true)
     }
 
     /// Returns the handle of the I/O lane alone, which works after a shutdown of the CPU lane
@@ -235,8 +232,8 @@ impl Handle {
     /// # }
     /// ```
     pub fn io(&self) -> IoHandle {
-        let level = self.level.clone();
-        IoHandle { level }
+        let submitter = self.submitter.clone();
+        IoHandle { submitter }
     }
 
     /// Returns the handle of the Tokio runtime whose workers are the threads of this handle's
@@ -273,6 +270,6 @@ impl Handle {
     /// # }
     /// ```
     pub fn tokio_handle(&self) -> Option<tokio::runtime::Handle> {
-        self.level.workers()?.runtime().cloned()
+        self.submitter.level().workers()?.runtime().cloned()
     }
 }

@@ -41,7 +41,7 @@ impl Handle {
     /// # Ok(()) }
     /// ```
     pub fn reserve(&self) -> Reserve {
-        Reserve::new(self.level.clone(), self.deadline)
+        Reserve::new(self.submitter.clone())
     }
 
     /// Returns a permit of the queue if one is free now.
@@ -68,6 +68,6 @@ impl Handle {
     /// # }
     /// ```
     pub fn try_reserve(&self) -> Result<Permit, JoinError> {
-        Permit::try_new(&self.level, self.deadline)
+        Permit::try_new(&self.submitter)
     }
 }

@@ -52,7 +52,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        (&self.level, self.deadline).closure(f)
+        self.submitter.closure(f)
     }
 
     /// Runs a closure on the CPU lane, and passes it a [`JobContext`]: the form for a closure
@@ -125,7 +125,7 @@ impl Handle {
         F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
-        (&self.level, self.deadline).closure_with(f)
+        self.submitter.closure_with(f)
     }
 
     /// Runs a future on the CPU lane, which polls it there each time. (For a closure:
@@ -158,7 +158,7 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        (&self.level, self.deadline).submit(FutureWork::new(future))
+        self.submitter.submit(FutureWork::new(future))
     }
 
     /// Runs a future on the I/O lane, as a task of the Tokio runtime there.
@@ -195,9 +195,9 @@ impl Handle {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match self.level.lane.close_reason() {
+        match self.submitter.close_reason() {
             Some(cause) => Task::refused(cause),
-            None => spawn_io(&self.level, future),
+            None => spawn_io(&self.submitter, future),
         }
     }
 
@@ -239,9 +239,9 @@ impl Handle {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = self.io().bridge(limit, size);
-        match self.level.lane.close_reason() {
+        match self.submitter.close_reason() {
             Some(cause) => writer.refuse(cause.into()),
-            None => spawn_io(&self.level, writer.forward(stream)).detach_quietly(),
+            None => spawn_io(&self.submitter, writer.forward(stream)).detach_quietly(),
         }
         reader
     }
@@ -279,8 +279,8 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let (writer, reader) = BridgeWriter::new(&self.level, true, limit, size);
-        match Permit::try_new(&self.level, None) {
+        let (writer, reader) = BridgeWriter::new(&self.submitter, true, limit, size);
+        match Permit::try_new(&self.submitter.without_deadline()) {
             Ok(permit) => permit.spawn(writer.forward(stream)).detach_quietly(),
             Err(cause) => writer.refuse(cause),
         }
@@ -322,24 +322,24 @@ impl Handle {
     #[track_caller]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
         assert!(
-            self.level.lane.settings.backend != Backend::Runtime,
+            self.submitter.levels.settings().backend != Backend::Runtime,
             "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
              build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
         );
-        if let Some(cause) = self.level.lane.close_reason() {
+        if let Some(cause) = self.submitter.close_reason() {
             return Err(cause.into());
         }
-        let Some(workers) = self.level.workers() else {
+        let Some(workers) = self.submitter.level().workers() else {
             panic!(
                 "`install` in an `on_thread_start` hook: it may wait for the very thread that \
                  runs the hook. Spawn a job there, and don't wait for it"
             );
         };
-        let level = &self.level.at_caller();
+        let submitter = &self.submitter;
         let (mut f, mut result) = (Some(f), None);
-        workers.install(&mut level.timed(|| result = f.take().map(panics::catch)));
+        workers.install(&mut submitter.timed(|| result = f.take().map(panics::catch)));
         // There is none if the pool is shut down.
-        let result = result.ok_or_else(|| level.lane.reason_of_close())?;
+        let result = result.ok_or_else(|| submitter.levels.lane.reason_of_close())?;
         result.map_err(JoinError::of_unwinding)
     }
 }

@@ -38,7 +38,7 @@
 //! - The message is lost with the channel. Then the push came before the last close,
 //!   which finds the job.
 //! - The send fails. Then the thread that pushed closes the queue itself
-//!   (`Lane::reap_queued`).
+//!   (`Level::reap_queued`).
 
 use std::collections::btree_map::{BTreeMap, OccupiedEntry};
 use std::io;
@@ -48,7 +48,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::{Lane, Level, thread};
+use super::{Levels, Submitter, discard, thread};
 use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
@@ -80,7 +80,7 @@ pub(crate) enum Due {
 const BATCH: usize = 256;
 
 struct Control {
-    lane: Arc<Lane>,
+    levels: Arc<Levels>,
     reaper: Option<Sender<Vec<Arc<dyn Run>>>>,
     /// Batches of jobs that the reaper has not dropped yet.
     unreaped: usize,
@@ -95,12 +95,12 @@ struct Control {
 }
 
 /// Starts the control thread of a lane.
-pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<()> {
-    let name = format!("{}-control", lane.settings.name);
+pub(crate) fn start(levels: Arc<Levels>, receiver: Receiver<Message>) -> io::Result<()> {
+    let name = format!("{}-control", levels.settings().name);
     giveway::spawn(name, move || {
-        as_lane_thread(&lane.clone(), || {
+        as_lane_thread(&levels.clone(), || {
             let control = Control {
-                lane,
+                levels,
                 reaper: None,
                 unreaped: 0,
                 has_queued: false,
@@ -119,26 +119,27 @@ pub(crate) fn start(lane: Arc<Lane>, receiver: Receiver<Message>) -> io::Result<
 /// User code may run in `f`: a destructor, a waker. A socket, a timer or a
 /// `tokio::spawn` there belongs to the I/O runtime, as on any lane thread. A blocking
 /// wait for the lane (`Task::wait`, `Shutdown::wait`) panics there.
-fn as_lane_thread(lane: &Arc<Lane>, f: impl FnOnce()) {
-    let io = lane.io.handle.clone();
+fn as_lane_thread(levels: &Arc<Levels>, f: impl FnOnce()) {
+    let io = levels.lane.io.handle.clone();
     let _io = io.enter();
-    let level = Level::new(lane.clone(), Priority::default());
-    thread::join_level(level, Some(0));
+    let own = Submitter::new(levels.clone(), Priority::default());
+    thread::join_level(own, Some(0));
     f();
     thread::leave_level();
 }
 
 /// Starts the thread that drops the jobs which are sent to it.
-fn start_reaper(lane: &Arc<Lane>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
+fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
     let (reaper, batches) = mpsc::channel();
-    let (name, lane) = (format!("{}-reaper", lane.settings.name), lane.clone());
+    let name = format!("{}-reaper", levels.settings().name);
+    let levels = levels.clone();
     giveway::spawn(name, move || {
         // A destructor runs at the nice value of a `Normal` job.
-        thread::begin(&lane, Some(Priority::Normal));
-        as_lane_thread(&lane, || {
+        thread::begin(&levels.lane, Some(Priority::Normal));
+        as_lane_thread(&levels, || {
             for closed in batches {
-                Lane::discard(closed);
-                let _ = lane.send_control(Message::Reaped);
+                discard(closed);
+                let _ = levels.lane.send_control(Message::Reaped);
             }
         });
     })?;
@@ -163,23 +164,23 @@ impl Control {
         let mut closed = Vec::new();
         panics::run_hook(CALLED, || {
             // If `build` has failed, the message of the shutdown may be unread.
-            self.lane.close_limits();
-            closed = self.lane.close_queued(usize::MAX);
-            self.lane.report_lost();
+            self.levels.close_limits();
+            closed = self.levels.close_queued(usize::MAX);
+            self.levels.lane.report_lost();
         });
         let due = self.due.into_values().flatten();
         due.for_each(|it| panics::drop_quietly(CALLED, it));
         late.into_iter()
             .for_each(|it| panics::drop_quietly(CALLED, it));
-        Lane::discard(closed);
+        discard(closed);
     }
 
     fn is_over(&mut self) -> bool {
-        if self.lane.is_over_except(self.idle_reapers()) {
+        if self.levels.is_over_except(self.idle_reapers()) {
             self.reaper = None;
         }
         // A reaper that has just been started is not counted yet.
-        self.unreaped == 0 && !self.is_closing() && self.lane.is_over_except(0)
+        self.unreaped == 0 && !self.is_closing() && self.levels.is_over_except(0)
     }
 
     fn is_closing(&self) -> bool {
@@ -194,7 +195,7 @@ impl Control {
     /// Has the reaper drop what these jobs had captured, and logs the lost ones.
     fn reap(&mut self, closed: Vec<Arc<dyn Run>>) {
         if self.reaper.is_none() && !closed.is_empty() {
-            self.reaper = start_reaper(&self.lane).ok();
+            self.reaper = start_reaper(&self.levels).ok();
         }
         match &self.reaper {
             _ if closed.is_empty() => {}
@@ -204,10 +205,10 @@ impl Control {
                 let _ = reaper.send(closed);
             }
             // No thread could be started: drop the jobs on this one.
-            None => Lane::discard(closed),
+            None => discard(closed),
         }
         if !self.is_closing() {
-            self.lane.report_lost();
+            self.levels.lane.report_lost();
         }
     }
 
@@ -227,7 +228,7 @@ impl Control {
         match message {
             Message::Shutdown => {
                 (self.has_queued, self.next_suspended) = (true, Some(0));
-                self.lane.close_limits();
+                self.levels.close_limits();
             }
             Message::CloseQueued => self.has_queued = true,
             Message::Reaped => self.unreaped -= 1,
@@ -254,16 +255,16 @@ impl Control {
     fn close_some(&mut self) {
         let mut closed = Vec::new();
         if self.has_queued {
-            closed = self.lane.close_queued(BATCH);
+            closed = self.levels.close_queued(BATCH);
             self.has_queued = closed.len() == BATCH;
         } else if let Some(first) = self.next_suspended.take() {
-            match self.lane.registry.in_slots(first, BATCH) {
+            match self.levels.lane.registry.in_slots(first, BATCH) {
                 Some(jobs) => {
                     self.next_suspended = Some(first + BATCH);
                     // A registered job may be queued as well, if its waker was called.
-                    closed = self.lane.close_all(jobs);
+                    closed = self.levels.lane.close_all(jobs);
                 }
-                None => self.lane.shutdown_workers(),
+                None => self.levels.shutdown_workers(),
             }
         }
         self.reap(closed);
@@ -278,7 +279,7 @@ impl Control {
                     Due::Call(call) => panics::run_hook(CALLED, call),
                     Due::Reply(reply) => {
                         let idle = self.idle_reapers();
-                        let left = *remaining.get_or_insert_with(|| self.lane.remaining(idle));
+                        let left = *remaining.get_or_insert_with(|| self.levels.remaining(idle));
                         // An error: no one waits any more.
                         panics::run_hook(CALLED, || _ = reply.send(left));
                     }

@@ -1,5 +1,4 @@
-//! The CPU lane of one `CpuRuntime`: its priorities, what they share, and how the lane
-//! closes.
+//! The CPU lane of one `CpuRuntime`: what its priorities share, and how the lane closes.
 //!
 //! **How a lane closes.** [`Lane::close`] sets `closed` and sends a message. The
 //! control thread (see `control.rs`) then closes every queued and suspended job, which
@@ -28,15 +27,18 @@
 
 pub(crate) mod control;
 mod level;
+mod levels;
 mod queue;
 mod registry;
+mod scheduler;
+mod submitter;
 pub(crate) mod thread;
 mod watched;
 mod workers;
 
+use std::io;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock, Weak};
-use std::{io, iter};
 
 use giveway::Throttle;
 use stallwatch::Pool;
@@ -44,23 +46,21 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use crate::error::CloseReason;
-use crate::io_lane::{IoLane, enter_for_drop};
-use crate::metrics::call_sites::CallSites;
+use crate::io_lane::IoLane;
 use crate::metrics::io_watch::IoWatch;
 use crate::panics;
 use crate::priority::Priority;
-use crate::remaining::Remaining;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Run};
 use crate::trace;
 use control::Message;
 pub(crate) use level::Level;
-use level::LevelState;
+pub(crate) use levels::Levels;
 use registry::Registry;
+pub(crate) use submitter::Submitter;
 pub(crate) use workers::{ThreadHooks, ThreadSettings, Workers};
 
 pub(crate) struct Lane {
-    levels: [LevelState; Priority::ALL.len()],
     registry: Registry,
     pub(crate) settings: ThreadSettings,
     /// Of the I/O lane, if it is watched.
@@ -88,15 +88,11 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) fn new(
         settings: ThreadSettings,
-        queue_limits: [Option<usize>; Priority::ALL.len()],
         throttle: Option<Throttle>,
         io: Handle,
         control: Sender<Message>,
     ) -> Arc<Self> {
         Arc::new_cyclic(|lane: &Weak<Self>| Self {
-            levels: Priority::ALL.map(|priority| {
-                LevelState::new(priority, &settings, queue_limits[priority.index()])
-            }),
             registry: Registry::default(),
             io_watch: IoWatch::default(),
             settings,
@@ -120,22 +116,11 @@ impl Lane {
         })
     }
 
-    fn level_state(&self, priority: Priority) -> &LevelState {
-        &self.levels[priority.index()]
-    }
-
-    /// The priorities whose threads have started.
-    pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
-        let is_started = |p: &Priority| self.level_state(*p).workers.get().is_some();
-        Priority::ALL.into_iter().filter(is_started)
-    }
-
     /// Returns why a submission is refused now, if it is.
     #[inline]
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
-        let gone = self.io.is_gone().then_some(CloseReason::IoRuntimeGone);
         let cause = || *self.close_cause.get().unwrap_or(&CloseReason::ShutDown);
-        gone.or_else(|| self.is_closed().then(cause))
+        self.is_closed().then(cause)
     }
 
     /// Why the jobs end that the lane has taken on, if it is closed.
@@ -151,45 +136,10 @@ impl Lane {
         self.close_reason().unwrap_or(CloseReason::ShutDown)
     }
 
-    pub(crate) fn call_sites(&self) -> CallSites {
-        let levels = Priority::ALL.into_iter().zip(&self.levels);
-        let sites = levels.flat_map(|(priority, level)| level.sites.read(priority));
-        CallSites::new(sites.collect())
-    }
-
-    /// Returns how many jobs run now, over all priorities.
-    pub(crate) fn running(&self) -> u64 {
-        let of_level = |level: &LevelState| level.counters.running();
-        self.levels.iter().map(of_level).sum()
-    }
-
-    /// What has not ended, of a lane that is closed. So many of its threads only wait for work.
-    fn remaining(&self, idle: usize) -> Remaining {
-        Remaining {
-            jobs: usize::try_from(self.running()).unwrap_or(usize::MAX),
-            threads: self.alive.load(SeqCst) - idle,
-            tokio_tasks: self.levels.iter().map(LevelState::tokio_tasks).sum(),
-        }
-    }
-
     /// Ready when the lane closes.
     pub(crate) fn closing(&self) -> impl Future<Output = ()> + Send + use<> {
         let closing = self.closing.clone();
         async move { drop(closing.acquire().await) }
-    }
-
-    /// Ends every wait for a permit with an error.
-    fn close_limits(&self) {
-        for limit in self.limits().chain([&self.closing]) {
-            // A waker that panics keeps the semaphore from waking the waiters behind
-            // it. So close the semaphore again for these.
-            while panics::call_logged("the waker of a `Reserve`", || limit.close()).is_none() {}
-        }
-    }
-
-    fn limits(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
-        let limits = self.levels.iter().flat_map(|level| &level.limit);
-        limits.map(|(_, limit)| limit)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -222,33 +172,12 @@ impl Lane {
         self.control.send(message).map_err(|unsent| unsent.0)
     }
 
-    /// Closes up to `most` queued jobs, which resolves their tasks. It does not drop their
-    /// work, since a user destructor may block. The caller does that with
-    /// [`discard`](Self::discard), on a thread that may block.
-    fn close_queued(&self, most: usize) -> Vec<Arc<dyn Run>> {
-        let queues = self.levels.iter().map(|level| &level.queue);
-        let queued = queues.flat_map(|queue| iter::from_fn(|| queue.pop()));
-        self.close_all(queued.take(most).collect())
-    }
-
-    /// Closes jobs in the same way, except those that run.
+    /// Closes jobs, which resolves their tasks, except those that run. It does not drop their work.
     fn close_all(&self, jobs: Vec<Arc<dyn Run>>) -> Vec<Arc<dyn Run>> {
         for job in &jobs {
             job.close(self.end_of_jobs());
         }
         jobs
-    }
-
-    /// Drops the work of those jobs that are closed, by the caller or an earlier cancel.
-    fn discard(jobs: Vec<Arc<dyn Run>>) {
-        for job in jobs {
-            panics::run_hook(JOB_DESTRUCTOR, move || {
-                // The work of a job that still runs belongs to the thread that runs it.
-                if job.has_ended() {
-                    job.discard();
-                }
-            });
-        }
     }
 
     /// Logs how many detached jobs were closed, in one line for all of them.
@@ -260,31 +189,14 @@ impl Lane {
         }
     }
 
-    /// Closes the queued jobs and drops their work, on this thread.
-    fn reap_queued(&self) {
-        // This may be any thread.
-        let _io = enter_for_drop(&self.io.handle);
-        Self::discard(self.close_queued(usize::MAX));
-        self.report_lost();
-    }
-
-    /// Shuts the workers down, and the watch. May block for a moment, so only the control
-    /// thread calls it.
-    fn shutdown_workers(&self) {
-        self.io_watch.stop();
-        self.levels.iter().for_each(LevelState::shutdown);
+    fn alive(&self) -> usize {
+        self.alive.load(SeqCst)
     }
 
     /// A lane thread calls this last, and `build` once it has started them.
     pub(crate) fn thread_ended(&self) {
         self.alive.fetch_sub(1, SeqCst);
         let _ = self.send_control(Message::ThreadEnded);
-    }
-
-    /// Whether the lane is closed and all threads but so many have ended.
-    fn is_over_except(&self, n: usize) -> bool {
-        let is_shut_down = self.levels.iter().all(LevelState::is_shut_down);
-        self.is_closed() && is_shut_down && self.alive.load(SeqCst) == n
     }
 
     /// Gives this thread the niceness of `priority`.
@@ -306,6 +218,18 @@ impl Lane {
     }
 }
 
+/// Drops the work of those jobs that are closed, by the caller or an earlier cancel.
+fn discard(jobs: Vec<Arc<dyn Run>>) {
+    for job in jobs {
+        panics::run_hook(JOB_DESTRUCTOR, move || {
+            // The work of a job that still runs belongs to the thread that runs it.
+            if job.has_ended() {
+                job.discard();
+            }
+        });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -317,7 +241,7 @@ mod tests {
         let io = tokio::runtime::Runtime::new().unwrap();
         let settings = crate::CpuRuntime::builder().io_handle(io.handle().clone());
         let cpu = settings.build().unwrap();
-        let lane = cpu.handle().level.lane.clone();
+        let lane = cpu.handle().submitter.levels.lane.clone();
         let refuse = |text: &str| lane.note_refused_nice(16, io::Error::other(text.to_owned()));
         refuse("the first");
         refuse("the second");

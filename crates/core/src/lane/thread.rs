@@ -10,7 +10,7 @@
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::{Lane, Level};
+use super::{Lane, Level, Levels, Submitter};
 use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
@@ -20,8 +20,8 @@ use crate::task::{OfThread, Worker, slice};
 struct Thread {
     /// The lane that counts this thread among its own: see [`begin`].
     counted_by: Cell<Option<Arc<Lane>>>,
-    /// The level that this thread belongs to.
-    own: RefCell<Option<Level>>,
+    /// The lane and the priority that this thread belongs to.
+    own: RefCell<Option<Submitter>>,
     /// Its index among that level's workers.
     worker: Cell<Option<usize>>,
     /// What it has as a worker. `None` while it is one: see [`as_worker`].
@@ -31,7 +31,7 @@ struct Thread {
 }
 
 struct Entered {
-    level: Level,
+    submitter: Submitter,
     /// What is submitted inside needs no permit of the level's lane.
     is_exempt: bool,
 }
@@ -73,17 +73,17 @@ impl Drop for Thread {
     }
 }
 
-static PROCESS_DEFAULT: RwLock<Option<Level>> = RwLock::new(None);
+static PROCESS_DEFAULT: RwLock<Option<Submitter>> = RwLock::new(None);
 
 /// Returns `None` while the thread ends: a destructor may still call this then.
 fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> Option<R> {
     THREAD.try_with(f).ok()
 }
 
-/// Returns the level for a free function: the innermost entered one, else the own level
+/// Returns what a free function submits by: the innermost entered one, else the own one
 /// of this thread, else the process default.
-pub(crate) fn current() -> Option<Level> {
-    let innermost = |thread: &Thread| Some(thread.entered.borrow().last()?.level.clone());
+pub(crate) fn current() -> Option<Submitter> {
+    let innermost = |thread: &Thread| Some(thread.entered.borrow().last()?.submitter.clone());
     let entered = with_thread(innermost).flatten();
     entered.or_else(served).or_else(|| {
         let default = PROCESS_DEFAULT.read();
@@ -91,48 +91,54 @@ pub(crate) fn current() -> Option<Level> {
     })
 }
 
-pub(crate) fn set_process_default(level: Option<Level>) -> Option<Level> {
+pub(crate) fn set_process_default(submitter: Option<Submitter>) -> Option<Submitter> {
     let default = PROCESS_DEFAULT.write();
-    std::mem::replace(&mut *default.unwrap_or_else(PoisonError::into_inner), level)
+    std::mem::replace(
+        &mut *default.unwrap_or_else(PoisonError::into_inner),
+        submitter,
+    )
 }
 
-/// Enters a level. Returns how many levels are now entered, for [`leave`]: 0 if the thread ends.
+/// Enters a submitter. Returns how many are now entered, for [`leave`]: 0 if the thread ends.
 /// `is_exempt`: what is submitted inside needs no permit of its lane.
-pub(crate) fn enter(level: Level, is_exempt: bool) -> usize {
+pub(crate) fn enter(submitter: Submitter, is_exempt: bool) -> usize {
     let depth = with_thread(|thread| {
         let mut entered = thread.entered.borrow_mut();
-        entered.push(Entered { level, is_exempt });
+        entered.push(Entered {
+            submitter,
+            is_exempt,
+        });
         entered.len()
     });
     depth.unwrap_or(0)
 }
 
-/// Whether the level that was entered as number `depth` is the innermost one.
+/// Whether the one that was entered as number `depth` is the innermost one.
 pub(crate) fn is_innermost(depth: usize) -> bool {
     with_thread(|thread| thread.entered.borrow().len()).is_none_or(|entered| entered == depth)
 }
 
-/// Leaves the level that was entered as number `depth`, and all levels inside it.
+/// Leaves the one that was entered as number `depth`, and all inside it.
 pub(crate) fn leave(depth: usize) {
     let pop = |thread: &Thread| {
         let mut entered = thread.entered.borrow_mut();
         (entered.len() >= depth).then(|| entered.pop()).flatten()
     };
-    // Dropped outside the borrow: a level may hold the last reference to its lane.
+    // Dropped outside the borrow: it may hold the last reference to its lane.
     while with_thread(pop).flatten().is_some() {}
 }
 
-/// Runs `f` with `level` entered as the innermost one.
-pub(crate) fn with_entered<R>(level: Level, is_exempt: bool, f: impl FnOnce() -> R) -> R {
-    let depth = enter(level, is_exempt);
+/// Runs `f` with `submitter` entered as the innermost one.
+pub(crate) fn with_entered<R>(submitter: Submitter, is_exempt: bool, f: impl FnOnce() -> R) -> R {
+    let depth = enter(submitter, is_exempt);
     let _leave = on_drop(|| leave(depth));
     f()
 }
 
-/// Called when a thread of `level` starts. `worker` is its index, if it is a worker.
-pub(crate) fn join_level(level: Level, worker: Option<usize>) {
+/// Called when a thread of that lane and priority starts. `worker` is its index, if it is a worker.
+pub(crate) fn join_level(own: Submitter, worker: Option<usize>) {
     THREAD.with(|thread| {
-        thread.own.replace(Some(level));
+        thread.own.replace(Some(own));
         thread.worker.set(worker);
     });
 }
@@ -172,30 +178,30 @@ pub(crate) fn worker() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }
 
-/// The level whose job this thread runs, or that it belongs to.
-pub(crate) fn served() -> Option<Level> {
+/// The lane and the priority that this thread belongs to.
+pub(crate) fn served() -> Option<Submitter> {
     with_thread(|thread| thread.own.borrow().clone()).flatten()
 }
 
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same
 /// Tokio runtime that may become one.
-pub(crate) fn is_of(level: &Level) -> bool {
-    ask_own(|own| own.priority == level.priority && Arc::ptr_eq(&own.lane, &level.lane))
-        .unwrap_or(false)
+pub(crate) fn is_of(level: &Arc<Level>) -> bool {
+    ask_own(|own| Arc::ptr_eq(own.level(), level)).unwrap_or(false)
 }
 
-/// Whether what this thread submits to `lane` needs no permit: it is a thread of the lane, or
+/// Whether what this thread submits to that lane needs no permit: it is a thread of the lane, or
 /// polls a future that such a thread, or another one of these futures, has given to `spawn_io`.
-pub(crate) fn is_exempt(lane: &Arc<Lane>) -> bool {
-    let covers = |entered: &Entered| entered.is_exempt && Arc::ptr_eq(&entered.level.lane, lane);
-    lane.limits().next().is_some()
-        && (is_of_lane(lane)
+pub(crate) fn is_exempt(levels: &Arc<Levels>) -> bool {
+    let is_it = |submitter: &Submitter| Arc::ptr_eq(&submitter.levels, levels);
+    let covers = |entered: &Entered| entered.is_exempt && is_it(&entered.submitter);
+    levels.limits().next().is_some()
+        && (is_of_lane(&levels.lane)
             || with_thread(|thread| thread.entered.borrow().iter().any(covers)).unwrap_or(false))
 }
 
 /// Whether this thread belongs to `lane`, as a worker or not.
 fn is_of_lane(lane: &Arc<Lane>) -> bool {
-    ask_own(|own| Arc::ptr_eq(&own.lane, lane)).unwrap_or(false)
+    ask_own(|own| Arc::ptr_eq(&own.levels.lane, lane)).unwrap_or(false)
 }
 
 /// Whether this thread is one of `lane`'s workers.
@@ -205,7 +211,7 @@ pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     (worker().is_some() || slice::runs_a_job()) && is_of_lane(lane)
 }
 
-/// Asks the level that this thread belongs to, in any lane.
-pub(crate) fn ask_own<R>(f: impl FnOnce(&Level) -> R) -> Option<R> {
+/// Asks what this thread belongs to, in any lane.
+pub(crate) fn ask_own<R>(f: impl FnOnce(&Submitter) -> R) -> Option<R> {
     with_thread(|thread| thread.own.borrow().as_ref().map(f)).flatten()
 }

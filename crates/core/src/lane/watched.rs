@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use stallwatch::{Entered, Pool};
+use stallwatch::{Entered, Name, Pool};
 
 use super::Level;
 use crate::priority::Priority;
@@ -34,6 +34,7 @@ impl Level {
     #[inline(never)]
     pub(super) fn enter_watched(
         &self,
+        site: Name,
         is_closure: bool,
         deadline: Option<Instant>,
     ) -> Option<Entered> {
@@ -42,6 +43,6 @@ impl Level {
             (true, Priority::High) => URGENT_CLOSURE,
             (true, _) => CLOSURE,
         };
-        self.lane.pools[kind].enter(self.site, deadline)
+        self.lane.pools[kind].enter(site, deadline)
     }
 }

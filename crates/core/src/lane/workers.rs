@@ -14,9 +14,9 @@ use crate::priority::Priority;
 /// The threads that serve a level.
 pub(crate) trait Workers: Send + Sync {
     /// Called after a job was queued and a fence: makes sure that a worker pops it.
-    fn notify(&self, level: &Level);
+    fn notify(&self, level: &Arc<Level>);
     /// The same for all jobs that are queued.
-    fn notify_all(&self, level: &Level) {
+    fn notify_all(&self, level: &Arc<Level>) {
         self.notify(level);
     }
     /// Runs `f` in the rayon pool while the caller waits, unless there is none or it is shut down.

@@ -38,7 +38,7 @@ use super::copies::{Arrival, Copies, Place};
 use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
 use super::stack;
 use crate::lane::control::{Due, Message};
-use crate::lane::{Level, Workers, thread as lane_thread};
+use crate::lane::{Level, Submitter, Workers, thread as lane_thread};
 use crate::panics;
 use crate::task::{StepEnd, budget};
 use crate::trace;
@@ -68,7 +68,8 @@ struct Depths {
 
 impl Pool {
     /// Starts the workers and waits until each has run its start hook.
-    pub(crate) fn start(level: &Level) -> io::Result<Arc<dyn Workers>> {
+    pub(crate) fn start(own: &Submitter) -> io::Result<Arc<dyn Workers>> {
+        let level = own.level();
         let threads = level.lane.settings.threads;
         let mut workers = Vec::with_capacity(threads);
         // A bare `rayon::spawn` of the user has no awaiter.
@@ -77,11 +78,11 @@ impl Pool {
             .num_threads(threads)
             .panic_handler(report)
             .spawn_handler(|worker| {
-                let (settings, level) = (&level.lane.settings, level.clone());
-                let prefix = settings.thread_prefix(level.priority);
+                let (settings, own) = (&level.lane.settings, own.clone());
+                let prefix = settings.thread_prefix(own.priority);
                 let name = format!("{prefix}-{}", worker.index());
                 let thread = settings.thread().name(name);
-                let started = thread.spawn(move || worker_main(&level, worker))?;
+                let started = thread.spawn(move || worker_main(own, worker))?;
                 workers.push(started.thread().clone());
                 Ok(())
             })
@@ -110,7 +111,7 @@ impl Pool {
         Some((self.pool.upgrade()?, self.this.upgrade()?))
     }
 
-    fn spawn_drain(&self, level: &Level) {
+    fn spawn_drain(&self, level: &Arc<Level>) {
         if let Some((pool, this)) = self.up() {
             let level = level.clone();
             let run = move |depth| match &this.depths {
@@ -122,7 +123,7 @@ impl Pool {
     }
 
     /// A drain job ran on a thread that cannot drain.
-    fn cannot_drain(&self, level: &Level, pause: Duration) {
+    fn cannot_drain(&self, level: &Arc<Level>, pause: Duration) {
         self.active.cannot_drain(level, || {
             if let Some((pool, this)) = self.up() {
                 let job = Arc::new(Broadcast {
@@ -136,7 +137,7 @@ impl Pool {
         });
     }
 
-    fn drain(&self, level: &Level) {
+    fn drain(&self, level: &Arc<Level>) {
         let worker = rayon_core::current_thread_index();
         let worker = worker.expect("only the pool's workers drain");
         self.active.drain(worker, level, || self.spawn_drain(level));
@@ -146,7 +147,7 @@ impl Pool {
 impl Workers for Pool {
     /// Wakes one worker, unless one is searching or all are active. A worker that finds a
     /// job wakes the next one.
-    fn notify(&self, level: &Level) {
+    fn notify(&self, level: &Arc<Level>) {
         if self.depths.is_some() {
             self.active.notify(|| self.spawn_drain(level));
         }
@@ -170,15 +171,15 @@ impl Workers for Pool {
     }
 }
 
-fn worker_main(level: &Level, worker: rayon_core::ThreadBuilder) {
-    let lane = &level.lane;
-    lane_thread::begin(lane, Some(level.priority));
+fn worker_main(own: Submitter, worker: rayon_core::ThreadBuilder) {
+    let lane = &own.levels.lane.clone();
+    lane_thread::begin(lane, Some(own.priority));
     // For the thread's whole life: what a job starts by accident (a socket, a timer, a
     // `tokio::spawn`) belongs to the I/O runtime.
     let io = lane.io.handle.clone();
     let _io = io.enter();
     budget::enable(&io);
-    lane_thread::join_level(level.clone(), Some(worker.index()));
+    lane_thread::join_level(own, Some(worker.index()));
     lane.settings.hooks.started();
     stack::mark_base();
     worker.run();
@@ -233,7 +234,7 @@ fn measure_depths(pool: &ThreadPool, threads: usize) -> Option<Depths> {
 /// A drain job of which each worker gets a copy.
 struct Broadcast {
     pool: Arc<Pool>,
-    level: Level,
+    level: Arc<Level>,
     copies: Copies,
     /// The pause before the next broadcast, if one is needed.
     pause: Duration,

@@ -41,15 +41,15 @@ impl Stranded {
     }
 
     /// Call after a push and a fence.
-    pub(super) fn note_push(self: &Arc<Self>, level: &Level, runtime: &Handle) {
+    pub(super) fn note_push(self: &Arc<Self>, level: &Arc<Level>, runtime: &Handle) {
         // A hint: whether some worker has tasks, or looks for some.
         let is_some_busy = self.parked.load(SeqCst) < self.workers;
         if is_some_busy && self.doze.lasts() && self.doze.end() {
-            let (lane, priority) = (Arc::downgrade(&level.lane), level.priority);
+            let level = Arc::downgrade(level);
             let (this, runtime) = (self.clone(), runtime.clone());
             slice::at_each_tick(move || {
-                let lane = lane.upgrade();
-                lane.is_some_and(|lane| this.look(&Level::new(lane, priority), &runtime))
+                let level = level.upgrade();
+                level.is_some_and(|level| this.look(&level, &runtime))
             });
             slice::ask_for_ticks();
         }

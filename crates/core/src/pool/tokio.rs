@@ -35,7 +35,7 @@ use ::tokio::task::{block_in_place, spawn_blocking};
 
 use super::drain_tasks::DrainTasks;
 use super::stranded::Stranded;
-use crate::lane::{Level, ThreadHooks, ThreadSettings, Workers, thread as lane_thread};
+use crate::lane::{Level, Submitter, ThreadHooks, ThreadSettings, Workers, thread as lane_thread};
 use crate::panics;
 use crate::task::{Run, StepEnd};
 use crate::trace::warn_of_block_in_place;
@@ -66,8 +66,8 @@ pub(crate) struct CpuTokio {
 
 impl CpuTokio {
     /// Starts the workers and waits until each has run its start hook.
-    pub(crate) fn start(level: &Level) -> io::Result<Arc<dyn Workers>> {
-        let (lane, priority) = (&level.lane, level.priority);
+    pub(crate) fn start(own: &Submitter) -> io::Result<Arc<dyn Workers>> {
+        let (lane, priority) = (&own.levels.lane, own.priority);
         let threads = lane.settings.threads;
         let (started, all_started) = mpsc::channel();
         let (ready, all_ready) = mpsc::channel();
@@ -75,17 +75,17 @@ impl CpuTokio {
         let next_index = AtomicUsize::new(0);
         // Weak: Tokio keeps its hooks as long as a handle of the runtime exists, and
         // the lane holds one.
-        let weak_lane = Arc::downgrade(lane);
+        let levels = Arc::downgrade(&own.levels);
         // The threads of Tokio's blocking pool run this hook as well.
         let on_start = move || {
-            if let Some(lane) = weak_lane.upgrade() {
+            if let Some(levels) = levels.upgrade() {
                 // Tokio starts more threads wherever `spawn_blocking` is called: each
                 // sets its own nice value.
-                lane_thread::begin(&lane, Some(priority));
-                let level = Level::new(lane, priority);
+                lane_thread::begin(&levels.lane, Some(priority));
+                let own = Submitter::new(levels, priority);
                 let index = next_index.fetch_add(1, Relaxed);
                 // Only the workers have an index: other threads may wait for the lane.
-                lane_thread::join_level(level, (index < threads).then_some(index));
+                lane_thread::join_level(own, (index < threads).then_some(index));
             }
             // An error only means that the workers are up and the receiver is gone.
             let _ = started.send(());
@@ -160,7 +160,7 @@ impl CpuTokio {
 }
 
 impl Workers for CpuTokio {
-    fn notify(&self, level: &Level) {
+    fn notify(&self, level: &Arc<Level>) {
         self.stranded.note_push(level, &self.handle);
         if !self.drain_tasks.try_add() {
             return;
@@ -180,7 +180,7 @@ impl Workers for CpuTokio {
         }
     }
 
-    fn notify_all(&self, level: &Level) {
+    fn notify_all(&self, level: &Arc<Level>) {
         // As many drain tasks as there may be.
         for _ in 0..level.queue().len().min(self.drain_tasks.most()) {
             self.notify(level);
@@ -207,15 +207,15 @@ impl Workers for CpuTokio {
 
 /// Runs hooks of the user inside the context in which jobs run.
 fn in_io_context(run: fn(&ThreadHooks)) {
-    if let Some(level) = lane_thread::served() {
-        let _io = level.lane.io.handle.enter();
-        run(&level.lane.settings.hooks);
+    if let Some(own) = lane_thread::served() {
+        let _io = own.levels.lane.io.handle.enter();
+        run(&own.levels.settings().hooks);
     }
 }
 
 /// Runs the lane's jobs, as long as there are any.
 struct DrainTask {
-    level: Level,
+    level: Arc<Level>,
     drain_tasks: Arc<DrainTasks>,
     /// A job to go on with, which is not in the queue. (It has been suspended before, so
     /// it is in the registry, and a shutdown finds it.)

@@ -12,7 +12,7 @@ use crate::build_error::BuildError;
 use crate::guard::on_drop;
 use crate::handle::Handle;
 use crate::lane::control;
-use crate::lane::{Lane, Level, ThreadSettings, thread};
+use crate::lane::{Lane, Levels, Submitter, ThreadSettings, thread};
 use crate::niceness::Niceness;
 use crate::panics;
 use crate::pool;
@@ -276,21 +276,22 @@ impl Builder {
         settings.base_nice = giveway::start().map_err(BuildError::no_thread)?;
         let (messages, receiver) = mpsc::channel();
         let throttle = self.throttle_to_quota.then(Throttle::new).flatten();
-        let lane = Lane::new(settings, self.queue_limits, throttle, io, messages);
+        let lane = Lane::new(settings, throttle, io, messages);
         BuildError::unless(!lane.io.is_gone(), || {
             "the Tokio runtime that was to be the I/O lane has been shut down: \
              give Builder::io_handle the handle of one that runs"
         })?;
-        control::start(lane.clone(), receiver).map_err(BuildError::no_thread)?;
+        let levels = Levels::new(lane.clone(), self.queue_limits);
+        control::start(levels.clone(), receiver).map_err(BuildError::no_thread)?;
         // Until then the control thread does not end.
         let _started = on_drop(|| lane.thread_ended());
         // From here on an error drops `cpu`, which stops the lane's threads.
-        let handle = Handle::new(Level::new(lane.clone(), Priority::default()));
+        let handle = Handle::new(Submitter::new(levels.clone(), Priority::default()));
         let cpu = CpuRuntime { handle };
         if let Some(watch) = self.watch_io {
             watch_io::start(&lane, watch)?;
         }
-        start_workers(lane.clone()).map_err(BuildError::no_thread)?;
+        start_workers(levels).map_err(BuildError::no_thread)?;
         Ok(cpu)
     }
 }
@@ -299,9 +300,9 @@ impl Builder {
 /// I/O lane: the other has no I/O.
 fn surrounding() -> Option<tokio::runtime::Handle> {
     let current = tokio::runtime::Handle::try_current().ok()?;
-    let io_lane = |level: &Level| {
-        let of_lane = level.workers()?.runtime()?;
-        (of_lane.id() == current.id()).then(|| level.lane.io.handle.clone())
+    let io_lane = |own: &Submitter| {
+        let of_lane = own.level().workers()?.runtime()?;
+        (of_lane.id() == current.id()).then(|| own.levels.lane.io.handle.clone())
     };
     Some(thread::ask_own(io_lane).flatten().unwrap_or(current))
 }
@@ -310,15 +311,15 @@ fn surrounding() -> Option<tokio::runtime::Handle> {
 ///
 /// A thread of its own spawns them: rayon and Tokio spawn on the calling thread, whose nice value
 /// may be raised.
-fn start_workers(lane: Arc<Lane>) -> io::Result<()> {
+fn start_workers(levels: Arc<Levels>) -> io::Result<()> {
     let (reply, started) = mpsc::channel();
-    let name = format!("{}-launcher", lane.settings.name);
+    let name = format!("{}-launcher", levels.settings().name);
     giveway::spawn(name, move || {
         let start = |priority| {
-            let level = Level::new(lane.clone(), priority);
-            level.start(match lane.settings.backend {
-                Backend::Rayon => pool::rayon::Pool::start(&level)?,
-                Backend::Runtime => pool::tokio::CpuTokio::start(&level)?,
+            let own = Submitter::new(levels.clone(), priority);
+            own.level().start(match levels.settings().backend {
+                Backend::Rayon => pool::rayon::Pool::start(&own)?,
+                Backend::Runtime => pool::tokio::CpuTokio::start(&own)?,
             });
             Ok(())
         };

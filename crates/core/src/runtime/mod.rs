@@ -242,7 +242,7 @@ impl CpuRuntime {
     /// # }
     /// ```
     pub fn shutdown_timeout(&self, limit: Duration) -> Shutdown {
-        let lane = self.handle.level.lane.clone();
+        let lane = self.handle.submitter.levels.lane.clone();
         lane.close();
         let (reply, left) = oneshot::channel();
         // A century is no limit. What the clock cannot express is none either.
@@ -268,12 +268,16 @@ impl CpuRuntime {
     /// assert_eq!(error.kind(), twolane::JoinErrorKind::Shutdown);
     /// ```
     pub fn shutdown_background(&self) {
-        self.handle.level.lane.close();
+        self.handle.submitter.levels.lane.close();
     }
 }
 
 impl Drop for CpuRuntime {
     fn drop(&mut self) {
-        self.handle.level.lane.close_for(CloseReason::Dropped);
+        self.handle
+            .submitter
+            .levels
+            .lane
+            .close_for(CloseReason::Dropped);
     }
 }

@@ -129,7 +129,7 @@ impl Counters {
     }
 
     /// For the thread of that number.
-    pub(super) fn count_from(&self, thread: usize, event: Event) {
+    pub(crate) fn count_from(&self, thread: usize, event: Event) {
         self.pages[self.workers + 1 + thread % SHARED].add(event);
     }
 

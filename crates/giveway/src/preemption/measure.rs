@@ -143,10 +143,11 @@ fn wake_threads_on(core: usize) -> Option<Preemption> {
                 // In no step with the tick.
                 thread::sleep(Duration::from_micros(1_000 + n as u64 / 2 * 37));
                 wake.send(Instant::now()).ok()?;
-                // In alternation: others may have the core for a while.
-                let _ = n % 2 == 1 && interrupt_cores();
+                // In an order without a period: others may have the core in turns.
+                let is_interrupted = n.count_ones() % 2 == 1;
+                let _ = is_interrupted && interrupt_cores();
                 let waited = told.recv_timeout(LONGEST).ok()??;
-                late[n % 2] += usize::from(waited > LATE);
+                late[usize::from(is_interrupted)] += usize::from(waited > LATE);
             }
             Some(late)
         };

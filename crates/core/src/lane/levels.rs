@@ -1,0 +1,110 @@
+//! [`Levels`]: all priorities of a lane, for those who own it or end it.
+
+use std::array;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::scheduler::Shard;
+use super::{Lane, Level, ThreadSettings};
+use crate::metrics::call_sites::CallSites;
+use crate::panics;
+use crate::priority::Priority;
+use crate::remaining::Remaining;
+use crate::task::Run;
+
+/// Most machines have fewer I/O workers.
+const SHARDS: usize = 16;
+
+pub(crate) struct Levels {
+    pub(crate) lane: Arc<Lane>,
+    /// By priority, with the reference counts for its jobs.
+    levels: [[Arc<Shard>; SHARDS]; Priority::ALL.len()],
+}
+
+impl Levels {
+    pub(crate) fn new(lane: Arc<Lane>, limits: [Option<usize>; Priority::ALL.len()]) -> Arc<Self> {
+        let levels = Priority::ALL.map(|priority| {
+            let level = Level::new(&lane, priority, limits[priority.index()]);
+            array::from_fn(|_| Arc::new(Shard::new(level.clone())))
+        });
+        Arc::new(Self { lane, levels })
+    }
+
+    pub(super) fn shard(&self, priority: Priority, thread: usize) -> &Arc<Shard> {
+        &self.levels[priority.index()][thread % SHARDS]
+    }
+
+    pub(crate) fn at(&self, priority: Priority) -> &Arc<Level> {
+        self.shard(priority, 0)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Level>> {
+        Priority::ALL.into_iter().map(|priority| self.at(priority))
+    }
+
+    pub(crate) fn settings(&self) -> &ThreadSettings {
+        &self.lane.settings
+    }
+
+    /// The priorities whose threads have started.
+    pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
+        let is_started = |level: &&Arc<Level>| level.workers().is_some();
+        self.all().filter(is_started).map(|level| level.priority)
+    }
+
+    pub(crate) fn call_sites(&self) -> CallSites {
+        let sites = self
+            .all()
+            .flat_map(|level| level.sites.read(level.priority));
+        CallSites::new(sites.collect())
+    }
+
+    /// Returns how many jobs run now, over all priorities.
+    pub(crate) fn running(&self) -> u64 {
+        self.all().map(|level| level.counters.running()).sum()
+    }
+
+    /// What has not ended, of a lane that is closed. So many of its threads only wait for work.
+    pub(super) fn remaining(&self, idle: usize) -> Remaining {
+        Remaining {
+            jobs: usize::try_from(self.running()).unwrap_or(usize::MAX),
+            threads: self.lane.alive() - idle,
+            tokio_tasks: self.all().map(|level| level.tokio_tasks()).sum(),
+        }
+    }
+
+    pub(super) fn limits(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
+        self.all().filter_map(|level| level.limit())
+    }
+
+    /// Ends every wait for a permit with an error.
+    pub(super) fn close_limits(&self) {
+        for limit in self.limits().chain([&self.lane.closing]) {
+            // A waker that panics keeps the semaphore from waking the waiters behind
+            // it. So close the semaphore again for these.
+            while panics::call_logged("the waker of a `Reserve`", || limit.close()).is_none() {}
+        }
+    }
+
+    /// As [`Level::close_queued`].
+    pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Run>> {
+        self.all().fold(Vec::new(), |mut closed, level| {
+            closed.append(&mut level.close_queued(most - closed.len()));
+            closed
+        })
+    }
+
+    /// Shuts the workers down, and the watch. May block for a moment, so only the control
+    /// thread calls it.
+    pub(super) fn shutdown_workers(&self) {
+        self.lane.io_watch.stop();
+        self.all().for_each(|level| level.shutdown());
+    }
+
+    /// Whether the lane is closed and all threads but so many have ended.
+    pub(super) fn is_over_except(&self, n: usize) -> bool {
+        let is_shut_down = self.all().all(|level| level.is_shut_down());
+        self.lane.is_closed() && is_shut_down && self.lane.alive() == n
+    }
+}

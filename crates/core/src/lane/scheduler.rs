@@ -1,0 +1,99 @@
+//! [`Scheduler`]: what a job calls back.
+//!
+//! Each job holds a reference to its level. All cores that submit and run jobs would write the one
+//! count of these, twice for each job. So a level has several counts ([`Shard`]), and the number of
+//! the thread that submits selects one.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crossbeam_utils::CachePadded;
+use stallwatch::{Entered, Name};
+
+use super::{Level, thread};
+use crate::error::CloseReason;
+use crate::metrics::call_sites::{Length, Sites};
+use crate::priority::Priority;
+use crate::sync::Ordering::SeqCst;
+use crate::task::{Counters, RegistryKey, Run, Schedule};
+
+/// One of the reference counts of a level, in a cache line of its own.
+pub(super) type Shard = CachePadded<Arc<Level>>;
+
+/// A level, as one of its jobs sees it.
+#[derive(Clone)]
+pub(crate) struct Scheduler {
+    level: Arc<Shard>,
+    /// The call site of the job.
+    site: Name,
+}
+
+impl Scheduler {
+    pub(super) fn new(level: &Arc<Shard>, site: Name) -> Self {
+        let level = level.clone();
+        Self { level, site }
+    }
+}
+
+impl Schedule for Scheduler {
+    #[inline]
+    fn end_of_jobs(&self) -> Option<CloseReason> {
+        let lane = &self.level.lane;
+        lane.is_closed().then(|| lane.end_of_jobs())
+    }
+
+    fn enqueue(&self, job: Arc<dyn Run>) {
+        self.level.enqueue(job, self.is_short());
+    }
+
+    #[inline]
+    fn is_short(&self) -> bool {
+        let level = &self.level;
+        let is_sorted = level.priority == Priority::Normal && level.lane.settings.short_jobs_first;
+        is_sorted
+            && match level.sites.length(self.site) {
+                Length::Short => true,
+                Length::Unknown => !level.queue().has_short(),
+                Length::Long => false,
+            }
+    }
+
+    fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
+        self.level.lane.registry.insert(job)
+    }
+
+    fn unregister(&self, key: RegistryKey) {
+        self.level.lane.registry.remove(key);
+    }
+
+    #[inline]
+    fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered> {
+        let level = &self.level;
+        let enter = || level.enter_watched(self.site, is_closure, deadline);
+        stallwatch::is_watched().then(enter).flatten()
+    }
+
+    fn is_own_worker(&self) -> bool {
+        thread::is_worker_of(&self.level.lane)
+    }
+
+    fn io(&self) -> Option<&tokio::runtime::Handle> {
+        Some(&self.level.lane.io.handle)
+    }
+
+    fn counters(&self) -> &Counters {
+        &self.level.counters
+    }
+
+    fn sites(&self) -> &Sites {
+        &self.level.sites
+    }
+
+    fn site(&self) -> Name {
+        self.site
+    }
+
+    fn count_lost(&self) {
+        self.level.lane.lost.fetch_add(1, SeqCst);
+    }
+}

@@ -1,0 +1,100 @@
+//! [`Submitter`]: what a handle submits by.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use stallwatch::Name;
+
+use super::scheduler::Scheduler;
+use super::{Level, Levels, thread};
+use crate::error::CloseReason;
+use crate::metrics::clock::now;
+use crate::priority::Priority;
+use crate::task::{Event, thread_number};
+
+/// A lane at one of its priorities, and what its jobs are to have. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Submitter {
+    pub(crate) levels: Arc<Levels>,
+    pub(crate) priority: Priority,
+    /// [`Name::OTHER`] if not known: then it is the caller of the method that submits.
+    pub(crate) site: Name,
+    /// What is submitted needs no permit of a limited queue.
+    pub(crate) is_unlimited: bool,
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Submitter {
+    pub(crate) fn new(levels: Arc<Levels>, priority: Priority) -> Self {
+        Self {
+            levels,
+            priority,
+            site: Name::OTHER,
+            is_unlimited: false,
+            deadline: None,
+        }
+    }
+
+    pub(crate) fn level(&self) -> &Arc<Level> {
+        self.levels.at(self.priority)
+    }
+
+    /// The submitter's own site, if it has one, or the caller.
+    #[track_caller]
+    pub(crate) fn site_or_caller(&self) -> Name {
+        match self.site {
+            Name::OTHER => Name::caller(),
+            own => own,
+        }
+    }
+
+    /// For a job of this thread.
+    #[track_caller]
+    pub(crate) fn scheduler(&self) -> Scheduler {
+        let shard = self.levels.shard(self.priority, thread_number());
+        Scheduler::new(shard, self.site_or_caller())
+    }
+
+    /// With the earlier one of the two deadlines.
+    pub(crate) fn with_deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = self.deadline.into_iter().chain([deadline]).min();
+        self
+    }
+
+    pub(crate) fn without_deadline(&self) -> Self {
+        Self {
+            deadline: None,
+            ..self.clone()
+        }
+    }
+
+    /// Returns why a submission is refused now, if it is.
+    #[inline]
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+        self.levels.lane.close_reason()
+    }
+
+    /// Whether what this thread submits needs no permit.
+    pub(crate) fn is_exempt(&self) -> bool {
+        self.is_unlimited || thread::is_exempt(&self.levels)
+    }
+
+    pub(crate) fn count(&self, event: Event) {
+        self.level().counters.count_from(thread_number(), event);
+    }
+
+    /// Counts a closure that is no job as one. The returned function runs it, and times it so.
+    #[track_caller]
+    pub(crate) fn timed(&self, mut f: impl FnMut()) -> impl FnMut() {
+        let (sites, site) = (&self.level().sites, self.site_or_caller());
+        let nth = sites.submitted(site, thread_number());
+        let queued_at = now();
+        move || {
+            let sample = sites.begin(site, nth, queued_at);
+            f();
+            if let Some(sample) = sample {
+                sample.end();
+            }
+        }
+    }
+}
