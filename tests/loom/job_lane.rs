@@ -12,7 +12,7 @@ use crate::error::CloseReason;
 use crate::metrics::call_sites::Sites;
 use crate::priority::Priority;
 use crate::sync::Queue;
-use crate::task::{Counters, Event, OfThread, RegistryKey, Run, Schedule, StepEnd, Worker};
+use crate::task::{Counters, Event, RegistryKey, Run, Schedule, StepEnd, Worker};
 
 /// Figures, which order nothing in a model.
 static SITES: LazyLock<Sites> = LazyLock::new(|| Sites::new(false));
@@ -60,7 +60,6 @@ impl Level {
             timings: None,
             sites: &SITES,
             place: None,
-            own: OfThread::NEW,
             yielded: false,
         };
         match job.run(&mut worker) {

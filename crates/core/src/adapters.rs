@@ -14,7 +14,7 @@ use crate::handle::Handle;
 use crate::lane::control::{Due, Message};
 pub use crate::pool::drain_tasks::DrainTasks;
 use crate::task::Task;
-pub use crate::task::slice::{at_each_tick, has_passed, ticks as now};
+pub use crate::task::ticker::{at_each_tick, has_passed, ticks as now};
 
 /// A handle whose jobs go by that place in `call_sites`, unless this one has a name: for a library,
 /// whose own line submits the jobs of all its callers.

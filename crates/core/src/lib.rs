@@ -72,7 +72,7 @@ pub use niceness::Niceness;
 pub use priority::Priority;
 pub use remaining::Remaining;
 pub use runtime::{Builder, CpuRuntime};
-pub use task::slice::{is_yield_due, yield_if_due, yield_now};
+pub use task::yields::{is_yield_due, yield_if_due, yield_now};
 pub use task::{AbortHandle, Cancelled, JobContext, Task};
 
 /// The I/O lane's own handle, and streams from one lane to the other.
@@ -88,7 +88,7 @@ pub mod future {
     pub use crate::admission::Reserve;
     pub use crate::bridge::in_cpu_context::InCpuContext;
     pub use crate::runtime::Shutdown;
-    pub use crate::task::slice::Yield;
+    pub use crate::task::yields::Yield;
 }
 
 /// The README's code, compiled.

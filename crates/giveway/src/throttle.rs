@@ -41,6 +41,7 @@
 //! thread that finds the lock taken goes on without a pause. All clocks count up, so
 //! its next look pays for this time too.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -67,6 +68,9 @@ const LOOK_AGAIN: Duration = Duration::from_micros(250);
 
 /// The quota is read at most this often.
 const READ_AGAIN: Duration = Duration::from_secs(2);
+
+/// The bits of 0.0: no quota.
+const NONE: u64 = 0;
 
 /// Without a quota, how many calls a thread makes until it looks.
 const CALLS_TO_A_LOOK: u32 = 16;
@@ -96,10 +100,10 @@ pub enum Claim {
 /// // `None` where there is no CPU clock.
 /// let throttle = Throttle::new();
 /// std::thread::spawn(move || {
-///     let mut meter = Meter::default();
+///     let meter = Meter::default();
 ///     for job in 0..3 {
 ///         if let Some(throttle) = &throttle {
-///             throttle.pause_if_due(&mut meter, Claim::Shared, || false);
+///             throttle.pause_if_due(&meter, Claim::Shared, || false);
 ///         }
 ///         // .. compute
 ///     }
@@ -123,16 +127,18 @@ struct Shared {
 /// What a thread knows of its own CPU time, for [`Throttle::pause_if_due`].
 #[derive(Debug, Default)]
 pub struct Meter {
-    calls: u32,
+    calls: Cell<u32>,
     /// When the thread last looked, and its CPU time then.
-    last: Option<(Instant, Duration)>,
+    last: Cell<Option<(Instant, Duration)>>,
 }
 
 impl Meter {
     /// Of a thread that has not computed yet.
     pub const fn new() -> Self {
-        let last = None;
-        Self { calls: 0, last }
+        Self {
+            calls: Cell::new(0),
+            last: Cell::new(None),
+        }
     }
 }
 
@@ -248,24 +254,20 @@ impl Throttle {
     /// thread waits for. Without one, each sixteenth call reads a clock. A pause asks `is_over` at
     /// least every 5 ms.
     #[inline]
-    pub fn pause_if_due(&self, meter: &mut Meter, claim: Claim, is_over: impl Fn() -> bool) {
+    pub fn pause_if_due(&self, meter: &Meter, claim: Claim, is_over: impl Fn() -> bool) {
         if self.is_due(meter) && !is_over() {
             self.pause(&RealClocks, meter, claim, &is_over);
         }
     }
 
-    fn is_due(&self, meter: &mut Meter) -> bool {
-        meter.calls = meter.calls.wrapping_add(1);
-        meter.calls % CALLS_TO_A_LOOK == 1 || self.cores().is_some()
+    #[inline]
+    fn is_due(&self, meter: &Meter) -> bool {
+        let calls = meter.calls.replace(meter.calls.get().wrapping_add(1));
+        calls % CALLS_TO_A_LOOK == 0 || self.0.cores.load(Ordering::Relaxed) != NONE
     }
 
-    fn pause(
-        &self,
-        clocks: &impl Clocks,
-        meter: &mut Meter,
-        claim: Claim,
-        is_over: &dyn Fn() -> bool,
-    ) {
+    #[cold]
+    fn pause(&self, clocks: &impl Clocks, meter: &Meter, claim: Claim, is_over: &dyn Fn() -> bool) {
         let mut shortage = self.look(clocks, meter, claim);
         let Some(Shortage { now, longest, .. }) = shortage else {
             return;
@@ -285,11 +287,11 @@ impl Throttle {
 
     /// Returns `None` if the thread may go on: there is credit, or it is too early to
     /// look, or another thread holds the lock.
-    fn look(&self, clocks: &impl Clocks, meter: &mut Meter, claim: Claim) -> Option<Shortage> {
+    fn look(&self, clocks: &impl Clocks, meter: &Meter, claim: Claim) -> Option<Shortage> {
         let now = clocks.now();
         let again = self.cores().map_or(READ_AGAIN, |_| LOOK_AGAIN);
         let is_early = |(at, _)| now.saturating_duration_since(at) < again;
-        if meter.last.is_some_and(is_early) {
+        if meter.last.get().is_some_and(is_early) {
             return None;
         }
         let mut buckets = self.0.buckets.try_lock().ok()?;
@@ -311,12 +313,12 @@ impl Buckets {
     fn look(
         &mut self,
         clocks: &impl Clocks,
-        meter: &mut Meter,
+        meter: &Meter,
         claim: Claim,
         now: Instant,
     ) -> Option<Shortage> {
         let (thread, process) = (clocks.of_thread()?, clocks.of_process()?);
-        let last = meter.last.replace((now, thread));
+        let last = meter.last.replace(Some((now, thread)));
         let computed = last.map_or(Duration::ZERO, |(_, before)| thread.saturating_sub(before));
 
         let quota = self.quota?;

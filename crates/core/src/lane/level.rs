@@ -30,7 +30,7 @@ use crate::metrics::call_sites::Sites;
 use crate::metrics::{Held, Metrics};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
-use crate::task::{Counters, OfThread, Run, Worker};
+use crate::task::{Counters, Run, Worker};
 
 pub(crate) struct Level {
     pub(crate) lane: Arc<Lane>,
@@ -85,7 +85,7 @@ impl Level {
     }
 
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
-    pub(super) fn worker(&self, index: Option<usize>, own: OfThread) -> Worker<'_> {
+    pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
         let (page, shares_page) = self.counters.page(index);
         Worker {
             priority: self.priority,
@@ -96,7 +96,6 @@ impl Level {
             timings: self.counters.timings.as_deref(),
             sites: &self.sites,
             place: self.cores.as_ref().map(Cores::place),
-            own,
             yielded: false,
         }
     }

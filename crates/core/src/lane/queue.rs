@@ -25,7 +25,7 @@
 use std::sync::Arc;
 
 use crate::sync::{AtomicU32, AtomicUsize, Ordering::Relaxed, Queue};
-use crate::task::{Run, slice};
+use crate::task::{Run, ticker};
 
 /// The most ready jobs in a row that pass those that yielded.
 const PASSES: usize = 8;
@@ -96,9 +96,9 @@ impl RunQueue {
         let since = self.passed_since.load(Relaxed);
         if since == 0 {
             // At tick 0 their turn comes too soon, once.
-            self.passed_since.store(slice::ticks().max(1), Relaxed);
+            self.passed_since.store(ticker::ticks().max(1), Relaxed);
         }
-        since != 0 && slice::have_passed(since, PATIENCE)
+        since != 0 && ticker::have_passed(since, PATIENCE)
     }
 
     /// One ready job more is about to pass those that yielded. True if one of these has its turn

@@ -15,7 +15,7 @@ use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::Ordering::SeqCst;
-use crate::task::{OfThread, Worker, slice};
+use crate::task::running;
 
 struct Thread {
     /// The lane that counts this thread among its own: see [`begin`].
@@ -24,8 +24,6 @@ struct Thread {
     own: RefCell<Option<Submitter>>,
     /// Its index among that level's workers.
     worker: Cell<Option<usize>>,
-    /// What it has as a worker. `None` while it is one: see [`as_worker`].
-    own_as_worker: Cell<Option<OfThread>>,
     /// What has been entered, innermost last.
     entered: RefCell<Vec<Entered>>,
 }
@@ -42,7 +40,6 @@ thread_local! {
             counted_by: Cell::new(None),
             own: RefCell::new(None),
             worker: Cell::new(None),
-            own_as_worker: Cell::new(Some(OfThread::NEW)),
             entered: RefCell::new(Vec::new()),
         }
     };
@@ -149,31 +146,6 @@ pub(crate) fn leave_level() {
     drop(with_thread(|thread| thread.own.take()));
 }
 
-/// Runs `f` as the worker of that index of `level`.
-pub(crate) fn as_worker<R>(
-    level: &Level,
-    index: Option<usize>,
-    f: impl FnOnce(&mut Worker<'_>) -> R,
-) -> R {
-    let own = with_thread(|thread| thread.own_as_worker.take());
-    let mut worker = level.worker(index, own.flatten().unwrap_or(OfThread::NEW));
-    let result = f(&mut worker);
-    let own = worker.own;
-    with_thread(|thread| thread.own_as_worker.set(Some(own)));
-    result
-}
-
-/// Whether this thread is inside [`as_worker`], at any depth of its stack.
-pub(crate) fn is_working() -> bool {
-    let is_working = |thread: &Thread| {
-        let own = thread.own_as_worker.take();
-        let is_working = own.is_none();
-        thread.own_as_worker.set(own);
-        is_working
-    };
-    with_thread(is_working).unwrap_or(false)
-}
-
 pub(crate) fn worker() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }
@@ -185,6 +157,7 @@ pub(crate) fn served() -> Option<Submitter> {
 
 /// Whether this thread belongs to `level`: it is a worker, or a thread of the same
 /// Tokio runtime that may become one.
+#[inline]
 pub(crate) fn is_of(level: &Arc<Level>) -> bool {
     ask_own(|own| Arc::ptr_eq(own.level(), level)).unwrap_or(false)
 }
@@ -208,7 +181,7 @@ fn is_of_lane(lane: &Arc<Lane>) -> bool {
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     // A thread that runs a job is a worker. Otherwise the index decides. The index
     // alone is not enough: Tokio may have made a worker of a thread that has none.
-    (worker().is_some() || slice::runs_a_job()) && is_of_lane(lane)
+    (worker().is_some() || running::is_a_job()) && is_of_lane(lane)
 }
 
 /// Asks what this thread belongs to, in any lane.

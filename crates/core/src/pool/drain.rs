@@ -23,7 +23,7 @@
 //! Between two jobs an active worker gives rayon's own work a turn. So a lane that is
 //! never empty starves neither `rayon::spawn` nor stolen children. A turn looks at the queues of
 //! all workers. So while rayon has no work, the next turn comes after twice as many jobs, up to
-//! [`RARELY`], or after a slice of 5 to 10 ms (`slice.rs`), as it does with futures.
+//! [`RARELY`], or after a slice of 5 to 10 ms (`ticker.rs`), as it does with futures.
 //!
 //! A worker that finds the queue empty does not spin for the next job. A spin of 20 or 40 µs before
 //! it parks made jobs that follow each other closely no faster, and cost more CPU time than the
@@ -41,8 +41,8 @@ use rayon_core::Yield;
 
 use super::idle::{Idle, Wakeup};
 use crate::guard::on_drop;
-use crate::lane::{Level, thread as lane_thread};
-use crate::task::{Run, StepEnd, Worker, budget, slice};
+use crate::lane::Level;
+use crate::task::{Run, StepEnd, Worker, budget, ticker};
 
 /// How many jobs a worker runs between two turns of rayon, if the turns before found nothing.
 const RARELY: usize = 16;
@@ -52,13 +52,14 @@ const FIRST_LOOK: Duration = Duration::from_millis(20);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
 
 thread_local! {
+    static IS_DRAINING: Cell<bool> = const { Cell::new(false) };
     static BEFORE_IDLE: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
 /// Whether this worker drains the queue. The caller may be at any depth of the worker's
 /// stack. If true, the worker looks at the queue again before it sleeps.
 pub(super) fn is_draining() -> bool {
-    lane_thread::is_working()
+    IS_DRAINING.get()
 }
 
 /// This worker, which drains the queue, calls `settle` once rayon's present turn has ended. If it
@@ -124,33 +125,32 @@ impl ActiveWorkers {
 
     /// Drains the queue as the active worker `worker`, at the bottom of its stack.
     pub(super) fn drain(&self, worker: usize, level: &Level, spawn_drain: impl Fn()) {
-        let index = worker;
-        lane_thread::as_worker(level, Some(index), |worker| {
-            let turn = Turn {
-                active: self,
-                index,
-                worker,
-                level,
-                spawn_drain,
-                searching: true,
-                next: None,
-                rayon_had_its: slice::ticks(),
-                jobs: 0,
-                jobs_to_a_turn: 1,
-            };
-            let _ = budget::without(|| {
-                budget::refill();
-                turn.drain();
-            });
+        let turn = Turn {
+            active: self,
+            index: worker,
+            worker: level.worker(Some(worker)),
+            level,
+            spawn_drain,
+            searching: true,
+            next: None,
+            rayon_had_its: ticker::ticks(),
+            jobs: 0,
+            jobs_to_a_turn: 1,
+        };
+        IS_DRAINING.set(true);
+        let _ = budget::without(|| {
+            budget::refill();
+            turn.drain();
         });
+        IS_DRAINING.set(false);
     }
 }
 
 /// One activity of a worker, from its drain job until it deactivates.
-struct Turn<'a, 'w, S> {
+struct Turn<'a, S> {
     active: &'a ActiveWorkers,
     index: usize,
-    worker: &'a mut Worker<'w>,
+    worker: Worker<'a>,
     level: &'a Level,
     spawn_drain: S,
     searching: bool,
@@ -163,7 +163,7 @@ struct Turn<'a, 'w, S> {
     jobs_to_a_turn: usize,
 }
 
-impl<S: Fn()> Turn<'_, '_, S> {
+impl<S: Fn()> Turn<'_, S> {
     fn drain(mut self) {
         let idle = &self.active.idle;
         let is_empty = || !self.level.has_queued();
@@ -197,12 +197,12 @@ impl<S: Fn()> Turn<'_, '_, S> {
     }
 
     fn run(&mut self, job: Arc<dyn Run>) {
-        let is_rayons_turn = match job.run(self.worker) {
+        let is_rayons_turn = match job.run(&mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
                 self.is_rayons_turn()
             }
-            StepEnd::Suspended => slice::is_slice_over(self.rayon_had_its),
+            StepEnd::Suspended => ticker::is_slice_over(self.rayon_had_its),
             StepEnd::Requeue { job, yielded } => self.go_on(job, yielded),
         };
         if is_rayons_turn {
@@ -219,14 +219,14 @@ impl<S: Fn()> Turn<'_, '_, S> {
     fn is_rayons_turn(&self) -> bool {
         let is_good = || self.level.has_queued() && !self.active.idle.has_searcher();
         let is_due =
-            || self.jobs >= self.jobs_to_a_turn || slice::is_slice_over(self.rayon_had_its);
+            || self.jobs >= self.jobs_to_a_turn || ticker::is_slice_over(self.rayon_had_its);
         self.jobs >= MOST_JOBS || (is_good() && is_due())
     }
 
     /// Goes on with a job that was woken during its own step. Returns whether rayon gets its turn
     /// first.
     fn go_on(&mut self, job: Arc<dyn Run>, yielded: bool) -> bool {
-        let is_slice_over = slice::is_slice_over(self.rayon_had_its);
+        let is_slice_over = ticker::is_slice_over(self.rayon_had_its);
         if is_slice_over || self.level.has_queued() {
             self.level.queue().put_back(job, yielded);
         } else {
@@ -245,7 +245,7 @@ impl<S: Fn()> Turn<'_, '_, S> {
     /// Ends the search first: submitters rely on a search to be short.
     fn give_rayon_its_turn(&mut self) -> bool {
         self.end_search();
-        self.rayon_had_its = slice::ticks();
+        self.rayon_had_its = ticker::ticks();
         self.jobs = 0;
         let found = run_rayons_work();
         if let Some(settle) = BEFORE_IDLE.take() {

@@ -195,23 +195,22 @@ fn worker_main(own: Submitter, worker: rayon_core::ThreadBuilder) {
 /// a job may wait that long. So may an `install` and rayon's own jobs.
 fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
     // It counts on the page that threads without an index share: it is slow anyway.
-    lane_thread::as_worker(level, None, |worker| {
-        loop {
-            while let Some(job) = level.queue().pop() {
-                budget::refill();
-                if let StepEnd::Requeue { job, yielded } = job.run(worker) {
-                    level.queue().put_back(job, yielded);
-                }
-                run_rayons_work();
+    let mut worker = level.worker(None);
+    loop {
+        while let Some(job) = level.queue().pop() {
+            budget::refill();
+            if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
+                level.queue().put_back(job, yielded);
             }
-            if pool.strong_count() == 0 {
-                return;
-            }
-            if !run_rayons_work() {
-                thread::sleep(POLLS_AFTER);
-            }
+            run_rayons_work();
         }
-    });
+        if pool.strong_count() == 0 {
+            return;
+        }
+        if !run_rayons_work() {
+            thread::sleep(POLLS_AFTER);
+        }
+    }
 }
 
 /// Waits until each worker has run its start hook. `None` if the depth of the same job

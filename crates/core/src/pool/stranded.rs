@@ -21,7 +21,7 @@ use ::tokio::runtime::Handle;
 use crate::doze::Doze;
 use crate::lane::Level;
 use crate::sync::AtomicBool;
-use crate::task::slice;
+use crate::task::ticker;
 
 pub(super) struct Stranded {
     /// Whether the ticker does not look.
@@ -47,11 +47,11 @@ impl Stranded {
         if is_some_busy && self.doze.lasts() && self.doze.end() {
             let level = Arc::downgrade(level);
             let (this, runtime) = (self.clone(), runtime.clone());
-            slice::at_each_tick(move || {
+            ticker::at_each_tick(move || {
                 let level = level.upgrade();
                 level.is_some_and(|level| this.look(&level, &runtime))
             });
-            slice::ask_for_ticks();
+            ticker::ask_for_ticks();
         }
     }
 
@@ -63,7 +63,7 @@ impl Stranded {
         if self.parked.load(SeqCst) > 0 {
             runtime.spawn(async {});
         }
-        slice::ask_for_ticks();
+        ticker::ask_for_ticks();
         true
     }
 }

@@ -234,8 +234,7 @@ impl Future for DrainTask {
             send_worker_back();
         } else if let Some(job) = this.next.take().or_else(|| level.queue().pop()) {
             let _io = level.lane.io.handle.enter();
-            let index = lane_thread::worker();
-            match lane_thread::as_worker(level, index, |worker| job.run(worker)) {
+            match job.run(&mut level.worker(lane_thread::worker())) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.queue().put_back(job, yielded);
                 }

@@ -17,7 +17,7 @@ use crate::niceness::Niceness;
 use crate::panics;
 use crate::pool;
 use crate::priority::Priority;
-use crate::task::slice;
+use crate::task::ticker;
 
 /// Settings of a [`CpuRuntime`].
 ///
@@ -272,7 +272,7 @@ impl Builder {
             "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
              (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
         ))?;
-        slice::start_ticker().map_err(BuildError::no_thread)?;
+        ticker::start_ticker().map_err(BuildError::no_thread)?;
         settings.base_nice = giveway::start().map_err(BuildError::no_thread)?;
         let (messages, receiver) = mpsc::channel();
         let throttle = self.throttle_to_quota.then(Throttle::new).flatten();

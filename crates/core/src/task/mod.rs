@@ -25,16 +25,20 @@
 //! [`Task`]: crate::Task
 
 pub(crate) mod budget;
+mod clock;
 mod clock_hold;
 mod context;
 mod counters;
 mod io;
 mod job;
 mod join;
-pub(crate) mod slice;
+pub(crate) mod running;
 pub(crate) mod state;
 mod step;
+pub(crate) mod ticker;
 mod work;
+mod worker;
+pub(crate) mod yields;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -50,8 +54,8 @@ pub(crate) use counters::{Counters, Event, thread_number};
 pub(crate) use io::{Awaited, IoJoin, Made};
 pub(crate) use job::Job;
 pub use join::Task;
-pub(crate) use step::{OfThread, Worker};
 pub(crate) use work::{Extras, FutureWork, LARGE, Submit, Work, closure, has_passed};
+pub(crate) use worker::Worker;
 
 /// Names, in the log, the values that a job drops at its end.
 pub(crate) const JOB_DESTRUCTOR: &str = "what a job left behind";

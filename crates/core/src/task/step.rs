@@ -5,90 +5,12 @@ use std::mem;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use giveway::{Claim, Meter, Place, Throttle};
-
-use super::counters::Page;
 use super::state::ToIdle;
-use super::work::{Link, Slot, Work};
-use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, has_passed, slice};
+use super::work::{Slot, Work};
+use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, Worker, has_passed};
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::Sites;
-use crate::metrics::timings::Timings;
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
-use crate::priority::Priority;
-use crate::sync::{AtomicBool, MutexGuard, Ordering::Relaxed, Ordering::SeqCst};
-
-/// The thread that runs a job's step, as the step sees it.
-///
-/// It lives on the stack of the loop that drains the queue, and is passed down to each job. So a
-/// step finds its counters, the lane's flag and its call sites at hand, and looks nothing up.
-pub(crate) struct Worker<'a> {
-    pub(crate) priority: Priority,
-    /// Whether the lane is closed.
-    pub(crate) closed: &'a AtomicBool,
-    /// Set if the lane keeps a CPU quota where there is one.
-    pub(crate) throttle: Option<&'a Throttle>,
-    pub(crate) page: &'a Page,
-    /// Whether other threads count on the same page.
-    pub(crate) shares_page: bool,
-    /// `None` if they are not recorded.
-    pub(crate) timings: Option<&'a Timings>,
-    pub(crate) sites: &'a Sites,
-    /// Set if the threads of the level keep to different cores.
-    pub(crate) place: Option<Place<'a>>,
-    pub(crate) own: OfThread,
-    /// The last step yielded to the other jobs of the lane.
-    pub(crate) yielded: bool,
-}
-
-/// What a thread keeps from one activity as a worker to the next.
-pub(crate) struct OfThread {
-    meter: Meter,
-    /// How many steps it has begun.
-    steps: u64,
-}
-
-impl OfThread {
-    pub(crate) const NEW: Self = Self {
-        meter: Meter::new(),
-        steps: 0,
-    };
-}
-
-impl Worker<'_> {
-    #[inline]
-    fn is_closed(&self) -> bool {
-        self.closed.load(SeqCst)
-    }
-
-    #[inline]
-    fn count(&self, event: Event) {
-        if self.shares_page {
-            self.page.add(event);
-        } else {
-            self.page.add_alone(event);
-        }
-    }
-
-    /// Call before a step: waits while the process is about to use up its CPU quota, and takes a
-    /// core that no other thread of the level has.
-    #[inline]
-    pub(super) fn get_ready(&mut self, has_ended: impl Fn() -> bool) {
-        if let Some(throttle) = self.throttle {
-            let claim = match self.priority {
-                Priority::High => Claim::First,
-                Priority::Normal => Claim::Shared,
-                Priority::Low => Claim::Leftover,
-            };
-            let closed = self.closed;
-            let is_over = || closed.load(SeqCst) || has_ended();
-            throttle.pause_if_due(&mut self.own.meter, claim, is_over);
-        }
-        if let Some(place) = &mut self.place {
-            place.settle();
-        }
-    }
-}
+use crate::sync::{MutexGuard, Ordering::Relaxed};
 
 impl<W: Work, S: Schedule> Job<W, S> {
     /// Runs a step on a worker that popped the job from the lane's queue. `None` if the
@@ -136,31 +58,13 @@ impl<W: Work, S: Schedule> Job<W, S> {
         waker: &Waker,
         worker: &mut Worker<'_>,
     ) -> Poll<()> {
-        worker.own.steps = worker.own.steps.wrapping_add(1);
-        let queued_at = self.queued_at.load(Relaxed);
-        let sample = worker
-            .sites
-            .begin(self.scheduler.site(), worker.own.steps, queued_at);
-        let timed = worker.timings.map(|it| (it, it.begin(&self.queued_at)));
         let mut cx = Context::from_waker(waker);
-        // Relaxed, as for the registry key: the job's state orders one runner after the other.
-        let was_in_cpu_context = |link: &Link| link.in_cpu_context.load(Relaxed);
-        let outer = slice::begin_step(W::link(&self.link).is_some_and(was_in_cpu_context));
-        let step = {
-            let deadline = self.extras.deadline();
-            let _entered = self.scheduler.enter_step(W::IS_CLOSURE, deadline);
-            let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
-            let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
-            catch(|| self.extras.in_scope(step))
-        };
-        let ended = slice::end_step(outer);
+        let observed = worker.begin(self);
+        let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
+        let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
+        let step = catch(|| self.extras.in_scope(step));
+        let ended = observed.end();
         worker.yielded = ended.yielded;
-        if let Some(sample) = sample {
-            sample.end();
-        }
-        if let Some((timings, begun)) = timed {
-            timings.end(begun);
-        }
         match step {
             Ok(Poll::Pending) => {
                 if let Some(link) = W::link(&self.link).filter(|_| ended.in_cpu_context) {

@@ -1,7 +1,5 @@
 //! Tests on clocks that only the test itself moves.
 
-use std::cell::{Cell, RefCell};
-
 use super::*;
 use Claim::{First, Leftover, Shared};
 
@@ -16,7 +14,7 @@ fn ms(n: f64) -> Duration {
 struct Machine {
     throttle: Throttle,
     /// Of this thread.
-    meter: RefCell<Meter>,
+    meter: Meter,
     /// How often the throttle has asked for the quota.
     asked: Cell<usize>,
     start: Instant,
@@ -63,7 +61,7 @@ impl Machine {
         let mut machine = Self {
             // For a moment.
             throttle: Throttle::new().unwrap(),
-            meter: RefCell::default(),
+            meter: Meter::new(),
             asked: Cell::new(0),
             start: Instant::now(),
             clocks: Cell::new([Duration::ZERO; 3]),
@@ -76,8 +74,7 @@ impl Machine {
     }
 
     fn pause(&self, claim: Claim, is_over: &dyn Fn() -> bool) {
-        let meter = &mut self.meter.borrow_mut();
-        self.throttle.pause(self, meter, claim, is_over);
+        self.throttle.pause(self, &self.meter, claim, is_over);
     }
 
     fn pass(&self, wall: Duration, thread: Duration) {
@@ -168,7 +165,7 @@ fn the_first_does_not_pay_for_others() {
     let machine = Machine::new();
     machine.share_of_jobs(Leftover, 60.0);
     machine.others_use(ms(60.0));
-    machine.meter.take();
+    machine.meter.last.take();
     assert_eq!(machine.job(First, 1.0), 0.0);
     assert!(machine.job(Leftover, 1.0) > 0.0);
 }
@@ -222,8 +219,7 @@ fn the_clocks_are_not_read_for_each_job() {
     let machine = Machine::new();
     assert_eq!(machine.job(Shared, 0.1), 0.0);
     let throttle = &machine.throttle;
-    let meter = &mut machine.meter.borrow_mut();
-    throttle.pause(&NoCpuClock(&machine), meter, Shared, &|| false);
+    throttle.pause(&NoCpuClock(&machine), &machine.meter, Shared, &|| false);
 }
 
 #[test]
@@ -281,7 +277,7 @@ fn every_two_seconds_the_quota_is_asked_for() {
 fn without_a_quota_few_calls_look() {
     let due = |machine: &Machine| {
         (0..160)
-            .filter(|_| machine.throttle.is_due(&mut machine.meter.borrow_mut()))
+            .filter(|_| machine.throttle.is_due(&machine.meter))
             .count()
     };
     assert_eq!(due(&Machine::with(None, 0.0)), 10);

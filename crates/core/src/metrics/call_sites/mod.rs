@@ -11,7 +11,7 @@ use std::{fmt, vec};
 use crate::priority::Priority;
 pub(crate) use length::Length;
 use stallwatch::escaped;
-pub(crate) use table::Sites;
+pub(crate) use table::{Sample, Sites};
 
 /// What the jobs of one call site and [`Priority`] cost.
 ///

@@ -122,14 +122,14 @@ impl Sites {
     }
 
     /// Counts a job that is about to be queued. Returns how many were counted in its shard before.
-    pub(crate) fn submitted(&self, site: Name, shard: usize) -> u64 {
-        self.of(site).jobs[shard % SHARDS].fetch_add(1, Relaxed)
+    pub(crate) fn submitted(&self, site: Name, shard: usize) -> u32 {
+        self.of(site).jobs[shard % SHARDS].fetch_add(1, Relaxed) as u32
     }
 
     /// Begins the step of that number of its thread, if it is a sample. `queued_at`: 0 if that is
     /// not known.
     #[inline]
-    pub(crate) fn begin(&self, site: Name, nth: u64, queued_at: u64) -> Option<Sample<'_>> {
+    pub(crate) fn begin(&self, site: Name, nth: u32, queued_at: u64) -> Option<Sample<'_>> {
         let site = self.of(site);
         let weight = match site.first.load(Relaxed) {
             ..FIRST => 1,
@@ -189,8 +189,8 @@ fn length_of(ran: Duration, computed: Option<Duration>) -> Duration {
 
 /// Of each [`ONE_IN`] numbers in a row about one, and of each arithmetic series too: the
 /// multiples of the golden ratio are spread evenly.
-fn is_one_of_many(nth: u64) -> bool {
-    nth.wrapping_mul(0x9E37_79B9_7F4A_7C15) < u64::MAX / ONE_IN
+fn is_one_of_many(nth: u32) -> bool {
+    nth.wrapping_mul(0x9E37_79B9) < u32::MAX / ONE_IN as u32
 }
 
 #[cfg(test)]
@@ -266,7 +266,7 @@ mod tests {
     /// One job in 32, also of those that come at each n-th place.
     #[test]
     fn samples_fit_no_pattern() {
-        for step in 1..100_u64 {
+        for step in 1..100_u32 {
             let samples = (0..32_000).filter(|n| is_one_of_many(n * step)).count();
             assert!((900..1_100).contains(&samples), "{step}: {samples}");
         }

@@ -1,0 +1,114 @@
+//! The ticker: the thread of the process that drives the [`Clock`] of the slices, and calls what is
+//! to be called at each tick.
+//!
+//! A slice begins with a step of a job, or with the job's last yield. It is over at the second
+//! tick, so it lasts one to two ticks.
+
+use std::io;
+use std::sync::{PoisonError, RwLock};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use crossbeam_queue::SegQueue;
+
+use super::clock::Clock;
+use crate::panics;
+
+const TICK: Duration = Duration::from_millis(5);
+const TICKS_OF_A_SLICE: u32 = 2;
+/// How many ticks pass without a call before the ticker parks.
+const PATIENCE: u32 = 40;
+
+static CLOCK: Clock = Clock::new();
+
+/// The tick count.
+#[inline]
+pub fn ticks() -> u32 {
+    CLOCK.now()
+}
+
+/// Keeps the ticker awake for some ticks more.
+#[inline]
+pub(crate) fn ask_for_ticks() {
+    if CLOCK.is_unasked() {
+        ask();
+    }
+}
+
+/// Whether a slice that began at the tick `began` is over.
+#[inline]
+pub(crate) fn is_slice_over(began: u32) -> bool {
+    have_passed(began, TICKS_OF_A_SLICE)
+}
+
+/// Whether so many ticks have passed since `began`.
+#[inline]
+pub(crate) fn have_passed(began: u32, ticks: u32) -> bool {
+    ask_for_ticks();
+    CLOCK.have_passed(began, ticks)
+}
+
+/// Whether a slice is over, for the ticker itself: this asks for no ticks.
+pub fn has_passed(began: u32) -> bool {
+    CLOCK.have_passed(began, TICKS_OF_A_SLICE)
+}
+
+/// What the ticker calls.
+static AT_TICKS: SegQueue<Box<dyn Fn() -> bool + Send>> = SegQueue::new();
+
+/// Has the ticker call it at each tick until it returns false. The caller asks for ticks.
+pub fn at_each_tick(what: impl Fn() -> bool + Send + 'static) {
+    AT_TICKS.push(Box::new(what));
+}
+
+#[cold]
+fn ask() {
+    if CLOCK.ask() {
+        // If `start_ticker` holds the lock, it unparks the ticker itself after its
+        // release.
+        if let Ok(ticker) = TICKER.try_read() {
+            ticker.iter().for_each(|(_, ticker)| ticker.unpark());
+        }
+    }
+}
+
+/// The process that owns the ticker, and the ticker, which starts with the first lane.
+static TICKER: RwLock<Option<(u32, Thread)>> = RwLock::new(None);
+
+/// Starts the ticker, if this process has none.
+pub(crate) fn start_ticker() -> io::Result<()> {
+    let mut ticker = TICKER.write().unwrap_or_else(PoisonError::into_inner);
+    let process = std::process::id();
+    let thread = match ticker.take().filter(|(owner, _)| *owner == process) {
+        Some((_, own)) => own,
+        None => giveway::spawn("twolane-ticker", tick)?,
+    };
+    *ticker = Some((process, thread.clone()));
+    drop(ticker);
+    // For a call of `ask` that found the lock held.
+    thread.unpark();
+    Ok(())
+}
+
+fn tick() {
+    let mut unasked = 0;
+    loop {
+        unasked = if CLOCK.take_demand() { 0 } else { unasked + 1 };
+        if unasked > PATIENCE && CLOCK.try_park() {
+            while CLOCK.is_parked() {
+                thread::park();
+            }
+            unasked = 0;
+        }
+        thread::sleep(TICK);
+        CLOCK.tick();
+        for call in (0..AT_TICKS.len()).map_while(|_| AT_TICKS.pop()) {
+            // What it holds may be dropped here, and wake someone.
+            panics::run_hook("what the ticker calls", move || {
+                if call() {
+                    AT_TICKS.push(call);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! [`Worker`]: the thread that runs jobs, as their steps see it. What is done before and after
+//! each step, and what looks at it in between.
+
+use giveway::{Claim, Meter, Place, Throttle};
+use stallwatch::Entered;
+
+use super::counters::Page;
+use super::running::{self, Running};
+use super::{Event, Job, Schedule, Work};
+use crate::metrics::call_sites::{Sample, Sites};
+use crate::metrics::timings::Timings;
+use crate::priority::Priority;
+use crate::sync::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+
+thread_local! {
+    // Not a field of the worker, which a thread of Tokio makes anew for each step.
+    static METER: Meter = const { Meter::new() };
+}
+
+/// The thread that runs a job's step, as the step sees it.
+///
+/// It lives on the stack of the loop that drains the queue, and is passed down to each job. So a
+/// step finds its counters, the lane's flag and its call sites at hand, and looks nothing up.
+pub(crate) struct Worker<'a> {
+    pub(crate) priority: Priority,
+    /// Whether the lane is closed.
+    pub(crate) closed: &'a AtomicBool,
+    /// Set if the lane keeps a CPU quota where there is one.
+    pub(crate) throttle: Option<&'a Throttle>,
+    pub(crate) page: &'a Page,
+    /// Whether other threads count on the same page.
+    pub(crate) shares_page: bool,
+    /// `None` if they are not recorded.
+    pub(crate) timings: Option<&'a Timings>,
+    pub(crate) sites: &'a Sites,
+    /// Set if the threads of the level keep to different cores.
+    pub(crate) place: Option<Place<'a>>,
+    /// The last step yielded to the other jobs of the lane.
+    pub(crate) yielded: bool,
+}
+
+impl Worker<'_> {
+    #[inline]
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(SeqCst)
+    }
+
+    #[inline]
+    pub(super) fn count(&self, event: Event) {
+        if self.shares_page {
+            self.page.add(event);
+        } else {
+            self.page.add_alone(event);
+        }
+    }
+
+    /// Call before a step: waits while the process is about to use up its CPU quota, and takes a
+    /// core that no other thread of the level has.
+    #[inline]
+    pub(super) fn get_ready(&mut self, has_ended: impl Fn() -> bool) {
+        if let Some(throttle) = self.throttle {
+            let claim = match self.priority {
+                Priority::High => Claim::First,
+                Priority::Normal => Claim::Shared,
+                Priority::Low => Claim::Leftover,
+            };
+            let is_over = || self.is_closed() || has_ended();
+            METER.with(|meter| throttle.pause_if_due(meter, claim, is_over));
+        }
+        if let Some(place) = &mut self.place {
+            place.settle();
+        }
+    }
+
+    /// Call where the step's own code begins: all that look at it.
+    #[inline]
+    pub(super) fn begin<W: Work, S: Schedule>(&self, job: &Job<W, S>) -> Observed<'_> {
+        // Relaxed, as for the registry key: the job's state orders one runner after the other.
+        let link = W::link(&job.link);
+        let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
+        let (outer, nth) = running::begin(in_cpu_context);
+        let queued_at = job.queued_at.load(Relaxed);
+        Observed {
+            sample: self.sites.begin(job.scheduler.site(), nth, queued_at),
+            timed: self.timings.map(|it| (it, it.begin(&job.queued_at))),
+            outer,
+            watched: job
+                .scheduler
+                .enter_step(W::IS_CLOSURE, job.extras.deadline()),
+        }
+    }
+}
+
+/// What looks at a step while it runs: the watch, the histograms, the call site's samples, and
+/// what its code asks of its own thread.
+pub(super) struct Observed<'a> {
+    sample: Option<Sample<'a>>,
+    timed: Option<(&'a Timings, u64)>,
+    outer: Running,
+    watched: Option<Entered>,
+}
+
+impl Observed<'_> {
+    /// Call where the step's own code has ended. Returns what it has asked.
+    #[inline]
+    pub(super) fn end(self) -> Running {
+        drop(self.watched);
+        let ended = running::end(self.outer);
+        if let Some(sample) = self.sample {
+            sample.end();
+        }
+        if let Some((timings, begun)) = self.timed {
+            timings.end(begun);
+        }
+        ended
+    }
+}
