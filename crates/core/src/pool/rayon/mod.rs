@@ -27,6 +27,11 @@
 //! not on the stack under AddressSanitizer, and at random addresses under Miri), each worker
 //! stays in one rayon job and polls the queue instead ([`poll_queue`]).
 
+mod copies;
+mod drain;
+mod idle;
+mod stack;
+
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -34,14 +39,13 @@ use std::{io, mem, thread};
 
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
-use super::copies::{Arrival, Copies, Place};
-use super::drain::{self, ActiveWorkers, is_draining, run_rayons_work};
-use super::stack;
 use crate::lane::control::{Due, Message};
 use crate::lane::{Level, Submitter, Workers, thread as lane_thread};
 use crate::panics;
 use crate::task::{StepEnd, budget};
 use crate::trace;
+use copies::{Arrival, Copies, Place};
+use drain::{ActiveWorkers, is_draining, run_rayons_work};
 
 /// The pause between two broadcasts of the same drain job.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
