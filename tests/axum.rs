@@ -1,7 +1,7 @@
 //! What an axum service answers by this crate's own types, on a real connection.
 #![cfg(feature = "axum")]
 
-#[path = "support/mod.rs"]
+#[path = "../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::net::SocketAddr;

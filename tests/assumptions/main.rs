@@ -1,24 +1,13 @@
-//! Does what the lanes rely on, and Tokio, rayon, the standard library and Linux do not
-//! promise, still hold?
+//! Does what the streams and the I/O side rely on, and Tokio does not promise, still hold? (What the
+//! lanes rely on: the core's `tests/assumptions`.)
 //!
-//! A file for each such assumption. `.ci/versions` runs them with the oldest and the newest
-//! Tokio and rayon-core that the manifests admit, so they use few other crates. Where one
-//! fails with a new release, its file says which code to change.
+//! A file for each such assumption. `.ci/versions` runs them with the oldest and the newest Tokio
+//! that the manifests admit, so they use few other crates. Where one fails with a new release, its
+//! file says which code to change.
 
-mod block_in_place;
 mod closing_runtime;
-mod kept_budget;
-mod lifo_slot;
 mod lock_owned;
-mod paused_clock;
-#[cfg(target_os = "linux")]
-mod slices;
-mod stack_depth;
-mod thread_locals;
 mod yield_polled_once;
 
-/// As the lanes measure it.
-#[path = "../../crates/core/src/pool/stack.rs"]
-mod stack;
-#[path = "../support/mod.rs"]
+#[path = "../../crates/core/tests/support/mod.rs"]
 mod support;

@@ -5,7 +5,7 @@ mod io_lane;
 mod prometheus;
 mod scrape;
 
-#[path = "../support/mod.rs"]
+#[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::sync::mpsc;

@@ -1,27 +1,30 @@
-//! The I/O lane, and all that crosses over to it and back.
+//! Values, bodies and clients of the I/O lane.
 
-mod bridge;
-mod bridge_ends;
+mod bodies;
 mod clients;
+mod connection;
 mod crossing;
-mod drops;
-mod held;
-mod in_cpu_context;
-mod io_lane;
 mod owned;
 mod owned_ends;
-mod routing;
 mod send_io;
+mod spans;
 mod tasks;
 mod tower;
+mod types;
 
-#[path = "../support/dice.rs"]
+#[path = "../../crates/core/tests/support/dice.rs"]
 mod dice;
+#[path = "../../crates/core/tests/support/dropping.rs"]
+mod dropping;
+#[path = "../../crates/core/tests/support/log.rs"]
+mod log;
 #[path = "../support/server.rs"]
 mod server;
-#[path = "../support/stepped.rs"]
+#[path = "../../crates/core/tests/support/shows.rs"]
+mod shows;
+#[path = "../../crates/core/tests/support/stepped.rs"]
 mod stepped;
-#[path = "../support/mod.rs"]
+#[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
 #[path = "../support/watched.rs"]
 mod watched;

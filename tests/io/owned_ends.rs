@@ -4,7 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
-use crate::drops::{Probe, end_of};
+use crate::dropping::{self, Probe, end_of};
 use crate::stepped::{Stepped, wait};
 use crate::support::wait::wait_until;
 use crate::support::{self, Lanes, on_both, thread_name, with_both};
@@ -199,4 +199,20 @@ fn a_runtime_that_ends_drops_the_values_that_wait_for_it() {
     assert!(drops.try_recv().is_err());
     drop(io);
     assert_eq!(drops.recv().unwrap(), (thread_name(), context));
+}
+
+/// Its owner is a job, which ends in any of the ways in which jobs end.
+#[test]
+fn a_value_is_dropped_on_the_io_lane_whatever_ends_its_owner() {
+    with_both(|backend| {
+        for (way, end) in dropping::WAYS {
+            println!("{way}");
+            let end = end_of(backend, |lanes, probe, is_dropped| {
+                let value = lanes.cpu.handle().io_owned(probe);
+                end(lanes, Box::new(value), is_dropped);
+            });
+            assert_eq!([&*end.dropped_on, &*end.spawned_on], ["io"; 2]);
+            assert!(end.in_a_task);
+        }
+    });
 }

@@ -1,8 +1,9 @@
-//! What reaches the log because no task would carry it?
+//! What reaches the log because no reader of a stream, and no owner of a value, would carry it?
 
-mod jobs;
+mod owned;
 mod streams;
-mod tap;
 
-#[path = "../support/mod.rs"]
+#[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
+#[path = "../../crates/core/tests/support/tap.rs"]
+mod tap;

@@ -1,83 +1,29 @@
-//! The protocols, in every interleaving that loom explores.
+//! The protocols of streams and queries, in every interleaving that loom explores. (Those of the
+//! lanes: the core's `tests/loom`.)
 //!
 //! This crate compiles the files under test unchanged, with loom's atomics in place of
 //! the standard library's (`sync.rs`).
 
 #![allow(
     dead_code,
-    missing_docs,
     unused_imports,
-    unused_macros,
-    unreachable_pub,
-    unnameable_types,
     reason = "the files are written for another crate, and only a part is used"
 )]
 
-#[macro_use]
-#[path = "../../crates/core/src/opaque.rs"]
-mod opaque;
-#[path = "../../crates/core/src/block_on.rs"]
-mod block_on;
-#[path = "../../crates/core/src/build_error.rs"]
-mod build_error;
-#[path = "../../crates/core/src/error/mod.rs"]
-mod error;
-#[path = "../../crates/core/src/guard.rs"]
-mod guard;
-#[path = "../../crates/core/src/metrics/mod.rs"]
-mod metrics;
-#[path = "../../crates/core/src/panics.rs"]
-mod panics;
-#[path = "../../crates/core/src/priority.rs"]
-mod priority;
-#[path = "../support/loom_sync.rs"]
-mod sync;
-#[path = "../../crates/core/src/task/mod.rs"]
-mod task;
-#[path = "../../crates/core/src/trace.rs"]
-mod trace;
-#[path = "../../crates/core/src/bridge"]
-mod bridge {
-    pub mod buffer;
-    pub mod error;
-}
-#[path = "../../crates/core/src/pool/copies.rs"]
-mod copies;
-#[path = "../../crates/core/src/doze.rs"]
-mod doze;
-#[path = "../../crates/core/src/pool/drain_tasks.rs"]
-mod drain_tasks;
-#[path = "../../crates/core/src/pool/idle.rs"]
-mod idle;
 #[path = "../../engines/datafusion/src/polls.rs"]
 mod polls;
+#[path = "../../crates/core/tests/support/loom_sync.rs"]
+mod sync;
 #[path = "../../src/stream/window.rs"]
 mod window;
 
-mod job_lane;
-mod of_bridges;
-mod of_broadcasts;
-mod of_dozing;
-mod of_drain_tasks;
-mod of_idle_workers;
-mod of_jobs;
 mod of_polls;
 mod of_windows;
 
 /// Explores every interleaving with at most three preemptions, which takes each model some seconds
 /// at most. `LOOM_MAX_PREEMPTIONS=5` explores more.
 fn model(f: impl Fn() + Sync + Send + 'static) {
-    model_with(3, f);
-}
-
-/// With at most two preemptions: with three this model takes half a minute alone. A larger
-/// `LOOM_MAX_PREEMPTIONS` holds for this one, too.
-fn large_model(f: impl Fn() + Sync + Send + 'static) {
-    model_with(2, f);
-}
-
-fn model_with(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound.get_or_insert(preemptions);
+    builder.preemption_bound.get_or_insert(3);
     builder.check(f);
 }

@@ -29,9 +29,9 @@ mod surroundings;
 mod watchdog;
 mod work;
 
-#[path = "../support/dice.rs"]
+#[path = "../../crates/core/tests/support/dice.rs"]
 mod dice;
-#[path = "../support/wait.rs"]
+#[path = "../../crates/core/tests/support/wait.rs"]
 #[allow(
     dead_code,
     unreachable_pub,

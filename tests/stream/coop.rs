@@ -9,8 +9,11 @@ use crate::support::busy::wait_for_idle;
 use crate::support::turns::{current_thread, turns_of_another};
 use crate::support::wait::wait_until;
 use crate::support::{Dropped, cpu_lane, on_both, with_both};
+use futures::executor::block_on;
 use futures::future::select_all;
 use futures::{StreamExt, stream};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::task::coop;
 use twolane::stream::Buffered;
 use twolane::{CpuIteratorExt, CpuStreamExt};
 
@@ -156,4 +159,34 @@ fn a_source_that_is_always_ready_lets_jobs_have_turns() {
             }
         });
     }
+}
+
+/// The stages are closures, which cannot yield: a budget that is used up would make one wait for
+/// ever. They may follow a future that has spent its own on the same thread, also one that panicked.
+#[test]
+fn stages_have_no_budget() {
+    const ITEMS: usize = 300;
+    on_both(1, |lanes| {
+        let cpu = lanes.cpu.handle();
+        for panics in [false, true] {
+            let spends = async move {
+                while coop::has_budget_remaining() {
+                    coop::consume_budget().await;
+                }
+                assert!(!panics, "with its budget used up");
+            };
+            assert_eq!(cpu.spawn(spends).wait().is_err(), panics);
+            let stage = |n| {
+                let (sender, mut receiver) = unbounded_channel();
+                (0..ITEMS).for_each(|item| sender.send(item).unwrap());
+                drop(sender);
+                block_on(async move { while receiver.recv().await.is_some() {} });
+                n
+            };
+            let outputs = [1, 2].into_iter().on_cpu(&cpu).map(stage);
+            let outputs = outputs.buffered(2);
+            let outputs: Vec<_> = lanes.io.block_on(outputs.collect());
+            assert_eq!(outputs.len(), 2);
+        }
+    });
 }

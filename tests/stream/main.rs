@@ -1,5 +1,6 @@
 //! Streams that compute: what comes out, how far ahead they read, and how they end.
 
+mod call_site;
 mod capacity;
 mod context;
 mod coop;
@@ -8,13 +9,22 @@ mod ends;
 mod ends_of_runtimes;
 mod fairness;
 mod limits;
+mod parts;
+#[cfg(feature = "test-util")]
+mod paused_clock;
 mod progress;
+mod reaper;
 mod slow_items;
 #[cfg(feature = "tracing")]
 mod spans;
 mod window;
 
-#[path = "../support/mod.rs"]
+#[path = "../../crates/core/tests/support/parts_of.rs"]
+mod parts_of;
+#[cfg(feature = "test-util")]
+#[path = "../../crates/core/tests/support/paused.rs"]
+mod paused;
+#[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! A scheduler and an executor of Ballista in this process, the executor with a lane.
 
-#[path = "../../../tests/support/mod.rs"]
+#[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::collections::BTreeSet;

@@ -4,7 +4,7 @@
 #[path = "../examples/query_service/main.rs"]
 #[allow(dead_code, reason = "its `main` is not called")]
 mod example;
-#[path = "../../../tests/support/mod.rs"]
+#[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! its sockets.
 #![cfg(target_os = "linux")]
 
-#[path = "../../../tests/support/mod.rs"]
+#[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::fs;

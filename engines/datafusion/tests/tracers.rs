@@ -1,6 +1,6 @@
 //! Processes that have a tracer of their own.
 
-#[path = "../../../tests/support/mod.rs"]
+#[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::any::Any;

@@ -12,7 +12,7 @@ mod from_spawn_blocking;
 mod many_tasks;
 #[path = "../../recipes/password.rs"]
 mod password;
-#[path = "../../../tests/support/mod.rs"]
+#[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 mod batch;

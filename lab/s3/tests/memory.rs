@@ -3,7 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "../../../tests/support/mod.rs"]
+#[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use futures::TryStreamExt;

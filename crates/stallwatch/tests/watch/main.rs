@@ -5,14 +5,14 @@
     reason = "the oldest Rust compiles no tests"
 )]
 
-#[path = "../../../../tests/support/child.rs"]
+#[path = "../../../core/tests/support/child.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
 mod child;
-#[path = "../../../../tests/support/limit.rs"]
+#[path = "../../../core/tests/support/limit.rs"]
 #[allow(dead_code, unreachable_pub, reason = "other tests use all of it")]
 mod limit;
 #[cfg(target_os = "linux")]
-#[path = "../../../../tests/support/wait.rs"]
+#[path = "../../../core/tests/support/wait.rs"]
 #[allow(unreachable_pub, reason = "other tests use it as a module of theirs")]
 mod wait;
 

@@ -1,7 +1,7 @@
 //! Texts that are as large as `sql_on` takes, in a process of their own, which they may end.
 
 mod productions;
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;

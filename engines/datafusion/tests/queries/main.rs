@@ -7,6 +7,6 @@ mod files;
 mod lanes;
 mod rule;
 mod setting;
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 mod texts;

@@ -2,7 +2,7 @@
 //! it calls.
 
 mod calls;
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 mod contract;
 mod ends;
-#[path = "../../../../tests/support/limit.rs"]
+#[path = "../../../../crates/core/tests/support/limit.rs"]
 mod limit;
 mod places;
 mod setting;

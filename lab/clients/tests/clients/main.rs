@@ -3,9 +3,9 @@
 //! PostgreSQL and redis are Debian's: `apt-get install postgresql redis-server`, or
 //! `lab/clients/servers`, which installs nothing.
 
-#[path = "../../../../tests/support/dice.rs"]
+#[path = "../../../../crates/core/tests/support/dice.rs"]
 mod dice;
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 mod busy_lane;

@@ -8,7 +8,7 @@ mod without_the_layer;
 
 #[path = "../../../../tests/support/server.rs"]
 mod server;
-#[path = "../../../../tests/support/stepped.rs"]
+#[path = "../../../../crates/core/tests/support/stepped.rs"]
 mod stepped;
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;

@@ -6,9 +6,9 @@
     reason = "a module's `super::object_store` is another version each time"
 )]
 
-#[path = "../../../../tests/support/dice.rs"]
+#[path = "../../../../crates/core/tests/support/dice.rs"]
 mod dice;
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 mod errors;

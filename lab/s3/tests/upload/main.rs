@@ -6,7 +6,7 @@ mod lines;
 #[path = "../../examples/upload/service.rs"]
 mod service;
 mod site;
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 mod watched;
 

@@ -3,7 +3,7 @@
 #[path = "../thumbnails.rs"]
 #[allow(dead_code, reason = "its `main` is not called")]
 mod example;
-#[path = "../../../../tests/support/mod.rs"]
+#[path = "../../../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::io::Cursor;

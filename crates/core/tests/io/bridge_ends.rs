@@ -1,0 +1,174 @@
+//! What ends a bridge: its reader, its lane, or chance. Never silently.
+
+use std::sync::mpsc;
+
+use crate::dice::Dice;
+use crate::stepped::{Stepped, wait};
+use crate::support::{self, BOTH, Dropped, Lanes, lanes, on_both, thread_name, with_both};
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+
+/// A stream that tells of its end, by way of what it has captured.
+fn guarded<S: Stream>(
+    dropped: &mpsc::Sender<String>,
+    stream: S,
+) -> impl Stream<Item = S::Item> + use<S> {
+    let guard = Dropped(dropped.clone());
+    stream.map(move |item| {
+        let _ = &guard;
+        item
+    })
+}
+
+/// A download without a reader must stop, wherever it is.
+#[test]
+fn dropping_the_reader_drops_the_stream_on_its_own_lane() {
+    on_both(1, |Lanes { cpu, io: _io }| {
+        let handle = cpu.handle();
+        let (dropped, dropped_on) = mpsc::channel();
+
+        // Nothing more to give, or always more, and no room most of the time.
+        let quiet = || stream::iter([1]).chain(stream::pending()).boxed();
+        let endless = || stream::repeat(1).boxed();
+        let sources: [&dyn Fn() -> _; 2] = [&quiet, &endless];
+        for source in sources {
+            let mut there = handle.stream_from_io(guarded(&dropped, source()), 2, |_| 1);
+            assert_eq!(wait(there.next()).unwrap().unwrap(), 1);
+            drop(there);
+            assert_eq!(dropped_on.recv().unwrap(), "io");
+            let mut back = handle.stream_from_cpu(guarded(&dropped, source()), 2, |_| 1);
+            assert_eq!(wait(back.next()).unwrap().unwrap(), 1);
+            drop(back);
+            assert_eq!(dropped_on.recv().unwrap(), "cpu-0");
+        }
+    });
+}
+
+/// The same with nothing left to chance: the pump sleeps for sure, once for
+/// want of room and once for want of items, or has not begun.
+#[test]
+fn a_sleeping_pump_is_woken_by_the_end_of_its_reader() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let handle = lanes.cpu.handle();
+    let (dropped, dropped_on) = mpsc::channel();
+    let full = handle.stream_from_io(guarded(&dropped, stream::repeat(1)), 1, |_| 1);
+    let quiet = handle.stream_from_io(guarded(&dropped, stream::pending::<()>()), 1, |()| 1);
+    lanes.until_idle();
+    let not_begun = handle.stream_from_io(guarded(&dropped, stream::repeat(1)), 1, |_| 1);
+    assert!(dropped_on.try_recv().is_err());
+    drop((full, quiet, not_begun));
+    lanes.until_idle();
+    assert_eq!(dropped_on.try_iter().count(), 3);
+}
+
+/// What is buffered is freed by the reader's end, not by the pump's next turn
+/// on a lane that may be busy for long.
+#[test]
+fn the_buffer_goes_with_its_reader() {
+    let _limit = support::time_limit();
+    let lanes = Stepped::new();
+    let (dropped, dropped_on) = mpsc::channel();
+    let items = stream::repeat_with(move || Dropped(dropped.clone()));
+    let bridged = lanes.cpu.handle().stream_from_io(items, 3, |_| 1);
+    lanes.until_idle();
+    drop(bridged);
+    let threads: Vec<_> = dropped_on.try_iter().collect();
+    assert_eq!(threads, [thread_name(), thread_name(), thread_name()]);
+}
+
+/// The other direction: a request body that is encoded by a job.
+#[test]
+fn a_stream_from_the_cpu_lane_is_polled_there_and_tells_of_its_shutdown() {
+    on_both(1, |Lanes { cpu, io }| {
+        let encoded = stream::repeat_with(thread_name)
+            .take(3)
+            .chain(stream::pending());
+        let mut bridged = cpu.handle().stream_from_cpu(encoded, 2, |_| 1);
+        for _ in 0..3 {
+            assert_eq!(io.block_on(bridged.next()).unwrap().unwrap(), "cpu-0");
+        }
+        // The reader sleeps, or is about to: it must be told either way.
+        let (asks, asked) = mpsc::channel();
+        let reader = io.spawn(async move {
+            asks.send(()).unwrap();
+            (bridged.next().await, bridged.next().await)
+        });
+        asked.recv().unwrap();
+        cpu.shutdown().wait();
+        let (error, end) = io.block_on(reader).unwrap();
+        let error = error.unwrap().unwrap_err();
+        assert!(
+            error.to_string().contains("the CPU lane stopped"),
+            "{error}"
+        );
+        assert!(!error.is_panic());
+        assert_eq!(error.sent(), 3);
+        assert!(end.is_none());
+    });
+}
+
+/// A bridge that can't even begin names the lane that is gone, not its own.
+#[test]
+fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
+    with_both(|backend| {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        cpu.shutdown().wait();
+        let mut there = cpu.handle().stream_from_io(stream::iter([1]), 1, |_| 1);
+        let error = wait(there.next()).unwrap().unwrap_err();
+        assert!(error.to_string().contains("CPU lane"), "{error}");
+
+        let Lanes { cpu, io } = lanes(backend, 1);
+        drop(io);
+        let mut back = cpu.handle().stream_from_cpu(stream::iter([1]), 1, |_| 1);
+        let error = wait(back.next()).unwrap().unwrap_err();
+        assert!(error.to_string().contains("I/O"), "{error}");
+    });
+}
+
+/// A thousand times, the I/O lane ends somewhere in a stream. The reader gets all and an
+/// end, or a part and an error. (In `bridge.rs` it ends where the stream has stopped for good.)
+#[test]
+fn a_stream_that_is_killed_anywhere_is_whole_or_an_error() {
+    let _limit = support::time_limit();
+    let mut dice = Dice::from_environment();
+    for round in 0..1_000 {
+        let Lanes { cpu, io } = lanes(BOTH[round % 2], 1);
+        let (whole, pauses) = (dice.below(100), dice.below(4) + 1);
+        let source = stream::iter(0..whole).then(move |n| async move {
+            if n % pauses == 0 {
+                tokio::task::yield_now().await;
+            }
+            n
+        });
+        let limit = dice.below(10) as usize;
+        let bridged = cpu.handle().stream_from_io(Box::pin(source), limit, |_| 1);
+        // Not in a job: the lane ends with its I/O runtime.
+        let reader = std::thread::spawn(|| wait(bridged.collect::<Vec<_>>()));
+        for _ in 0..dice.below(20_000) {
+            std::hint::spin_loop();
+        }
+        io.shutdown_background();
+        let mut read = reader.join().unwrap();
+        let end = read.pop_if(|last| last.is_err());
+        let read: Vec<_> = read.into_iter().map(Result::unwrap).collect();
+        let all = match end {
+            Some(error) => error.unwrap_err().sent() as u64,
+            None => whole,
+        };
+        assert!(read.into_iter().eq(0..all), "round {round}");
+    }
+}
+
+/// An unread rest, and a reader that comes late: the bridge keeps both.
+#[test]
+fn a_reader_may_come_after_everything_has_ended() {
+    on_both(1, |Lanes { cpu, io }| {
+        let (dropped, dropped_on) = mpsc::channel();
+        let source = guarded(&dropped, stream::iter(0..5));
+        let bridged = cpu.handle().stream_from_io(source, 100, |_| 1);
+        dropped_on.recv().unwrap();
+        drop((cpu, io));
+        let read = wait(bridged.try_collect::<Vec<_>>());
+        assert_eq!(read.unwrap(), [0, 1, 2, 3, 4]);
+    });
+}

@@ -1,0 +1,122 @@
+//! What is inside `in_cpu_context` finds the CPU lane's own Tokio runtime, and only
+//! while it is polled.
+
+use std::panic::catch_unwind;
+
+use crate::support::{self, Lanes, lanes, thread_name, with_both};
+use futures::executor::block_on;
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
+use tokio::net::{TcpListener, TcpStream};
+use twolane_core::{Backend, JoinError, in_cpu_context};
+
+async fn spawned() -> String {
+    tokio::spawn(async { thread_name() }).await.unwrap()
+}
+
+fn assert_on_cpu(thread: &str) {
+    assert!(thread.starts_with("cpu-"), "{thread}");
+}
+
+/// As an engine does that calls `tokio::spawn` on parts of itself, and on parts of those.
+#[test]
+fn what_is_spawned_inside_is_on_the_cpu_lane() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 2);
+    let nested = async { tokio::spawn(spawned()).await.unwrap() };
+    assert_on_cpu(&cpu.spawn(in_cpu_context(spawned())).wait().unwrap());
+    assert_on_cpu(&cpu.spawn(in_cpu_context(nested)).wait().unwrap());
+    let blocking = async { tokio::task::spawn_blocking(thread_name).await.unwrap() };
+    assert_on_cpu(&cpu.spawn(in_cpu_context(blocking)).wait().unwrap());
+}
+
+/// What such a task gives to the I/O lane is there, and the job around it still has the
+/// I/O runtime's context.
+#[test]
+fn the_io_lane_is_as_near_as_before() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 2);
+    let inside = async {
+        let polled = twolane_core::spawn_io(async { thread_name() })
+            .await
+            .unwrap();
+        let of_task = async { twolane_core::spawn_io(async { thread_name() }).await };
+        let of_task = tokio::spawn(of_task).await.unwrap();
+        [polled, of_task.unwrap()]
+    };
+    let job = cpu.spawn(async move {
+        let before = spawned().await;
+        let inside = in_cpu_context(inside).await;
+        [vec![before], inside.to_vec(), vec![spawned().await]].concat()
+    });
+    assert_eq!(job.wait().unwrap(), ["io"; 4]);
+}
+
+/// The stream that an engine returns spawns when it is polled.
+#[test]
+fn a_stream_spawns_on_the_cpu_lane() {
+    let _limit = support::time_limit();
+    let Lanes { cpu, io } = lanes(Backend::Runtime, 2);
+    let stream = stream::iter(0..3).then(|_| spawned());
+    assert_eq!(in_cpu_context(stream::iter(0..3)).size_hint(), (3, Some(3)));
+    let bridged = cpu.handle();
+    let bridged = bridged.stream_from_cpu(in_cpu_context(stream), 1, |_| 1);
+    let threads: Vec<_> = io.block_on(bridged.try_collect()).unwrap();
+    assert_eq!(threads.len(), 3);
+    threads.iter().for_each(|thread| assert_on_cpu(thread));
+}
+
+/// That runtime has no I/O driver: a socket must fail at once, with a message that the
+/// documentation quotes beside the remedy. If Tokio changes its words, the documentation
+/// must follow.
+#[test]
+fn a_socket_inside_fails_loudly() {
+    let _limit = support::time_limit();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let Lanes { cpu, io: _io } = lanes(Backend::Runtime, 1);
+    let connects = async move { TcpStream::connect(address).await };
+    let error = cpu.spawn(in_cpu_context(connects)).wait().unwrap_err();
+    assert!(error.is_panic(), "{error}");
+    let quoted = "A Tokio 1.x context was found, but IO is disabled";
+    assert!(error.to_string().contains(quoted), "{error}");
+
+    let remedy = async { twolane_core::spawn_io(TcpListener::bind("127.0.0.1:0")).await };
+    let listener = cpu.spawn(in_cpu_context(remedy)).wait().unwrap();
+    assert!(listener.unwrap().is_ok());
+}
+
+fn assert_remedy(text: &str) {
+    let cause = "outside a job of a lane with `Backend::Runtime`";
+    let remedy = "Build the lane with that backend, and give the future to `spawn`";
+    assert!(text.contains(cause) && text.contains(remedy), "{text}");
+}
+
+/// Where no runtime of a CPU lane is, a silent fallback would put the engine's tasks on
+/// the I/O lane.
+#[test]
+fn where_there_is_no_such_runtime_it_panics_with_the_remedy() {
+    fn refused<T>(joined: Result<T, JoinError>) {
+        let error = joined.map(|_| ()).unwrap_err();
+        assert!(error.is_panic(), "{error}");
+        assert_remedy(&error.to_string());
+    }
+    let ready = || in_cpu_context(async {});
+    with_both(|backend| {
+        let Lanes { cpu, io: _io } = lanes(backend, 1);
+        refused(cpu.handle().spawn_io(ready()).wait());
+        if backend == Backend::Rayon {
+            refused(cpu.spawn(ready()).wait());
+            refused(cpu.spawn_cpu(move || block_on(ready())).wait());
+        } else {
+            // A closure that polls it is such a job.
+            cpu.spawn_cpu(move || block_on(ready())).wait().unwrap();
+        }
+    });
+    let mut items = in_cpu_context(stream::iter([1]));
+    for panic in [
+        catch_unwind(|| block_on(ready())).unwrap_err(),
+        catch_unwind(move || block_on(items.next())).unwrap_err(),
+    ] {
+        assert_remedy(panic.downcast_ref::<&str>().unwrap());
+    }
+}

@@ -1,0 +1,185 @@
+//! Which thread may block on which job? The table at `Task::wait`.
+
+use std::sync::mpsc;
+
+use crate::support::wait::wait_until;
+use crate::support::{self, Lanes, Stuck, lanes, thread_name, with_both};
+use twolane_core::{Backend, Handle, JoinError};
+
+/// A panic's text, of a job that had to panic.
+fn refusal<T>(outcome: Result<T, JoinError>) -> String {
+    match outcome {
+        Err(error) if error.is_panic() => error.to_string(),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("it was not refused"),
+    }
+}
+
+/// All on one CPU thread.
+#[test]
+fn who_is_no_thread_of_the_lane_may_wait_for_it() {
+    with_both(|backend| {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let handle = cpu.handle();
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert_eq!(cpu.spawn(async { 2 }).wait().unwrap(), 2);
+        let plain = handle.clone();
+        let plain = std::thread::spawn(move || plain.spawn_cpu(|| 3).wait().unwrap());
+        assert_eq!(plain.join().unwrap(), 3);
+        let of_pool = handle.clone();
+        let of_pool = io.spawn_blocking(move || of_pool.spawn_cpu(|| 4).wait().unwrap());
+        assert_eq!(io.block_on(of_pool).unwrap(), 4);
+        let (reserver, other) = (handle.clone(), lanes(backend, 1));
+        let waiting = other.cpu.spawn_cpu(move || {
+            // A thread of another lane is like any other.
+            reserver.reserve().wait().unwrap().spawn_cpu(|| 5).wait()
+        });
+        assert_eq!(waiting.wait().unwrap().unwrap(), 5);
+    });
+}
+
+/// All that an I/O worker serves would wait, and nothing would tell.
+#[test]
+fn async_code_on_the_io_lane_may_not_wait() {
+    with_both(|backend| {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let stuck = Stuck::start(&cpu.handle());
+        let handle = cpu.handle();
+        let wait = move || handle.spawn_cpu(|| 1).wait();
+        let waits = wait.clone();
+        let task = io.block_on(io.spawn(async move { waits() })).unwrap_err();
+        let text = task.into_panic();
+        let text = text.downcast::<String>().unwrap();
+        assert!(text.contains("from within a runtime"), "{text}");
+        let future = cpu.handle().io().spawn(async move { wait() });
+        assert!(refusal(future.wait()).contains("from within a runtime"));
+        stuck.end();
+        // What has ended is no wait; and another thread may take over.
+        let done = cpu.spawn_cpu(|| 2);
+        wait_until(|| done.is_finished());
+        assert_eq!(io.block_on(async { done.wait() }).unwrap(), 2);
+        let handle = cpu.handle();
+        let in_place = move || tokio::task::block_in_place(|| handle.spawn_cpu(|| 3).wait());
+        let in_place = io.spawn(async move { in_place() });
+        assert_eq!(io.block_on(in_place).unwrap().unwrap(), 3);
+    });
+}
+
+/// While the only CPU thread waits, the I/O lane works.
+#[test]
+fn a_closure_may_wait_for_the_io_lane() {
+    with_both(|backend| {
+        let lanes = lanes(backend, 1);
+        let listening = async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+            listener.local_addr()
+        };
+        let job = lanes
+            .cpu
+            .spawn_cpu(|| twolane_core::spawn_io(listening).wait().unwrap());
+        assert!(job.wait().unwrap().unwrap().port() > 0);
+        if backend == Backend::Rayon {
+            let job = lanes.cpu.spawn_cpu(|| {
+                let cpu = Handle::current();
+                let wait = |n: u32| cpu.spawn_io(async move { n }).wait().unwrap();
+                rayon::join(|| wait(1), || wait(2))
+            });
+            assert_eq!(job.wait().unwrap(), (1, 2));
+            let installed = lanes
+                .cpu
+                .handle()
+                .install(|| twolane_core::spawn_io(async { 3 }).wait());
+            assert_eq!(installed.unwrap().unwrap(), 3);
+        }
+    });
+}
+
+/// It does not wait: what it submits goes in by its own place.
+#[test]
+fn a_job_may_wait_for_a_place_on_its_own_lane() {
+    with_both(|backend| {
+        let lanes = support::lanes_with(backend, 1, |builder| {
+            builder.queue_limit(twolane_core::Priority::Normal, 1)
+        });
+        let job = lanes.cpu.spawn_cpu(|| {
+            let permit = Handle::current().reserve().wait().unwrap();
+            permit.spawn_cpu(|| 42)
+        });
+        let nested = job.wait().unwrap();
+        assert_eq!(nested.wait().unwrap(), 42);
+    });
+}
+
+#[test]
+fn a_thread_of_the_lane_may_not_wait_for_it() {
+    with_both(|backend| {
+        let lanes = lanes(backend, 1);
+        let cpu = &lanes.cpu;
+        let wait = || Handle::current().spawn_cpu(|| ()).wait();
+        let closure = refusal(cpu.spawn_cpu(wait).wait());
+        let future = refusal(cpu.spawn(async move { wait() }).wait());
+        let urgent = cpu.handle().with_priority(twolane_core::Priority::High);
+        // Else it may have ended before it is waited for.
+        let stuck = Stuck::start(&urgent);
+        let other_priority = refusal(cpu.spawn_cpu(move || urgent.spawn_cpu(|| ()).wait()).wait());
+        for text in [closure, future, other_priority] {
+            assert!(text.contains("it would wait for itself"), "{text}");
+            assert!(text.contains("Await the task"), "{text}");
+        }
+        stuck.end();
+        if backend == Backend::Rayon {
+            let child = cpu.spawn_cpu(move || rayon::join(wait, || ()).0);
+            assert!(refusal(child.wait()).contains("it would wait for itself"));
+            let installed = cpu.handle().install(wait);
+            assert!(refusal(installed).contains("it would wait for itself"));
+        }
+        // What has ended is no wait, and all this has cost no thread.
+        let (tell, told) = mpsc::channel();
+        let done = cpu.spawn_cpu(move || tell.send(()).unwrap());
+        told.recv().unwrap();
+        wait_until(|| done.is_finished());
+        cpu.spawn_cpu(move || done.wait()).wait().unwrap().unwrap();
+    });
+}
+
+/// A thread of a blocking pool is no worker of the lane, also if the pool is the CPU
+/// runtime's own.
+#[test]
+fn a_blocking_thread_may_wait_for_the_lane() {
+    with_both(|backend| {
+        let lanes = lanes(backend, 1);
+        let handle = lanes.cpu.handle();
+        let waits = || {
+            let handle = handle.clone();
+            async move {
+                let wait = move || (handle.spawn_cpu(|| 5).wait().unwrap(), thread_name());
+                tokio::task::spawn_blocking(wait).await.unwrap()
+            }
+        };
+        let (output, thread) = lanes.cpu.spawn(waits()).wait().unwrap();
+        assert_eq!((output, &*thread), (5, "io"));
+        if backend == Backend::Runtime {
+            let waits = lanes.cpu.spawn(twolane_core::in_cpu_context(waits()));
+            let (output, thread) = waits.wait().unwrap();
+            assert!(output == 5 && thread.starts_with("cpu-"), "{thread}");
+        }
+    });
+}
+
+/// The row of `Backend`'s table: a closure that drives a runtime of Tokio's itself.
+#[test]
+fn a_closure_may_block_on_a_runtime_where_the_table_says_so() {
+    with_both(|backend| {
+        let lanes = lanes(backend, 1);
+        let io = lanes.io.handle().clone();
+        let blocks = move || io.block_on(async { 1 });
+        let plain = lanes.cpu.spawn_cpu(blocks.clone()).wait();
+        if backend == Backend::Rayon {
+            assert_eq!(plain.unwrap(), 1);
+        } else {
+            assert!(refusal(plain).contains("Cannot start a runtime from within a runtime"));
+            let in_place = move || tokio::task::block_in_place(blocks);
+            assert_eq!(lanes.cpu.spawn_cpu(in_place).wait().unwrap(), 1);
+        }
+    });
+}

@@ -1,0 +1,210 @@
+//! Which jobs go by which site, and what is counted there? (What is advised for which
+//! figures: beside the code.)
+
+use std::collections::BTreeMap;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::support::{Stuck, child, lanes, lanes_with, on_both, time_limit, with_both};
+use futures::{StreamExt, stream};
+use twolane_core::metrics::CallSite;
+use twolane_core::{Backend, Builder, Handle, Priority};
+
+/// The jobs of each site.
+fn jobs(cpu: &Handle) -> BTreeMap<String, u64> {
+    let sites = cpu.call_sites();
+    let jobs = sites.iter().map(|site| (site.site.clone(), site.jobs));
+    jobs.collect()
+}
+
+fn only(cpu: &Handle) -> CallSite {
+    let mut sites = cpu.call_sites().into_iter();
+    let site = sites.next().unwrap();
+    assert!(sites.next().is_none());
+    site
+}
+
+#[test]
+fn a_line_is_a_site() {
+    on_both(2, |lanes| {
+        let cpu = lanes.cpu.handle();
+        assert!(cpu.call_sites().is_empty());
+        let again = || (line!(), cpu.spawn_cpu(|| 1).wait().unwrap());
+        let (line, _) = again();
+        again();
+        let other = (line!(), cpu.spawn_cpu(|| 1).wait().unwrap()).0;
+        let expected = [(line, 2), (other, 1)];
+        let expected = expected.map(|(line, jobs)| (format!("{}:{line}", file!()), jobs));
+        assert_eq!(jobs(&cpu), BTreeMap::from(expected));
+    });
+}
+
+/// Each once, from a line of its own in this file.
+#[test]
+fn all_forms_know_their_caller() {
+    with_both(|backend| {
+        let lanes = lanes(backend, 2);
+        let cpu = lanes.cpu.handle();
+        let reserve = || cpu.reserve().wait().unwrap();
+        cpu.spawn_cpu(|| ()).wait().unwrap();
+        cpu.spawn_cpu_with(|_| Ok(())).wait().unwrap();
+        cpu.spawn(async {}).wait().unwrap();
+        reserve().spawn_cpu(|| ()).wait().unwrap();
+        reserve().spawn_cpu_with(|_| Ok(())).wait().unwrap();
+        reserve().spawn(async {}).wait().unwrap();
+        {
+            let _entered = cpu.enter();
+            twolane_core::spawn_cpu(|| ()).wait().unwrap();
+        }
+        let bridged = cpu.stream_from_cpu(stream::iter([1]), 8, |_| 1);
+        assert_eq!(lanes.io.block_on(bridged.count()), 1);
+        let mut forms = 8;
+        if backend == Backend::Rayon {
+            cpu.install(|| ()).unwrap();
+            forms += 1;
+        }
+        let jobs = jobs(&cpu);
+        assert_eq!(jobs.len(), forms, "{jobs:?}");
+        let is_here = |(site, jobs): (&String, &u64)| site.starts_with(file!()) && *jobs == 1;
+        assert!(jobs.iter().all(is_here), "{jobs:?}");
+    });
+}
+
+#[test]
+fn a_name_replaces_the_line() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 1);
+    let cpu = lanes.cpu.handle();
+    let decode = cpu.with_name("decode");
+    decode.spawn_cpu(|| ()).wait().unwrap();
+    decode.spawn(async {}).wait().unwrap();
+    cpu.with_name("decode").spawn_cpu(|| ()).wait().unwrap();
+    cpu.with_name("encode").spawn_cpu(|| ()).wait().unwrap();
+    // The job's own handle has none.
+    let nested = decode.spawn_cpu(|| Handle::current().spawn_cpu(|| ()));
+    nested.wait().unwrap().wait().unwrap();
+    let mut jobs = jobs(&cpu);
+    assert_eq!(
+        (jobs.remove("decode"), jobs.remove("encode")),
+        (Some(4), Some(1))
+    );
+    let (line, one) = jobs.pop_first().unwrap();
+    assert!(line.starts_with(file!()) && one == 1 && jobs.is_empty());
+
+    // Each priority is an entry of its own.
+    let low = decode.with_priority(Priority::Low);
+    low.spawn_cpu(|| ()).wait().unwrap();
+    let of_low = |site: &CallSite| (site.site == "decode").then_some((site.priority, site.jobs));
+    let mut found: Vec<_> = low.call_sites().iter().filter_map(of_low).collect();
+    found.sort_by_key(|(_, jobs)| *jobs);
+    assert_eq!(found, [(Priority::Low, 1), (Priority::Normal, 4)]);
+}
+
+/// More threads than a counter has shards. What never runs counts too: as in `Metrics`.
+#[test]
+fn counts_are_exact() {
+    const THREADS: u64 = 12;
+    const JOBS: u64 = 2_000;
+    on_both(2, |lanes| {
+        let cpu = lanes.cpu.handle();
+        let (ran, start) = (AtomicU64::new(0), Barrier::new(THREADS as usize));
+        let odd = cpu.with_name("odd");
+        let submit = |n: u64| {
+            let task = match n % 4 {
+                1 | 3 => odd.spawn_cpu(|| 1),
+                _ => cpu.spawn(async { 1 }),
+            };
+            if n % 4 == 3 {
+                task.abort();
+            }
+            ran.fetch_add(task.wait().unwrap_or(0), Relaxed);
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    start.wait();
+                    (0..JOBS).for_each(submit);
+                });
+            }
+        });
+        let jobs = jobs(&cpu);
+        assert_eq!(jobs.len(), 2);
+        assert_eq!(jobs["odd"], THREADS * JOBS / 2);
+        assert_eq!(jobs.values().sum::<u64>(), THREADS * JOBS);
+        assert_eq!(jobs.values().sum::<u64>(), cpu.metrics().submitted);
+        assert!(ran.into_inner() >= THREADS * JOBS * 3 / 4);
+        // Of each there are enough, and not nearly all.
+        for site in &cpu.call_sites() {
+            assert!(site.samples >= 32, "{site:?}");
+            assert!(site.samples < site.jobs / 2, "{site:?}");
+        }
+    });
+}
+
+#[test]
+fn the_first_runs_are_all_timed() {
+    with_both(|backend| {
+        let lanes = lanes_with(backend, 1, Builder::enable_histograms);
+        let cpu = lanes.cpu.handle();
+        let running = Stuck::start(&cpu);
+        let site = only(&cpu);
+        assert_eq!((site.jobs, site.samples), (1, 0));
+        assert_eq!((site.run_p50, site.wait_p50), (None, None));
+        assert_eq!(site.run_mean, None);
+        running.end();
+        let site = only(&cpu);
+        assert_eq!(site.samples, 1);
+        assert!(site.total_run <= site.run_p99.unwrap());
+        assert_eq!(site.run_mean, Some(site.total_run));
+        assert!(site.run_p50 == site.run_p99 && site.wait_p50.is_some());
+
+        // A future has a run for each poll, also if it panics in the last one.
+        let yields = cpu.with_name("yields").spawn(async {
+            for _ in 0..9 {
+                twolane_core::yield_now().await;
+            }
+            panic!("planned");
+        });
+        yields.wait().unwrap_err();
+        let sites = cpu.call_sites();
+        let yields = sites.iter().find(|site| site.site == "yields").unwrap();
+        assert_eq!((yields.jobs, yields.samples), (1, 10));
+    });
+}
+
+#[test]
+fn a_lane_without_histograms_has_sums_and_no_quantiles() {
+    on_both(1, |lanes| {
+        let cpu = lanes.cpu.handle();
+        cpu.spawn_cpu(|| 1).wait().unwrap();
+        let site = only(&cpu);
+        assert_eq!((site.jobs, site.samples), (1, 1));
+        assert_eq!(site.run_mean, Some(site.total_run));
+        let quantiles = [site.run_p50, site.run_p99, site.wait_p50, site.wait_p99];
+        assert_eq!(quantiles, [None; 4]);
+    });
+}
+
+/// The table of the process is full for good: so it is another process's.
+#[test]
+fn names_by_mistake_do_not_fill_the_memory() {
+    const NAMES: u64 = 5_000;
+    let _limit = time_limit();
+    let test = "call_sites::names_by_mistake_do_not_fill_the_memory";
+    if !child::is_child() {
+        assert_eq!(child::run(test, |_| (), |_| ()), "it holds");
+        return;
+    }
+    let lanes = lanes(Backend::Rayon, 2);
+    let cpu = lanes.cpu.handle();
+    for n in 0..NAMES {
+        let named = cpu.with_name(&format!("request {n}"));
+        named.spawn_cpu(|| ()).wait().unwrap();
+    }
+    let jobs = jobs(&cpu);
+    assert!(jobs.len() <= 4_096, "{}", jobs.len());
+    assert_eq!(jobs["request 0"], 1);
+    assert_eq!(jobs.values().sum::<u64>(), NAMES);
+    assert_eq!(jobs["other"], NAMES - (jobs.len() as u64 - 1));
+    child::found("it holds");
+}

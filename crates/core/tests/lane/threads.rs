@@ -1,0 +1,158 @@
+//! The lane's threads: what runs on them, and what runs when they start and
+//! stop.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+use crate::priorities::ALL;
+use crate::support::{Lanes, lanes, lanes_with, thread_name, time_limit, with_both};
+use rayon::prelude::*;
+use twolane_core::{Backend, Builder};
+
+/// One pool for everything that computes: a `par_iter` on rayon's global pool
+/// would be a second one, with as many threads again.
+#[test]
+fn parallel_iterators_in_a_job_use_the_lane_s_threads() {
+    let _limit = time_limit();
+    let Lanes { cpu, io: _io } = lanes(Backend::Rayon, 2);
+    let job = cpu.spawn_cpu(|| {
+        let both_have_begun = std::sync::Barrier::new(2);
+        let names = |_| {
+            // Each of the two has a worker to itself.
+            both_have_begun.wait();
+            thread_name()
+        };
+        (0..2)
+            .into_par_iter()
+            .with_max_len(1)
+            .map(names)
+            .collect::<BTreeSet<_>>()
+    });
+    let names: Vec<_> = job.wait().unwrap().into_iter().collect();
+    assert_eq!(names, ["cpu-0", "cpu-1"]);
+}
+
+/// `(what, thread)`, in the order of the calls.
+type Calls = Arc<Mutex<Vec<(&'static str, String)>>>;
+
+fn noting(calls: &Calls, what: &'static str) -> impl Fn() + Send + Sync + 'static {
+    let calls = calls.clone();
+    move || calls.lock().unwrap().push((what, thread_name()))
+}
+
+fn on(calls: &Calls, thread: &str) -> Vec<&'static str> {
+    let calls = calls.lock().unwrap();
+    let here = calls.iter().filter(|(_, name)| name == thread);
+    here.map(|(what, _)| *what).collect()
+}
+
+/// Of a lane with two for each priority.
+const THREADS: [&str; 6] = [
+    "cpu-high-0",
+    "cpu-high-1",
+    "cpu-0",
+    "cpu-1",
+    "cpu-low-0",
+    "cpu-low-1",
+];
+
+/// Tokio's own hooks *replace* one another: the second would cost the first.
+/// And a panic in one must not cost the thread, or the hooks after it.
+#[test]
+fn hooks_run_once_per_thread_in_order_and_may_panic() {
+    with_both(|backend| {
+        let calls = Calls::default();
+        let hooks = |lane: Builder| {
+            lane.on_thread_start(noting(&calls, "start 1"))
+                .on_thread_start(|| panic!("a start hook's own fault"))
+                .on_thread_start(noting(&calls, "start 2"))
+                .on_thread_stop(noting(&calls, "stop 1"))
+                .on_thread_stop(|| panic!("a stop hook's own fault"))
+                .on_thread_stop(noting(&calls, "stop 2"))
+        };
+        let Lanes { cpu, io: _io } = lanes_with(backend, 2, hooks);
+        // `build` returns when the threads are ready: nothing to wait for.
+        for thread in THREADS {
+            assert_eq!(on(&calls, thread), ["start 1", "start 2"]);
+        }
+        let job = cpu.spawn_cpu(noting(&calls, "job"));
+        job.wait().unwrap();
+        cpu.shutdown().wait();
+        let mut jobs = 0;
+        for thread in THREADS {
+            let mut calls = on(&calls, thread);
+            jobs += calls.iter().filter(|what| **what == "job").count();
+            calls.retain(|what| *what != "job");
+            let all = ["start 1", "start 2", "stop 1", "stop 2"];
+            assert_eq!(calls, all, "{thread}");
+        }
+        assert_eq!(jobs, 1);
+        let others = calls.lock().unwrap().len() - THREADS.len() * 4 - 1;
+        assert_eq!(others, 0, "{:?}", calls.lock().unwrap());
+    });
+}
+
+/// A hook that looks around finds the lane's own context, prepared before it.
+#[test]
+fn a_start_hook_can_use_the_lane() {
+    with_both(|backend| {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let (first, count) = std::sync::mpsc::channel();
+        let seen = ran.clone();
+        let hook = move || {
+            let (seen, first) = (seen.clone(), first.clone());
+            let job = twolane_core::spawn_cpu(move || {
+                seen.fetch_add(1, SeqCst);
+                first.send(thread_name()).unwrap();
+            });
+            job.detach();
+        };
+        let Lanes { cpu, io: _io } = lanes_with(backend, 2, |lane| lane.on_thread_start(hook));
+        for _ in THREADS {
+            assert!(count.recv().unwrap().starts_with("cpu-"));
+        }
+        cpu.shutdown().wait();
+        assert_eq!(ran.load(SeqCst), THREADS.len());
+    });
+}
+
+/// The threads of the blocking pool of `Backend::Runtime` are threads of the
+/// lane too: they run the hooks, and shutting down waits for them.
+#[test]
+fn blocking_threads_of_the_runtime_backend_run_the_hooks() {
+    let _limit = time_limit();
+    let calls = Calls::default();
+    let Lanes { cpu, io: _io } = lanes_with(Backend::Runtime, 2, |lane| {
+        lane.on_thread_start(noting(&calls, "start"))
+            .on_thread_stop(noting(&calls, "stop"))
+    });
+    let blocking = async { tokio::task::spawn_blocking(thread_name).await.unwrap() };
+    let job = cpu.spawn(twolane_core::in_cpu_context(blocking));
+    // Which of the three it is, is for Tokio to decide: workers are threads of
+    // that pool as well.
+    let blocking = job.wait().unwrap();
+    assert_eq!(on(&calls, &blocking), ["start"]);
+    assert_eq!(calls.lock().unwrap().len(), THREADS.len() + 1);
+    cpu.shutdown().wait();
+    for thread in ["cpu-0", "cpu-1", "cpu-2"] {
+        assert_eq!(on(&calls, thread), ["start", "stop"], "{thread}");
+    }
+}
+
+/// Too deep for the 2 MiB of a thread's default stack.
+#[test]
+fn a_large_stack_is_large_on_every_thread_that_runs_jobs() {
+    fn depth(n: u32) -> u32 {
+        let frame = std::hint::black_box([n; 256]);
+        if n == 0 { 0 } else { 1 + depth(frame[0] - 1) }
+    }
+    with_both(|backend| {
+        let lanes = lanes_with(backend, 1, |lane| lane.thread_stack_size(64 << 20));
+        let cpu = lanes.cpu.handle();
+        for priority in ALL {
+            let deep = cpu.with_priority(priority).spawn_cpu(|| depth(10_000));
+            assert_eq!(deep.wait().unwrap(), 10_000, "{priority:?}");
+        }
+    });
+}

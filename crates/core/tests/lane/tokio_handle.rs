@@ -1,0 +1,127 @@
+//! The lane's own Tokio handle, as a library uses it: what is spawned with it, without a job.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::support::{Stuck, lanes, thread_name, time_limit, wait::wait_until};
+use twolane_core::{Backend, CpuRuntime, Handle, Priority};
+
+fn tokio_of(cpu: &Handle) -> tokio::runtime::Handle {
+    cpu.tokio_handle().expect("a lane of Backend::Runtime")
+}
+
+#[test]
+fn a_rayon_lane_has_none() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Rayon, 1);
+    assert!(lanes.cpu.handle().tokio_handle().is_none());
+}
+
+#[test]
+fn its_tasks_compute_on_the_threads_of_their_priority_and_find_the_lane() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    for (priority, name) in [
+        (Priority::High, "cpu-high-0"),
+        (Priority::Normal, "cpu-0"),
+        (Priority::Low, "cpu-low-0"),
+    ] {
+        let cpu = lanes.cpu.handle().with_priority(priority);
+        let task = tokio_of(&cpu).spawn(async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let on_io = twolane_core::spawn_io(async { thread_name() })
+                .await
+                .unwrap();
+            let blocking = tokio::task::spawn_blocking(thread_name).await.unwrap();
+            (thread_name(), Handle::current().priority(), on_io, blocking)
+        });
+        let (own, current, on_io, blocking) = lanes.io.block_on(task).unwrap();
+        assert_eq!((own.as_str(), current), (name, priority));
+        assert_eq!(on_io, "io");
+        assert!(blocking.starts_with("cpu"), "{blocking}");
+    }
+}
+
+#[test]
+fn a_socket_there_fails_and_says_why() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let bind = async { tokio::net::TcpListener::bind("127.0.0.1:0").await };
+    let task = tokio_of(&lanes.cpu.handle()).spawn(bind);
+    let panic = lanes.io.block_on(task).unwrap_err().into_panic();
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or(panic.downcast_ref::<&str>().copied()).unwrap();
+    assert!(text.contains("IO is disabled"), "{text}");
+}
+
+#[test]
+fn its_tasks_are_counted() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 2);
+    let cpu = lanes.cpu.handle();
+    let (let_go, wait) = tokio::sync::oneshot::channel::<()>();
+    let task = tokio_of(&cpu).spawn(wait);
+    assert_eq!(cpu.metrics().tokio_tasks, 1);
+    assert!(
+        cpu.metrics()
+            .to_string()
+            .ends_with("suspended 0, tokio_tasks 1")
+    );
+    let of_low = cpu.with_priority(Priority::Low).metrics();
+    assert_eq!(of_low.tokio_tasks, 0);
+    assert!(of_low.to_string().ends_with("suspended 0"));
+    // A job is not one of them, though a task of the lane's own runs it.
+    let stuck = Stuck::start(&cpu);
+    assert_eq!((cpu.metrics().tokio_tasks, cpu.metrics().running), (1, 1));
+    let (job, end) = stuck.split();
+    end.send(()).unwrap();
+    job.wait().unwrap();
+    let_go.send(()).unwrap();
+    lanes.io.block_on(task).unwrap().unwrap();
+    wait_until(|| cpu.metrics().tokio_tasks == 0);
+}
+
+#[test]
+fn a_shutdown_drops_its_tasks_and_counts_those_that_compute() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let cpu = lanes.cpu.handle();
+    let tokio = tokio_of(&cpu);
+    let waits = tokio.spawn(std::future::pending::<()>());
+    let (let_go, wait) = mpsc::channel::<()>();
+    let (begins, began) = mpsc::channel();
+    let computes = tokio.spawn(async move {
+        begins.send(()).unwrap();
+        wait.recv().unwrap();
+        std::future::pending::<()>().await;
+    });
+    began.recv().unwrap();
+    // The one that computes, and the one that its worker has not dropped yet.
+    let left = lanes.cpu.shutdown_timeout(Duration::ZERO).wait();
+    assert_eq!((left.jobs, left.tokio_tasks), (0, 2));
+    assert!(left.threads > 0);
+    let_go.send(()).unwrap();
+    for task in [waits, computes, tokio.spawn(async {})] {
+        assert!(lanes.io.block_on(task).unwrap_err().is_cancelled());
+    }
+    assert!(tokio_of(&cpu).metrics().num_alive_tasks() == 0);
+}
+
+/// It took this lane's own runtime for its I/O lane, and a socket there panicked.
+#[test]
+fn a_lane_that_is_built_there_has_this_lanes_io_lane() {
+    let _limit = time_limit();
+    let lanes = lanes(Backend::Runtime, 1);
+    let task = tokio_of(&lanes.cpu.handle()).spawn(async {
+        let inner = CpuRuntime::builder().worker_threads(1).build().unwrap();
+        let bind = || tokio::net::TcpListener::bind("127.0.0.1:0");
+        let bound = inner.handle().spawn_io(async move { bind().await });
+        assert!(bound.await.unwrap().is_ok());
+        inner
+            .handle()
+            .spawn_io(async { thread_name() })
+            .await
+            .unwrap()
+    });
+    assert_eq!(lanes.io.block_on(task).unwrap(), "io");
+}

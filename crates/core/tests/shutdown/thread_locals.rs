@@ -1,0 +1,143 @@
+//! When has a thread of the lane ended? Once the destructors of its thread-locals have
+//! run.
+//!
+//! A thread was counted out at the end of its main function, before them: `shutdown`
+//! resolved, and the program ended with them in the middle of what they do (a buffer of
+//! a log is written there, a file is closed).
+
+use std::cell::OnceCell;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use twolane_core::in_cpu_context;
+
+use crate::support::wait::wait_until;
+use crate::support::{Lanes, lanes_with, suspended, time_limit, with_both};
+use twolane_core::JoinErrorKind;
+
+/// Its destructor takes its time.
+struct Slow {
+    begun: Sender<()>,
+    let_go: Receiver<()>,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        self.begun.send(()).unwrap();
+        let _ = self.let_go.recv();
+        self.has_ended.store(true, SeqCst);
+    }
+}
+
+thread_local! {
+    static OF_A_JOB: OnceCell<Slow> = const { OnceCell::new() };
+    static OF_A_HOOK: OnceCell<Slow> = const { OnceCell::new() };
+    static OF_A_DESTRUCTOR: OnceCell<Slow> = const { OnceCell::new() };
+}
+
+struct Watched {
+    begins: Receiver<()>,
+    let_go: Sender<()>,
+    has_ended: Arc<AtomicBool>,
+}
+
+fn slow() -> (Slow, Watched) {
+    let (begun, begins) = mpsc::channel();
+    let (let_go, wait) = mpsc::channel();
+    let has_ended = Arc::default();
+    let slow = Slow {
+        begun,
+        let_go: wait,
+        has_ended: Arc::clone(&has_ended),
+    };
+    let watched = Watched {
+        begins,
+        let_go,
+        has_ended,
+    };
+    (slow, watched)
+}
+
+fn set(local: &'static std::thread::LocalKey<OnceCell<Slow>>, slow: Slow) {
+    local.with(|cell| assert!(cell.set(slow).is_ok()));
+}
+
+/// One thread of the lane runs such a destructor, and the others are gone.
+fn is_counted(lanes: &Lanes, watched: &Watched) {
+    lanes.cpu.shutdown_background();
+    watched.begins.recv().unwrap();
+    let left = || lanes.cpu.shutdown_timeout(Duration::ZERO).wait();
+    wait_until(|| left().threads <= 1);
+    let left = lanes.cpu.shutdown_timeout(Duration::from_millis(5)).wait();
+    assert_eq!((left.jobs, left.threads), (0, 1));
+    let over = lanes.cpu.shutdown();
+    watched.let_go.send(()).unwrap();
+    assert!(over.wait().is_empty());
+    assert!(watched.has_ended.load(SeqCst));
+}
+
+#[test]
+fn of_a_job() {
+    with_both(|backend| {
+        let lanes = lanes_with(backend, 2, |builder| builder);
+        let (slow, watched) = slow();
+        let job = lanes.cpu.spawn_cpu(|| set(&OF_A_JOB, slow));
+        job.wait().unwrap();
+        is_counted(&lanes, &watched);
+    });
+}
+
+/// It is older than what jobs set, and goes after it.
+#[test]
+fn of_a_start_hook() {
+    with_both(|backend| {
+        let (slow, watched) = slow();
+        let slow = Mutex::new(Some(slow));
+        let lanes = lanes_with(backend, 2, |builder| {
+            builder.on_thread_start(move || {
+                let slow = slow.lock().unwrap().take();
+                if let Some(slow) = slow {
+                    set(&OF_A_HOOK, slow);
+                }
+            })
+        });
+        is_counted(&lanes, &watched);
+    });
+}
+
+/// The thread that drops what a shutdown finds in the queue.
+#[test]
+fn of_a_destructor() {
+    struct Sets(Option<Slow>);
+    impl Drop for Sets {
+        fn drop(&mut self) {
+            set(&OF_A_DESTRUCTOR, self.0.take().unwrap());
+        }
+    }
+    with_both(|backend| {
+        let lanes = lanes_with(backend, 1, |builder| builder);
+        let (slow, watched) = slow();
+        let job = suspended(&lanes.cpu.handle(), Sets(Some(slow)));
+        // After the step of that one.
+        lanes.cpu.spawn_cpu(|| ()).wait().unwrap();
+        lanes.cpu.shutdown_background();
+        assert_eq!(job.wait().unwrap_err().kind(), JoinErrorKind::Shutdown);
+        is_counted(&lanes, &watched);
+    });
+}
+
+/// A thread of the lane's own runtime that serves no queue.
+#[test]
+fn of_a_blocking_task() {
+    let _limit = time_limit();
+    let lanes = lanes_with(twolane_core::Backend::Runtime, 1, |builder| builder);
+    let (slow, watched) = slow();
+    let sets = move || set(&OF_A_JOB, slow);
+    let blocking = async { tokio::task::spawn_blocking(sets).await };
+    let job = lanes.cpu.spawn(in_cpu_context(blocking));
+    job.wait().unwrap().unwrap();
+    is_counted(&lanes, &watched);
+}

@@ -1,0 +1,78 @@
+//! A worker of the rayon backend that waits inside a job.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses a part of it"
+)]
+
+use std::sync::mpsc;
+
+use crate::support::{Lanes, thread_name};
+use twolane_core::Task;
+
+/// A job in the middle of a `join` whose second half another worker has.
+pub struct Waiting {
+    pub job: Task<()>,
+    let_go: mpsc::Sender<()>,
+    /// The worker that has the second half. The job is on the lane's worker 0.
+    pub thief: String,
+}
+
+impl Waiting {
+    /// Gets the job onto worker 0, and its second half onto another one. Each worker has
+    /// a job that is stuck, so that none is idle but the one that is let go of next.
+    pub fn on_worker_0(lanes: &Lanes, lane: &str) -> Self {
+        let cpu = lanes.cpu.handle();
+        let mut occupied: Vec<_> = (0..cpu.worker_threads())
+            .map(|_| {
+                let (told, is_on) = mpsc::channel();
+                let (let_go, wait) = mpsc::channel::<()>();
+                let task = cpu.spawn_cpu(move || {
+                    told.send(thread_name()).unwrap();
+                    wait.recv().unwrap();
+                });
+                (is_on.recv().unwrap(), task, let_go)
+            })
+            .collect();
+        let mut free = |of_these: &dyn Fn(&str) -> bool| {
+            let found = occupied.iter().position(|(on, ..)| of_these(on));
+            let (on, task, let_go) = occupied.swap_remove(found.expect("one on each worker"));
+            let_go.send(()).unwrap();
+            task.wait().unwrap();
+            on
+        };
+        let waiter = format!("{lane}-0");
+        free(&|on| on == waiter);
+        let (told, is_on) = mpsc::channel();
+        let (let_go, wait) = mpsc::channel();
+        let (stolen, is_stolen) = mpsc::channel();
+        let (waits, is_waiting) = mpsc::channel();
+        let job = cpu.spawn_cpu(move || {
+            told.send(thread_name()).unwrap();
+            rayon::join(
+                // It ends when another worker has the other half, and then the `join` waits.
+                move || waits.send(is_stolen.recv().unwrap()).unwrap(),
+                move || {
+                    stolen.send(thread_name()).unwrap();
+                    wait.recv().unwrap();
+                },
+            );
+        });
+        assert_eq!(is_on.recv().unwrap(), waiter);
+        let freed = free(&|_| true);
+        let thief = is_waiting.recv().unwrap();
+        assert_eq!(thief, freed);
+        for (_, task, let_go) in occupied {
+            let_go.send(()).unwrap();
+            task.wait().unwrap();
+        }
+        Self { job, let_go, thief }
+    }
+
+    pub fn end(self) {
+        assert!(!self.job.is_finished());
+        self.let_go.send(()).unwrap();
+        self.job.wait().unwrap();
+    }
+}

@@ -1,0 +1,157 @@
+//! What the tests share: a time limit for each, and lanes to test on.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test binary uses a part of it"
+)]
+
+pub mod busy;
+pub mod cgroup;
+pub mod child;
+pub mod few_threads;
+pub mod limit;
+pub mod must_run;
+pub mod turns;
+pub mod wait;
+
+use std::sync::mpsc;
+
+pub use limit::{thread_name, time_limit};
+use twolane_core::{Backend, Builder, CpuRuntime};
+
+pub const BOTH: [Backend; 2] = [Backend::Rayon, Backend::Runtime];
+
+/// Runs the test with each backend. If it fails, its output says with which.
+pub fn with_both(mut test: impl FnMut(Backend)) {
+    let _limit = time_limit();
+    for backend in BOTH {
+        println!("with {backend:?}");
+        test(backend);
+    }
+}
+
+/// Runs the test on a lane of each backend that has so many threads.
+pub fn on_both(threads: usize, mut test: impl FnMut(Lanes)) {
+    with_both(|backend| test(lanes(backend, threads)));
+}
+
+pub struct Lanes {
+    pub cpu: CpuRuntime,
+    pub io: tokio::runtime::Runtime,
+}
+
+/// An I/O runtime of two workers named `io`, and a CPU lane on it.
+pub fn lanes(backend: Backend, threads: usize) -> Lanes {
+    lanes_with(backend, threads, |builder| builder)
+}
+
+/// The same, with settings of one's own.
+pub fn lanes_with(backend: Backend, threads: usize, set: impl FnOnce(Builder) -> Builder) -> Lanes {
+    let io = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .thread_name("io")
+        .enable_all()
+        .build()
+        .unwrap();
+    let cpu = set(settings(backend, threads, io.handle()))
+        .build()
+        .unwrap();
+    Lanes { cpu, io }
+}
+
+/// The backend that a parent has named to this child, as `TWOLANE_TEST_BACKEND`.
+pub fn backend_of_child() -> Backend {
+    let named = std::env::var("TWOLANE_TEST_BACKEND").unwrap();
+    let is_named = |backend: &Backend| format!("{backend:?}") == named;
+    BOTH.into_iter().find(is_named).unwrap()
+}
+
+/// A CPU lane with threads named `cpu-N`, each priority with its own jobs: a test that holds the
+/// threads of `Normal` knows which job runs where. (`tests/lane/short_first.rs`, the storm and the
+/// model have lanes as they come.)
+pub fn cpu_lane(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> CpuRuntime {
+    settings(backend, threads, io).build().unwrap()
+}
+
+fn settings(backend: Backend, threads: usize, io: &tokio::runtime::Handle) -> Builder {
+    CpuRuntime::builder()
+        .backend(backend)
+        .worker_threads(threads)
+        .thread_name("cpu")
+        .io_handle(io.clone())
+        .short_jobs_first(false)
+}
+
+/// A closure job that has started and stays until it is let go.
+pub struct Stuck<T> {
+    pub task: twolane_core::Task<T>,
+    let_go: mpsc::Sender<T>,
+}
+
+impl<T: Send + 'static> Stuck<T> {
+    pub fn start(cpu: &twolane_core::Handle) -> Self {
+        let (let_go, wait) = mpsc::channel();
+        let (started, running) = mpsc::channel();
+        let task = cpu.spawn_cpu(move || {
+            started.send(()).unwrap();
+            wait.recv().unwrap()
+        });
+        running.recv().unwrap();
+        Self { task, let_go }
+    }
+
+    /// Its task, and what lets it end.
+    pub fn split(self) -> (twolane_core::Task<T>, mpsc::Sender<T>) {
+        (self.task, self.let_go)
+    }
+}
+
+impl Stuck<()> {
+    /// Lets it end, and waits for that.
+    pub fn end(self) {
+        self.let_go.send(()).unwrap();
+        self.task.wait().unwrap();
+    }
+}
+
+/// Holds this, and waits for ever. By the receiver it says that it is polled.
+pub fn lasts<T: Send + 'static>(
+    held: T,
+) -> (impl Future<Output = ()> + Send + use<T>, mpsc::Receiver<()>) {
+    let (polls, polled) = mpsc::channel();
+    let lasts = async move {
+        let _held = held;
+        let _ = polls.send(());
+        std::future::pending().await
+    };
+    (lasts, polled)
+}
+
+/// A job that holds this and waits for ever, in its first poll or after that.
+pub fn suspended<T: Send + 'static>(cpu: &twolane_core::Handle, held: T) -> twolane_core::Task<()> {
+    let (lasts, polled) = lasts(held);
+    let task = cpu.spawn(lasts);
+    polled.recv().unwrap();
+    task
+}
+
+/// Tells on which thread it was dropped.
+pub struct Dropped(pub mpsc::Sender<String>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        let _ = self.0.send(thread_name());
+    }
+}
+
+/// Panics when it is dropped, once.
+pub struct PanicsOnDrop;
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("the destructor panics");
+        }
+    }
+}

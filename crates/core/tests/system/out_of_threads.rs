@@ -1,0 +1,78 @@
+//! What if the system has no thread to give to a lane? (`tests/alone` has one that has too few.)
+
+use std::error::Error;
+use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::support::{backend_of_child, child, few_threads, time_limit, with_both};
+use twolane_core::CpuRuntime;
+
+/// Not a test by itself: in a process whose group it sets.
+#[test]
+fn child_without_threads() {
+    few_threads::child(|group, _, lane| {
+        group.limit_threads(1);
+        let error = lane().build().unwrap_err();
+        // Of the system, not of a setting.
+        assert!(error.source().is_some(), "{error}");
+        group.limit_threads("max");
+        let cpu = lane().build().unwrap();
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert!(cpu.shutdown().wait().is_empty());
+    });
+}
+
+#[test]
+fn build_returns_an_error() {
+    few_threads::in_groups("out_of_threads::child_without_threads");
+}
+
+/// Not a test by itself: in a process that has room for so many of its lane's stacks.
+#[test]
+fn child_without_room() {
+    let _limit = time_limit();
+    if !child::is_child() {
+        return;
+    }
+    let backend = backend_of_child();
+    let io = tokio::runtime::Builder::new_current_thread();
+    let io = { io }.build().unwrap();
+    let lane = |stack| {
+        let lane = CpuRuntime::builder().backend(backend).worker_threads(4);
+        let lane = lane.io_handle(io.handle().clone());
+        lane.thread_stack_size(stack).build()
+    };
+    // The threads that the process has once.
+    assert!(lane(1 << 20).unwrap().shutdown().wait().is_empty());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let used = size.unwrap().trim().trim_end_matches(" kB").parse::<u64>();
+    let used = used.unwrap() << 10;
+    // It has twelve. (In between `build` may find room or not.)
+    for half_stacks in (1..=21).step_by(2) {
+        let room = u64::try_from(STACK).unwrap() * half_stacks / 2;
+        let limit = Rlimit {
+            current: Some(used + room),
+            ..getrlimit(Resource::As)
+        };
+        setrlimit(Resource::As, limit).unwrap();
+        let error = lane(STACK).unwrap_err();
+        assert!(error.source().is_some(), "{half_stacks}: {error}");
+    }
+    child::found("all as it should be");
+}
+
+const STACK: usize = 256 << 20;
+
+/// Tokio waits for ever for a worker that has no room for its stack.
+#[test]
+fn build_returns_an_error_where_the_stacks_have_no_room() {
+    with_both(|backend| {
+        let set = |child: &mut Command| {
+            child.env("TWOLANE_TEST_BACKEND", format!("{backend:?}"));
+        };
+        let found = child::run("out_of_threads::child_without_room", set, |_| ());
+        assert_eq!(found, "all as it should be");
+    });
+}

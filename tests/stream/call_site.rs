@@ -1,0 +1,28 @@
+//! Which jobs of a stream go by which call site?
+
+use crate::support::{BOTH, lanes_with, time_limit};
+use futures::{StreamExt, stream};
+use twolane::{CpuStreamExt, Priority};
+
+const WINDOW: usize = 64;
+
+#[test]
+fn a_stream_is_one_site_with_its_pump() {
+    let _limit = time_limit();
+    for (backend, limit) in BOTH.into_iter().flat_map(|b| [(b, None), (b, Some(2))]) {
+        let lanes = lanes_with(backend, 2, |builder| match limit {
+            Some(jobs) => builder.queue_limit(Priority::Normal, jobs),
+            None => builder,
+        });
+        let cpu = lanes.cpu.handle();
+        let numbers = stream::iter(0..1_000).on_cpu(&cpu).source_on_cpu();
+        let (line, squares) = (line!(), numbers.map(|n| n * n).buffered(WINDOW));
+        assert_eq!(lanes.io.block_on(squares.count()), 1_000);
+        lanes.cpu.shutdown().wait();
+        let mut sites = cpu.call_sites().into_iter();
+        let site = sites.next().unwrap();
+        assert!(sites.next().is_none());
+        assert_eq!(site.site, format!("{}:{line}", file!()));
+        assert_eq!(site.jobs, cpu.metrics().submitted);
+    }
+}
