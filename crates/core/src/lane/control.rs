@@ -25,7 +25,7 @@
 //!   So a deadline needs no Tokio timer, holds on any runtime, and holds while Tokio's
 //!   clock is paused.
 //! - **Retries.** A drain job that its worker could not use is broadcast again after a
-//!   pause; see `pool/rayon.rs`.
+//!   pause; see `pool/rayon/mod.rs`.
 //!
 //! No user destructor runs on the control thread, with two exceptions: the reaper
 //! thread could not be started, or all lane threads have ended.

@@ -1,7 +1,7 @@
 //! One priority of a CPU lane: a queue, and the threads that serve it.
 //!
 //! **The path of a job.** [`Level::enqueue`] pushes the job and notifies the workers:
-//! `pool/idle.rs` decides which one has to wake, and `pool/drain.rs` wakes it. A worker
+//! `pool/rayon/idle.rs` decides which one has to wake, and `pool/rayon/drain.rs` wakes it. A worker
 //! pops the job and calls [`Run::run`]. A future that is not ready is suspended. It
 //! is in no queue, but in the lane's registry, so that a shutdown finds it. Its waker
 //! calls [`Level::enqueue`] again. (On `Backend::Runtime`, `pool/tokio/` wakes the

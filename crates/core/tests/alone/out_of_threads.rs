@@ -1,6 +1,6 @@
 //! What if the system has some threads to give to a lane, and not all?
 //!
-//! Relied on in `crates/core/src/pool/tokio.rs` (`try_threads`): Tokio starts its workers one by one
+//! Relied on in `crates/core/src/pool/tokio/start.rs` (`try_threads`): Tokio starts its workers one by one
 //! inside `Builder::build`, and takes no thread besides. So `n + 1` threads that start before
 //! show that `build` will not fail, which matters since it does not return an error: it panics,
 //! and, if some of the workers have started, waits for them for ever while it unwinds. If

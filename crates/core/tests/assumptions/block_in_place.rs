@@ -1,6 +1,6 @@
 //! Which thread gets the worker of a task that blocks in place?
 //!
-//! Relied on in `crates/core/src/pool/tokio.rs` (`send_worker_back`, `close_with_io`): a thread of the
+//! Relied on in `crates/core/src/pool/tokio/drain_task.rs` (`send_worker_back`): a thread of the
 //! blocking pool of the *current* runtime, which need not be the runtime of the worker. In a
 //! job that is the I/O runtime. A drain task on that thread runs no job: it blocks in place
 //! inside the worker's own runtime, which gives the worker to a thread of the lane. The drop of

@@ -1,6 +1,6 @@
 //! Which task does a worker of Tokio's keep to itself?
 //!
-//! Relied on in `crates/core/src/pool/tokio.rs` (`notify`): only the latest that was spawned on it (the
+//! Relied on in `crates/core/src/pool/tokio/mod.rs` (`notify`): only the latest that was spawned on it (the
 //! LIFO slot), which it polls next. Another worker can take any other. So the lane spawns an
 //! empty task after a drain task, and a drain task lets what a job has spawned go before the
 //! next job. If a worker keeps more than one task, a job that is submitted by a job that

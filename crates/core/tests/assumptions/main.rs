@@ -15,7 +15,7 @@ mod stack_depth;
 mod thread_locals;
 
 /// As the lanes measure it.
-#[path = "../../src/pool/stack.rs"]
+#[path = "../../src/pool/rayon/stack.rs"]
 mod stack;
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,7 +1,7 @@
 //! Does a rayon worker call the same job at the same depth of its stack, and deeper where it
 //! waits inside another one?
 //!
-//! Relied on in `crates/core/src/pool/stack.rs` and `rayon.rs`: a worker drains the lane's queue in a
+//! Relied on in `crates/core/src/pool/rayon/stack.rs` and `mod.rs`: a worker drains the lane's queue in a
 //! rayon job only if that is called as deep below rayon's main loop as the ones that were
 //! measured at the start. If two calls from the main loop differ in depth, drain jobs are
 //! broadcast, or the workers poll the queue, and each job costs more. If a call from a wait is

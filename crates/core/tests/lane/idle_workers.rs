@@ -1,5 +1,5 @@
 //! The last worker of the rayon backend that has nothing to do parks where rayon
-//! does not see it (`src/pool/drain.rs`): is it there when it is needed?
+//! does not see it (`src/pool/rayon/drain.rs`): is it there when it is needed?
 
 use std::sync::mpsc;
 

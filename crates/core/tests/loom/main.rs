@@ -41,13 +41,13 @@ mod bridge {
     pub mod buffer;
     pub mod error;
 }
-#[path = "../../src/pool/copies.rs"]
+#[path = "../../src/pool/rayon/copies.rs"]
 mod copies;
 #[path = "../../src/doze.rs"]
 mod doze;
 #[path = "../../src/pool/drain_tasks.rs"]
 mod drain_tasks;
-#[path = "../../src/pool/idle.rs"]
+#[path = "../../src/pool/rayon/idle.rs"]
 mod idle;
 
 mod job_lane;

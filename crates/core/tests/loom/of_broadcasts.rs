@@ -28,7 +28,7 @@ enum RayonJob {
     Copy(Arc<Copies>),
 }
 
-/// A lane of the rayon backend with two workers, as in `pool/rayon.rs` and `pool/drain.rs`.
+/// A lane of the rayon backend with two workers, as in `pool/rayon/mod.rs` and `pool/rayon/drain.rs`.
 /// Worker 0 sleeps in rayon, and rayon wakes it for each drain job.
 struct LaneModel {
     queue: Queue<()>,

@@ -12,7 +12,7 @@ use crate::drain_tasks::DrainTasks;
 use crate::large_model;
 use crate::sync::Queue;
 
-/// A lane of the runtime backend, as in `pool/tokio.rs`. A thread that spawns a drain
+/// A lane of the runtime backend, as in `pool/tokio/mod.rs`. A thread that spawns a drain
 /// task also plays the worker that runs it.
 struct LaneModel {
     queue: Queue<bool>,

@@ -12,7 +12,7 @@ use crate::idle::{Idle, Wakeup};
 use crate::model;
 use crate::sync::Queue;
 
-/// A lane of the rayon backend, as in `pool/rayon.rs`. A thread that spawns a drain job
+/// A lane of the rayon backend, as in `pool/rayon/mod.rs`. A thread that spawns a drain job
 /// also plays the worker which runs it.
 struct LaneModel {
     queue: Queue<()>,
