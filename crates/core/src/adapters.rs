@@ -64,5 +64,5 @@ pub fn call_soon(handle: &Handle, call: impl FnOnce() + Send + 'static) {
 
 /// What runs the jobs of the lane.
 pub fn backend(handle: &Handle) -> Backend {
-    handle.submitter.levels.settings().backend
+    handle.submitter.levels.lane.settings.backend
 }

@@ -37,6 +37,7 @@ mod log;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere.rs")]
 mod platform;
 mod preemption;
+mod process;
 mod quota;
 mod spread;
 mod starter;
@@ -44,45 +45,18 @@ mod surroundings;
 mod throttle;
 mod weight;
 
-use std::io;
 use std::time::Duration;
 
 #[doc(hidden)]
 pub use preemption::pretend;
 pub use preemption::{Preemption, core_interrupts, preemption};
+pub use process::start;
 pub use quota::{Quota, worker_threads};
 pub use spread::{Cores, Place};
 pub use starter::{base_nice, spawn};
 pub use surroundings::surroundings;
 pub use throttle::{Claim, Meter, Throttle};
 pub use weight::Weight;
-
-/// Starts what the process has one of, if it has none yet, and returns
-/// [the process's own](base_nice) nice value.
-///
-/// The first call starts the thread `giveway-starter`, which [`spawn`] uses. On Linux 6.13 and later
-/// it starts `giveway-preempt` (see [`preemption`]), and it looks at the [`surroundings`]. Call it
-/// on a thread that is not niced, before others: [`Weight::apply`] calls it, too.
-///
-/// # Errors
-///
-/// The operating system gives no thread.
-///
-/// # Examples
-///
-/// ```
-/// fn main() -> std::io::Result<()> {
-///     giveway::start()?;
-///     // ..
-///     Ok(())
-/// }
-/// ```
-pub fn start() -> io::Result<i32> {
-    let base_nice = starter::base_nice()?;
-    preemption::start()?;
-    surroundings::look(base_nice);
-    Ok(base_nice)
-}
 
 /// Tells that a thread has found work after a wait: where the kernel preempts
 /// [lazily](Preemption::Lazy), the process interrupts its cores 10 ms later, and not up to 110 ms.

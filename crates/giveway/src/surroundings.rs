@@ -4,7 +4,8 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use crate::{log, platform};
+use crate::log;
+use crate::platform;
 
 static FOUND: OnceLock<Vec<String>> = OnceLock::new();
 

@@ -47,8 +47,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::platform;
 use crate::quota::Quota;
-use crate::{platform, starter};
+use crate::starter;
 
 /// A bucket's income, as a part of the quota. The rest is for jobs that run a little
 /// too long.

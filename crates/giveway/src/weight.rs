@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::platform;
+use crate::process;
 
 /// How much a thread gives way to others: by its nice value, by the length of its slices, by the
 /// kernel's idle class.
@@ -146,7 +147,7 @@ impl Weight {
             let text = format!("Weight::raised_by({}): 0 to 19 steps", self.raised_by);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let nice = self.nice(crate::start()?).max(platform::nice());
+        let nice = self.nice(process::start()?).max(platform::nice());
         // Either call sets the nice value to 0 as well, or tries to, so the nice value comes after
         // it. One below 0 would be lost.
         let class = match self.slice {

@@ -25,7 +25,9 @@ fn beside_what_computes(f: impl FnOnce()) {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 begun.wait();
-                while !is_over.load(Relaxed) {}
+                while !is_over.load(Relaxed) {
+                    std::hint::spin_loop();
+                }
             });
         }
         begun.wait();

@@ -20,7 +20,7 @@ pub use permit::{Permit, Reserve};
 impl Submit for &Submitter {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        match admit(self).and_then(|permit| in_time(self).map(|()| permit)) {
+        match admit(self).and_then(|permit| late(self).map_or(Ok(permit), Err)) {
             Ok(permit) => take_on(self, permit, work),
             Err(cause) => refuse(self, cause, work),
         }
@@ -56,11 +56,8 @@ fn admit(submitter: &Submitter) -> Admitted {
 }
 
 #[inline]
-fn in_time(submitter: &Submitter) -> Result<(), CloseReason> {
-    match has_passed(submitter.deadline) {
-        true => Err(CloseReason::Expired),
-        false => Ok(()),
-    }
+fn late(submitter: &Submitter) -> Option<CloseReason> {
+    has_passed(submitter.deadline).then_some(CloseReason::Expired)
 }
 
 #[track_caller]

@@ -159,10 +159,9 @@ impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let Self { submitter, permit } = self;
-        let refused = submitter.close_reason();
-        match refused.map_or_else(|| super::in_time(&submitter), Err) {
-            Ok(()) => super::take_on(&submitter, permit, work),
-            Err(cause) => super::refuse(&submitter, cause, work),
+        match submitter.close_reason().or_else(|| super::late(&submitter)) {
+            None => super::take_on(&submitter, permit, work),
+            Some(cause) => super::refuse(&submitter, cause, work),
         }
     }
 }

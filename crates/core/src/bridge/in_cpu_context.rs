@@ -8,7 +8,7 @@ use futures_core::Stream;
 use pin_project_lite::pin_project;
 
 use crate::lane::thread;
-use crate::task::running;
+use crate::task::worker;
 
 /// Lets a future that computes in tasks of its own keep them on the CPU lane.
 ///
@@ -70,7 +70,7 @@ pin_project! {
 
 /// Runs `poll` inside the context.
 fn enter<R>(poll: impl FnOnce() -> R) -> R {
-    running::set_in_cpu_context();
+    worker::set_in_cpu_context();
     let own = thread::served();
     let workers = own.as_ref().and_then(|own| own.level().workers());
     let Some(runtime) = workers.and_then(|workers| workers.runtime()) else {

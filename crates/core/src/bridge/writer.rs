@@ -32,18 +32,13 @@ pub struct BridgeWriter<T, W> {
 
 impl<T, W: Fn(&T) -> usize> BridgeWriter<T, W> {
     /// `on_cpu`: whether the stream is polled on the CPU lane.
-    pub(crate) fn new(
-        submitter: &Submitter,
-        on_cpu: bool,
-        limit: usize,
-        size: W,
-    ) -> (Self, Bridged<T>) {
-        let lane = if on_cpu { CPU } else { "I/O" };
-        let (writer, reader) = channel(submitter.level().held(), limit, lane);
+    pub(crate) fn new(lane: &Submitter, on_cpu: bool, limit: usize, size: W) -> (Self, Bridged<T>) {
+        let name = if on_cpu { CPU } else { "I/O" };
+        let (writer, reader) = channel(lane.level().counters.held.clone(), limit, name);
         let writer = Self {
             writer,
             size,
-            on_cpu: on_cpu.then(|| submitter.clone()),
+            on_cpu: on_cpu.then(|| lane.clone()),
         };
         (writer, reader)
     }

@@ -33,7 +33,7 @@ impl Handle {
     /// assert_eq!(cpu.handle().worker_threads(), 3);
     /// ```
     pub fn worker_threads(&self) -> usize {
-        self.submitter.levels.settings().threads
+        self.submitter.levels.lane.settings.threads
     }
 
     /// Completes when the CPU lane is shut down, or its I/O runtime ends.

@@ -322,7 +322,7 @@ impl Handle {
     #[track_caller]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> Result<R, JoinError> {
         assert!(
-            self.submitter.levels.settings().backend != Backend::Runtime,
+            self.submitter.levels.lane.settings.backend != Backend::Runtime,
             "`install` needs a rayon pool, and this CpuRuntime has `Backend::Runtime`: \
              build it with `Backend::Rayon`, or use `spawn_cpu(..).wait()`"
         );

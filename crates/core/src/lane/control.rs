@@ -96,7 +96,7 @@ struct Control {
 
 /// Starts the control thread of a lane.
 pub(crate) fn start(levels: Arc<Levels>, receiver: Receiver<Message>) -> io::Result<()> {
-    let name = format!("{}-control", levels.settings().name);
+    let name = format!("{}-control", levels.lane.settings.name);
     giveway::spawn(name, move || {
         as_lane_thread(&levels.clone(), || {
             let control = Control {
@@ -131,7 +131,7 @@ fn as_lane_thread(levels: &Arc<Levels>, f: impl FnOnce()) {
 /// Starts the thread that drops the jobs which are sent to it.
 fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
     let (reaper, batches) = mpsc::channel();
-    let name = format!("{}-reaper", levels.settings().name);
+    let name = format!("{}-reaper", levels.lane.settings.name);
     let levels = levels.clone();
     giveway::spawn(name, move || {
         // A destructor runs at the nice value of a `Normal` job.

@@ -26,8 +26,7 @@ use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, Workers, discard};
 use crate::io_lane::enter_for_drop;
-use crate::metrics::call_sites::Sites;
-use crate::metrics::{Held, Metrics};
+use crate::metrics::Metrics;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Counters, Run, Worker};
@@ -38,8 +37,7 @@ pub(crate) struct Level {
     queue: RunQueue,
     /// If the queue has one: the number of jobs, and the permits.
     limit: Option<(usize, Arc<Semaphore>)>,
-    pub(super) counters: Counters,
-    pub(super) sites: Sites,
+    pub(crate) counters: Counters,
     /// Of a level whose threads keep to different cores: where they run jobs.
     cores: Option<Cores>,
     /// Not set before the threads have started, in [`Builder::build`](crate::Builder::build).
@@ -58,7 +56,6 @@ impl Level {
             queue: RunQueue::default(),
             limit: limit.map(|jobs| (jobs, Arc::new(Semaphore::new(jobs)))),
             counters: Counters::new(settings.threads, settings.has_histograms),
-            sites: Sites::new(settings.has_histograms),
             cores: keeps_apart.then(Cores::new),
             workers: OnceLock::new(),
             is_shut_down: AtomicBool::new(false),
@@ -94,15 +91,10 @@ impl Level {
             page,
             shares_page,
             timings: self.counters.timings.as_deref(),
-            sites: &self.sites,
+            sites: &self.counters.sites,
             place: self.cores.as_ref().map(Cores::place),
             yielded: false,
         }
-    }
-
-    /// What its bridges hold, if that is recorded.
-    pub(crate) fn held(&self) -> Held {
-        self.counters.held.clone()
     }
 
     pub(crate) fn metrics(&self) -> Metrics {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 use super::scheduler::Shard;
-use super::{Lane, Level, ThreadSettings};
+use super::{Lane, Level};
 use crate::metrics::call_sites::CallSites;
 use crate::panics;
 use crate::priority::Priority;
@@ -43,10 +43,6 @@ impl Levels {
         Priority::ALL.into_iter().map(|priority| self.at(priority))
     }
 
-    pub(crate) fn settings(&self) -> &ThreadSettings {
-        &self.lane.settings
-    }
-
     /// The priorities whose threads have started.
     pub(crate) fn started(&self) -> impl Iterator<Item = Priority> {
         let is_started = |level: &&Arc<Level>| level.workers().is_some();
@@ -56,7 +52,7 @@ impl Levels {
     pub(crate) fn call_sites(&self) -> CallSites {
         let sites = self
             .all()
-            .flat_map(|level| level.sites.read(level.priority));
+            .flat_map(|level| level.counters.sites.read(level.priority));
         CallSites::new(sites.collect())
     }
 

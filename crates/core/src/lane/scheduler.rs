@@ -12,7 +12,7 @@ use stallwatch::{Entered, Name};
 
 use super::{Level, thread};
 use crate::error::CloseReason;
-use crate::metrics::call_sites::{Length, Sites};
+use crate::metrics::call_sites::Length;
 use crate::priority::Priority;
 use crate::sync::Ordering::SeqCst;
 use crate::task::{Counters, RegistryKey, Run, Schedule};
@@ -23,16 +23,9 @@ pub(super) type Shard = CachePadded<Arc<Level>>;
 /// A level, as one of its jobs sees it.
 #[derive(Clone)]
 pub(crate) struct Scheduler {
-    level: Arc<Shard>,
+    pub(super) level: Arc<Shard>,
     /// The call site of the job.
-    site: Name,
-}
-
-impl Scheduler {
-    pub(super) fn new(level: &Arc<Shard>, site: Name) -> Self {
-        let level = level.clone();
-        Self { level, site }
-    }
+    pub(super) site: Name,
 }
 
 impl Schedule for Scheduler {
@@ -51,7 +44,7 @@ impl Schedule for Scheduler {
         let level = &self.level;
         let is_sorted = level.priority == Priority::Normal && level.lane.settings.short_jobs_first;
         is_sorted
-            && match level.sites.length(self.site) {
+            && match level.counters.sites.length(self.site) {
                 Length::Short => true,
                 Length::Unknown => !level.queue().has_short(),
                 Length::Long => false,
@@ -83,10 +76,6 @@ impl Schedule for Scheduler {
 
     fn counters(&self) -> &Counters {
         &self.level.counters
-    }
-
-    fn sites(&self) -> &Sites {
-        &self.level.sites
     }
 
     fn site(&self) -> Name {

@@ -51,8 +51,10 @@ impl Submitter {
     /// For a job of this thread.
     #[track_caller]
     pub(crate) fn scheduler(&self) -> Scheduler {
-        let shard = self.levels.shard(self.priority, thread_number());
-        Scheduler::new(shard, self.site_or_caller())
+        Scheduler {
+            level: self.levels.shard(self.priority, thread_number()).clone(),
+            site: self.site_or_caller(),
+        }
     }
 
     /// With the earlier one of the two deadlines.
@@ -86,7 +88,7 @@ impl Submitter {
     /// Counts a closure that is no job as one. The returned function runs it, and times it so.
     #[track_caller]
     pub(crate) fn timed(&self, mut f: impl FnMut()) -> impl FnMut() {
-        let (sites, site) = (&self.level().sites, self.site_or_caller());
+        let (sites, site) = (&self.level().counters.sites, self.site_or_caller());
         let nth = sites.submitted(site, thread_number());
         let queued_at = now();
         move || {

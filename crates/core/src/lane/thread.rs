@@ -15,7 +15,7 @@ use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
 use crate::sync::Ordering::SeqCst;
-use crate::task::running;
+use crate::task::worker::is_running;
 
 struct Thread {
     /// The lane that counts this thread among its own: see [`begin`].
@@ -181,7 +181,7 @@ fn is_of_lane(lane: &Arc<Lane>) -> bool {
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     // A thread that runs a job is a worker. Otherwise the index decides. The index
     // alone is not enough: Tokio may have made a worker of a thread that has none.
-    (worker().is_some() || running::is_a_job()) && is_of_lane(lane)
+    (worker().is_some() || is_running()) && is_of_lane(lane)
 }
 
 /// Asks what this thread belongs to, in any lane.

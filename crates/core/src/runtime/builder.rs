@@ -313,11 +313,11 @@ fn surrounding() -> Option<tokio::runtime::Handle> {
 /// may be raised.
 fn start_workers(levels: Arc<Levels>) -> io::Result<()> {
     let (reply, started) = mpsc::channel();
-    let name = format!("{}-launcher", levels.settings().name);
+    let name = format!("{}-launcher", levels.lane.settings.name);
     giveway::spawn(name, move || {
         let start = |priority| {
             let own = Submitter::new(levels.clone(), priority);
-            own.level().start(match levels.settings().backend {
+            own.level().start(match levels.lane.settings.backend {
                 Backend::Rayon => pool::rayon::Pool::start(&own)?,
                 Backend::Runtime => pool::tokio::CpuTokio::start(&own)?,
             });

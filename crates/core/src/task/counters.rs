@@ -28,6 +28,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use crossbeam_utils::CachePadded;
 
 use crate::error::CloseReason;
+use crate::metrics::call_sites::Sites;
 use crate::metrics::histogram::FINE;
 use crate::metrics::timings::Timings;
 use crate::metrics::{Held, Metrics};
@@ -109,6 +110,8 @@ pub(crate) struct Counters {
     pub(crate) held: Held,
     /// `None` if they are not recorded.
     pub(crate) timings: Option<Box<Timings>>,
+    /// The same by call site.
+    pub(crate) sites: Sites,
 }
 
 impl Counters {
@@ -119,6 +122,7 @@ impl Counters {
             workers,
             held: has_histograms.then(Arc::default),
             timings: has_histograms.then(|| Box::new(Timings::new(FINE))),
+            sites: Sites::new(has_histograms),
         }
     }
 

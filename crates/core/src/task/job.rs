@@ -52,9 +52,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Queues the job for the first time.
     pub(crate) fn submit(self: &Arc<Self>) {
-        let (scheduler, thread) = (&self.scheduler, thread_number());
-        scheduler.counters().count_from(thread, Event::Submitted);
-        scheduler.sites().submitted(scheduler.site(), thread);
+        let (counters, thread) = (self.scheduler.counters(), thread_number());
+        counters.count_from(thread, Event::Submitted);
+        counters.sites.submitted(self.scheduler.site(), thread);
         self.enqueue();
     }
 

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use tokio::task::coop;
 use tokio::time::timeout;
 
-use super::{AbortHandle, Cancel, IoJoin, Join, running};
+use super::{AbortHandle, Cancel, IoJoin, Join, worker};
 use crate::block_on::block_on;
 use crate::error::{CloseReason, JoinError};
 use crate::panics::run_hook;
@@ -351,7 +351,7 @@ impl<T> Task<T> {
             "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
              it would wait for itself. Await the task in a future given to `spawn`"
         );
-        if !self.is_finished() && !running::is_a_job() {
+        if !self.is_finished() && !worker::is_running() {
             // Tokio tells by a panic alone whether this thread polls its tasks.
             let (_, dropped) = oneshot::channel::<()>();
             let _ = dropped.blocking_recv();

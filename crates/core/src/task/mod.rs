@@ -32,12 +32,11 @@ mod counters;
 mod io;
 mod job;
 mod join;
-pub(crate) mod running;
 pub(crate) mod state;
 mod step;
 pub(crate) mod ticker;
 mod work;
-mod worker;
+pub(crate) mod worker;
 pub(crate) mod yields;
 
 use std::num::NonZeroUsize;
@@ -48,7 +47,6 @@ use std::time::Instant;
 use stallwatch::{Entered, Name};
 
 use crate::error::{CloseReason, JoinError};
-use crate::metrics::call_sites::Sites;
 pub use context::{AbortHandle, Cancelled, JobContext};
 pub(crate) use counters::{Counters, Event, thread_number};
 pub(crate) use io::{Awaited, IoJoin, Made};
@@ -138,7 +136,6 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     }
 
     fn counters(&self) -> &Counters;
-    fn sites(&self) -> &Sites;
     /// The call site of the job.
     fn site(&self) -> Name;
     /// Counts a detached job that was closed. It has no awaiter, so the log reports it.

@@ -11,7 +11,7 @@ use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::clock_hold::{ClockHold, HeldClock};
-use super::{Cancelled, JOB_DESTRUCTOR, Job, JobContext, Schedule, Task, budget, running};
+use super::{Cancelled, JOB_DESTRUCTOR, Job, JobContext, Schedule, Task, budget, worker};
 use crate::error::JoinError;
 use crate::panics::drop_quietly;
 use crate::sync::{AtomicBool, AtomicUsize};
@@ -171,7 +171,7 @@ impl<T: Send + 'static> Work for FutureWork<T> {
         if has_used_up_budget {
             // It has yielded. Tokio wakes its own task only when its worker has run out of
             // tasks: wake the job now, so that it goes behind the jobs that are there.
-            running::set_yielded();
+            worker::set_yielded();
             cx.waker().wake_by_ref();
         }
         polled.map(|output| {

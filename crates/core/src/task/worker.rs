@@ -1,12 +1,16 @@
 //! [`Worker`]: the thread that runs jobs, as their steps see it. What is done before and after
 //! each step, and what looks at it in between.
+//!
+//! [`Running`] is what the thread knows of its step, for code that has no worker at hand: a future
+//! that yields, a wait, `in_cpu_context`.
+
+use std::cell::Cell;
 
 use giveway::{Claim, Meter, Place, Throttle};
 use stallwatch::Entered;
 
 use super::counters::Page;
-use super::running::{self, Running};
-use super::{Event, Job, Schedule, Work};
+use super::{Event, Job, Schedule, Work, ticker};
 use crate::metrics::call_sites::{Sample, Sites};
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
@@ -15,6 +19,15 @@ use crate::sync::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 thread_local! {
     // Not a field of the worker, which a thread of Tokio makes anew for each step.
     static METER: Meter = const { Meter::new() };
+    static RUNNING: Cell<Running> = const {
+        Cell::new(Running {
+            is_running: false,
+            yielded: false,
+            in_cpu_context: false,
+            slice_began: 0,
+            nth: 0,
+        })
+    };
 }
 
 /// The thread that runs a job's step, as the step sees it.
@@ -78,7 +91,7 @@ impl Worker<'_> {
         // Relaxed, as for the registry key: the job's state orders one runner after the other.
         let link = W::link(&job.link);
         let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
-        let (outer, nth) = running::begin(in_cpu_context);
+        let (outer, nth) = begin(in_cpu_context);
         let queued_at = job.queued_at.load(Relaxed);
         Observed {
             sample: self.sites.begin(job.scheduler.site(), nth, queued_at),
@@ -105,7 +118,7 @@ impl Observed<'_> {
     #[inline]
     pub(super) fn end(self) -> Running {
         drop(self.watched);
-        let ended = running::end(self.outer);
+        let ended = end(self.outer);
         if let Some(sample) = self.sample {
             sample.end();
         }
@@ -114,4 +127,74 @@ impl Observed<'_> {
         }
         ended
     }
+}
+
+/// A step, as its thread knows it.
+#[derive(Clone, Copy)]
+pub(super) struct Running {
+    is_running: bool,
+    pub(super) yielded: bool,
+    /// The job was polled in the CPU lane's own context, in this step or before: Tokio
+    /// tasks that the lane drops may be part of it.
+    pub(super) in_cpu_context: bool,
+    /// The tick at which its slice began.
+    slice_began: u32,
+    /// How many steps this thread has begun.
+    nth: u32,
+}
+
+/// Marks this thread as running a job's step, until [`end`] gets what this returns, with the number
+/// of the step on this thread. `in_cpu_context`: whether the job was polled there in an earlier step.
+#[inline]
+fn begin(in_cpu_context: bool) -> (Running, u32) {
+    let outer = RUNNING.get();
+    let nth = outer.nth.wrapping_add(1);
+    RUNNING.set(Running {
+        is_running: true,
+        yielded: false,
+        in_cpu_context,
+        slice_began: ticker::ticks(),
+        nth,
+    });
+    (outer, nth)
+}
+
+/// Returns the step that has ended.
+#[inline]
+fn end(outer: Running) -> Running {
+    change(|step| step.is_running = outer.is_running)
+}
+
+/// Returns the step as it was.
+#[inline]
+fn change(change: impl FnOnce(&mut Running)) -> Running {
+    let mut step = RUNNING.get();
+    change(&mut step);
+    RUNNING.replace(step)
+}
+
+pub(crate) fn is_running() -> bool {
+    RUNNING.get().is_running
+}
+
+/// The step yields, and the next slice of its job begins. (Outside of a job, that of the thread.)
+pub(super) fn begin_slice() {
+    let now = ticker::ticks();
+    change(|step| (step.yielded, step.slice_began) = (true, now));
+}
+
+/// The step that has just ended on this thread yielded by other means than a
+/// [`Yield`](super::yields::Yield).
+pub(crate) fn set_yielded() {
+    change(|step| step.yielded = true);
+}
+
+/// The step that runs on this thread, if any, polls in the CPU lane's own context.
+pub(crate) fn set_in_cpu_context() {
+    change(|step| step.in_cpu_context = true);
+}
+
+#[inline]
+pub(super) fn is_slice_over() -> bool {
+    ticker::is_slice_over(RUNNING.get().slice_began)
 }

@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::running;
+use super::worker;
 
 /// Returns whether the slice of the job that runs on this thread is over, so that
 /// [`yield_if_due`] would yield.
@@ -34,7 +34,7 @@ use super::running;
 /// ```
 #[inline]
 pub fn is_yield_due() -> bool {
-    running::is_slice_over()
+    worker::is_slice_over()
 }
 
 /// Yields to the other jobs of the lane if this job's slice of 5 to 10 ms is over.
@@ -129,7 +129,7 @@ impl Future for Yield {
             return Poll::Ready(());
         }
         self.yielded = true;
-        running::begin_slice();
+        worker::begin_slice();
         cx.waker().wake_by_ref();
         Poll::Pending
     }

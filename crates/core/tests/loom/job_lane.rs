@@ -1,7 +1,7 @@
 //! A lane for the models of one job, so its registry has one place. The worker is the thread that
 //! calls [`Level::run_next`].
 
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use loom::sync::atomic::Ordering::SeqCst;
@@ -9,13 +9,9 @@ use loom::sync::atomic::{AtomicBool, fence};
 use stallwatch::{Entered, Name};
 
 use crate::error::CloseReason;
-use crate::metrics::call_sites::Sites;
 use crate::priority::Priority;
 use crate::sync::Queue;
 use crate::task::{Counters, Event, RegistryKey, Run, Schedule, StepEnd, Worker};
-
-/// Figures, which order nothing in a model.
-static SITES: LazyLock<Sites> = LazyLock::new(|| Sites::new(false));
 
 /// As `lane/`, with one worker.
 pub(crate) struct Lane {
@@ -58,7 +54,7 @@ impl Level {
             page,
             shares_page,
             timings: None,
-            sites: &SITES,
+            sites: &lane.counters.sites,
             place: None,
             yielded: false,
         };
@@ -149,10 +145,6 @@ impl Schedule for Level {
 
     fn counters(&self) -> &Counters {
         &self.0.counters
-    }
-
-    fn sites(&self) -> &Sites {
-        &SITES
     }
 
     fn is_short(&self) -> bool {

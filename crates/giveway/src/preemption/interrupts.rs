@@ -23,7 +23,8 @@ use std::time::{Duration, Instant};
 use std::{io, process};
 
 use super::{Preemption, SENT, found, measure, pretend};
-use crate::{platform, starter};
+use crate::platform;
+use crate::starter;
 
 /// With the slack of the kernel's timers, 0.05 ms, it is 0.3 ms.
 const PAUSE: Duration = Duration::from_micros(250);

@@ -18,7 +18,8 @@ use std::{hint, thread};
 use rustix::thread::{CpuSet, MembarrierCommand, membarrier, sched_getaffinity, sched_setaffinity};
 
 use super::{FOUND, Preemption, found};
-use crate::{Weight, log};
+use crate::log;
+use crate::platform;
 
 /// The first release with lazy preemption.
 const FIRST_LAZY: (u32, u32) = (6, 13);
@@ -121,7 +122,13 @@ fn wake_threads_on(core: usize) -> Option<Preemption> {
     let (tell, told) = mpsc::channel();
     thread::scope(|scope| {
         let computes = move || {
-            let _ = (bind_to(core), Weight::raised_by(Weight::MAX).apply());
+            // As a thread that gives way.
+            let slice = Duration::from_millis(6);
+            let _ = (
+                bind_to(core),
+                platform::set_slice(slice),
+                platform::set_nice(19),
+            );
             // Without a pause instruction: a virtual machine may stop at those. And with a limit:
             // under valgrind a thread that computes keeps all others from running.
             while !is_over.load(Relaxed) && began.elapsed() < LONGEST {

@@ -120,7 +120,7 @@ impl CpuTokio {
 fn in_io_context(run: fn(&ThreadHooks)) {
     if let Some(own) = lane_thread::served() {
         let _io = own.levels.lane.io.handle.enter();
-        run(&own.levels.settings().hooks);
+        run(&own.levels.lane.settings.hooks);
     }
 }
 
