@@ -1,5 +1,5 @@
 //! Does what the streams and the I/O side rely on, and Tokio does not promise, still hold? (What the
-//! lanes rely on: the core's `tests/assumptions`.)
+//! lanes rely on: `tests/assumptions` of `twolane-core`.)
 //!
 //! A file for each such assumption. `.ci/versions` runs them with the oldest and the newest Tokio
 //! that the manifests admit, so they use few other crates. Where one fails with a new release, its

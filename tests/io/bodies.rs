@@ -1,5 +1,5 @@
-//! A body that goes over the bridge is whole, or an error. (Of the bridge itself: the core's
-//! `tests/io/`.)
+//! A body that goes over the bridge is whole, or an error. (Of the bridge itself:
+//! `tests/io/` of `twolane-core`.)
 
 use std::future::pending;
 use std::io;

@@ -1,6 +1,6 @@
 //! What the types of bodies, values and clients can be used for: auto-traits, which change without
-//! notice, and `Debug`, which must help and never panic. (The others: the core's
-//! `tests/lane/types.rs`.)
+//! notice, and `Debug`, which must help and never panic. (The others:
+//! `tests/lane/types.rs` of `twolane-core`.)
 
 use std::error::Error;
 use std::fmt::Debug;

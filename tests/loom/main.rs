@@ -1,5 +1,5 @@
 //! The protocols of streams and queries, in every interleaving that loom explores. (Those of the
-//! lanes: the core's `tests/loom`.)
+//! lanes: `tests/loom` of `twolane-core`.)
 //!
 //! This crate compiles the files under test unchanged, with loom's atomics in place of
 //! the standard library's (`sync.rs`).

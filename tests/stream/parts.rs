@@ -1,5 +1,5 @@
 //! A shutdown drops a part of what a stream reads: its reader must not take that for the end. (Of
-//! jobs and bridges: the core's `tests/shutdown/parts.rs`.)
+//! jobs and bridges: `tests/shutdown/parts.rs` of `twolane-core`.)
 
 use futures::executor::block_on_stream;
 use twolane::{CpuStreamExt, JoinError, in_cpu_context};

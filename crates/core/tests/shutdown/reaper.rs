@@ -1,5 +1,5 @@
-//! Is the thread that drops what a shutdown finds one that it leaves? (How many there are, for streams:
-//! the root's `tests/stream/reaper.rs`.)
+//! A thread drops what a shutdown finds: does it end with the others? (How many such threads there
+//! are: `tests/stream/reaper.rs` of `twolane`.)
 
 use std::sync::mpsc;
 
@@ -8,8 +8,7 @@ use twolane_core::JoinErrorKind;
 use crate::support::wait::wait_until;
 use crate::support::{Dropped, Stuck, on_both};
 
-/// The thread that drops what a shutdown finds has nothing to do then, and ends with the others. It is no
-/// thread that "still runs".
+/// It has nothing to do then, and is no thread that "still runs".
 #[test]
 fn a_thread_that_has_dropped_all_is_not_left() {
     on_both(1, |lanes| {

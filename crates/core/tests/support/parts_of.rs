@@ -8,11 +8,10 @@
 )]
 
 use std::future::pending;
-use std::pin::Pin;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use futures::StreamExt;
-use futures::stream::{self, Stream};
+use futures::stream::{self, BoxStream, Stream};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::{JoinError as Dropped, JoinHandle};
 use twolane_core::{Backend, Handle};
@@ -110,14 +109,12 @@ fn reads_of_a_job(
 
 /// Such a stream, read by a thread of its own, ends with an error. `read` reads all of it, and tells
 /// of each item whether it is none.
-pub fn is_cut_with_a_job(
-    read: fn(&Handle, Pin<Box<dyn Stream<Item = u8> + Send>>, &mut dyn FnMut(bool)),
-) {
+pub fn is_cut_with_a_job(read: fn(&Handle, BoxStream<'static, u8>, &mut dyn FnMut(bool))) {
     on_both(2, |lanes| {
         let cpu = lanes.cpu.handle();
         let (awaits, is_awaiting) = mpsc::channel();
         let (has_read, is_read) = mpsc::channel();
-        let source = Box::pin(reads_of_a_job(&cpu, awaits, is_read));
+        let source = reads_of_a_job(&cpu, awaits, is_read).boxed();
         let reader = std::thread::spawn(move || {
             let mut is_cut = false;
             read(&cpu, source, &mut |is_ok| {
