@@ -1,18 +1,16 @@
-//! The building blocks of our protocols: the atomics of the standard library, and a
-//! queue and a waker slot of maintained crates.
+//! The building blocks of our protocols: the atomics of the standard library, its threads and
+//! channels, and a queue and a waker slot of maintained crates.
 //!
 //! The files that hold a protocol import from here only. `tests/loom` compiles the same
 //! files with loom's types in place of this module, `tests/shuttle` with shuttle's.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
-pub(crate) use std::sync::{Mutex, MutexGuard};
-
-/// Of a `static`. loom's atomics have no constant, so this one is the standard library's there too;
-/// shuttle's have one.
-pub(crate) use std::sync::atomic::AtomicU32 as StaticU32;
+pub(crate) use std::sync::{Mutex, MutexGuard, mpsc};
+pub(crate) use std::thread_local;
 
 pub(crate) use atomic_waker::AtomicWaker;
 pub(crate) use crossbeam_queue::SegQueue as Queue;
+pub(crate) use giveway::spawn;
 
 /// Does nothing; under loom it is a `SeqCst` fence.
 ///

@@ -115,3 +115,28 @@ impl fmt::Debug for Handle {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    /// The system refuses to raise a nice value only in sandboxes, so this test makes
+    /// the error itself.
+    #[test]
+    fn a_refused_nice_value_is_logged_once_and_shows() {
+        let io = tokio::runtime::Runtime::new().unwrap();
+        let settings = crate::CpuRuntime::builder().io_handle(io.handle().clone());
+        let cpu = settings.build().unwrap();
+        let lane = cpu.handle().submitter.levels.lane.clone();
+        let refuse = |text: &str| lane.note_refused_nice(16, io::Error::other(text.to_owned()));
+        refuse("the first");
+        refuse("the second");
+        let debug = format!("{cpu:?}");
+        assert!(
+            debug.contains("nice_refused") && debug.contains("the first"),
+            "{debug}"
+        );
+        assert!(!debug.contains("the second"), "{debug}");
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+    }
+}

@@ -43,7 +43,6 @@
 use std::collections::btree_map::{BTreeMap, OccupiedEntry};
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
@@ -52,6 +51,8 @@ use super::{Levels, Submitter, discard, thread};
 use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
+use crate::sync::mpsc::{self, Receiver, Sender};
+use crate::sync::spawn;
 use crate::task::Run;
 
 const CALLED: &str = "what the control thread called";
@@ -97,19 +98,8 @@ struct Control {
 /// Starts the control thread of a lane.
 pub(crate) fn start(levels: Arc<Levels>, receiver: Receiver<Message>) -> io::Result<()> {
     let name = format!("{}-control", levels.lane.settings.name);
-    giveway::spawn(name, move || {
-        as_lane_thread(&levels.clone(), || {
-            let control = Control {
-                levels,
-                reaper: None,
-                unreaped: 0,
-                has_queued: false,
-                next_suspended: None,
-                due: BTreeMap::new(),
-                purge_at: 64,
-            };
-            control.run(receiver);
-        });
+    spawn(name, move || {
+        as_lane_thread(&levels.clone(), || Control::new(levels).run(receiver));
     })
     .map(drop)
 }
@@ -120,8 +110,7 @@ pub(crate) fn start(levels: Arc<Levels>, receiver: Receiver<Message>) -> io::Res
 /// `tokio::spawn` there belongs to the I/O runtime, as on any lane thread. A blocking
 /// wait for the lane (`Task::wait`, `Shutdown::wait`) panics there.
 fn as_lane_thread(levels: &Arc<Levels>, f: impl FnOnce()) {
-    let io = levels.lane.io.handle.clone();
-    let _io = io.enter();
+    let _io = levels.lane.io.enter();
     let own = Submitter::new(levels.clone(), Priority::default());
     thread::join_level(own, Some(0));
     f();
@@ -133,7 +122,7 @@ fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
     let (reaper, batches) = mpsc::channel();
     let name = format!("{}-reaper", levels.lane.settings.name);
     let levels = levels.clone();
-    giveway::spawn(name, move || {
+    spawn(name, move || {
         // A destructor runs at the nice value of a `Normal` job.
         thread::begin(&levels.lane, Some(Priority::Normal));
         as_lane_thread(&levels, || {
@@ -147,6 +136,18 @@ fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
 }
 
 impl Control {
+    fn new(levels: Arc<Levels>) -> Self {
+        Self {
+            levels,
+            reaper: None,
+            unreaped: 0,
+            has_queued: false,
+            next_suspended: None,
+            due: BTreeMap::new(),
+            purge_at: 64,
+        }
+    }
+
     fn run(mut self, receiver: Receiver<Message>) {
         while !self.is_over() {
             if let Some(message) = self.next(&receiver) {

@@ -37,7 +37,6 @@ mod watched;
 mod workers;
 
 use std::io;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock, Weak};
 
 use giveway::Throttle;
@@ -50,6 +49,7 @@ use crate::io_lane::IoLane;
 use crate::metrics::io_watch::IoWatch;
 use crate::panics;
 use crate::priority::Priority;
+use crate::sync::mpsc::Sender;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
 use crate::task::{JOB_DESTRUCTOR, Run};
 use crate::trace;
@@ -210,7 +210,7 @@ impl Lane {
         }
     }
 
-    fn note_refused_nice(&self, nice: i32, refused: io::Error) {
+    pub(crate) fn note_refused_nice(&self, nice: i32, refused: io::Error) {
         let text = refused.to_string();
         if self.nice_refused.set(refused).is_ok() {
             panics::run_hook("the log", || trace::warn_of_refused_nice(nice, &text));
@@ -227,30 +227,5 @@ fn discard(jobs: Vec<Arc<dyn Run>>) {
                 job.discard();
             }
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The system refuses to raise a nice value only in sandboxes, so this test makes
-    /// the error itself.
-    #[test]
-    fn a_refused_nice_value_is_logged_once_and_shows() {
-        let io = tokio::runtime::Runtime::new().unwrap();
-        let settings = crate::CpuRuntime::builder().io_handle(io.handle().clone());
-        let cpu = settings.build().unwrap();
-        let lane = cpu.handle().submitter.levels.lane.clone();
-        let refuse = |text: &str| lane.note_refused_nice(16, io::Error::other(text.to_owned()));
-        refuse("the first");
-        refuse("the second");
-        let debug = format!("{cpu:?}");
-        assert!(
-            debug.contains("nice_refused") && debug.contains("the first"),
-            "{debug}"
-        );
-        assert!(!debug.contains("the second"), "{debug}");
-        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
     }
 }

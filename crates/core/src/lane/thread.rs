@@ -14,7 +14,7 @@ use super::{Lane, Level, Levels, Submitter};
 use crate::guard::on_drop;
 use crate::panics;
 use crate::priority::Priority;
-use crate::sync::Ordering::SeqCst;
+use crate::sync::{Ordering::SeqCst, thread_local};
 use crate::task::worker::is_running;
 
 struct Thread {

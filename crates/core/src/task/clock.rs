@@ -16,24 +16,22 @@
 //! a ticker that parks and a caller that asks sees the earlier one. A load that decides nothing but
 //! whether to write is relaxed: the ticks order no other memory.
 
-use crate::sync::{Ordering::Relaxed, Ordering::SeqCst, StaticU32};
+use super::ClockWord;
+use crate::sync::{Ordering::Relaxed, Ordering::SeqCst};
 
 /// The word: the tick count, and in the lowest bits the demand. They share one word, since each
 /// call has to read both.
-pub(crate) struct Clock(StaticU32);
+///
+/// (One in a `static` is made of its field: loom's atomics have no constant.)
+pub(crate) struct Clock(pub(crate) ClockWord);
 
 const DEMAND: u32 = 3;
 const PARKED: u32 = 0;
-const NOT_ASKED: u32 = 1;
+pub(crate) const NOT_ASKED: u32 = 1;
 const ASKED: u32 = 2;
 const ONE_TICK: u32 = 4;
 
 impl Clock {
-    /// At tick 0, while the ticker runs.
-    pub(crate) const fn new() -> Self {
-        Self(StaticU32::new(NOT_ASKED))
-    }
-
     /// A point in time, for [`have_passed`](Self::have_passed).
     #[inline]
     pub(crate) fn now(&self) -> u32 {

@@ -41,6 +41,7 @@ pub(crate) mod yields;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32 as ClockWord;
 use std::task::{Context, Poll};
 use std::time::Instant;
 

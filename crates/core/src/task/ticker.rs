@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 
-use super::clock::Clock;
+use super::ClockWord;
+use super::clock::{Clock, NOT_ASKED};
 use crate::panics;
 
 const TICK: Duration = Duration::from_millis(5);
@@ -19,7 +20,7 @@ const TICKS_OF_A_SLICE: u32 = 2;
 /// How many ticks pass without a call before the ticker parks.
 const PATIENCE: u32 = 40;
 
-static CLOCK: Clock = Clock::new();
+static CLOCK: Clock = Clock(ClockWord::new(NOT_ASKED));
 
 /// The tick count.
 #[inline]

@@ -7,7 +7,6 @@ use loom::thread;
 
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
-pub(crate) use std::sync::atomic::AtomicU32 as StaticU32;
 
 pub(crate) struct AtomicWaker(loom::future::AtomicWaker);
 

@@ -48,7 +48,7 @@ impl Future for DrainTask {
         if !lane_thread::is_of(level) {
             send_worker_back();
         } else if let Some(job) = this.next.take().or_else(|| level.queue().pop()) {
-            let _io = level.lane.io.handle.enter();
+            let _io = level.lane.io.enter();
             match job.run(&mut level.worker(lane_thread::worker())) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.queue().put_back(job, yielded);

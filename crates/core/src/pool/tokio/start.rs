@@ -119,7 +119,7 @@ impl CpuTokio {
 /// Runs hooks of the user inside the context in which jobs run.
 fn in_io_context(run: fn(&ThreadHooks)) {
     if let Some(own) = lane_thread::served() {
-        let _io = own.levels.lane.io.handle.enter();
+        let _io = own.levels.lane.io.enter();
         run(&own.levels.lane.settings.hooks);
     }
 }

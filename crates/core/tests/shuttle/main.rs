@@ -1,0 +1,67 @@
+//! Protocols that are too large for loom, under many random schedules.
+//!
+//! This crate compiles the files under test unchanged, with shuttle's atomics, threads and channels
+//! in place of the standard library's (`sync.rs`). A schedule is a sequentially consistent one:
+//! what rests on weaker orderings is loom's.
+//!
+//! A schedule that fails is printed. To see it once more, in a debugger for instance:
+//!
+//! ```console
+//! TWOLANE_SHUTTLE_REPLAY=SCHEDULE cargo test -p twolane-core --test shuttle NAME
+//! ```
+
+#![allow(
+    dead_code,
+    missing_docs,
+    unused_imports,
+    unused_macros,
+    unreachable_pub,
+    unnameable_types,
+    reason = "the files are written for another crate, and only a part is used"
+)]
+
+#[macro_use]
+#[path = "../../src/opaque.rs"]
+mod opaque;
+#[path = "../../src/admission/mod.rs"]
+mod admission;
+#[path = "../../src/backend.rs"]
+mod backend;
+#[path = "../../src/block_on.rs"]
+mod block_on;
+#[path = "../../src/build_error.rs"]
+mod build_error;
+#[path = "../../src/error/mod.rs"]
+mod error;
+#[path = "../../src/guard.rs"]
+mod guard;
+mod io_lane;
+#[path = "../../src/lane/mod.rs"]
+mod lane;
+#[path = "../../src/metrics/mod.rs"]
+mod metrics;
+#[path = "../../src/niceness.rs"]
+mod niceness;
+#[path = "../../src/panics.rs"]
+mod panics;
+#[path = "../../src/priority.rs"]
+mod priority;
+#[path = "../../src/remaining.rs"]
+mod remaining;
+#[path = "../support/shuttle_sync.rs"]
+mod sync;
+#[path = "../../src/task/mod.rs"]
+mod task;
+#[path = "../../src/trace.rs"]
+mod trace;
+
+mod of_closing_lanes;
+
+/// Runs a test under so many random schedules, or under the one that the environment names.
+fn check(test: impl Fn() + Send + Sync + 'static) {
+    const SCHEDULES: usize = 10_000;
+    match std::env::var("TWOLANE_SHUTTLE_REPLAY") {
+        Ok(schedule) => shuttle::replay(test, &schedule),
+        Err(_) => shuttle::check_random(test, SCHEDULES),
+    }
+}

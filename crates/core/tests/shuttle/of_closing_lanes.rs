@@ -1,0 +1,258 @@
+//! A lane that closes against those who submit, wake and cancel its jobs: the code of `src/lane`,
+//! `src/task` and `src/admission`, with the control thread and the reaper. The workers are the
+//! model's own.
+//!
+//! What must hold ([`Level`](crate::lane::Level) and `lane/mod.rs` have it in prose): each task ends,
+//! as its closure ended or with the reason of the close; no job runs twice; a shutdown resolves, and
+//! then all threads have ended and nothing holds the lane. A hang is a deadlock, which shuttle
+//! reports.
+
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
+
+use shuttle::future::block_on;
+use shuttle::sync::Mutex;
+use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use shuttle::sync::mpsc::{Receiver, Sender, channel};
+use shuttle::thread;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+use crate::error::CloseReason;
+use crate::lane::control::{self, Due, Message};
+use crate::lane::{Lane, Level, Levels, Submitter, ThreadSettings, Workers, thread as lane_thread};
+use crate::priority::Priority;
+use crate::remaining::Remaining;
+use crate::sync::mpsc;
+use crate::task::{FutureWork, StepEnd, Submit, Task};
+
+/// Nothing runs there.
+static IO: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().build().unwrap());
+
+/// One worker, which a message wakes for each job.
+struct OneWorker(Mutex<Option<Sender<()>>>);
+
+impl OneWorker {
+    fn start(own: &Submitter) -> Arc<dyn Workers> {
+        let (wake, woken) = channel();
+        let (begun, has_begun) = channel();
+        let own = own.clone();
+        thread::spawn(move || {
+            lane_thread::begin(&own.levels.lane, None);
+            let level = own.level().clone();
+            lane_thread::join_level(own, Some(0));
+            begun.send(()).unwrap();
+            serve(&level, &woken);
+            lane_thread::leave_level();
+        });
+        has_begun.recv().unwrap();
+        Arc::new(Self(Mutex::new(Some(wake))))
+    }
+}
+
+fn serve(level: &Arc<Level>, woken: &Receiver<()>) {
+    let mut worker = level.worker(Some(0));
+    loop {
+        while let Some(job) = level.queue().pop() {
+            if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
+                level.queue().put_back(job, yielded);
+            }
+        }
+        if woken.recv().is_err() {
+            return;
+        }
+    }
+}
+
+impl Workers for OneWorker {
+    fn notify(&self, _: &Arc<Level>) {
+        if let Some(wake) = &*self.0.lock().unwrap() {
+            wake.send(()).unwrap();
+        }
+    }
+
+    fn shutdown(&self) {
+        drop(self.0.lock().unwrap().take());
+    }
+}
+
+struct Model {
+    levels: Arc<Levels>,
+    lane: Weak<Lane>,
+}
+
+impl Model {
+    /// A lane whose threads start as [`start`](Self::start) is called.
+    fn new(limit: Option<usize>) -> Self {
+        let (messages, receiver) = mpsc::channel();
+        let settings = ThreadSettings {
+            threads: 1,
+            ..ThreadSettings::default()
+        };
+        let lane = Lane::new(settings, None, IO.handle().clone(), messages);
+        let weak = Arc::downgrade(&lane);
+        let levels = Levels::new(lane, [limit; 3]);
+        control::start(levels.clone(), receiver).unwrap();
+        Self { levels, lane: weak }
+    }
+
+    /// As `build` does it.
+    fn start(&self) {
+        let own = self.submitter();
+        own.level().start(OneWorker::start(&own));
+        self.levels.lane.thread_ended();
+    }
+
+    fn submitter(&self) -> Submitter {
+        Submitter::new(self.levels.clone(), Priority::Normal)
+    }
+
+    /// Closes the lane and waits until it has ended.
+    fn shut_down(self, close: impl FnOnce(&Lane)) {
+        close(&self.levels.lane);
+        let (reply, left) = oneshot::channel();
+        // Without a limit: it is the end that answers.
+        let far = std::time::Instant::now() + std::time::Duration::from_secs(1 << 30);
+        let _ = self
+            .levels
+            .lane
+            .send_control(Message::At(far, Due::Reply(reply)));
+        let left = block_on(left).unwrap_or_default();
+        assert!(left.is_empty(), "{left:?}");
+        let lane = self.lane.clone();
+        drop(self);
+        // The control thread, which has answered, is about to end.
+        while lane.strong_count() > 0 {
+            thread::yield_now();
+        }
+    }
+}
+
+/// How often a closure ran, and how its task ended.
+#[derive(Clone, Default)]
+struct Runs(Arc<AtomicUsize>);
+
+impl Runs {
+    fn closure(&self) -> impl FnOnce() -> usize + Send + use<> {
+        let runs = self.clone();
+        move || runs.0.fetch_add(1, SeqCst) + 1
+    }
+
+    fn check(&self, task: Task<usize>, causes: &[CloseReason]) {
+        let runs = || self.0.load(SeqCst);
+        match block_on(task) {
+            Ok(nth) => assert_eq!((nth, runs()), (1, 1)),
+            Err(error) => {
+                assert_eq!(runs(), 0, "{error}");
+                let cause = error.close_reason().unwrap();
+                assert!(causes.contains(&cause), "{cause:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_job_that_is_submitted_beside_a_shutdown_ends_once() {
+    crate::check(|| {
+        let model = Model::new(None);
+        model.start();
+        let submitters: Vec<_> = (0..2)
+            .map(|_| {
+                let submitter = model.submitter();
+                thread::spawn(move || {
+                    let runs = Runs::default();
+                    let task = (&submitter).closure(runs.closure());
+                    drop(submitter);
+                    runs.check(task, &[CloseReason::ShutDown]);
+                })
+            })
+            .collect();
+        model.shut_down(Lane::close);
+        submitters.into_iter().for_each(|it| it.join().unwrap());
+    });
+}
+
+#[test]
+fn a_lane_that_closes_while_its_threads_start_ends_what_was_queued() {
+    crate::check(|| {
+        let model = Model::new(None);
+        let submitter = model.submitter();
+        let submits = thread::spawn(move || {
+            let runs = Runs::default();
+            let task = (&submitter).closure(runs.closure());
+            drop(submitter);
+            let gone = CloseReason::IoRuntimeGone;
+            runs.check(task, &[gone]);
+        });
+        let levels = model.levels.clone();
+        let ends = thread::spawn(move || levels.lane.close_for(CloseReason::IoRuntimeGone));
+        model.start();
+        ends.join().unwrap();
+        model.shut_down(|_| ());
+        submits.join().unwrap();
+    });
+}
+
+#[test]
+fn a_suspended_future_that_is_woken_beside_a_shutdown_ends_once() {
+    crate::check(|| {
+        let model = Model::new(None);
+        model.start();
+        let submitter = model.submitter();
+        let (send, receive) = oneshot::channel();
+        let task = (&submitter).submit(FutureWork::new(async move { receive.await.unwrap() }));
+        drop(submitter);
+        let awaits = thread::spawn(move || match block_on(task) {
+            Ok(value) => assert_eq!(value, 7),
+            Err(error) => assert_eq!(error.close_reason(), Some(CloseReason::ShutDown)),
+        });
+        // An error: its receiver is dropped, with the future.
+        let wakes = thread::spawn(move || _ = send.send(7));
+        model.shut_down(Lane::close);
+        awaits.join().unwrap();
+        wakes.join().unwrap();
+    });
+}
+
+#[test]
+fn a_job_that_is_cancelled_beside_a_shutdown_leaves_nothing() {
+    crate::check(|| {
+        let model = Model::new(None);
+        model.start();
+        let submitter = model.submitter();
+        let runs = Runs::default();
+        let task = (&submitter).closure(runs.closure());
+        drop(submitter);
+        let cancels = thread::spawn(move || drop(task));
+        model.shut_down(Lane::close);
+        cancels.join().unwrap();
+        assert!(runs.0.load(SeqCst) <= 1);
+        assert_eq!(Arc::strong_count(&runs.0), 1, "the closure is dropped");
+    });
+}
+
+#[test]
+fn who_waits_for_a_permit_is_told_of_the_shutdown() {
+    crate::check(|| {
+        let model = Model::new(Some(1));
+        model.start();
+        let submitters: Vec<_> = (0..2)
+            .map(|_| {
+                let submitter = model.submitter();
+                thread::spawn(move || {
+                    let runs = Runs::default();
+                    match block_on(crate::admission::Reserve::new(submitter)) {
+                        Ok(permit) => {
+                            let task = permit.spawn_cpu(runs.closure());
+                            runs.check(task, &[CloseReason::ShutDown]);
+                        }
+                        Err(error) => {
+                            assert_eq!(error.close_reason(), Some(CloseReason::ShutDown));
+                        }
+                    }
+                })
+            })
+            .collect();
+        model.shut_down(Lane::close);
+        submitters.into_iter().for_each(|it| it.join().unwrap());
+    });
+}

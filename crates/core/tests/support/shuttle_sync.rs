@@ -1,0 +1,62 @@
+//! `src/sync.rs` for `tests/shuttle`: shuttle's types. What they do not have is made of them.
+
+use std::collections::VecDeque;
+use std::io;
+use std::task::Waker;
+
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+pub(crate) use shuttle::sync::{Mutex, MutexGuard, mpsc};
+pub(crate) use shuttle::thread_local;
+
+/// A waker slot whose operations are atomic. (loom looks inside: `tests/loom`.)
+#[derive(Default)]
+pub(crate) struct AtomicWaker(Mutex<Option<Waker>>);
+
+impl AtomicWaker {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+    pub(crate) fn register(&self, waker: &Waker) {
+        let before = self.0.lock().unwrap().replace(waker.clone());
+        drop(before);
+    }
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = self.take() {
+            waker.wake();
+        }
+    }
+    pub(crate) fn take(&self) -> Option<Waker> {
+        self.0.lock().unwrap().take()
+    }
+}
+
+/// A queue whose operations are atomic.
+pub(crate) struct Queue<T>(Mutex<VecDeque<T>>);
+
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn push(&self, item: T) {
+        self.0.lock().unwrap().push_back(item);
+    }
+    pub(crate) fn pop(&self) -> Option<T> {
+        self.0.lock().unwrap().pop_front()
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unwrap().len()
+    }
+}
+
+pub(crate) fn spawn(_: impl Into<String>, main: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    shuttle::thread::spawn(main);
+    Ok(())
+}
+
+pub(crate) fn fence_of_loom() {}
