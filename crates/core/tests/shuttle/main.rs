@@ -57,11 +57,18 @@ mod trace;
 
 mod of_closing_lanes;
 
-/// Runs a test under so many random schedules, or under the one that the environment names.
+/// Runs a test under 10,000 schedules, or under the one that the environment names.
+///
+/// In half of them each step's thread is chosen at random. In the others threads have priorities,
+/// which change at [`CHANGES`] steps: so one of them may stand still until all others have ended.
 fn check(test: impl Fn() + Send + Sync + 'static) {
-    const SCHEDULES: usize = 10_000;
-    match std::env::var("TWOLANE_SHUTTLE_REPLAY") {
-        Ok(schedule) => shuttle::replay(test, &schedule),
-        Err(_) => shuttle::check_random(test, SCHEDULES),
+    const OF_EACH_KIND: usize = 5_000;
+    const CHANGES: usize = 3;
+    if let Ok(schedule) = std::env::var("TWOLANE_SHUTTLE_REPLAY") {
+        return shuttle::replay(test, &schedule);
     }
+    let test = std::sync::Arc::new(test);
+    let again = test.clone();
+    shuttle::check_pct(move || again(), OF_EACH_KIND, CHANGES);
+    shuttle::check_random(move || test(), OF_EACH_KIND);
 }

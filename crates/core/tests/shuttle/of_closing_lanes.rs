@@ -17,6 +17,7 @@ use shuttle::thread;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
+use crate::admission::{Permit, Reserve};
 use crate::error::CloseReason;
 use crate::lane::control::{self, Due, Message};
 use crate::lane::{Lane, Level, Levels, Submitter, ThreadSettings, Workers, thread as lane_thread};
@@ -51,14 +52,11 @@ impl OneWorker {
 
 fn serve(level: &Arc<Level>, woken: &Receiver<()>) {
     let mut worker = level.worker(Some(0));
-    loop {
+    while woken.recv().is_ok() {
         while let Some(job) = level.queue().pop() {
             if let StepEnd::Requeue { job, yielded } = job.run(&mut worker) {
                 level.queue().put_back(job, yielded);
             }
-        }
-        if woken.recv().is_err() {
-            return;
         }
     }
 }
@@ -231,28 +229,20 @@ fn a_job_that_is_cancelled_beside_a_shutdown_leaves_nothing() {
 }
 
 #[test]
-fn who_waits_for_a_permit_is_told_of_the_shutdown() {
+fn a_wait_for_a_permit_ends_with_the_lane() {
     crate::check(|| {
         let model = Model::new(Some(1));
         model.start();
-        let submitters: Vec<_> = (0..2)
-            .map(|_| {
-                let submitter = model.submitter();
-                thread::spawn(move || {
-                    let runs = Runs::default();
-                    match block_on(crate::admission::Reserve::new(submitter)) {
-                        Ok(permit) => {
-                            let task = permit.spawn_cpu(runs.closure());
-                            runs.check(task, &[CloseReason::ShutDown]);
-                        }
-                        Err(error) => {
-                            assert_eq!(error.close_reason(), Some(CloseReason::ShutDown));
-                        }
-                    }
-                })
-            })
-            .collect();
-        model.shut_down(Lane::close);
-        submitters.into_iter().for_each(|it| it.join().unwrap());
+        let held = Permit::try_new(&model.submitter()).unwrap();
+        let submitter = model.submitter();
+        let waits = thread::spawn(move || {
+            let refused = block_on(Reserve::new(submitter)).unwrap_err();
+            assert_eq!(refused.close_reason(), Some(CloseReason::ShutDown));
+        });
+        model.levels.lane.close();
+        waits.join().unwrap();
+        let runs = Runs::default();
+        runs.check(held.spawn_cpu(runs.closure()), &[CloseReason::ShutDown]);
+        model.shut_down(|_| ());
     });
 }
