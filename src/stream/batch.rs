@@ -14,8 +14,7 @@
 //!
 //! **Ticks.** A worker opens its batch and then looks whether the ticker has it. The ticker
 //! gives back a batch that is closed, and then looks at it once more. All of these accesses
-//! are `SeqCst`, so one of the two sees the other, and no open batch is without a ticker. (A
-//! ticker that has parked keeps an empty batch until its next tick.)
+//! are `SeqCst`, so one of the two sees the other, and no open batch is without a ticker.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};

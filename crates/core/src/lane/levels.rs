@@ -11,6 +11,7 @@ use crate::metrics::call_sites::CallSites;
 use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
+use crate::sync::Ordering::SeqCst;
 use crate::task::Run;
 
 /// Most machines have fewer I/O workers.
@@ -65,7 +66,7 @@ impl Levels {
     pub(super) fn remaining(&self, idle: usize) -> Remaining {
         Remaining {
             jobs: usize::try_from(self.running()).unwrap_or(usize::MAX),
-            threads: self.lane.alive() - idle,
+            threads: self.lane.alive.load(SeqCst) - idle,
             tokio_tasks: self.all().map(|level| level.tokio_tasks()).sum(),
         }
     }
@@ -101,6 +102,6 @@ impl Levels {
     /// Whether the lane is closed and all threads but so many have ended.
     pub(super) fn is_over_except(&self, n: usize) -> bool {
         let is_shut_down = self.all().all(|level| level.is_shut_down());
-        self.lane.is_closed() && is_shut_down && self.lane.alive() == n
+        self.lane.is_closed() && is_shut_down && self.lane.alive.load(SeqCst) == n
     }
 }

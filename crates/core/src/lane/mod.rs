@@ -189,10 +189,6 @@ impl Lane {
         }
     }
 
-    fn alive(&self) -> usize {
-        self.alive.load(SeqCst)
-    }
-
     /// A lane thread calls this last, and `build` once it has started them.
     pub(crate) fn thread_ended(&self) {
         self.alive.fetch_sub(1, SeqCst);

@@ -92,14 +92,12 @@ pub(crate) struct ThreadHooks {
 
 impl ThreadHooks {
     pub(crate) fn started(&self) {
-        for hook in &self.start {
-            panics::run_hook("an `on_thread_start` hook", || hook());
-        }
+        let run = |hook: &Hook| panics::run_hook("an `on_thread_start` hook", || hook());
+        self.start.iter().for_each(run);
     }
 
     pub(crate) fn stopping(&self) {
-        for hook in &self.stop {
-            panics::run_hook("an `on_thread_stop` hook", || hook());
-        }
+        let run = |hook: &Hook| panics::run_hook("an `on_thread_stop` hook", || hook());
+        self.stop.iter().for_each(run);
     }
 }

@@ -30,7 +30,7 @@ pub fn ticks() -> u32 {
 
 /// Keeps the ticker awake for some ticks more.
 #[inline]
-pub(crate) fn ask_for_ticks() {
+fn ask_for_ticks() {
     if CLOCK.is_unasked() {
         ask();
     }
@@ -57,9 +57,10 @@ pub fn has_passed(began: u32) -> bool {
 /// What the ticker calls.
 static AT_TICKS: SegQueue<Box<dyn Fn() -> bool + Send>> = SegQueue::new();
 
-/// Has the ticker call it at each tick until it returns false. The caller asks for ticks.
+/// Has the ticker call it at each tick until it returns false, and not park before.
 pub fn at_each_tick(what: impl Fn() -> bool + Send + 'static) {
     AT_TICKS.push(Box::new(what));
+    ask_for_ticks();
 }
 
 #[cold]
@@ -94,7 +95,8 @@ pub(crate) fn start_ticker() -> io::Result<()> {
 fn tick() {
     let mut unasked = 0;
     loop {
-        unasked = if CLOCK.take_demand() { 0 } else { unasked + 1 };
+        let is_needed = CLOCK.take_demand() || !AT_TICKS.is_empty();
+        unasked = if is_needed { 0 } else { unasked + 1 };
         if unasked > PATIENCE && CLOCK.try_park() {
             while CLOCK.is_parked() {
                 thread::park();

@@ -10,6 +10,7 @@
     unused_macros,
     unreachable_pub,
     unnameable_types,
+    clippy::duplicate_mod,
     reason = "the files are written for another crate, and only a part is used"
 )]
 
@@ -53,6 +54,7 @@ mod idle;
 mod job_lane;
 mod of_bridges;
 mod of_broadcasts;
+mod of_clocks;
 mod of_dozing;
 mod of_drain_tasks;
 mod of_idle_workers;

@@ -12,11 +12,18 @@ impl IoLane {
         Self { handle }
     }
 
-    pub(crate) fn enter(&self) {}
+    pub(crate) fn enter(&self) -> Entered {
+        Entered
+    }
 
     pub(crate) fn is_gone(&self) -> bool {
         false
     }
 }
 
-pub(crate) fn enter_for_drop(_: &Handle) {}
+/// It holds nothing.
+pub(crate) struct Entered;
+
+pub(crate) fn enter_for_drop(_: &Handle) -> Entered {
+    Entered
+}

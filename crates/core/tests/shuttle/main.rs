@@ -31,6 +31,8 @@ mod backend;
 mod block_on;
 #[path = "../../src/build_error.rs"]
 mod build_error;
+#[path = "../../src/doze.rs"]
+mod doze;
 #[path = "../../src/error/mod.rs"]
 mod error;
 #[path = "../../src/guard.rs"]
@@ -48,6 +50,8 @@ mod panics;
 mod priority;
 #[path = "../../src/remaining.rs"]
 mod remaining;
+#[path = "../../src/pool/tokio/stranded.rs"]
+mod stranded;
 #[path = "../support/shuttle_sync.rs"]
 mod sync;
 #[path = "../../src/task/mod.rs"]
@@ -56,6 +60,7 @@ mod task;
 mod trace;
 
 mod of_closing_lanes;
+mod of_stranded_jobs;
 
 /// Runs a test under 10,000 schedules, or under the one that the environment names.
 ///

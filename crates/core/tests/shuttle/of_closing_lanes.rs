@@ -228,21 +228,68 @@ fn a_job_that_is_cancelled_beside_a_shutdown_leaves_nothing() {
     });
 }
 
+/// As long as a job runs, the lane has not ended.
 #[test]
-fn a_wait_for_a_permit_ends_with_the_lane() {
+fn a_wait_for_a_permit_ends_when_the_lane_closes() {
     crate::check(|| {
         let model = Model::new(Some(1));
         model.start();
         let held = Permit::try_new(&model.submitter()).unwrap();
+        let (open, gate) = channel::<()>();
+        let runs = Arc::new(Mutex::new(Some(gate)));
+        let job = held.spawn_cpu(move || {
+            let gate = runs.lock().unwrap().take();
+            let _ = gate.unwrap().recv();
+        });
         let submitter = model.submitter();
         let waits = thread::spawn(move || {
-            let refused = block_on(Reserve::new(submitter)).unwrap_err();
+            let refused = match block_on(Reserve::new(submitter)) {
+                // Of the job, which was closed before it began.
+                Ok(permit) => block_on(permit.spawn_cpu(|| ())).unwrap_err(),
+                Err(refused) => refused,
+            };
             assert_eq!(refused.close_reason(), Some(CloseReason::ShutDown));
         });
         model.levels.lane.close();
         waits.join().unwrap();
-        let runs = Runs::default();
-        runs.check(held.spawn_cpu(runs.closure()), &[CloseReason::ShutDown]);
+        drop(open);
+        let ended = block_on(job).map_err(|error| error.close_reason());
+        assert!(matches!(ended, Ok(()) | Err(Some(CloseReason::ShutDown))));
         model.shut_down(|_| ());
+    });
+}
+
+#[test]
+fn a_job_that_comes_before_the_threads_runs() {
+    crate::check(|| {
+        let model = Model::new(None);
+        let submitter = model.submitter();
+        let submits = thread::spawn(move || {
+            let runs = Runs::default();
+            let task = (&submitter).closure(runs.closure());
+            drop(submitter);
+            runs.check(task, &[]);
+        });
+        model.start();
+        submits.join().unwrap();
+        model.shut_down(Lane::close);
+    });
+}
+
+/// No wake-up ends it: its runner finds the lane closed, or the control thread finds it suspended.
+#[test]
+fn a_future_that_is_suspended_beside_a_shutdown_ends_with_it() {
+    crate::check(|| {
+        let model = Model::new(None);
+        model.start();
+        let submitter = model.submitter();
+        let task = (&submitter).submit(FutureWork::new(std::future::pending::<()>()));
+        drop(submitter);
+        let awaits = thread::spawn(move || {
+            let ended = block_on(task).unwrap_err();
+            assert_eq!(ended.close_reason(), Some(CloseReason::ShutDown));
+        });
+        model.shut_down(Lane::close);
+        awaits.join().unwrap();
     });
 }

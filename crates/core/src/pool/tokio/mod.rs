@@ -22,6 +22,8 @@
 mod drain_task;
 mod start;
 mod stranded;
+#[cfg(test)]
+mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,6 +31,7 @@ use ::tokio::runtime::{Handle, Runtime};
 
 use super::drain_tasks::DrainTasks;
 use crate::lane::{Level, Workers, thread as lane_thread};
+use crate::task::ticker;
 use drain_task::DrainTask;
 use stranded::Stranded;
 
@@ -49,9 +52,25 @@ pub(crate) struct CpuTokio {
     stranded: Arc<Stranded>,
 }
 
+impl CpuTokio {
+    /// Has the ticker look for a worker that parked without a look at the queue.
+    fn look_for_stranded(&self, level: &Arc<Level>) {
+        if self.stranded.must_look() {
+            let (stranded, runtime) = (self.stranded.clone(), self.handle.clone());
+            let level = Arc::downgrade(level);
+            // A worker that an empty task wakes looks at the whole queue.
+            let wake = move || drop(runtime.spawn(async {}));
+            ticker::at_each_tick(move || {
+                let level = level.upgrade();
+                level.is_some_and(|it| stranded.look(|| it.has_queued(), &wake))
+            });
+        }
+    }
+}
+
 impl Workers for CpuTokio {
     fn notify(&self, level: &Arc<Level>) {
-        self.stranded.note_push(level, &self.handle);
+        self.look_for_stranded(level);
         if !self.drain_tasks.try_add() {
             return;
         }

@@ -53,13 +53,13 @@ impl CpuTokio {
             in_io_context(ThreadHooks::stopping);
             lane_thread::leave_level();
         };
-        let stranded = Stranded::new(threads);
+        let stranded = Arc::new(Stranded::new(threads));
         let on_park = {
             let (strayed, stranded) = (Once::new(), stranded.clone());
             move || {
                 stranded.parked.fetch_add(1, SeqCst);
                 #[cfg(test)]
-                super::stranded::tests::before_park();
+                super::tests::before_park();
                 if lane_thread::ask_own(|_| ()).is_none() {
                     strayed.call_once(|| panics::run_hook("the log", warn_of_block_in_place));
                 }
