@@ -72,6 +72,7 @@ mod spans;
 )]
 mod stacks;
 mod stall;
+mod sync;
 mod thread;
 mod watch;
 mod watcher;

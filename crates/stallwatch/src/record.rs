@@ -1,6 +1,6 @@
 //! [`Record`]: what a thread writes of itself, and the watch reads.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{self, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -11,6 +11,7 @@ use tokio::runtime::Id;
 
 use crate::kernel;
 use crate::name::Name;
+use crate::sync::{AtomicU32, AtomicU64};
 
 /// The records of all threads that have entered anything while a runtime was watched.
 static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(Vec::new());
@@ -20,7 +21,7 @@ static RECORDS: Mutex<Vec<Arc<Record>>> = Mutex::new(Vec::new());
 static VERSION: AtomicUsize = AtomicUsize::new(0);
 
 /// How many probes have run, of all watches.
-static PROBES: AtomicU64 = AtomicU64::new(0);
+static PROBES: atomic::AtomicU64 = atomic::AtomicU64::new(0);
 
 /// Before any deadline.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -57,7 +58,7 @@ impl Kind {
     pub(crate) const SPAN: Self = Self(1);
 
     pub(crate) fn of_new_pool() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(2);
+        static NEXT: atomic::AtomicU32 = atomic::AtomicU32::new(2);
         Self(NEXT.fetch_add(1, Relaxed))
     }
 
@@ -66,7 +67,7 @@ impl Kind {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Record {
     /// Odd while the thread is inside of something.
     count: AtomicU64,
@@ -106,15 +107,8 @@ impl Record {
     pub(crate) fn of_this_thread() -> Arc<Self> {
         let thread = thread::current();
         let record = Arc::new(Self {
-            count: AtomicU64::new(0),
-            kind: AtomicU32::new(0),
-            outer: AtomicU32::new(0),
-            inner: AtomicU32::new(0),
-            deadline: AtomicU64::new(0),
-            probe: AtomicU64::new(0),
             thread: thread.name().unwrap_or("without a name").to_owned(),
-            id: AtomicU32::new(0),
-            runtime: Mutex::new(None),
+            ..Self::default()
         });
         record.set_id();
         lock().push(record.clone());
