@@ -7,11 +7,12 @@ use crate::starter;
 use crate::surroundings;
 
 /// Starts what the process has one of, if it has none yet, and returns
-/// [the process's own](base_nice) nice value.
+/// [the process's own](crate::base_nice) nice value.
 ///
-/// The first call starts the thread `giveway-starter`, which [`spawn`] uses. On Linux 6.13 and later
-/// it starts `giveway-preempt` (see [`preemption`]), and it looks at the [`surroundings`]. Call it
-/// on a thread that is not niced, before others: [`Weight::apply`] calls it, too.
+/// The first call starts the thread `giveway-starter`, which [`spawn`](crate::spawn) uses. On Linux
+/// 6.13 and later it starts `giveway-preempt` (see [`preemption`](crate::preemption())), and it looks
+/// at the [`surroundings`](crate::surroundings()). Call it on a thread that is not niced, before
+/// others: [`Weight::apply`](crate::Weight::apply) calls it, too.
 ///
 /// # Errors
 ///
