@@ -1,6 +1,8 @@
-//! The building blocks of our protocols. `tests/loom` compiles the same files with loom's types
-//! in place of this module.
+//! The building blocks of our protocols, and what they ask of the lane. `tests/loom` and
+//! `tests/shuttle` compile the same files with their own in place of this module.
 
-pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+pub(crate) use std::sync::{Mutex, MutexGuard};
 
 pub(crate) use atomic_waker::AtomicWaker;
+pub(crate) use twolane_core::{Handle, adapters};

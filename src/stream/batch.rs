@@ -15,19 +15,21 @@
 //! **Ticks.** A worker opens its batch and then looks whether the ticker has it. The ticker
 //! gives back a batch that is closed, and then looks at it once more. All of these accesses
 //! are `SeqCst`, so one of the two sees the other, and no open batch is without a ticker.
+//!
+//! **Obligations.** [safety] Each output is sent once, by the worker, or by the control thread; those
+//! of one piece stay in order. [liveness] What is put before an input that does not end is sent.
 
 use std::mem;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::error::SendError;
 
 use super::shared::{Message, Piece};
 use crate::catch::run_hook;
-use twolane_core::{Handle, adapters};
+use crate::sync::{AtomicBool, AtomicU32, Handle, Mutex, MutexGuard, Ordering::SeqCst, adapters};
 
-pub(super) struct Batch<O> {
+pub(crate) struct Batch<O> {
     pieces: Mutex<Vec<Piece<O>>>,
     messages: UnboundedSender<Message<O>>,
     /// The tick at which it was opened, or [`CLOSED`].
@@ -43,7 +45,7 @@ pub(super) struct Batch<O> {
 const CLOSED: u32 = u32::MAX;
 
 impl<O: Send + 'static> Batch<O> {
-    pub(super) fn new(messages: &UnboundedSender<Message<O>>, handle: Handle) -> Arc<Self> {
+    pub(crate) fn new(messages: &UnboundedSender<Message<O>>, handle: Handle) -> Arc<Self> {
         Arc::new(Self {
             pieces: Mutex::default(),
             messages: messages.clone(),
@@ -54,7 +56,7 @@ impl<O: Send + 'static> Batch<O> {
         })
     }
 
-    pub(super) fn open(self: &Arc<Self>) {
+    pub(crate) fn open(self: &Arc<Self>) {
         self.began.store(adapters::now(), SeqCst);
         if !self.is_watched.swap(true, SeqCst) {
             let batch = self.clone();
@@ -63,7 +65,7 @@ impl<O: Send + 'static> Batch<O> {
     }
 
     /// Adds the outputs of the next inputs. `room` is how many inputs their chunk had left.
-    pub(super) fn put(&self, made: &mut Piece<O>, room: usize) {
+    pub(crate) fn put(&self, made: &mut Piece<O>, room: usize) {
         let mut pieces = self.pieces();
         if pieces.last().is_none_or(|last| last.end() != made.first) {
             pieces.push(Piece::new(made.first, room));
@@ -73,7 +75,7 @@ impl<O: Send + 'static> Batch<O> {
     }
 
     /// Returns what the ticker has not sent.
-    pub(super) fn close(&self) -> Vec<Piece<O>> {
+    pub(crate) fn close(&self) -> Vec<Piece<O>> {
         self.began.store(CLOSED, SeqCst);
         mem::take(&mut self.pieces())
     }

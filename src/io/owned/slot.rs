@@ -1,5 +1,10 @@
 //! Where the value of an [`IoOwned`](super::IoOwned) is kept, and the order in which the tasks of
 //! the I/O lane get it.
+//!
+//! **Obligations.** [safety] Tasks get the value in the order in which they were submitted, one at a
+//! time. [safety] The value is dropped once, inside the last task, or without it if the runtime is
+//! gone. [liveness] A task that is dropped before its turn, or before its first poll, does not keep
+//! the others from theirs.
 
 use std::any::type_name;
 use std::sync::Arc;
@@ -14,31 +19,31 @@ use crate::catch::{drop_quietly, run_hook};
 const DESTRUCTOR: &str = "the destructor of a value on the I/O lane";
 const PRESENT: &str = "the call that takes the value is the last one";
 
-pub(super) struct Slot<T> {
+pub(crate) struct Slot<T> {
     value: Option<T>,
     io: Handle,
 }
 
 impl<T> Slot<T> {
-    pub(super) fn new(value: T, io: Handle) -> Self {
+    pub(crate) fn new(value: T, io: Handle) -> Self {
         let value = Some(value);
         Self { value, io }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.value.is_none()
     }
 
-    pub(super) fn get(&mut self) -> &mut T {
+    pub(crate) fn get(&mut self) -> &mut T {
         self.value.as_mut().expect(PRESENT)
     }
 
-    pub(super) fn take(&mut self) -> T {
+    pub(crate) fn take(&mut self) -> T {
         self.value.take().expect(PRESENT)
     }
 
     /// For a task of the I/O lane.
-    pub(super) fn drop_value(&mut self) {
+    pub(crate) fn drop_value(&mut self) {
         drop_quietly(DESTRUCTOR, self.value.take());
     }
 }
@@ -76,7 +81,7 @@ fn warn_of_value_without_lane(_value: &str) {
 
 /// Locks the slot. The caller gets its place in the queue at the call, not at the first
 /// poll.
-pub(super) fn lock<T: Send + 'static>(
+pub(crate) fn lock<T: Send + 'static>(
     slot: &Arc<Mutex<Slot<T>>>,
 ) -> impl Future<Output = OwnedMutexGuard<Slot<T>>> + Send + use<T> {
     let locked = slot.clone().try_lock_owned().or_else(|_| {
