@@ -49,8 +49,9 @@ const TRY_AGAIN_AFTER: &str = "1";
 /// A [`JoinError`] or a [`BridgeError`] as the answer of a handler.
 ///
 /// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the queue is full,
-/// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`.
-/// Every other error is a 500 without a text: a panic's message is for the log and not for the client. With the feature `tracing`, it goes there.
+/// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`. Every
+/// other error is a 500 without a text: a panic's message is for the log and not for the client.
+/// With the feature `tracing`, it goes there.
 ///
 /// # Examples
 ///
@@ -125,8 +126,8 @@ impl IntoResponse for JobError {
 /// axum runs the extractors in the order of the handler's parameters, and the one that reads the
 /// body last. With this one, a request that finds the queue full is answered with 503 before its
 /// body is in memory. Over HTTP/1.1 a client that is still sending may see a broken pipe instead,
-/// unless it sends `Expect: 100-continue`. A client that uploads slowly keeps its permit meanwhile, so limit the time of
-/// a request ([a middleware that does](crate::guide::overload#answer-503)).
+/// unless it sends `Expect: 100-continue`. A client that uploads slowly keeps its permit meanwhile,
+/// so limit the time of a request ([a middleware that does](crate::guide::overload#answer-503)).
 ///
 /// The application's state is a [`Handle`], or contains one (axum's `FromRef`). The permit is
 /// that of the handle's priority. For routes of another priority, make a second `Router` whose

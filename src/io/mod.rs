@@ -30,8 +30,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The names that most programs use are also at the crate's root. [The guide](crate::guide::clients)
-//! has a page with a row for each client.
+//! The names that most programs use are also at the crate's root.
+//! [The guide](crate::guide::clients) has a page with a row for each client.
 
 #[cfg(feature = "http-body")]
 mod body;

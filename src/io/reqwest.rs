@@ -24,10 +24,9 @@ pub trait RequestBuilderExt {
     /// job that awaits the request is busy. The response is an ordinary one, with
     /// `url()`, extensions, trailers and the size hint.
     ///
-    /// The request starts when it is awaited, on the current handle (or on
-    /// [another](SendIo::on)). For what takes a `Future`, there is
-    /// [`into_future`](IntoFuture::into_future). The body is read ahead up to [`DEFAULT_BODY_LIMIT`] bytes
-    /// (or [`body_limit`](SendIo::body_limit)).
+    /// The request starts when it is awaited, on the current handle (or on [another](SendIo::on)).
+    /// For what takes a `Future`, there is [`into_future`](IntoFuture::into_future). The body is
+    /// read ahead up to [`DEFAULT_BODY_LIMIT`] bytes (or [`body_limit`](SendIo::body_limit)).
     ///
     /// The I/O lane decompresses responses if the client is set to (`gzip` and others). If
     /// that is much work, disable it in the `ClientBuilder` (`.gzip(false)`) and decompress

@@ -1,7 +1,7 @@
 //! Figures of a lane, and what brings them to a monitoring system.
 //!
-//! Use [`Handle::metrics`](crate::Handle::metrics) for counts of what became of the jobs, in a
-//! log line or a test; an exporter for a dashboard; [`Handle::call_sites`](crate::Handle::call_sites)
+//! Use [`Handle::metrics`](crate::Handle::metrics) for counts of what became of the jobs, in a log
+//! line or a test; an exporter for a dashboard; [`Handle::call_sites`](crate::Handle::call_sites)
 //! to see which places in the code submit jobs, and whether their offload pays.
 //!
 //! ```

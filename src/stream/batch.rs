@@ -16,8 +16,9 @@
 //! gives back a batch that is closed, and then looks at it once more. All of these accesses
 //! are `SeqCst`, so one of the two sees the other, and no open batch is without a ticker.
 //!
-//! **Obligations.** [safety] Each output is sent once, by the worker, or by the control thread; those
-//! of one piece stay in order. [liveness] What is put before an input that does not end is sent.
+//! **Obligations.** [safety] Each output is sent once, by the worker, or by the control thread;
+//! those of one piece stay in order. [liveness] What is put before an input that does not end is
+//! sent.
 
 use std::mem;
 use std::sync::{Arc, PoisonError};

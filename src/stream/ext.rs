@@ -49,12 +49,12 @@ pub trait CpuStreamExt: Stream + Sized {
     /// Sends the items to the CPU lane of `handle`, where the stages run that are added to
     /// the returned [`OnCpu`].
     ///
-    /// The stream itself is polled, and dropped, by a task of the I/O lane, so it must not
-    /// block or compute (see [`OnCpu::source_on_cpu`]). The priority of the handle and the
-    /// current span are those of all stages. A worker is one job of the lane: the counters
-    /// of [`Metrics`](crate::metrics::Metrics) count it once, whatever it runs. There are at most as
-    /// many workers as the lane has threads, and as many inputs as the window allows. They
-    /// need no permit of a [limited queue](crate::Builder::queue_limit).
+    /// The stream itself is polled, and dropped, by a task of the I/O lane, so it must not block or
+    /// compute (see [`OnCpu::source_on_cpu`]). The priority of the handle and the current span are
+    /// those of all stages. A worker is one job of the lane: the counters of
+    /// [`Metrics`](crate::metrics::Metrics) count it once, whatever it runs. There are at most as
+    /// many workers as the lane has threads, and as many inputs as the window allows. They need no
+    /// permit of a [limited queue](crate::Builder::queue_limit).
     ///
     /// # Errors
     ///

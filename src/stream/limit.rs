@@ -26,9 +26,11 @@ use super::shared::Size;
 #[derive(Debug)]
 pub struct ByItems(pub(super) ());
 
-/// The window of an [`OnCpu`](crate::stream::OnCpu) counts items and bytes: those of inputs `I` and outputs `O`.
+/// The window of an [`OnCpu`](crate::stream::OnCpu) counts items and bytes: those of inputs `I` and
+/// outputs `O`.
 ///
-/// After [`OnCpu::max_bytes`](crate::stream::OnCpu::max_bytes) no stage can be added, since it would change the output.
+/// After [`OnCpu::max_bytes`](crate::stream::OnCpu::max_bytes) no stage can be added, since it
+/// would change the output.
 ///
 /// # Examples
 ///
@@ -56,8 +58,8 @@ impl<I, O> fmt::Debug for ByBytes<I, O> {
     }
 }
 
-/// What the window of an [`OnCpu`](crate::stream::OnCpu) counts: [`ByItems`] or [`ByBytes`]. It can't be implemented
-/// outside of this crate.
+/// What the window of an [`OnCpu`](crate::stream::OnCpu) counts: [`ByItems`] or [`ByBytes`]. It
+/// can't be implemented outside of this crate.
 ///
 /// # Examples
 ///

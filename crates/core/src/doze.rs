@@ -15,8 +15,8 @@ pub(crate) struct Doze(pub(crate) AtomicBool);
 impl Doze {
     /// The thread is about to sleep. False if there is work after all.
     pub(crate) fn begin(&self, is_empty: impl FnOnce() -> bool) -> bool {
-        // A swap, which costs no more, for loom: it does not order a plain store after the swap of a
-        // push that it has not seen.
+        // A swap, which costs no more, for loom: it does not order a plain store after the swap of
+        // a push that it has not seen.
         self.0.swap(true, SeqCst);
         fence(SeqCst);
         if is_empty() {

@@ -14,7 +14,8 @@ const MAX: u8 = Weight::MAX;
 /// one priority wait this long for one another.
 const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
 
-/// By how much the threads of each priority raise their nice value, for [`Builder::niceness`](crate::Builder::niceness).
+/// By how much the threads of each priority raise their nice value, for
+/// [`Builder::niceness`](crate::Builder::niceness).
 ///
 /// The default is 8 for [`High`](Priority::High), 16 for [`Normal`](Priority::Normal), 19 for
 /// [`Low`](Priority::Low). It needs no privilege. Platforms other than Linux have no nice values

@@ -16,8 +16,8 @@
 /// gives `Low` what the others leave.
 ///
 /// All threads start with the lane, three for each of
-/// [`Builder::worker_threads`](crate::Builder::worker_threads). A thread without jobs sleeps, and costs
-/// the memory of its stack's first pages.
+/// [`Builder::worker_threads`](crate::Builder::worker_threads). A thread without jobs sleeps, and
+/// costs the memory of its stack's first pages.
 ///
 /// A job that spawns without a handle ([`spawn_cpu`](crate::spawn_cpu)), or with
 /// [`Handle::current`](crate::Handle::current), keeps its own priority. Any other

@@ -10,9 +10,9 @@ use crate::surroundings;
 /// [the process's own](crate::base_nice) nice value.
 ///
 /// The first call starts the thread `giveway-starter`, which [`spawn`](crate::spawn) uses. On Linux
-/// 6.13 and later it starts `giveway-preempt` (see [`preemption`](crate::preemption())), and it looks
-/// at the [`surroundings`](crate::surroundings()). Call it on a thread that is not niced, before
-/// others: [`Weight::apply`](crate::Weight::apply) calls it, too.
+/// 6.13 and later it starts `giveway-preempt` (see [`preemption`](crate::preemption())), and it
+/// looks at the [`surroundings`](crate::surroundings()). Call it on a thread that is not niced,
+/// before others: [`Weight::apply`](crate::Weight::apply) calls it, too.
 ///
 /// # Errors
 ///

@@ -91,7 +91,8 @@ impl Quota {
 const RESERVE: f64 = 0.25;
 
 /// Returns how many threads that compute suit this process: one for each core that the calling
-/// thread may use, and no more than the [`Quota`] less a quarter of a core, rounded down. At least 1.
+/// thread may use, and no more than the [`Quota`] less a quarter of a core, rounded down. At least
+/// 1.
 ///
 /// # Examples
 ///

@@ -29,9 +29,9 @@ static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 
 /// Spawns a thread that does not inherit the weight of the calling one.
 ///
-/// Use it for a pool, or a thread that serves sockets, that may be started on a thread which
-/// gives way: a thread inherits the nice value of the thread that spawns it, and cannot lower it
-/// again. The new one has the [process's own](base_nice) nice value, and the CPU mask of the calling
+/// Use it for a pool, or a thread that serves sockets, that may be started on a thread which gives
+/// way: a thread inherits the nice value of the thread that spawns it, and cannot lower it again.
+/// The new one has the [process's own](base_nice) nice value, and the CPU mask of the calling
 /// thread. If the calling thread has that nice value and the usual scheduling policy, it spawns the
 /// new one itself, which then has its signal mask, too.
 ///

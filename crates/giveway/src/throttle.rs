@@ -90,9 +90,9 @@ pub enum Claim {
 /// Has threads pause between two jobs before the process has used up its CPU quota.
 ///
 /// Cheap to clone. All threads that give way share one, each with a [`Meter`] of its own. The quota
-/// is that of the process's cgroup, if it is less than the cores that the process may run on, and is
-/// read again every two seconds while threads compute. They take nine tenths of it, less what the
-/// rest of the process uses, and at least a tenth in any case.
+/// is that of the process's cgroup, if it is less than the cores that the process may run on, and
+/// is read again every two seconds while threads compute. They take nine tenths of it, less what
+/// the rest of the process uses, and at least a tenth in any case.
 ///
 /// # Examples
 ///
@@ -251,9 +251,9 @@ impl Throttle {
     /// Sleeps until a job of this claim may run, or until `is_over` returns true. Call it before
     /// each job.
     ///
-    /// With a quota each call reads a clock, and at most every 250 µs two more, under a lock that no
-    /// thread waits for. Without one, each sixteenth call reads a clock. A pause asks `is_over` at
-    /// least every 5 ms.
+    /// With a quota each call reads a clock, and at most every 250 µs two more, under a lock that
+    /// no thread waits for. Without one, each sixteenth call reads a clock. A pause asks `is_over`
+    /// at least every 5 ms.
     #[inline]
     pub fn pause_if_due(&self, meter: &Meter, claim: Claim, is_over: impl Fn() -> bool) {
         if self.is_due(meter) && !is_over() {

@@ -10,9 +10,9 @@ use crate::process;
 /// kernel's idle class.
 ///
 /// On Linux the nice value decides how threads share a core that several of them want. One step is
-/// a factor of 1.25, so a thread at nice 16 gets one 36th of what a thread at 0 gets. A thread whose
-/// core no other thread wants has all of it. On other platforms nice values belong to the whole
-/// process, and a weight has no effect.
+/// a factor of 1.25, so a thread at nice 16 gets one 36th of what a thread at 0 gets. A thread
+/// whose core no other thread wants has all of it. On other platforms nice values belong to the
+/// whole process, and a weight has no effect.
 ///
 /// A nice value decides how much of a core a thread gets, not when. A thread that wakes up gets the
 /// core at once if the running thread's nice value is higher by 8 or more, mostly. The exceptions
@@ -74,12 +74,12 @@ impl Weight {
     /// Asks for slices of this length, 0.1 to 100 ms. It needs no privilege.
     ///
     /// Where they are not to be had, the thread keeps the kernel's: before Linux 6.12, in a sandbox
-    /// that refuses them, for a thread whose nice value is below 0 afterwards, and without a privilege
-    /// for one that was niced before.
+    /// that refuses them, for a thread whose nice value is below 0 afterwards, and without a
+    /// privilege for one that was niced before.
     ///
     /// *Shorter* slices than the kernel's are for the threads that others give way to. On kernels
-    /// that preempt [lazily](crate::preemption) and time the end of a slice (`HRTICK`, Linux 7.1 and
-    /// later) half of the woken threads with 0.1 ms get a core at once.
+    /// that preempt [lazily](crate::preemption) and time the end of a slice (`HRTICK`, Linux 7.1
+    /// and later) half of the woken threads with 0.1 ms get a core at once.
     ///
     /// # Examples
     ///
@@ -132,8 +132,8 @@ impl Weight {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for more than 19 steps. Another one if a sandbox refuses the nice value or the
-    /// idle class; the thread may have a part of the weight then. A slice that is refused is no
+    /// `InvalidInput` for more than 19 steps. Another one if a sandbox refuses the nice value or
+    /// the idle class; the thread may have a part of the weight then. A slice that is refused is no
     /// error.
     ///
     /// # Examples

@@ -81,7 +81,8 @@ pub(crate) struct Record {
     pub(crate) thread: String,
     /// The number of the operating system, or 0. In a forked child it is another one.
     id: AtomicU32,
-    /// The runtime in whose context the thread has last entered something that is no work of a pool.
+    /// The runtime in whose context the thread has last entered something that is no work of a
+    /// pool.
     runtime: Mutex<Option<Id>>,
 }
 

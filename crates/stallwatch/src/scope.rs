@@ -7,9 +7,9 @@
 //! times a second: an odd count that stays the same is one and the same poll. It takes the
 //! names between two reads of the count, and discards them if the count has changed.
 //!
-//! **Obligations.** [safety] What the watch reads belongs to one poll: kind, outer name and deadline
-//! are never those of two. [safety] Two reads with the same count are of the same poll. [liveness]
-//! A poll that lasts is read.
+//! **Obligations.** [safety] What the watch reads belongs to one poll: kind, outer name and
+//! deadline are never those of two. [safety] Two reads with the same count are of the same poll.
+//! [liveness] A poll that lasts is read.
 //!
 //! **What is inside of what.** A poll inside of another one, and a span inside of a poll or
 //! a span, do not count of their own: they only give their name, so that a report has

@@ -13,8 +13,8 @@ use crate::pool::Pool;
 pub enum Cause {
     /// It has a core, and computes.
     Computes,
-    /// It waits in this system call; or in none (a page of a file that is read from disk), or in one
-    /// whose name is not known.
+    /// It waits in this system call; or in none (a page of a file that is read from disk), or in
+    /// one whose name is not known.
     Blocks(Option<&'static str>),
     /// The platform does not tell.
     Unknown,

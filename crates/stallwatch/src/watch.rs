@@ -122,8 +122,8 @@ impl Watch {
     ///
     /// # Errors
     ///
-    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the [threshold](Self::threshold) is too low;
-    /// and if no thread can be spawned.
+    /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the [threshold](Self::threshold) is too
+    /// low; and if no thread can be spawned.
     pub fn start(self, runtime: &Handle) -> io::Result<Watcher> {
         self.start_on(runtime, |name, main| {
             thread::Builder::new().name(name).spawn(main).map(drop)

@@ -18,8 +18,8 @@ pub struct Watcher {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// Without a lock or a channel for the end: a forked child, which drops its copy of the [`Watcher`],
-/// may find these taken by the thread that it lacks.
+/// Without a lock or a channel for the end: a forked child, which drops its copy of the
+/// [`Watcher`], may find these taken by the thread that it lacks.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     is_stopped: AtomicBool,

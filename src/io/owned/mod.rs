@@ -119,8 +119,8 @@ impl<T: Send + 'static> IoOwned<T> {
     /// Keeps a value on the I/O lane of the current handle, as
     /// [`HandleExt::io_owned`](crate::HandleExt::io_owned) does.
     ///
-    /// Call it where the value is made: in [`spawn_io`](crate::spawn_io), or in [`with`](Self::with) of another
-    /// `IoOwned`.
+    /// Call it where the value is made: in [`spawn_io`](crate::spawn_io), or in
+    /// [`with`](Self::with) of another `IoOwned`.
     ///
     /// # Panics
     ///

@@ -1,10 +1,10 @@
 //! Where the value of an [`IoOwned`](super::IoOwned) is kept, and the order in which the tasks of
 //! the I/O lane get it.
 //!
-//! **Obligations.** [safety] Tasks get the value in the order in which they were submitted, one at a
-//! time. [safety] The value is dropped once, inside the last task, or without it if the runtime is
-//! gone. [liveness] A task that is dropped before its turn, or before its first poll, does not keep
-//! the others from theirs.
+//! **Obligations.** [safety] Tasks get the value in the order in which they were submitted, one at
+//! a time. [safety] The value is dropped once, inside the last task, or without it if the runtime
+//! is gone. [liveness] A task that is dropped before its turn, or before its first poll, does not
+//! keep the others from theirs.
 
 use std::any::type_name;
 use std::sync::Arc;

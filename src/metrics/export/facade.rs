@@ -18,8 +18,8 @@ const METADATA: Metadata<'static> = Metadata::new("twolane", Level::INFO, Some(m
 ///
 /// It is used as `tokio-metrics`' `RuntimeMetricsReporter` is. The guide has the
 /// [names](crate::guide::metrics#for-prometheus): those of
-/// [`PrometheusCollector`](crate::metrics::PrometheusCollector), so that the same queries read both.
-/// Three things differ, because of the facade:
+/// [`PrometheusCollector`](crate::metrics::PrometheusCollector), so that the same queries read
+/// both. Three things differ, because of the facade:
 ///
 /// - Its counters are integers, so sums of seconds are gauges.
 /// - Its histograms take single values. Histograms that are ready, as ours are, would be

@@ -37,8 +37,8 @@ pub enum JoinErrorKind {
     /// [`queue_limit`](crate::Builder::queue_limit) were accepted and have not ended.
     QueueFull,
     /// The job's [deadline](crate::Handle::with_deadline) passed before its start, a later poll of
-    /// a future, or a [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure without
-    /// a checkpoint that has started returns its output, late or not.) Or the time of
+    /// a future, or a [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure
+    /// without a checkpoint that has started returns its output, late or not.) Or the time of
     /// [`Task::within`](crate::Task::within) was over.
     Expired,
 }

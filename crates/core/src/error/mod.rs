@@ -18,9 +18,9 @@ pub use kind::JoinErrorKind;
 /// `id`, since a job is no Tokio task: to tell which of several jobs failed, keep a key beside its
 /// [`Task`](crate::Task).
 ///
-/// A service answers 503 if the error [`is_unavailable`](Self::is_unavailable), and 500 to the rest.
-/// Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that
-/// other code aborts) or problems that an operator has to solve. The closure of a
+/// A service answers 503 if the error [`is_unavailable`](Self::is_unavailable), and 500 to the
+/// rest. Those are bugs (`is_panic`; `is_cancelled`, if a handler awaits a job that other code
+/// aborts) or problems that an operator has to solve. The closure of a
 /// [`spawn_cpu_with`](crate::Handle::spawn_cpu_with) that a
 /// [`checkpoint`](crate::JobContext::checkpoint) has ended gives the same errors.
 ///
@@ -121,8 +121,9 @@ impl JoinError {
     /// down: a service answers 503 to these.
     ///
     /// A closure of [`spawn_cpu`](crate::Handle::spawn_cpu) has not run then, unless
-    /// [`within`](crate::Task::within) gave up on it: then it may still run. A future, and a closure
-    /// that asks a checkpoint, may have run in part. To try again is safe if what has run is.
+    /// [`within`](crate::Task::within) gave up on it: then it may still run. A future, and a
+    /// closure that asks a checkpoint, may have run in part. To try again is safe if what has run
+    /// is.
     ///
     /// # Examples
     ///

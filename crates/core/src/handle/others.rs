@@ -132,8 +132,8 @@ impl Handle {
     /// shrinks, so name kinds of jobs, not single ones. Once it is full, new names have no
     /// effect, and jobs of new lines are counted as `other`.
     ///
-    /// The lane learns the [length](crate::Builder::short_jobs_first) of a name's jobs as it does of a
-    /// line's: give jobs of one line that differ much in length names of their own.
+    /// The lane learns the [length](crate::Builder::short_jobs_first) of a name's jobs as it does
+    /// of a line's: give jobs of one line that differ much in length names of their own.
     ///
     /// A name longer than 256 bytes is cut between two characters and ends in `…`: two names
     /// that are equal up to there are one. So all names of a process take 1 MiB at most.
@@ -243,8 +243,8 @@ impl Handle {
     ///
     /// What is spawned with it computes on the lane, and yields to its jobs at each `.await` that
     /// waits. It is a task of Tokio, and no job: no permit, no deadline, and no counter but
-    /// [`Metrics::tokio_tasks`](crate::metrics::Metrics::tokio_tasks). The current handle in it is that of
-    /// the lane. `spawn_blocking` there starts threads of the lane, with its nice value.
+    /// [`Metrics::tokio_tasks`](crate::metrics::Metrics::tokio_tasks). The current handle in it is
+    /// that of the lane. `spawn_blocking` there starts threads of the lane, with its nice value.
     ///
     /// That runtime has timers and no I/O driver. A socket that is opened there panics with Tokio's
     /// message, *"A Tokio 1.x context was found, but IO is disabled"*: give requests to
@@ -254,9 +254,9 @@ impl Handle {
     /// A shutdown drops these tasks between two of their polls, and counts those that are left
     /// ([`Remaining`](crate::Remaining)). What is spawned after it is dropped at once: so close the
     /// library first. A closure of `spawn_blocking` that never returns holds a shutdown up.
-    /// [`Task::wait`](crate::Task::wait) in such a task may wait for its own thread: `.await` there.
-    /// If a job has called `block_in_place` outside of `in_cpu_context`, a thread of the I/O runtime
-    /// may run these tasks, until the lane turns to its next job.
+    /// [`Task::wait`](crate::Task::wait) in such a task may wait for its own thread: `.await`
+    /// there. If a job has called `block_in_place` outside of `in_cpu_context`, a thread of the I/O
+    /// runtime may run these tasks, until the lane turns to its next job.
     ///
     /// # Examples
     ///

@@ -16,16 +16,16 @@ use crate::task::{Cancelled, FutureWork, JobContext, Submit, Task};
 impl Handle {
     /// Runs a closure on the CPU lane. (For a future: [`spawn`](Self::spawn).)
     ///
-    /// Use it for work that computes for 100 µs or more. Batch smaller work into slices
-    /// of about 1 ms; see `twolane::guide::cost`. With [`Backend::Rayon`](crate::Backend::Rayon), `par_iter`,
-    /// `join` and `scope` inside the closure use the lane's own threads. The queue is
+    /// Use it for work that computes for 100 µs or more. Batch smaller work into slices of about
+    /// 1 ms; see `twolane::guide::cost`. With [`Backend::Rayon`](crate::Backend::Rayon),
+    /// `par_iter`, `join` and `scope` inside the closure use the lane's own threads. The queue is
     /// unbounded unless it has a [limit](crate::Builder::queue_limit), and FIFO but for
     /// [short jobs](crate::Builder::short_jobs_first), which pass long ones.
     ///
-    /// **Dropping the task cancels the closure**, whereas that of `spawn_blocking` runs on: `let _ =
-    /// cpu.spawn_cpu(..)` does nothing. [`detach`](Task::detach) the task of a closure that should run
-    /// without an awaiter. (With the feature `tracing`, the lane logs the first drop before a closure
-    /// began, for each call site.)
+    /// **Dropping the task cancels the closure**, whereas that of `spawn_blocking` runs on:
+    /// `let _ = cpu.spawn_cpu(..)` does nothing. [`detach`](Task::detach) the task of a closure
+    /// that should run without an awaiter. (With the feature `tracing`, the lane logs the first
+    /// drop before a closure began, for each call site.)
     ///
     /// The closure must *compute* what it returns. `spawn_cpu(|| async { .. })` returns a
     /// future that no thread has polled; it would compute where you await it. Pass such a
@@ -131,10 +131,10 @@ impl Handle {
     /// Runs a future on the CPU lane, which polls it there each time. (For a closure:
     /// [`spawn_cpu`](Self::spawn_cpu).)
     ///
-    /// As in Tokio, `spawn` takes a future. Use it for futures that compute between their `.await`s. Their I/O should go
-    /// through [`spawn_io`](Self::spawn_io), `twolane::IoOwned` or an adapter
-    /// (`twolane::guide::clients`). A future that holds a connection of a pool
-    /// while it computes, or waits for one in the pool's queue, keeps it from all others.
+    /// As in Tokio, `spawn` takes a future. Use it for futures that compute between their
+    /// `.await`s. Their I/O should go through [`spawn_io`](Self::spawn_io), `twolane::IoOwned` or
+    /// an adapter (`twolane::guide::clients`). A future that holds a connection of a pool while it
+    /// computes, or waits for one in the pool's queue, keeps it from all others.
     ///
     /// # Errors
     ///
@@ -212,7 +212,8 @@ impl Handle {
     /// # Errors
     ///
     /// None here. The items are `Result`s. If the CPU lane was shut down before this call, or the
-    /// I/O lane stops or the stream panics before its end, the last item is a [`BridgeError`](crate::io::BridgeError).
+    /// I/O lane stops or the stream panics before its end, the last item is a
+    /// [`BridgeError`](crate::io::BridgeError).
     ///
     /// # Cost
     ///
@@ -305,8 +306,8 @@ impl Handle {
     ///
     /// # Panics
     ///
-    /// If the backend is [`Backend::Runtime`](crate::Backend::Runtime), which has no rayon pool. Also in an
-    /// `on_thread_start` hook of the same lane.
+    /// If the backend is [`Backend::Runtime`](crate::Backend::Runtime), which has no rayon pool.
+    /// Also in an `on_thread_start` hook of the same lane.
     ///
     /// # Examples
     ///

@@ -72,8 +72,8 @@ pub(crate) struct Lane {
     closing: Arc<Semaphore>,
     /// Why it was closed, if not by a call: its owner was dropped, or its I/O runtime is gone.
     close_cause: OnceLock<CloseReason>,
-    /// Lane threads that have started, or are about to start, and have not ended; and `build`, until
-    /// it has started them.
+    /// Lane threads that have started, or are about to start, and have not ended; and `build`,
+    /// until it has started them.
     alive: AtomicUsize,
     /// Detached jobs that were closed and are not yet reported in the log.
     lost: AtomicUsize,

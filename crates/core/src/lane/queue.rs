@@ -8,17 +8,18 @@
 //!
 //! **Short jobs first.** At `Priority::Normal` a job whose call site is known to be short
 //! (`call_sites/length.rs`) goes before those that are not. It waits for the steps that run, and
-//! for no long one that is queued, but where the long ones have their turn (below). While no short job is queued, the next one of an unknown site
-//! goes there too, so the lane gets to know the site one job at a time. The jobs of a site that is
-//! known begin in the order in which they were pushed, as long as what is known does not change.
+//! for no long one that is queued, but where the long ones have their turn (below). While no short
+//! job is queued, the next one of an unknown site goes there too, so the lane gets to know the site
+//! one job at a time. The jobs of a site that is known begin in the order in which they were
+//! pushed, as long as what is known does not change.
 //!
 //! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
 //! for each short job, made threads of the I/O lane wait for a tick (`docs/late_job.md`).
 //!
-//! No job starves. After [`PASSES`] ready jobs in a row have passed those that yielded, one of these
-//! has its turn. After short jobs have passed the others for [`PATIENCE`] ticks (100 ms), one of
-//! these has its turn. A count would not do for these: where a hundred short jobs come for
-//! each long one, a long one after each eight would make the short ones wait longer than in a FIFO
+//! No job starves. After [`PASSES`] ready jobs in a row have passed those that yielded, one of
+//! these has its turn. After short jobs have passed the others for [`PATIENCE`] ticks (100 ms), one
+//! of these has its turn. A count would not do for these: where a hundred short jobs come for each
+//! long one, a long one after each eight would make the short ones wait longer than in a FIFO
 //! queue. A job that came before its site was known to be short does not use up the turn: what was
 //! queued in a burst by a new site would wait for 100 ms each, behind later jobs of the same site.
 
@@ -40,8 +41,8 @@ pub(crate) struct RunQueue {
     yielded: Queue<Arc<dyn Run>>,
     /// The tick since which short jobs have passed the others, or 0. A hint, as below.
     passed_since: AtomicU32,
-    /// Ready jobs in a row that passed those that yielded. Two threads that pop at the same time may
-    /// miscount by one.
+    /// Ready jobs in a row that passed those that yielded. Two threads that pop at the same time
+    /// may miscount by one.
     passed_yielded: AtomicUsize,
 }
 

@@ -206,15 +206,15 @@ impl Builder {
 
     /// Sets whether short jobs pass long ones in the queue of [`Priority::Normal`]. Default: yes.
     ///
-    /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of
-    /// those before: a site is short if its jobs, or the polls of its futures, compute for less
-    /// than 1 ms on average. Such a job waits for the next free thread. After short jobs have passed
-    /// the others for 100 ms, one of these has its turn. Of the sites that the lane does not know yet,
+    /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of those
+    /// before: a site is short if its jobs, or the polls of its futures, compute for less than 1 ms
+    /// on average. Such a job waits for the next free thread. After short jobs have passed the
+    /// others for 100 ms, one of these has its turn. Of the sites that the lane does not know yet,
     /// one job at a time is tried before the long ones.
     ///
     /// Jobs of a known site begin in their order, unless the lane has just learned that the site is
-    /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that it
-    /// takes, if that is more than it computes.
+    /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that
+    /// it takes, if that is more than it computes.
     ///
     /// A job that may not wait for a running one belongs to [`Priority::High`].
     ///
@@ -234,20 +234,20 @@ impl Builder {
     ///
     /// # Cores
     ///
-    /// On Linux the lane's threads may use the cores that the calling thread may use (its
-    /// CPU mask), also those that start later. So a lane for each NUMA node is one built on
-    /// a thread that is bound to that node; and build no lane on a thread that is bound to
-    /// one core, unless that is what the lane should have. The default number of threads
-    /// counts the same cores. [`on_thread_start`](Self::on_thread_start) can bind each
-    /// thread further. Threads of Tokio's blocking pools have the cores of the thread that
-    /// needs them first, `twolane-ticker` and `giveway-preempt` those of the thread that built the
-    /// first lane. A thread of [`Priority::High`] that finds another one on its core sets its mask for
-    /// a moment, to leave it. So it keeps the cores that it had then, also if its cgroup gets more.
+    /// On Linux the lane's threads may use the cores that the calling thread may use (its CPU
+    /// mask), also those that start later. So a lane for each NUMA node is one built on a thread
+    /// that is bound to that node; and build no lane on a thread that is bound to one core, unless
+    /// that is what the lane should have. The default number of threads counts the same cores.
+    /// [`on_thread_start`](Self::on_thread_start) can bind each thread further. Threads of Tokio's
+    /// blocking pools have the cores of the thread that needs them first, `twolane-ticker` and
+    /// `giveway-preempt` those of the thread that built the first lane. A thread of
+    /// [`Priority::High`] that finds another one on its core sets its mask for a moment, to leave
+    /// it. So it keeps the cores that it had then, also if its cgroup gets more.
     ///
-    /// The lane's threads inherit the signal mask of the calling thread, unless that one is niced or
-    /// of another scheduling policy. These, and the threads that belong to the process, have the
-    /// mask of the thread that built the first lane. So a program that waits for signals blocks them
-    /// before it builds its first lane, as before it starts any thread.
+    /// The lane's threads inherit the signal mask of the calling thread, unless that one is niced
+    /// or of another scheduling policy. These, and the threads that belong to the process, have the
+    /// mask of the thread that built the first lane. So a program that waits for signals blocks
+    /// them before it builds its first lane, as before it starts any thread.
     ///
     /// # Errors
     ///
@@ -296,8 +296,8 @@ impl Builder {
     }
 }
 
-/// The Tokio runtime around the caller. For one whose workers are a lane's threads it is that lane's
-/// I/O lane: the other has no I/O.
+/// The Tokio runtime around the caller. For one whose workers are a lane's threads it is that
+/// lane's I/O lane: the other has no I/O.
 fn surrounding() -> Option<tokio::runtime::Handle> {
     let current = tokio::runtime::Handle::try_current().ok()?;
     let io_lane = |own: &Submitter| {

@@ -20,16 +20,16 @@ impl Builder {
     /// | [`reserve`](crate::Handle::reserve) | waits for a permit, in FIFO order |
     /// | [`try_reserve`](crate::Handle::try_reserve) | an error, before there is a closure |
     ///
-    /// **What the lane's threads submit needs no permit**, at any priority: a job that waits
-    /// for another job never waits for the permit that it holds itself. The same holds for rayon
+    /// **What the lane's threads submit needs no permit**, at any priority: a job that waits for
+    /// another job never waits for the permit that it holds itself. The same holds for rayon
     /// children, `tokio::spawn` and `spawn_blocking` inside `in_cpu_context`, thread hooks and
     /// destructors, and for the source of a `stream_from_io`. It also holds inside a future that a
     /// job passes to `spawn_io`, until that future's task is [detached](crate::Task::detach), or
-    /// polled outside of the lane. A thread that the job itself has started needs a permit, like any
-    /// other thread.
+    /// polled outside of the lane. A thread that the job itself has started needs a permit, like
+    /// any other thread.
     ///
-    /// A job of another lane needs one, too: if a job of lane A awaits a job of lane B, and that one
-    /// a permit of A, the permit may never come.
+    /// A job of another lane needs one, too: if a job of lane A awaits a job of lane B, and that
+    /// one a permit of A, the permit may never come.
     ///
     /// So the limit counts the jobs that come from outside, until each has ended. A closure has
     /// ended when it has returned, even if its task was dropped before.

@@ -23,10 +23,10 @@ const CENTURY: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Owns the CPU lane: a fixed set of threads for work that computes.
 ///
-/// The lane is bound to the Tokio runtime that does its I/O. Make one `CpuRuntime` per
-/// process, next to the Tokio runtime, and pass its [`handle`](Self::handle) around. Several side by
-/// side work, each with its own threads. More urgent and less urgent jobs have
-/// threads of their own too; see [`Priority`](crate::Priority).
+/// The lane is bound to the Tokio runtime that does its I/O. Make one `CpuRuntime` per process,
+/// next to the Tokio runtime, and pass its [`handle`](Self::handle) around. Several side by side
+/// work, each with its own threads. More urgent and less urgent jobs have threads of their own too;
+/// see [`Priority`](crate::Priority).
 ///
 /// # Shutdown
 ///
@@ -219,8 +219,8 @@ impl CpuRuntime {
 
     /// Stops admission at once, and returns a future that waits for at most `limit`.
     ///
-    /// As [`shutdown`](Self::shutdown), but the future resolves after `limit` at the
-    /// latest, with the numbers of jobs and threads that still run ([`Remaining`](crate::Remaining)). The lane
+    /// As [`shutdown`](Self::shutdown), but the future resolves after `limit` at the latest, with
+    /// the numbers of jobs and threads that still run ([`Remaining`](crate::Remaining)). The lane
     /// keeps the time itself: the runtime that awaits needs no timer.
     ///
     /// # Cancel safety

@@ -13,7 +13,8 @@ use crate::remaining::Remaining;
 /// A future that waits for the end of a shutdown.
 ///
 /// It resolves to what has not ended: nothing ([`Remaining::is_empty`]), except for
-/// [`CpuRuntime::shutdown_timeout`](crate::CpuRuntime::shutdown_timeout). The shutdown goes on if the future is dropped.
+/// [`CpuRuntime::shutdown_timeout`](crate::CpuRuntime::shutdown_timeout). The shutdown goes on if
+/// the future is dropped.
 ///
 /// # Panics
 ///

@@ -13,8 +13,8 @@ impl Builder {
     /// Sets the number of threads of each [`Priority`](crate::Priority).
     ///
     /// There are three times as many: each priority has its own. Default:
-    /// [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads), one per core, or fewer under a CPU
-    /// quota. This setting takes precedence over the environment variable
+    /// [`CpuRuntime::default_threads`](crate::CpuRuntime::default_threads), one per core, or fewer
+    /// under a CPU quota. This setting takes precedence over the environment variable
     /// `TWOLANE_CPU_THREADS`.
     ///
     /// # Examples
@@ -29,17 +29,17 @@ impl Builder {
 
     /// Sets the name of the threads. Default: `twolane`.
     ///
-    /// The threads of [`Priority::Normal`](crate::Priority::Normal) are called `NAME-0`, `NAME-1`, ..., those of
-    /// the other priorities `NAME-high-0` and `NAME-low-0`, ..., and the control thread
-    /// `NAME-control`. Two short-lived ones are `NAME-launcher`, which starts the others,
-    /// and `NAME-reaper`, which drops what closed jobs have captured.
-    /// Linux shows the first 15 bytes.
+    /// The threads of [`Priority::Normal`](crate::Priority::Normal) are called `NAME-0`, `NAME-1`,
+    /// ..., those of the other priorities `NAME-high-0` and `NAME-low-0`, ..., and the control
+    /// thread `NAME-control`. Two short-lived ones are `NAME-launcher`, which starts the others,
+    /// and `NAME-reaper`, which drops what closed jobs have captured. Linux shows the first 15
+    /// bytes.
     ///
     /// The threads `giveway-starter`, `twolane-ticker` and `giveway-preempt` belong to the process,
-    /// not to a lane. The starter and the control thread sleep unless they have something to do. The
-    /// ticker sleeps unless a future runs or closures are queued. The last one is there on kernels
-    /// that may preempt lazily ([`giveway::preemption`]), and sleeps while the process does not
-    /// compute.
+    /// not to a lane. The starter and the control thread sleep unless they have something to do.
+    /// The ticker sleeps unless a future runs or closures are queued. The last one is there on
+    /// kernels that may preempt lazily ([`giveway::preemption`]), and sleeps while the process does
+    /// not compute.
     ///
     /// # Examples
     ///
@@ -81,7 +81,8 @@ impl Builder {
     /// nice value is set) and before any job. All hooks run, in the order in which they
     /// were added. The lane logs a panic of a hook, and the thread goes on.
     ///
-    /// With [`Backend::Runtime`](crate::Backend::Runtime) the threads of that runtime's blocking pool run it too.
+    /// With [`Backend::Runtime`](crate::Backend::Runtime) the threads of that runtime's blocking
+    /// pool run it too.
     ///
     /// # Examples
     ///

@@ -21,7 +21,8 @@ impl Builder {
     /// the name of what is polled, whether it computes or blocks, and what to do about it.
     ///
     /// It costs a thread, which takes 0.03 to 0.3 % of a core, and about 120 instructions for each
-    /// step of a job. Default: off. The guide has all costs and limits (`twolane::guide::blockers`).
+    /// step of a job. Default: off. The guide has all costs and limits
+    /// (`twolane::guide::blockers`).
     ///
     /// # Examples
     ///

@@ -1,7 +1,7 @@
 //! [`Clock`]: a clock that costs one load, and stops while nobody reads it.
 //!
-//! Reading the time is too expensive for an inner loop. So a thread, the ticker (`ticker.rs`), counts
-//! ticks in an atomic word. The lowest bits of the word are the *demand*:
+//! Reading the time is too expensive for an inner loop. So a thread, the ticker (`ticker.rs`),
+//! counts ticks in an atomic word. The lowest bits of the word are the *demand*:
 //!
 //! - A caller makes sure that the word says [`ASKED`], and writes it only if it does not.
 //! - At each tick the ticker resets it to [`NOT_ASKED`].

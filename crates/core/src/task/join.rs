@@ -145,8 +145,8 @@ impl<T> Task<T> {
     ///   with the number of such jobs.
     ///
     /// A deadline that ends the job is only counted
-    /// ([`Metrics::expired`](crate::metrics::Metrics)). Of a `spawn_io` that the end of the I/O runtime
-    /// drops, nothing is logged: it is a Tokio task, and Tokio does not tell of it.
+    /// ([`Metrics::expired`](crate::metrics::Metrics)). Of a `spawn_io` that the end of the I/O
+    /// runtime drops, nothing is logged: it is a Tokio task, and Tokio does not tell of it.
     ///
     /// # Examples
     ///
@@ -182,8 +182,8 @@ impl<T> Task<T> {
     ///   in its turn. Until then a queue with a [limit](crate::Builder::queue_limit) counts the
     ///   job: right after, it may be full. [`reserve`](crate::Handle::reserve) waits for the place.
     /// - A suspended future is queued, and dropped by a thread of the lane. Awaiting the task gives
-    ///   the error after that, as in Tokio: so a file or a lock that the future held is free. A future
-    ///   that was woken, and waits for a thread, is dropped in its turn.
+    ///   the error after that, as in Tokio: so a file or a lock that the future held is free. A
+    ///   future that was woken, and waits for a thread, is dropped in its turn.
     /// - A running future goes on until its next `.await` that has to wait, and is dropped then.
     /// - A running closure goes on until it returns, or until its next
     ///   [`checkpoint`](crate::JobContext::checkpoint).
@@ -226,17 +226,18 @@ impl<T> Task<T> {
         AbortHandle { job }
     }
 
-    /// Limits the wait, from this call on: if the output is not there in time, the job is cancelled,
-    /// as by a drop, and the error is [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired).
+    /// Limits the wait, from this call on: if the output is not there in time, the job is
+    /// cancelled, as by a drop, and the error is
+    /// [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired).
     ///
     /// A service answers 503 to that error, as to a full queue ([`JoinError::is_unavailable`]). The
     /// job counts as cancelled. Unlike a [deadline](crate::Handle::with_deadline), the limit is a
-    /// timer: its error comes in time, whatever the lane does. A deadline saves the work that is late,
-    /// so a service that limits both sets a deadline too.
+    /// timer: its error comes in time, whatever the lane does. A deadline saves the work that is
+    /// late, so a service that limits both sets a deadline too.
     ///
     /// The timer is that of the lane's I/O runtime. For the task of a `spawn_io` it is that of the
-    /// Tokio runtime that calls this. Dropping the future cancels the job; to await it by `&mut`, pin
-    /// it.
+    /// Tokio runtime that calls this. Dropping the future cancels the job; to await it by `&mut`,
+    /// pin it.
     ///
     /// # Panics
     ///

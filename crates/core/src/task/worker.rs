@@ -144,7 +144,8 @@ pub(super) struct Running {
 }
 
 /// Marks this thread as running a job's step, until [`end`] gets what this returns, with the number
-/// of the step on this thread. `in_cpu_context`: whether the job was polled there in an earlier step.
+/// of the step on this thread. `in_cpu_context`: whether the job was polled there in an earlier
+/// step.
 #[inline]
 fn begin(in_cpu_context: bool) -> (Running, u32) {
     let outer = RUNNING.get();

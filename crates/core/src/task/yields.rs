@@ -9,8 +9,8 @@ use super::worker;
 /// Returns whether the slice of the job that runs on this thread is over, so that
 /// [`yield_if_due`] would yield.
 ///
-/// For a future that is written by hand, or a loop that puts its state away before it yields.
-/// It costs as little as [`yield_if_due`]. Outside a CPU job it asks for the slices of this thread, as
+/// For a future that is written by hand, or a loop that puts its state away before it yields. It
+/// costs as little as [`yield_if_due`]. Outside a CPU job it asks for the slices of this thread, as
 /// `yield_if_due` does.
 ///
 /// # Examples

@@ -29,7 +29,8 @@ use crate::starter;
 /// With the slack of the kernel's timers, 0.05 ms, it is 0.3 ms.
 const PAUSE: Duration = Duration::from_micros(250);
 const INTERRUPTS: u32 = 33;
-/// The kernel counts the CPU time of other threads at their ticks: of less than that it says little.
+/// The kernel counts the CPU time of other threads at their ticks: of less than that it says
+/// little.
 const FIRST_WINDOW: Duration = Duration::from_millis(10);
 const REST: Duration = Duration::from_millis(100);
 /// So many looks at rest, while nothing is known of the kernel.

@@ -6,8 +6,8 @@
 //! (The test in `tests.rs` hangs without [`Stranded::must_look`]. With a Tokio where it does not,
 //! this file can go.)
 //!
-//! So a push that finds some worker busy asks the ticker to look, every 5 ms for as long as jobs are
-//! queued. If a worker is parked then, the ticker spawns an empty task, which wakes it: a woken
+//! So a push that finds some worker busy asks the ticker to look, every 5 ms for as long as jobs
+//! are queued. If a worker is parked then, the ticker spawns an empty task, which wakes it: a woken
 //! worker looks at the whole queue. While no worker is busy, none is about to park without a look.
 //!
 //! The looks end as a thread goes to sleep (`doze.rs`), so a push beside their end begins them
