@@ -221,7 +221,7 @@ impl<O> Buffered<O> {
     }
 
     /// Returns the next item, if it has come.
-    fn look(&mut self) -> Option<Option<Result<O, JoinError>>> {
+    fn next_ready(&mut self) -> Option<Option<Result<O, JoinError>>> {
         loop {
             if let Some(output) = self.current.next() {
                 self.taken();
@@ -252,7 +252,7 @@ impl<O> Stream for Buffered<O> {
                 0 => Some(ready!(coop::poll_proceed(cx))),
                 _ => None,
             };
-            if let Some(next) = this.look() {
+            if let Some(next) = this.next_ready() {
                 this.pay(unit);
                 return Poll::Ready(next);
             }

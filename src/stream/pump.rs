@@ -58,10 +58,10 @@ pub(super) struct Feed<I, O> {
     pub(super) lane: SourceLane,
     /// Ready when the CPU lane closes.
     pub(super) closing: Pin<Box<dyn Future<Output = ()> + Send>>,
-    pub(super) state: State<I>,
+    pub(super) state: PumpState<I>,
 }
 
-pub(super) struct State<I> {
+pub(super) struct PumpState<I> {
     /// The index of the next input to go to the workers.
     next: u64,
     /// Read, and not yet given to the workers.
@@ -80,7 +80,7 @@ pub(super) struct State<I> {
     finished: bool,
 }
 
-impl<I> State<I> {
+impl<I> PumpState<I> {
     pub(super) fn new() -> Self {
         Self {
             next: 0,
@@ -95,7 +95,7 @@ impl<I> State<I> {
     }
 }
 
-impl<I> Drop for State<I> {
+impl<I> Drop for PumpState<I> {
     fn drop(&mut self) {
         let waiting = self.waiting.take().map(|(input, _)| input);
         let read = mem::take(&mut self.read).into_iter().chain(waiting);
@@ -202,7 +202,7 @@ where
 }
 
 /// Gives what was read to the workers.
-fn give<I, O>(shared: &Shared<I, O>, state: &mut State<I>) {
+fn give<I, O>(shared: &Shared<I, O>, state: &mut PumpState<I>) {
     let items = mem::take(&mut state.read);
     let bytes = mem::take(&mut state.read_bytes);
     if items.is_empty() {

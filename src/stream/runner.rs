@@ -47,7 +47,7 @@ pub(super) enum End {
 pub(super) type Inputs<'a, I> = Take<&'a mut vec::IntoIter<I>>;
 
 /// The stages with the state of one worker. The trait hides their types.
-pub(super) trait Run<I, O>: Send {
+pub(super) trait RunChunk<I, O>: Send {
     /// Runs inputs until none is left, or until the slice is over, and adds them and their
     /// outputs to `made`, which is valid after a panic, too.
     fn run(&mut self, inputs: &mut Inputs<'_, I>, stop: &Stop, made: &mut Piece<O>) -> End;
@@ -70,7 +70,7 @@ impl<G: Send, T: Send> Runner<G, T> {
     }
 }
 
-impl<I, G: Stage<I>> Run<I, G::Output> for Runner<G, G::State> {
+impl<I, G: Stage<I>> RunChunk<I, G::Output> for Runner<G, G::State> {
     fn run(&mut self, inputs: &mut Inputs<'_, I>, stop: &Stop, made: &mut Piece<G::Output>) -> End {
         for input in inputs {
             let index = made.end();

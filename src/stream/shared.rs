@@ -11,13 +11,13 @@ use crossbeam_queue::SegQueue;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::batch::Batch;
-use super::runner::{Run, Stop};
+use super::runner::{RunChunk, Stop};
 use super::window::Window;
 use crate::catch::{drop_each, report_unread, run_hook};
 use twolane_core::{Handle, JoinError, adapters::DrainTasks};
 
 /// Makes the state of a worker.
-pub(super) type Make<I, O> = Box<dyn Fn() -> Box<dyn Run<I, O>> + Send + Sync>;
+pub(super) type Make<I, O> = Box<dyn Fn() -> Box<dyn RunChunk<I, O>> + Send + Sync>;
 
 pub(super) type Size<T> = Box<dyn Fn(&T) -> usize + Send + Sync>;
 
@@ -153,7 +153,7 @@ pub(super) struct Shared<I, O> {
 
 /// What a worker needs for a batch, and leaves to the next one.
 pub(super) struct Seat<I, O> {
-    pub(super) runner: Box<dyn Run<I, O>>,
+    pub(super) runner: Box<dyn RunChunk<I, O>>,
     pub(super) batch: Arc<Batch<O>>,
 }
 
@@ -346,7 +346,7 @@ mod tests {
             bytes: usize::MAX,
             batch: Duration::from_secs(1),
         };
-        let make = || -> Box<dyn Run<u8, u8>> { unreachable!("nothing is run") };
+        let make = || -> Box<dyn RunChunk<u8, u8>> { unreachable!("nothing is run") };
         let shared = Shared::new(&limits, Box::new(make), None, unbounded_channel().0);
         let chunk = |inputs| Chunk::<u8> {
             first: 0,

@@ -42,8 +42,8 @@ use super::drop_on_lane::DropOnLane;
 use super::ends::Ends;
 use super::limit::Limit;
 use super::on_cpu::OnCpu;
-use super::pump::{Feed, Pump, SourceLane, State};
-use super::runner::{Run, Runner};
+use super::pump::{Feed, Pump, PumpState, SourceLane};
+use super::runner::{RunChunk, Runner};
 use super::shared::{Limits, Shared};
 use super::stage::Stage;
 
@@ -201,7 +201,7 @@ where
         let handle = at_call.without_limit();
         let stages = Arc::new(DropOnLane::new(&handle, self.stages));
         let of_states = handle.clone();
-        let make = move || Box::new(Runner::new(&of_states, &stages)) as Box<dyn Run<_, _>>;
+        let make = move || Box::new(Runner::new(&of_states, &stages)) as Box<dyn RunChunk<_, _>>;
         let (messages, receiver) = unbounded_channel();
         let shared = Shared::new(&limits, Box::new(make), output_size, messages);
         let shared = Arc::new(shared);
@@ -211,7 +211,7 @@ where
             input_size,
             lane: self.source_lane,
             closing: Box::pin(coop::unconstrained(handle.closed())),
-            state: State::new(),
+            state: PumpState::new(),
         };
         let pump = Pump::new(self.source, feed);
         let pump = match self.source_lane {

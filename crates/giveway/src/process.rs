@@ -30,6 +30,6 @@ use crate::surroundings;
 pub fn start() -> io::Result<i32> {
     let base_nice = starter::base_nice()?;
     preemption::start()?;
-    surroundings::look(base_nice);
+    surroundings::detect(base_nice);
     Ok(base_nice)
 }

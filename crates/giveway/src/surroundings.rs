@@ -26,7 +26,7 @@ pub fn surroundings() -> &'static [String] {
 }
 
 /// `base_nice`: what the process was started with.
-pub(crate) fn look(base_nice: i32) {
+pub(crate) fn detect(base_nice: i32) {
     if FOUND.get().is_some() {
         return;
     }

@@ -113,10 +113,10 @@ pub enum Claim {
 /// .unwrap();
 /// ```
 #[derive(Clone, Debug)]
-pub struct Throttle(Arc<Shared>);
+pub struct Throttle(Arc<Inner>);
 
 #[derive(Debug)]
-struct Shared {
+struct Inner {
     /// The bits of the quota in cores, and of 0.0 without a quota.
     cores: AtomicU64,
     buckets: Mutex<Buckets>,
@@ -221,7 +221,7 @@ impl Throttle {
 
     fn by(clocks: &impl Clocks) -> Option<Self> {
         let buckets = Buckets::full(clocks)?;
-        Some(Self(Arc::new(Shared {
+        Some(Self(Arc::new(Inner {
             cores: AtomicU64::new(buckets.cores().to_bits()),
             buckets: Mutex::new(buckets),
             pausing: AtomicUsize::new(0),
@@ -269,7 +269,7 @@ impl Throttle {
 
     #[cold]
     fn pause(&self, clocks: &impl Clocks, meter: &Meter, claim: Claim, is_over: &dyn Fn() -> bool) {
-        let mut shortage = self.look(clocks, meter, claim);
+        let mut shortage = self.shortage(clocks, meter, claim);
         let Some(Shortage { now, longest, .. }) = shortage else {
             return;
         };
@@ -281,14 +281,14 @@ impl Throttle {
                 break;
             }
             clocks.sleep(wait.min(left).min(NAP));
-            shortage = self.look(clocks, meter, claim);
+            shortage = self.shortage(clocks, meter, claim);
         }
         self.0.pausing.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Returns `None` if the thread may go on: there is credit, or it is too early to
     /// look, or another thread holds the lock.
-    fn look(&self, clocks: &impl Clocks, meter: &Meter, claim: Claim) -> Option<Shortage> {
+    fn shortage(&self, clocks: &impl Clocks, meter: &Meter, claim: Claim) -> Option<Shortage> {
         let now = clocks.now();
         let again = self.cores().map_or(READ_AGAIN, |_| LOOK_AGAIN);
         let is_early = |(at, _)| now.saturating_duration_since(at) < again;
@@ -300,7 +300,7 @@ impl Throttle {
         if is_due {
             buckets.read = now;
         }
-        let shortage = buckets.look(clocks, meter, claim, now);
+        let shortage = buckets.charge(clocks, meter, claim, now);
         // The other thread may take this one's core at once, so without the lock.
         drop(buckets);
         if is_due {
@@ -311,7 +311,7 @@ impl Throttle {
 }
 
 impl Buckets {
-    fn look(
+    fn charge(
         &mut self,
         clocks: &impl Clocks,
         meter: &Meter,

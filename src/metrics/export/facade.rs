@@ -7,7 +7,7 @@ use std::time::Duration;
 use metrics::{Key, Label, Level, Metadata, Recorder};
 use tokio::time::MissedTickBehavior;
 
-use super::{DEFAULT_LANE, FAMILIES, Family, Kind, Sample, Snapshot, Unit, Value};
+use super::{DEFAULT_LANE, FAMILIES, Family, MetricKind, Sample, Snapshot, Unit, Value};
 use twolane_core::Handle;
 
 type Transformer = Box<dyn FnMut(&str) -> Key + Send>;
@@ -158,12 +158,14 @@ impl MetricsReporter {
                     |suffix| (self.transformer)(&format!("{}{suffix}", family.name)).name_shared();
                 let help = || family.help.into();
                 match (family.kind, family.unit) {
-                    (Kind::Histogram, _) => {
+                    (MetricKind::Histogram, _) => {
                         recorder.describe_counter(name("_bucket"), None, help());
                         recorder.describe_counter(name("_count"), None, help());
                         recorder.describe_gauge(name("_sum"), unit, help());
                     }
-                    (Kind::Counter, None) => recorder.describe_counter(name(""), unit, help()),
+                    (MetricKind::Counter, None) => {
+                        recorder.describe_counter(name(""), unit, help())
+                    }
                     _ => recorder.describe_gauge(name(""), unit, help()),
                 }
             }
@@ -214,7 +216,7 @@ impl MetricsReporter {
         };
         let set = |key, now| recorder.register_gauge(&key, &METADATA).set(now);
         match (family.kind, &sample.value) {
-            (Kind::Counter, Value::Whole(n)) => grow(key("", None), *n as f64, true),
+            (MetricKind::Counter, Value::Whole(n)) => grow(key("", None), *n as f64, true),
             (_, Value::Whole(n)) => set(key("", None), *n as f64),
             (_, Value::Seconds(now)) => grow(key("", None), *now, false),
             (_, Value::Histogram(all)) => {

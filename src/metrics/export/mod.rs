@@ -10,7 +10,7 @@ pub(crate) mod prometheus;
 
 use std::borrow::Cow;
 
-use Kind::{Counter, Gauge, Histogram};
+use MetricKind::{Counter, Gauge, Histogram};
 use Unit::{Bytes, Seconds};
 use stallwatch::Name;
 use twolane_core::Handle;
@@ -30,7 +30,7 @@ const DEFAULT_LANE: &str = "cpu";
 struct Family {
     /// As Prometheus stores it: with its unit, and with `_total` if it only grows.
     name: &'static str,
-    kind: Kind,
+    kind: MetricKind,
     unit: Option<Unit>,
     help: &'static str,
     of: Of,
@@ -45,7 +45,7 @@ enum Of {
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
+enum MetricKind {
     Counter,
     Gauge,
     Histogram,
@@ -131,7 +131,7 @@ const FAMILIES: &[Family] = &[
 
 const fn family(
     name: &'static str,
-    kind: Kind,
+    kind: MetricKind,
     unit: Option<Unit>,
     help: &'static str,
     samples: fn(&Metrics) -> Vec<Sample>,
@@ -147,7 +147,7 @@ const fn family(
 
 const fn of_io_lane(
     name: &'static str,
-    kind: Kind,
+    kind: MetricKind,
     unit: Option<Unit>,
     help: &'static str,
     samples: fn(&IoLane) -> Vec<Sample>,

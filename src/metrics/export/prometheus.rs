@@ -7,7 +7,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry;
 
-use super::{DEFAULT_LANE, FAMILIES, Kind, Snapshot, Unit, Value};
+use super::{DEFAULT_LANE, FAMILIES, MetricKind, Snapshot, Unit, Value};
 use twolane_core::Handle;
 
 /// Puts the metrics of CPU lanes into a [`Registry`](registry::Registry) of
@@ -86,9 +86,9 @@ impl Collector for PrometheusCollector {
                 Unit::Bytes => registry::Unit::Bytes,
             });
             let kind = match family.kind {
-                Kind::Counter => MetricType::Counter,
-                Kind::Gauge => MetricType::Gauge,
-                Kind::Histogram => MetricType::Histogram,
+                MetricKind::Counter => MetricType::Counter,
+                MetricKind::Gauge => MetricType::Gauge,
+                MetricKind::Histogram => MetricType::Histogram,
             };
             let stem = stem(family.name, unit.as_ref());
             let mut encoder = encoder.encode_descriptor(stem, family.help, unit.as_ref(), kind)?;
@@ -116,10 +116,14 @@ fn stem<'a>(name: &'a str, unit: Option<&registry::Unit>) -> &'a str {
     stem.unwrap_or(name)
 }
 
-fn encode(encoder: &mut MetricEncoder<'_>, kind: Kind, value: &Value) -> fmt::Result {
+fn encode(encoder: &mut MetricEncoder<'_>, kind: MetricKind, value: &Value) -> fmt::Result {
     match (kind, value) {
-        (Kind::Counter, Value::Whole(n)) => encoder.encode_counter::<NoLabelSet, _, u64>(n, None),
-        (Kind::Counter, Value::Seconds(n)) => encoder.encode_counter::<NoLabelSet, _, f64>(n, None),
+        (MetricKind::Counter, Value::Whole(n)) => {
+            encoder.encode_counter::<NoLabelSet, _, u64>(n, None)
+        }
+        (MetricKind::Counter, Value::Seconds(n)) => {
+            encoder.encode_counter::<NoLabelSet, _, f64>(n, None)
+        }
         (_, Value::Whole(n)) => encoder.encode_gauge(n),
         (_, Value::Seconds(n)) => encoder.encode_gauge(n),
         (_, Value::Histogram(all)) => {

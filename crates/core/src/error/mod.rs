@@ -34,9 +34,9 @@ pub use kind::JoinErrorKind;
 /// assert_eq!(err.to_string(), "the job panicked: no such row");
 /// # }
 /// ```
-pub struct JoinError(Kind);
+pub struct JoinError(Repr);
 
-enum Kind {
+enum Repr {
     /// Boxed: each job reserves space for an error, and few jobs panic.
     Panicked(Box<PanicPayload>),
     Closed(CloseReason),
@@ -44,7 +44,7 @@ enum Kind {
 
 impl From<CloseReason> for JoinError {
     fn from(cause: CloseReason) -> Self {
-        Self(Kind::Closed(cause))
+        Self(Repr::Closed(cause))
     }
 }
 
@@ -63,7 +63,7 @@ impl JoinError {
         // `resume_unwind` of another job's error.
         match payload.into_inner().downcast::<Self>() {
             Ok(error) => *error,
-            Err(payload) => Self(Kind::Panicked(Box::new(PanicPayload::new(payload)))),
+            Err(payload) => Self(Repr::Panicked(Box::new(PanicPayload::new(payload)))),
         }
     }
 
@@ -89,14 +89,14 @@ impl JoinError {
     /// Why the job was closed, if it did not panic.
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         match self.0 {
-            Kind::Panicked(_) => None,
-            Kind::Closed(cause) => Some(cause),
+            Repr::Panicked(_) => None,
+            Repr::Closed(cause) => Some(cause),
         }
     }
 
     /// Called when an error is dropped that no awaiter has read: logs a panic in it.
     pub(crate) fn report_unread(&self) {
-        if let Kind::Panicked(payload) = &self.0 {
+        if let Repr::Panicked(payload) = &self.0 {
             crate::panics::report("a job without an awaiter", &payload.text());
         }
     }
@@ -225,7 +225,7 @@ impl JoinError {
 
     pub(crate) fn try_into_payload(self) -> Result<PanicPayload, Self> {
         match self.0 {
-            Kind::Panicked(payload) => Ok(*payload),
+            Repr::Panicked(payload) => Ok(*payload),
             closed => Err(Self(closed)),
         }
     }
@@ -264,8 +264,8 @@ impl JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Panicked(payload) => write!(f, "the job panicked: {}", payload.text()),
-            Kind::Closed(cause) => f.write_str(cause.text()),
+            Repr::Panicked(payload) => write!(f, "the job panicked: {}", payload.text()),
+            Repr::Closed(cause) => f.write_str(cause.text()),
         }
     }
 }
@@ -273,8 +273,8 @@ impl fmt::Display for JoinError {
 impl fmt::Debug for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Panicked(payload) => write!(f, "JoinError::Panic({:?})", payload.text()),
-            Kind::Closed(cause) => write!(f, "JoinError::{cause:?}"),
+            Repr::Panicked(payload) => write!(f, "JoinError::Panic({:?})", payload.text()),
+            Repr::Closed(cause) => write!(f, "JoinError::{cause:?}"),
         }
     }
 }

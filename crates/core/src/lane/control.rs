@@ -53,7 +53,7 @@ use crate::priority::Priority;
 use crate::remaining::Remaining;
 use crate::sync::mpsc::{self, Receiver, Sender};
 use crate::sync::spawn;
-use crate::task::Run;
+use crate::task::Runnable;
 
 const CALLED: &str = "what the control thread called";
 
@@ -82,7 +82,7 @@ const BATCH: usize = 256;
 
 struct Control {
     levels: Arc<Levels>,
-    reaper: Option<Sender<Vec<Arc<dyn Run>>>>,
+    reaper: Option<Sender<Vec<Arc<dyn Runnable>>>>,
     /// Batches of jobs that the reaper has not dropped yet.
     unreaped: usize,
     /// Whether the queues may hold jobs to close.
@@ -118,7 +118,7 @@ fn as_lane_thread(levels: &Arc<Levels>, f: impl FnOnce()) {
 }
 
 /// Starts the thread that drops the jobs which are sent to it.
-fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Run>>>> {
+fn start_reaper(levels: &Arc<Levels>) -> io::Result<Sender<Vec<Arc<dyn Runnable>>>> {
     let (reaper, batches) = mpsc::channel();
     let name = format!("{}-reaper", levels.lane.settings.name);
     let levels = levels.clone();
@@ -194,7 +194,7 @@ impl Control {
     }
 
     /// Has the reaper drop what these jobs had captured, and logs the lost ones.
-    fn reap(&mut self, closed: Vec<Arc<dyn Run>>) {
+    fn reap(&mut self, closed: Vec<Arc<dyn Runnable>>) {
         if self.reaper.is_none() && !closed.is_empty() {
             self.reaper = start_reaper(&self.levels).ok();
         }

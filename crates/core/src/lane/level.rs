@@ -2,7 +2,7 @@
 //!
 //! **The path of a job.** [`Level::enqueue`] pushes the job and notifies the workers:
 //! `pool/rayon/idle.rs` decides which one has to wake, and `pool/rayon/drain.rs` wakes it. A worker
-//! pops the job and calls [`Run::run`]. A future that is not ready is suspended. It
+//! pops the job and calls [`Runnable::run`]. A future that is not ready is suspended. It
 //! is in no queue, but in the lane's registry, so that a shutdown finds it. Its waker
 //! calls [`Level::enqueue`] again. (On `Backend::Runtime`, `pool/tokio/` wakes the
 //! workers.)
@@ -29,7 +29,7 @@ use crate::io_lane::enter_for_drop;
 use crate::metrics::Metrics;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
-use crate::task::{Counters, Run, Worker};
+use crate::task::{Counters, Runnable, Worker};
 
 pub(crate) struct Level {
     pub(crate) lane: Arc<Lane>,
@@ -126,7 +126,7 @@ impl Level {
     }
 
     /// Queues a job that is new, or was woken.
-    pub(super) fn enqueue(self: &Arc<Self>, job: Arc<dyn Run>, is_short: bool) {
+    pub(super) fn enqueue(self: &Arc<Self>, job: Arc<dyn Runnable>, is_short: bool) {
         self.queue.push(job, is_short);
         // Pairs with a worker that parks or becomes inactive, with `start`, and with
         // `Lane::close`. Each of them changes its own word, and the queue is checked
@@ -146,7 +146,7 @@ impl Level {
     /// Closes up to `most` queued jobs, which resolves their tasks. It does not drop their
     /// work, since a user destructor may block. The caller does that with
     /// [`discard`](discard), on a thread that may block.
-    pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Run>> {
+    pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Runnable>> {
         let queued = iter::from_fn(|| self.queue.pop()).take(most);
         self.lane.close_all(queued.collect())
     }

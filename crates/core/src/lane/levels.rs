@@ -12,7 +12,7 @@ use crate::panics;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
 use crate::sync::Ordering::SeqCst;
-use crate::task::Run;
+use crate::task::Runnable;
 
 /// Most machines have fewer I/O workers.
 const SHARDS: usize = 16;
@@ -62,7 +62,8 @@ impl Levels {
         self.all().map(|level| level.counters.running()).sum()
     }
 
-    /// What has not ended, of a lane that is closed. So many of its threads only wait for work.
+    /// What has not ended, of a lane that is closed. `idle`: how many of its threads only wait for
+    /// work.
     pub(super) fn remaining(&self, idle: usize) -> Remaining {
         Remaining {
             jobs: usize::try_from(self.running()).unwrap_or(usize::MAX),
@@ -85,7 +86,7 @@ impl Levels {
     }
 
     /// As [`Level::close_queued`].
-    pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Run>> {
+    pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Runnable>> {
         self.all().fold(Vec::new(), |mut closed, level| {
             closed.append(&mut level.close_queued(most - closed.len()));
             closed

@@ -51,7 +51,7 @@ use crate::panics;
 use crate::priority::Priority;
 use crate::sync::mpsc::Sender;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst, fence};
-use crate::task::{JOB_DESTRUCTOR, Run};
+use crate::task::{JOB_DESTRUCTOR, Runnable};
 use crate::trace;
 use control::Message;
 pub(crate) use level::Level;
@@ -173,7 +173,7 @@ impl Lane {
     }
 
     /// Closes jobs, which resolves their tasks, except those that run. It does not drop their work.
-    fn close_all(&self, jobs: Vec<Arc<dyn Run>>) -> Vec<Arc<dyn Run>> {
+    fn close_all(&self, jobs: Vec<Arc<dyn Runnable>>) -> Vec<Arc<dyn Runnable>> {
         for job in &jobs {
             job.close(self.end_of_jobs());
         }
@@ -215,7 +215,7 @@ impl Lane {
 }
 
 /// Drops the work of those jobs that are closed, by the caller or an earlier cancel.
-fn discard(jobs: Vec<Arc<dyn Run>>) {
+fn discard(jobs: Vec<Arc<dyn Runnable>>) {
     for job in jobs {
         panics::run_hook(JOB_DESTRUCTOR, move || {
             // The work of a job that still runs belongs to the thread that runs it.

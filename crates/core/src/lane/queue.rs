@@ -26,7 +26,7 @@
 use std::sync::Arc;
 
 use crate::sync::{AtomicU32, AtomicUsize, Ordering::Relaxed, Queue};
-use crate::task::{Run, ticker};
+use crate::task::{Runnable, ticker};
 
 /// The most ready jobs in a row that pass those that yielded.
 const PASSES: usize = 8;
@@ -36,9 +36,9 @@ const PATIENCE: u32 = 20;
 #[derive(Default)]
 pub(crate) struct RunQueue {
     /// Those that were known to be short, or tried, when they were pushed.
-    short: Queue<Arc<dyn Run>>,
-    ready: Queue<Arc<dyn Run>>,
-    yielded: Queue<Arc<dyn Run>>,
+    short: Queue<Arc<dyn Runnable>>,
+    ready: Queue<Arc<dyn Runnable>>,
+    yielded: Queue<Arc<dyn Runnable>>,
     /// The tick since which short jobs have passed the others, or 0. A hint, as below.
     passed_since: AtomicU32,
     /// Ready jobs in a row that passed those that yielded. Two threads that pop at the same time
@@ -47,7 +47,7 @@ pub(crate) struct RunQueue {
 }
 
 impl RunQueue {
-    pub(super) fn push(&self, job: Arc<dyn Run>, is_short: bool) {
+    pub(super) fn push(&self, job: Arc<dyn Runnable>, is_short: bool) {
         let queue = if is_short { &self.short } else { &self.ready };
         queue.push(job);
     }
@@ -57,7 +57,7 @@ impl RunQueue {
     ///
     /// This notifies no worker: the caller pops the next job itself, or notifies. Nor does it check
     /// whether the lane is closed: an active worker goes on until it finds the queue empty.
-    pub(crate) fn put_back(&self, job: Arc<dyn Run>, yielded: bool) {
+    pub(crate) fn put_back(&self, job: Arc<dyn Runnable>, yielded: bool) {
         if yielded {
             self.yielded.push(job);
         } else {
@@ -67,7 +67,7 @@ impl RunQueue {
         }
     }
 
-    pub(crate) fn pop(&self) -> Option<Arc<dyn Run>> {
+    pub(crate) fn pop(&self) -> Option<Arc<dyn Runnable>> {
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
         let has_others = || !self.ready.is_empty() || !self.yielded.is_empty();
         if self.has_short() && !(has_others() && self.is_turn_of_others()) {

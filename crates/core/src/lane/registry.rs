@@ -12,17 +12,17 @@ use slab::Slab;
 
 use super::thread;
 use crate::priority::Priority;
-use crate::task::{RegistryKey, Run, thread_number};
+use crate::task::{RegistryKey, Runnable, thread_number};
 
 /// Shards in one group.
 const OF_A_GROUP: usize = 4;
 const SHARDS: usize = OF_A_GROUP * (1 + Priority::ALL.len());
 
 #[derive(Default)]
-pub(super) struct Registry([Mutex<Slab<Arc<dyn Run>>>; SHARDS]);
+pub(super) struct Registry([Mutex<Slab<Arc<dyn Runnable>>>; SHARDS]);
 
 impl Registry {
-    pub(super) fn insert(&self, job: Arc<dyn Run>) -> RegistryKey {
+    pub(super) fn insert(&self, job: Arc<dyn Runnable>) -> RegistryKey {
         let group = thread::ask_own(|own| 1 + own.priority.index()).unwrap_or(0);
         let shard = group * OF_A_GROUP + thread_number() % OF_A_GROUP;
         let key = self.lock(shard).insert(job) * SHARDS + shard;
@@ -37,7 +37,7 @@ impl Registry {
     }
 
     /// The jobs in `n` slots of each shard, from the slot `first` on. `None` behind the last slot.
-    pub(super) fn in_slots(&self, first: usize, n: usize) -> Option<Vec<Arc<dyn Run>>> {
+    pub(super) fn in_slots(&self, first: usize, n: usize) -> Option<Vec<Arc<dyn Runnable>>> {
         let (mut found, mut is_behind) = (Vec::new(), true);
         for shard in 0..SHARDS {
             let jobs = self.lock(shard);
@@ -47,7 +47,7 @@ impl Registry {
         (!is_behind).then_some(found)
     }
 
-    fn lock(&self, shard: usize) -> MutexGuard<'_, Slab<Arc<dyn Run>>> {
+    fn lock(&self, shard: usize) -> MutexGuard<'_, Slab<Arc<dyn Runnable>>> {
         self.0[shard]
             .lock()
             .expect("no foreign code runs under the registry's lock")

@@ -15,7 +15,7 @@ use crate::error::CloseReason;
 use crate::metrics::call_sites::Length;
 use crate::priority::Priority;
 use crate::sync::Ordering::SeqCst;
-use crate::task::{Counters, RegistryKey, Run, Schedule};
+use crate::task::{Counters, RegistryKey, Runnable, Schedule};
 
 /// One of the reference counts of a level, in a cache line of its own.
 pub(super) type Shard = CachePadded<Arc<Level>>;
@@ -35,7 +35,7 @@ impl Schedule for Scheduler {
         lane.is_closed().then(|| lane.end_of_jobs())
     }
 
-    fn enqueue(&self, job: Arc<dyn Run>) {
+    fn enqueue(&self, job: Arc<dyn Runnable>) {
         self.level.enqueue(job, self.is_short());
     }
 
@@ -51,7 +51,7 @@ impl Schedule for Scheduler {
             }
     }
 
-    fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
+    fn register(&self, job: Arc<dyn Runnable>) -> RegistryKey {
         self.level.lane.registry.insert(job)
     }
 

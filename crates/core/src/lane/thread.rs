@@ -17,7 +17,7 @@ use crate::priority::Priority;
 use crate::sync::{Ordering::SeqCst, thread_local};
 use crate::task::worker::is_running;
 
-struct Thread {
+struct ThreadContext {
     /// The lane that counts this thread among its own: see [`begin`].
     counted_by: Cell<Option<Arc<Lane>>>,
     /// The lane and the priority that this thread belongs to.
@@ -35,8 +35,8 @@ struct Entered {
 }
 
 thread_local! {
-    static THREAD: Thread = const {
-        Thread {
+    static THREAD: ThreadContext = const {
+        ThreadContext {
             counted_by: Cell::new(None),
             own: RefCell::new(None),
             worker: Cell::new(None),
@@ -61,7 +61,7 @@ pub(crate) fn begin(lane: &Arc<Lane>, niced: Option<Priority>) {
     }
 }
 
-impl Drop for Thread {
+impl Drop for ThreadContext {
     fn drop(&mut self) {
         if let Some(lane) = self.counted_by.take() {
             // This may be the last reference, with the hooks of the user.
@@ -73,14 +73,15 @@ impl Drop for Thread {
 static PROCESS_DEFAULT: RwLock<Option<Submitter>> = RwLock::new(None);
 
 /// Returns `None` while the thread ends: a destructor may still call this then.
-fn with_thread<R>(f: impl FnOnce(&Thread) -> R) -> Option<R> {
+fn with_thread<R>(f: impl FnOnce(&ThreadContext) -> R) -> Option<R> {
     THREAD.try_with(f).ok()
 }
 
 /// Returns what a free function submits by: the innermost entered one, else the own one
 /// of this thread, else the process default.
 pub(crate) fn current() -> Option<Submitter> {
-    let innermost = |thread: &Thread| Some(thread.entered.borrow().last()?.submitter.clone());
+    let innermost =
+        |thread: &ThreadContext| Some(thread.entered.borrow().last()?.submitter.clone());
     let entered = with_thread(innermost).flatten();
     entered.or_else(served).or_else(|| {
         let default = PROCESS_DEFAULT.read();
@@ -117,7 +118,7 @@ pub(crate) fn is_innermost(depth: usize) -> bool {
 
 /// Leaves the one that was entered as number `depth`, and all inside it.
 pub(crate) fn leave(depth: usize) {
-    let pop = |thread: &Thread| {
+    let pop = |thread: &ThreadContext| {
         let mut entered = thread.entered.borrow_mut();
         (entered.len() >= depth).then(|| entered.pop()).flatten()
     };

@@ -6,7 +6,7 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use super::{Cancel, Run};
+use super::{Cancel, Runnable};
 use crate::error::{CloseReason, JoinError};
 
 /// Tells a closure whether its job should go on.
@@ -33,7 +33,7 @@ use crate::error::{CloseReason, JoinError};
 /// ```
 #[derive(Clone)]
 pub struct JobContext {
-    pub(super) job: Arc<dyn Run>,
+    pub(super) job: Arc<dyn Runnable>,
 }
 
 impl JobContext {

@@ -16,8 +16,8 @@ use stallwatch::Name;
 use super::state::{Closed, JoinInterest, Progress, State, ToIdle};
 use super::work::{Extras, FutureWork, Slot, Work};
 use super::{
-    Cancel, Event, JOB_DESTRUCTOR, Join, RegistryKey, Run, Schedule, StepEnd, Worker, has_passed,
-    thread_number,
+    Cancel, Event, JOB_DESTRUCTOR, Join, RegistryKey, Runnable, Schedule, StepEnd, Worker,
+    has_passed, thread_number,
 };
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::clock::now;
@@ -154,7 +154,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     }
 }
 
-impl<W: Work, S: Schedule> Run for Job<W, S> {
+impl<W: Work, S: Schedule> Runnable for Job<W, S> {
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd {
         worker.get_ready(|| self.has_ended());
         // `step` itself catches a panic of the work. This call catches a panic of the

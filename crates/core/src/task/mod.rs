@@ -89,14 +89,14 @@ pub(crate) enum StepEnd {
     Suspended,
     /// Queue the job again: it was woken during its own step.
     Requeue {
-        job: Arc<dyn Run>,
+        job: Arc<dyn Runnable>,
         /// The job yielded to the other jobs of the lane.
         yielded: bool,
     },
 }
 
 /// The operations of the lane and its workers on a job.
-pub(crate) trait Run: Cancel {
+pub(crate) trait Runnable: Cancel {
     /// Runs one step, or drops the work of a job that was closed before.
     #[must_use]
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd;
@@ -118,13 +118,13 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Why the jobs end of a lane that is closed.
     fn end_of_jobs(&self) -> Option<CloseReason>;
     /// Pushes the job to the queue. It is new or was woken.
-    fn enqueue(&self, job: Arc<dyn Run>);
+    fn enqueue(&self, job: Arc<dyn Runnable>);
 
     /// Whether the site's next step goes before those that are not known to be short.
     fn is_short(&self) -> bool;
     /// Registers a job that may be in none of the lane's queues, so that a shutdown
     /// finds it. The job stays registered until it has ended.
-    fn register(&self, job: Arc<dyn Run>) -> RegistryKey;
+    fn register(&self, job: Arc<dyn Runnable>) -> RegistryKey;
     fn unregister(&self, key: RegistryKey);
 
     /// While the returned guard lives, the watch sees this thread in a step of the job.

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::state::ToIdle;
 use super::work::{Slot, Work};
-use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Run, Schedule, Worker, has_passed};
+use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Runnable, Schedule, Worker, has_passed};
 use crate::error::{CloseReason, JoinError};
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};

@@ -11,17 +11,17 @@ use stallwatch::{Entered, Name};
 use crate::error::CloseReason;
 use crate::priority::Priority;
 use crate::sync::Queue;
-use crate::task::{Counters, Event, RegistryKey, Run, Schedule, StepEnd, Worker};
+use crate::task::{Counters, Event, RegistryKey, Runnable, Schedule, StepEnd, Worker};
 
 /// As `lane/`, with one worker.
 pub(crate) struct Lane {
-    pub(crate) queue: Queue<Arc<dyn Run>>,
+    pub(crate) queue: Queue<Arc<dyn Runnable>>,
     closed: AtomicBool,
     /// The standard library's atomics, which order nothing in a model.
     counters: Counters,
     /// The standard library's mutex, which orders nothing in a model. (In the lane, the
     /// registry's lock orders more.)
-    registered: Mutex<Option<Arc<dyn Run>>>,
+    registered: Mutex<Option<Arc<dyn Runnable>>>,
     /// A Tokio task of a job's, which the lane drops when it shuts down.
     pub(crate) part_is_dropped: AtomicBool,
 }
@@ -105,7 +105,7 @@ impl Level {
 }
 
 /// As the control thread and the reaper do.
-fn close(job: &dyn Run) {
+fn close(job: &dyn Runnable) {
     job.close(CloseReason::ShutDown);
     if job.has_ended() {
         job.discard();
@@ -118,7 +118,7 @@ impl Schedule for Level {
     }
 
     /// The control thread has ended already.
-    fn enqueue(&self, job: Arc<dyn Run>) {
+    fn enqueue(&self, job: Arc<dyn Runnable>) {
         self.0.queue.push(job);
         fence(SeqCst);
         if self.end_of_jobs().is_some() {
@@ -126,7 +126,7 @@ impl Schedule for Level {
         }
     }
 
-    fn register(&self, job: Arc<dyn Run>) -> RegistryKey {
+    fn register(&self, job: Arc<dyn Runnable>) -> RegistryKey {
         *self.0.registered.try_lock().unwrap() = Some(job);
         RegistryKey::MIN
     }

@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicBool, fence};
 use loom::sync::{Mutex, Notify};
 use loom::thread;
 
-use crate::copies::{Arrival, Copies, Place};
+use crate::copies::{Arrival, Copies, StackPlace};
 use crate::idle::{Idle, Wakeup};
 use crate::model;
 use crate::sync::Queue;
@@ -129,7 +129,7 @@ impl LaneModel {
         Some(RayonJob::Drain)
     }
 
-    fn arrive(&self, worker: &mut Worker, copies: Arc<Copies>, at: Place) {
+    fn arrive(&self, worker: &mut Worker, copies: Arc<Copies>, at: StackPlace) {
         match copies.arrive(at) {
             Arrival::Drains => self.drain(worker),
             // After a pause the control thread settles it. This thread plays that one.
@@ -149,7 +149,7 @@ impl LaneModel {
         let found = job.is_some();
         match job {
             Some(RayonJob::Drain) => self.cannot_drain(),
-            Some(RayonJob::Copy(copies)) => self.arrive(worker, copies, Place::Draining),
+            Some(RayonJob::Copy(copies)) => self.arrive(worker, copies, StackPlace::Draining),
             None => {}
         }
         if let Some(copies) = worker.declined.take() {
@@ -203,13 +203,15 @@ impl LaneModel {
         for job in std::iter::from_fn(|| self.find(&Worker::new(0))).take(used_up) {
             match job {
                 RayonJob::Drain => self.cannot_drain(),
-                RayonJob::Copy(copies) => self.arrive(&mut worker, copies, Place::Waiting),
+                RayonJob::Copy(copies) => self.arrive(&mut worker, copies, StackPlace::Waiting),
             }
         }
         loop {
             match self.find(&worker) {
                 Some(RayonJob::Drain) => self.drain(&mut worker),
-                Some(RayonJob::Copy(copies)) => self.arrive(&mut worker, copies, Place::Bottom),
+                Some(RayonJob::Copy(copies)) => {
+                    self.arrive(&mut worker, copies, StackPlace::Bottom)
+                }
                 None if self.have_all_run() => return,
                 None => self.woken.wait(),
             }
@@ -218,7 +220,7 @@ impl LaneModel {
 
     /// Worker 1 comes to so many of its copies, if it has so many. (Where it uses them up, each may
     /// be followed by another one.)
-    fn use_copies_of_worker_1(&self, most: usize, at: Place) {
+    fn use_copies_of_worker_1(&self, most: usize, at: StackPlace) {
         let mut worker = Worker::new(1);
         let next = || self.rayon.lock().unwrap().copies[1].pop_front();
         for copies in std::iter::from_fn(next).take(most) {
@@ -237,12 +239,12 @@ impl LaneModel {
 
     /// Both workers are at the bottom again.
     fn check(&self) {
-        self.use_copies_of_worker_1(usize::MAX, Place::Bottom);
+        self.use_copies_of_worker_1(usize::MAX, StackPlace::Bottom);
         while let Some(job) = self.find(&Worker::new(0)) {
             match job {
                 RayonJob::Drain => self.drain(&mut Worker::new(0)),
                 RayonJob::Copy(copies) => {
-                    self.arrive(&mut Worker::new(0), copies, Place::Bottom);
+                    self.arrive(&mut Worker::new(0), copies, StackPlace::Bottom);
                 }
             }
         }
@@ -281,7 +283,7 @@ fn no_job_waits_for_a_worker_that_does_not_come_to_its_copy() {
 /// of its stack, or deeper, where it uses them up.
 #[test]
 fn one_worker_takes_a_broadcast() {
-    for at in [Place::Bottom, Place::Waiting] {
+    for at in [StackPlace::Bottom, StackPlace::Waiting] {
         model(move || {
             let lane = LaneModel::with_a_job(false);
             let workers = [

@@ -13,7 +13,7 @@ use loom::thread;
 use crate::error::{JoinError, JoinErrorKind};
 use crate::job_lane::Level;
 use crate::task::worker::set_in_cpu_context;
-use crate::task::{Cancel, Extras, FutureWork, Job, Run, Schedule, Task, closure};
+use crate::task::{Cancel, Extras, FutureWork, Job, Runnable, Schedule, Task, closure};
 use crate::{large_model, model};
 
 const OUTPUT: u8 = 7;

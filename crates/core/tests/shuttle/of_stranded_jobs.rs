@@ -64,7 +64,7 @@ impl Lane {
 
     fn tick(&self) {
         let has_queued = || !self.queue.is_empty();
-        while self.stranded.look(has_queued, || self.unpark.notify()) {
+        while self.stranded.tick(has_queued, || self.unpark.notify()) {
             thread::yield_now();
         }
     }

@@ -33,7 +33,7 @@ const INTERRUPTS: u32 = 33;
 /// little.
 const FIRST_WINDOW: Duration = Duration::from_millis(10);
 const REST: Duration = Duration::from_millis(100);
-/// So many looks at rest, while nothing is known of the kernel.
+/// The looks at rest while nothing is known of the kernel.
 const PATIENCE: u32 = 20;
 
 /// Written once for each rest.

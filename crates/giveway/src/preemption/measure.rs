@@ -27,7 +27,7 @@ const FIRST_LAZY: (u32, u32) = (6, 13);
 const LATE: Duration = Duration::from_micros(300);
 /// Wake-ups without an interrupt, and as many with one.
 const PAIRS: usize = 40;
-/// So many of them are late on each lazy kernel that was measured.
+/// At least this many of them are late on each lazy kernel that was measured.
 const SOME: usize = 5;
 /// Fewer may be late by chance.
 const MANY: usize = 10;

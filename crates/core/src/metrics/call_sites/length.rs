@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// What a short step computes at most.
 const SHORT: Duration = Duration::from_millis(1);
-/// So many samples make a site known. One is enough for a site whose first job is long.
+/// After this many samples a site is known. One is enough for a site whose first job is long.
 const ENOUGH: u64 = 8;
 const SHARE: u32 = 16;
 /// What one sample counts at most.

@@ -18,7 +18,7 @@ use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 
 /// Where a worker comes to its copy.
 #[derive(Clone, Copy)]
-pub(crate) enum Place {
+pub(crate) enum StackPlace {
     /// At the bottom of its stack.
     Bottom,
     /// Deeper, and it drains the queue further down.
@@ -57,13 +57,13 @@ impl Copies {
         }
     }
 
-    pub(crate) fn arrive(&self, at: Place) -> Arrival {
+    pub(crate) fn arrive(&self, at: StackPlace) -> Arrival {
         match at {
-            Place::Bottom if self.take() => Arrival::Drains,
-            Place::Draining if self.untried.fetch_sub(1, SeqCst) == 1 => Arrival::Settles,
-            Place::Draining => Arrival::SettlesLater,
-            Place::Waiting if !self.is_taken.load(SeqCst) => Arrival::SettlesAfterPause,
-            Place::Bottom | Place::Waiting => Arrival::Nothing,
+            StackPlace::Bottom if self.take() => Arrival::Drains,
+            StackPlace::Draining if self.untried.fetch_sub(1, SeqCst) == 1 => Arrival::Settles,
+            StackPlace::Draining => Arrival::SettlesLater,
+            StackPlace::Waiting if !self.is_taken.load(SeqCst) => Arrival::SettlesAfterPause,
+            StackPlace::Bottom | StackPlace::Waiting => Arrival::Nothing,
         }
     }
 

@@ -42,7 +42,7 @@ use rayon_core::Yield;
 use super::idle::{Idle, Wakeup};
 use crate::guard::on_drop;
 use crate::lane::Level;
-use crate::task::{Run, StepEnd, Worker, budget, ticker};
+use crate::task::{Runnable, StepEnd, Worker, budget, ticker};
 
 /// How many jobs a worker runs between two turns of rayon, if the turns before found nothing.
 const RARELY: usize = 16;
@@ -155,7 +155,7 @@ struct Turn<'a, S> {
     spawn_drain: S,
     searching: bool,
     /// A job to go on with, which is not in the queue.
-    next: Option<Arc<dyn Run>>,
+    next: Option<Arc<dyn Runnable>>,
     /// The tick of rayon's last turn, and the jobs since then.
     rayon_had_its: u32,
     jobs: usize,
@@ -196,7 +196,7 @@ impl<S: Fn()> Turn<'_, S> {
         }
     }
 
-    fn run(&mut self, job: Arc<dyn Run>) {
+    fn run(&mut self, job: Arc<dyn Runnable>) {
         let is_rayons_turn = match job.run(&mut self.worker) {
             StepEnd::Ended => {
                 self.jobs += 1;
@@ -225,7 +225,7 @@ impl<S: Fn()> Turn<'_, S> {
 
     /// Goes on with a job that was woken during its own step. Returns whether rayon gets its turn
     /// first.
-    fn go_on(&mut self, job: Arc<dyn Run>, yielded: bool) -> bool {
+    fn go_on(&mut self, job: Arc<dyn Runnable>, yielded: bool) -> bool {
         let is_slice_over = ticker::is_slice_over(self.rayon_had_its);
         if is_slice_over || self.level.has_queued() {
             self.level.queue().put_back(job, yielded);

@@ -44,7 +44,7 @@ use crate::lane::{Level, Submitter, Workers, thread as lane_thread};
 use crate::panics;
 use crate::task::{StepEnd, budget};
 use crate::trace;
-use copies::{Arrival, Copies, Place};
+use copies::{Arrival, Copies, StackPlace};
 use drain::{ActiveWorkers, is_draining, run_rayons_work};
 
 /// The pause between two broadcasts of the same drain job.
@@ -195,7 +195,7 @@ fn worker_main(own: Submitter, worker: rayon_core::ThreadBuilder) {
 ///
 /// The worker pops the lane's jobs there and nowhere else, and gives rayon's own work a turn after
 /// each. Rayon cannot wake it, so it polls. That costs a wake-up a millisecond for each worker, and
-/// a job may wait that long. So may an `install` and rayon's own jobs.
+/// a job may wait that long, and so may an `install` and rayon's own jobs.
 fn poll_queue(level: &Level, pool: &Weak<ThreadPool>) {
     // It counts on the page that threads without an index share: it is slow anyway.
     let mut worker = level.worker(None);
@@ -271,9 +271,9 @@ impl Broadcast {
         let Self { pool, level, .. } = &**self;
         let is_bottom = pool.depths.as_ref().is_some_and(|at| depth == at.broadcast);
         let place = match is_bottom {
-            true => Place::Bottom,
-            false if is_draining() => Place::Draining,
-            false => Place::Waiting,
+            true => StackPlace::Bottom,
+            false if is_draining() => StackPlace::Draining,
+            false => StackPlace::Waiting,
         };
         match self.copies.arrive(place) {
             Arrival::Drains => pool.drain(level),

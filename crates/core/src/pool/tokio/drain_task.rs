@@ -15,7 +15,7 @@ use ::tokio::task::{block_in_place, spawn_blocking};
 use crate::lane::{Level, thread as lane_thread};
 use crate::panics;
 use crate::pool::drain_tasks::DrainTasks;
-use crate::task::{Run, StepEnd};
+use crate::task::{Runnable, StepEnd};
 use crate::trace::warn_of_block_in_place;
 
 /// Runs the lane's jobs, as long as there are any.
@@ -24,7 +24,7 @@ pub(super) struct DrainTask {
     drain_tasks: Arc<DrainTasks>,
     /// A job to go on with, which is not in the queue. (It has been suspended before, so
     /// it is in the registry, and a shutdown finds it.)
-    next: Option<Arc<dyn Run>>,
+    next: Option<Arc<dyn Runnable>>,
 }
 
 impl DrainTask {

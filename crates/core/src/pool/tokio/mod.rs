@@ -38,7 +38,7 @@ use stranded::Stranded;
 /// How many drain tasks there may be in addition to one for each worker.
 ///
 /// A job that blocks its thread (`block_in_place`) occupies a drain task, on a thread
-/// that Tokio adds. So many jobs may do that before the others have to wait. More would
+/// that Tokio adds. This many jobs may do that before the others have to wait. More would
 /// delay Tokio's own tasks: while jobs are queued, each drain task has a turn for each of
 /// theirs.
 const SPARE_DRAIN_TASKS: usize = 4;
@@ -62,7 +62,7 @@ impl CpuTokio {
             let wake = move || drop(runtime.spawn(async {}));
             ticker::at_each_tick(move || {
                 let level = level.upgrade();
-                level.is_some_and(|it| stranded.look(|| it.has_queued(), &wake))
+                level.is_some_and(|it| stranded.tick(|| it.has_queued(), &wake))
             });
         }
     }

@@ -36,7 +36,7 @@ impl Stranded {
         }
     }
 
-    /// Call after a push and a fence. True if the ticker has to [`look`](Self::look) at each tick,
+    /// Call after a push and a fence. True if the ticker has to [`tick`](Self::tick) at each tick,
     /// until that is false.
     pub(crate) fn must_look(&self) -> bool {
         // A hint: whether some worker has tasks, or looks for some.
@@ -45,7 +45,7 @@ impl Stranded {
     }
 
     /// `wake` wakes a parked worker, if there is one. False if the looks end.
-    pub(crate) fn look(&self, has_queued: impl Fn() -> bool, wake: impl FnOnce()) -> bool {
+    pub(crate) fn tick(&self, has_queued: impl Fn() -> bool, wake: impl FnOnce()) -> bool {
         if !has_queued() && self.doze.begin(|| !has_queued()) {
             return false;
         }
