@@ -117,7 +117,8 @@
 //!
 //! The lanes, their tasks and the bridge are the crate `twolane-core`, all of whose names this one
 //! has too. A library or an engine that submits work depends on that one: it changes less. The
-//! module [`watch`] is the crate `stallwatch`, which is of use without a CPU lane too.
+//! module [`watch`] is the crate `stallwatch`, which is of use without a CPU lane too, and so is
+//! `giveway`, on which the lanes rest: nice values, slices, CPU quotas, and how the kernel preempts.
 //!
 //! # Public dependencies
 //!

@@ -5,6 +5,8 @@
 //! then looks for work. Each has a `SeqCst` fence in between, so one of the two sees the
 //! other: the push wakes the thread, or the thread finds the job. (The loom model is in
 //! `tests/loom`.)
+//!
+//! **Obligation.** [liveness] A push is found by the last look, or it begins the looks again.
 
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 

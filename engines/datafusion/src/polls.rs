@@ -4,6 +4,9 @@
 //! is one of an ended job from its begin or from that end, whichever comes later in the order of
 //! the word's changes. The later of the two adds it to a count, and the end of the poll takes it
 //! off: so each poll is added once or not at all.
+//!
+//! **Obligations.** [safety] The count is that of the polls under way of jobs that have ended, once
+//! their begins and ends are over: 0 at rest, and never below.
 
 use crate::sync::{AtomicUsize, Ordering::Relaxed};
 

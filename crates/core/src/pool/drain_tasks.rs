@@ -1,4 +1,4 @@
-//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio.rs`), or the
+//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio/`), or the
 //! workers of a stream, in `twolane`.
 //!
 //! A drain task is *live* from its spawn until it finds the queue empty. A submitter
@@ -8,6 +8,8 @@
 //! No job is left. A submitter pushes and then reads the count. A drain task that found
 //! the queue empty lowers the count and then looks at the queue again. Each has a
 //! `SeqCst` fence in between, so one of the two sees the other.
+//!
+//! **Obligations.** [safety] At most `most` are live. [liveness] While a job is queued, one is live.
 
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 

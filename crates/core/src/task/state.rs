@@ -46,6 +46,12 @@
 //! `to_idle`, which makes the job IDLE and then reads the flag. Both words are accessed
 //! with `SeqCst` only, so at least one of the two threads sees the other's change. (The
 //! loom models are in `tests/loom`; [`fence_of_loom`] says what they need for that.)
+//!
+//! **Obligations.** [safety] One thread at a time has the slot. [safety] A job ends once: with its
+//! output or with one reason. [safety] The work is dropped before the awaiter is told, but for a job
+//! that is closed while it is queued or suspended. [liveness] A job that has ended wakes its awaiter.
+//! [liveness] A wake, a request to cancel and a close that come during a step have their effect
+//! after it.
 
 use crate::error::CloseReason;
 use crate::sync::{AtomicU32, Ordering::SeqCst, fence_of_loom};

@@ -1,4 +1,4 @@
-//! The copies of a broadcast drain job (see `rayon.rs`), and what each worker does with its own.
+//! The copies of a broadcast drain job (see `mod.rs`), and what each worker does with its own.
 //!
 //! The drain job counts as an active and searching worker (`idle.rs`) until a thread *takes* it:
 //! to drain the queue, or to deactivate for it and, if a worker is still needed, to broadcast
@@ -13,6 +13,9 @@
 //!
 //! **A worker has one copy to settle at most**, the latest one. At most one worker is searching.
 //! So there is no new broadcast before a thread has taken the one before.
+//!
+//! **Obligations.** [safety] One thread takes the drain job. [liveness] Some thread takes it, while a
+//! worker is idle or becomes so.
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 

@@ -28,6 +28,10 @@
 //! the two sees the other's change. A submitter that sees a searching worker may rely
 //! on that worker's look at the queue. (The loom models are in `tests/loom`.)
 //!
+//! **Obligations.** [liveness] While a job is queued, a worker is active that will look, or a drain
+//! job is on its way. [safety] At most one worker searches, one is parked, and no more are active
+//! than there are.
+//!
 //! Orderings: all accesses to the word are `SeqCst`, since the proof needs one order of
 //! the changes of the word and of the queue.
 
