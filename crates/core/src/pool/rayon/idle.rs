@@ -1,6 +1,6 @@
 //! How many workers drain the queue, and which thread wakes one more.
 //!
-//! An *active* worker drains the queue. A *drain job* (see `rayon.rs`) makes one worker
+//! An *active* worker drains the queue. A *drain job* (see `mod.rs`) makes one worker
 //! active, and that worker is counted from the spawn of the drain job until it
 //! deactivates. At most one worker is also *searching*: its drain job has not started,
 //! or it looks for a job. An active worker that finds
@@ -14,7 +14,7 @@
 //!   it spawns the next drain job. So the workers wake one another, and the submitter
 //!   goes on after one wake-up.
 //! - **A worker that cannot drain**, since it waits inside another job, deactivates. If
-//!   an active worker is still needed, it broadcasts a drain job (see `rayon.rs` and
+//!   an active worker is still needed, it broadcasts a drain job (see `mod.rs` and
 //!   `copies.rs`).
 //!
 //! **The parked worker** is unparked by a push, by a worker that deactivates and leaves a job
