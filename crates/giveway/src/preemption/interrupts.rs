@@ -6,10 +6,10 @@
 //!
 //! - **Awake**, the thread compares the CPU time of the process in a window with the window's
 //!   length. At half a core or more it interrupts the cores during the next window, or has an
-//!   unknown kernel measured. Below that the next window is twice as long.
-//! - **At rest**, after 70 ms, it looks once in 100 ms. [`resume`] wakes it sooner: a pool calls it
-//!   where one of its threads stops waiting for work. It writes once per rest, and no call has to:
-//!   without it, what computes waits for the next look. So it needs no ordering.
+//!   unknown kernel measured. Below that the next window is twice as long, up to 100 ms.
+//! - **At rest**, in the windows after the first one, [`resume`] wakes it: a pool calls it where one
+//!   of its threads stops waiting for work. It writes once per rest, and no call has to: without it,
+//!   what computes waits for the next look. So it needs no ordering.
 //! - **While nothing is known of the kernel**, the looks end after 2 s at rest, until [`resume`]: a
 //!   kernel that preempts at once pays for no wake-up. (A call that comes just before the rest is
 //!   the price: then the kernel is measured after the next one.)
@@ -32,7 +32,7 @@ const INTERRUPTS: u32 = 33;
 /// The kernel counts the CPU time of other threads at their ticks: of less than that it says
 /// little.
 const FIRST_WINDOW: Duration = Duration::from_millis(10);
-const REST: Duration = Duration::from_millis(100);
+const LAST_WINDOW: Duration = Duration::from_millis(100);
 /// The looks at rest while nothing is known of the kernel.
 const PATIENCE: u32 = 20;
 
@@ -91,15 +91,15 @@ fn watch() {
         let (began, before) = (Instant::now(), cpu());
         match window {
             _ if computes && is_lazy => (0..INTERRUPTS).for_each(|_| interrupt()),
-            REST => rest((is_lazy || rests < PATIENCE).then_some(REST)),
-            _ => thread::sleep(window),
+            FIRST_WINDOW => thread::sleep(window),
+            _ => rest((is_lazy || rests < PATIENCE).then_some(window)),
         }
         computes = cpu().saturating_sub(before) >= began.elapsed() / 2;
         // A rest that was ended clears it.
-        let goes_on = window < REST || RESTS.swap(false, Relaxed);
+        let goes_on = window == FIRST_WINDOW || RESTS.swap(false, Relaxed);
         (window, rests) = match computes || !goes_on {
             true => (FIRST_WINDOW, 0),
-            false => ((2 * window).min(REST), rests + 1),
+            false => ((2 * window).min(LAST_WINDOW), rests + 1),
         };
     }
 }
