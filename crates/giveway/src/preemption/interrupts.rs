@@ -7,7 +7,7 @@
 //! - **Awake**, the thread compares the CPU time of the process in a window with the window's
 //!   length. At half a core or more it interrupts the cores during the next window, or has an
 //!   unknown kernel measured. Below that the next window is twice as long, up to 100 ms.
-//! - **At rest**, in the windows after the first one, [`resume`] wakes it: a pool calls it where one
+//! - **At rest**, after 70 ms, [`resume`] ends a window: a pool calls it where one
 //!   of its threads stops waiting for work. It writes once per rest, and no call has to: without it,
 //!   what computes waits for the next look. So it needs no ordering.
 //! - **While nothing is known of the kernel**, the looks end after 2 s at rest, until [`resume`]: a
@@ -32,6 +32,8 @@ const INTERRUPTS: u32 = 33;
 /// The kernel counts the CPU time of other threads at their ticks: of less than that it says
 /// little.
 const FIRST_WINDOW: Duration = Duration::from_millis(10);
+/// From this window on it is at rest.
+const REST: Duration = Duration::from_millis(80);
 const LAST_WINDOW: Duration = Duration::from_millis(100);
 /// The looks at rest while nothing is known of the kernel.
 const PATIENCE: u32 = 20;
@@ -91,12 +93,12 @@ fn watch() {
         let (began, before) = (Instant::now(), cpu());
         match window {
             _ if computes && is_lazy => (0..INTERRUPTS).for_each(|_| interrupt()),
-            FIRST_WINDOW => thread::sleep(window),
+            _ if window < REST => thread::sleep(window),
             _ => rest((is_lazy || rests < PATIENCE).then_some(window)),
         }
         computes = cpu().saturating_sub(before) >= began.elapsed() / 2;
         // A rest that was ended clears it.
-        let goes_on = window == FIRST_WINDOW || RESTS.swap(false, Relaxed);
+        let goes_on = window < REST || RESTS.swap(false, Relaxed);
         (window, rests) = match computes || !goes_on {
             true => (FIRST_WINDOW, 0),
             false => ((2 * window).min(LAST_WINDOW), rests + 1),
