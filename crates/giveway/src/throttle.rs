@@ -78,6 +78,7 @@ const CALLS_TO_A_LOOK: u32 = 16;
 
 /// What a thread may use of the quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Claim {
     /// It comes first: it pauses only for the CPU time that the threads of this claim have used.
     First,

@@ -6,6 +6,9 @@ use std::time::Duration;
 use crate::platform;
 use crate::process;
 
+/// The shortest and the longest slice that a thread may ask for.
+const SLICES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(100));
+
 /// How much a thread gives way to others: by its nice value, by the length of its slices, by the
 /// kernel's idle class.
 ///
@@ -132,7 +135,7 @@ impl Weight {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for more than 19 steps. Another one if a sandbox refuses the nice value or
+    /// `InvalidInput` for more than 19 steps, and for a slice out of its range. Another one if a sandbox refuses the nice value or
     /// the idle class; the thread may have a part of the weight then. A slice that is refused is no
     /// error.
     ///
@@ -143,9 +146,17 @@ impl Weight {
     /// assert_eq!(too_much.to_string(), "Weight::raised_by(40): 0 to 19 steps");
     /// ```
     pub fn apply(self) -> io::Result<()> {
+        let invalid = |text| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         if self.raised_by > Self::MAX {
-            let text = format!("Weight::raised_by({}): 0 to 19 steps", self.raised_by);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            return invalid(format!(
+                "Weight::raised_by({}): 0 to 19 steps",
+                self.raised_by
+            ));
+        }
+        // The kernel would take the next one that it has, in silence.
+        let is_odd = |slice: &Duration| !(SLICES.0..=SLICES.1).contains(slice);
+        if let Some(slice) = self.slice.filter(is_odd) {
+            return invalid(format!("Weight::with_slice({slice:?}): 0.1 to 100 ms"));
         }
         let nice = self.nice(process::start()?).max(platform::nice());
         // Either call sets the nice value to 0 as well, or tries to, so the nice value comes after

@@ -85,8 +85,16 @@ fn a_spawned_thread_inherits_no_weight() {
 }
 
 #[test]
-fn more_than_19_steps_are_refused() {
-    let refused = Weight::raised_by(20).apply().unwrap_err();
-    assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+fn what_the_kernel_would_cut_is_refused() {
+    let of = |slice| Weight::raised_by(1).with_slice(Duration::from_micros(slice));
+    for (weight, names) in [
+        (Weight::raised_by(20), "raised_by(20)"),
+        (of(99), "with_slice(99µs)"),
+        (of(100_001), "with_slice(100.001ms)"),
+    ] {
+        let refused = weight.apply().unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+        assert!(refused.to_string().contains(names), "{refused}");
+    }
     assert_eq!(nice(), base_nice().unwrap());
 }
