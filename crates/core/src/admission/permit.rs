@@ -1,4 +1,5 @@
-//! [`Permit`]: the right to submit one job. [`Reserve`]: the wait for it.
+//! [`Permit`]: the right to submit one job. [`Reserve`]: the wait for it. (A job that has taken one
+//! gives it back by `release_permit`, in `task/work.rs`.)
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -258,7 +259,9 @@ impl Reserve {
             },
         };
         let permit = ready!(acquire.as_mut().poll(cx)).map(Some);
-        Poll::Ready(permit.map_err(|_closed| self.submitter.levels.lane.reason_of_close()))
+        Poll::Ready(
+            permit.map_err(|_closed| self.submitter.levels.lane.close_reason_or_shut_down()),
+        )
     }
 }
 

@@ -17,9 +17,9 @@
 //! - **Drop.** Dropping the reader wakes the pump, which drops the stream. So a
 //!   download without a reader stops.
 //!
-//! **Obligations.** [safety] The reader gets the items in their order, each once, and behind the last
-//! one what is true: the end, or the reason of the loss. [liveness] A writer that waits for room is
-//! woken by the reader that makes some, or goes.
+//! **Obligations.** [safety] The reader gets the items in their order, each once, and behind the
+//! last one what is true: the end, or the reason of the loss. [liveness] A writer that waits for
+//! room is woken by the reader that makes some, or goes.
 
 use std::pin::Pin;
 use std::sync::Arc;

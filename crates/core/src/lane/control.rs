@@ -8,7 +8,7 @@
 //!   that thread only sets the lane's `closed` flag and sends [`Message::Shutdown`].
 //!   The control thread does the rest, in this order:
 //!   1. It closes the semaphores of the queue limits, so that every `Reserve` resolves.
-//!   2. It closes every queued and suspended job with `CloseReason::ShutDown`, which
+//!   2. It closes every queued and suspended job, with `Lane::end_of_jobs`, which
 //!      resolves their tasks. So no awaiter hangs, even if every worker is stuck in a
 //!      job. (A worker that pops a job first closes it itself.) It does so in batches, and
 //!      looks for messages and at its deadlines in between.
@@ -112,6 +112,7 @@ pub(crate) fn start(levels: Arc<Levels>, receiver: Receiver<Message>) -> io::Res
 fn as_lane_thread(levels: &Arc<Levels>, f: impl FnOnce()) {
     let _io = levels.lane.io.enter();
     let own = Submitter::new(levels.clone(), Priority::default());
+    // It poses as a worker: blocking waits for the lane panic there.
     thread::join_level(own, Some(0));
     f();
     thread::leave_level();

@@ -1,4 +1,5 @@
-//! [`Submitter`]: what a handle submits by.
+//! [`Submitter`]: what a handle submits by. The way in is its `Submit`, in `admission/mod.rs`; from
+//! there on `level.rs` has the path of a job.
 
 use std::sync::Arc;
 use std::time::Instant;

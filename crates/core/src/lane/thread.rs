@@ -147,7 +147,7 @@ pub(crate) fn leave_level() {
     drop(with_thread(|thread| thread.own.take()));
 }
 
-pub(crate) fn worker() -> Option<usize> {
+pub(crate) fn worker_index() -> Option<usize> {
     with_thread(|thread| thread.worker.get()).flatten()
 }
 
@@ -182,7 +182,7 @@ fn is_of_lane(lane: &Arc<Lane>) -> bool {
 pub(crate) fn is_worker_of(lane: &Arc<Lane>) -> bool {
     // A thread that runs a job is a worker. Otherwise the index decides. The index
     // alone is not enough: Tokio may have made a worker of a thread that has none.
-    (worker().is_some() || is_running()) && is_of_lane(lane)
+    (worker_index().is_some() || is_running()) && is_of_lane(lane)
 }
 
 /// Asks what this thread belongs to, in any lane.

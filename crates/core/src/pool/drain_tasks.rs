@@ -1,4 +1,4 @@
-//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio/`), or the
+//! How many tasks drain a queue: the drain tasks of `Backend::Runtime` (see `tokio/mod.rs`), or the
 //! workers of a stream, in `twolane`.
 //!
 //! A drain task is *live* from its spawn until it finds the queue empty. A submitter
@@ -9,7 +9,8 @@
 //! the queue empty lowers the count and then looks at the queue again. Each has a
 //! `SeqCst` fence in between, so one of the two sees the other.
 //!
-//! **Obligations.** [safety] At most `most` are live. [liveness] While a job is queued, one is live.
+//! **Obligations.** [safety] At most `most` are live. [liveness] While a job is queued, one is
+//! live.
 
 use crate::sync::{AtomicUsize, Ordering::SeqCst, fence};
 

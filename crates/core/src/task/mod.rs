@@ -12,14 +12,15 @@
 //! - *Queued, and never run*: the job is closed and its awaiter notified. The worker that
 //!   pops it drops the captures.
 //! - *Running*: a flag in its state. A future's runner finds it after the step, drops the
-//!   future, and then notifies the awaiter. A closure sees it by `JobContext::checkpoint`.
+//!   future, and then notifies the awaiter. A closure of `spawn_cpu_with` sees it by
+//!   `JobContext::checkpoint`; one of `spawn_cpu` runs to its end.
 //! - *Suspended, or queued by a wake*: the same flag. The canceller queues a suspended job, so that
 //!   a thread of the lane finds it.
 //!
 //! A `spawn_io` is no such job, but a Tokio task of the I/O lane, which a cancel aborts
 //! ([`IoJoin`]): its awaiter is notified when that lane has dropped the future.
 //!
-//! A job knows its lane by [`Schedule`] only, which `lane/level.rs` implements, and by the
+//! A job knows its lane by [`Schedule`] only, which `lane/scheduler.rs` implements, and by the
 //! [`Worker`] that runs it. So this module imports nothing of `lane`.
 //!
 //! [`Task`]: crate::Task

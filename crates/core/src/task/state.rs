@@ -48,10 +48,10 @@
 //! loom models are in `tests/loom`; [`fence_of_loom`] says what they need for that.)
 //!
 //! **Obligations.** [safety] One thread at a time has the slot. [safety] A job ends once: with its
-//! output or with one reason. [safety] The work is dropped before the awaiter is told, but for a job
-//! that is closed while it is queued or suspended. [liveness] A job that has ended wakes its awaiter.
-//! [liveness] A wake, a request to cancel and a close that come during a step have their effect
-//! after it.
+//! output or with one reason. [safety] The work is dropped before the awaiter is told, but for a
+//! job that is closed while it is queued or suspended. [liveness] A job that has ended wakes its
+//! awaiter. [liveness] A wake, a request to cancel and a close that come during a step have their
+//! effect after it.
 
 use crate::error::CloseReason;
 use crate::sync::{AtomicU32, Ordering::SeqCst, fence_of_loom};
@@ -141,7 +141,7 @@ impl State {
     ///
     /// `step` gets the phase and the word. It returns the new phase, or `None` if there is no
     /// transition. The result is the word before the change.
-    fn step(&self, step: impl Fn(u32, u32) -> Option<u32>) -> Option<u32> {
+    fn change_phase(&self, step: impl Fn(u32, u32) -> Option<u32>) -> Option<u32> {
         let next = |word| Some((word & !PHASE) | step(word & PHASE, word)?);
         self.0.fetch_update(SeqCst, SeqCst, next).ok()
     }
@@ -149,7 +149,7 @@ impl State {
     /// For a thread that popped the job from a queue. True: it runs the job, and the slot
     /// belongs to it. False: it drops the work. The job was closed while it was queued.
     pub(crate) fn to_running(&self) -> bool {
-        let started = self.step(|phase, _| match phase {
+        let started = self.change_phase(|phase, _| match phase {
             QUEUED => Some(RUNNING | BEGUN),
             CLOSED.. => None,
             _ => unreachable!("one reference to the job is queued, and no other runs it"),
@@ -164,7 +164,7 @@ impl State {
     /// tried before the job became IDLE.
     #[inline]
     pub(crate) fn to_idle(&self, lane_is_closed: &dyn Fn() -> Option<CloseReason>) -> ToIdle {
-        let before = self.step(|phase, word| match phase {
+        let before = self.change_phase(|phase, word| match phase {
             _ if word & CANCELLED != 0 => None,
             WOKEN => Some(QUEUED),
             _ => Some(IDLE),
@@ -199,7 +199,7 @@ impl State {
 
     /// Returns whether the caller must push the job to the queue.
     pub(crate) fn wake(&self) -> bool {
-        let woken = self.step(|phase, _| match phase {
+        let woken = self.change_phase(|phase, _| match phase {
             IDLE => Some(QUEUED),
             RUNNING => Some(WOKEN),
             _ => None,
@@ -237,7 +237,7 @@ impl State {
         let cancelled = |word| (word & CANCELLED != 0).then_some(CloseReason::Cancelled);
         let cause_of = |word| cancelled(word).unwrap_or(cause);
         let closed = |word| CLOSED + cause_of(word) as u32;
-        let before = self.step(|phase, word| may(phase, word).then(|| closed(word)));
+        let before = self.change_phase(|phase, word| may(phase, word).then(|| closed(word)));
         before.map(|before| Closed {
             cause: cause_of(before),
             interest: JoinInterest(before),

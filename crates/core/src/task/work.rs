@@ -262,7 +262,7 @@ impl Extras {
         self.0.as_ref().and_then(|inner| inner.deadline)
     }
 
-    /// Call after the job has ended and its captures were dropped.
+    /// Call once the captures are dropped. A runner calls it before the awaiter is told.
     pub(crate) fn release_permit(&self) {
         if let Some(inner) = &self.0 {
             let permit = inner.permit.lock();

@@ -22,7 +22,7 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 use std::{io, process};
 
-use super::{Preemption, SENT, found, measure, pretend};
+use super::{Preemption, SENT, found, measure, set_found};
 use crate::platform;
 use crate::starter;
 
@@ -123,7 +123,7 @@ fn interrupt() {
     match measure::interrupt_cores() {
         true => _ = SENT.fetch_add(1, Relaxed),
         // The thread ends.
-        false => pretend(Some(Preemption::Unknown)),
+        false => set_found(Some(Preemption::Unknown)),
     }
     thread::sleep(PAUSE);
 }

@@ -79,11 +79,16 @@ pub fn core_interrupts() -> u64 {
     SENT.load(Relaxed)
 }
 
-/// Takes `found` for what was found; `None`: nothing yet. For tests, and for benches that compare
-/// with and without interrupts: no part of the interface.
+/// `None`: nothing yet.
+fn set_found(found: Option<Preemption>) {
+    FOUND.store(found.map_or(0, |it| it as u8 + 1), Relaxed);
+}
+
+/// Takes `found` for what was found. For tests, and for benches that compare with and without
+/// interrupts: no part of the interface.
 #[doc(hidden)]
 pub fn pretend(found: Option<Preemption>) {
-    FOUND.store(found.map_or(0, |it| it as u8 + 1), Relaxed);
+    set_found(found);
 }
 
 /// Here no thread interrupts.

@@ -14,8 +14,8 @@
 //! **A worker has one copy to settle at most**, the latest one. At most one worker is searching.
 //! So there is no new broadcast before a thread has taken the one before.
 //!
-//! **Obligations.** [safety] One thread takes the drain job. [liveness] Some thread takes it, while a
-//! worker is idle or becomes so.
+//! **Obligations.** [safety] One thread takes the drain job. [liveness] Some thread takes it, while
+//! a worker is idle or becomes so.
 
 use crate::sync::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 

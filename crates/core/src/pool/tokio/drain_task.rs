@@ -49,7 +49,7 @@ impl Future for DrainTask {
             send_worker_back();
         } else if let Some(job) = this.next.take().or_else(|| level.queue().pop()) {
             let _io = level.lane.io.enter();
-            match job.run(&mut level.worker(lane_thread::worker())) {
+            match job.run(&mut level.worker(lane_thread::worker_index())) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.queue().put_back(job, yielded);
                 }
