@@ -51,7 +51,7 @@ fn admit(submitter: &Submitter) -> Admitted {
     match limit.clone().try_acquire_owned() {
         Ok(permit) => Ok(Some(permit)),
         Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
-        Err(TryAcquireError::Closed) => Err(submitter.levels.lane.close_reason_or_shut_down()),
+        Err(TryAcquireError::Closed) => Err(submitter.levels.lane.closed_for()),
     }
 }
 

@@ -259,9 +259,7 @@ impl Reserve {
             },
         };
         let permit = ready!(acquire.as_mut().poll(cx)).map(Some);
-        Poll::Ready(
-            permit.map_err(|_closed| self.submitter.levels.lane.close_reason_or_shut_down()),
-        )
+        Poll::Ready(permit.map_err(|_closed| self.submitter.levels.lane.closed_for()))
     }
 }
 

@@ -340,7 +340,7 @@ impl Handle {
         let (mut f, mut result) = (Some(f), None);
         workers.install(&mut submitter.timed(|| result = f.take().map(panics::catch)));
         // There is none if the pool is shut down.
-        let result = result.ok_or_else(|| submitter.levels.lane.close_reason_or_shut_down())?;
+        let result = result.ok_or_else(|| submitter.levels.lane.closed_for())?;
         result.map_err(JoinError::of_unwinding)
     }
 }

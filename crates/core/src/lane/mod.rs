@@ -132,7 +132,7 @@ impl Lane {
     }
 
     /// As `close_reason`, for a caller that has found the workers or a semaphore closed.
-    pub(crate) fn close_reason_or_shut_down(&self) -> CloseReason {
+    pub(crate) fn closed_for(&self) -> CloseReason {
         self.close_reason().unwrap_or(CloseReason::ShutDown)
     }
 
