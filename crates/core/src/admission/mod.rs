@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
 use crate::error::CloseReason;
 use crate::lane::{Submitter, thread};
 use crate::panics;
-use crate::task::{Event, Extras, Job, Submit, Task, Work, closure, has_passed};
+use crate::task::{Event, Extras, Job, Submit, Task, Work, closure, has_passed, thread_number};
 pub use permit::{Permit, Reserve};
 
 /// Submits at once. If it is refused, its task returns the reason.
@@ -71,8 +71,9 @@ fn take_on<W: Work>(
     if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
         extras.hold_clock_of(&lane.io.handle);
     }
-    let job = Job::new(submitter.scheduler(), work, extras);
-    job.submit();
+    let thread = thread_number();
+    let job = Job::new(submitter.scheduler(thread), work, extras);
+    job.submit(thread);
     Task::new(job)
 }
 

@@ -49,11 +49,11 @@ impl Submitter {
         }
     }
 
-    /// For a job of this thread.
+    /// For a job of the thread of that number.
     #[track_caller]
-    pub(crate) fn scheduler(&self) -> Scheduler {
+    pub(crate) fn scheduler(&self, thread: usize) -> Scheduler {
         Scheduler {
-            level: self.levels.shard(self.priority, thread_number()).clone(),
+            level: self.levels.shard(self.priority, thread).clone(),
             site: self.site_or_caller(),
         }
     }

@@ -14,10 +14,9 @@ use futures_task::ArcWake;
 use stallwatch::Name;
 
 use super::state::{Closed, JoinInterest, Progress, State, ToIdle};
-use super::work::{Extras, FutureWork, Slot, Work};
+use super::work::{Extras, FutureWork, Slot, Work, has_passed};
 use super::{
     Cancel, Event, JOB_DESTRUCTOR, Join, RegistryKey, Runnable, Schedule, StepEnd, Worker,
-    has_passed, thread_number,
 };
 use crate::error::{CloseReason, JoinError};
 use crate::metrics::clock::now;
@@ -50,9 +49,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
         })
     }
 
-    /// Queues the job for the first time.
-    pub(crate) fn submit(self: &Arc<Self>) {
-        let (counters, thread) = (self.scheduler.counters(), thread_number());
+    /// Queues the job for the first time, on the thread of that number.
+    pub(crate) fn submit(self: &Arc<Self>, thread: usize) {
+        let counters = self.scheduler.counters();
         counters.count_from(thread, Event::Submitted);
         counters.sites.submitted(self.scheduler.site(), thread);
         self.enqueue();
