@@ -1,5 +1,5 @@
-//! [`Doze`]: how a thread that looks for work now and then stops looking, and which push has it
-//! begin again.
+//! [`Doze`]: how the ticker, which looks for work now and then, stops looking, and which push has
+//! it begin again. (Workers sleep in `pool/`.)
 //!
 //! A push pushes, and then looks whether the thread sleeps. The thread notes that it sleeps, and
 //! then looks for work. Each has a `SeqCst` fence in between, so one of the two sees the

@@ -51,7 +51,7 @@ fn admit(submitter: &Submitter) -> Admitted {
     match limit.clone().try_acquire_owned() {
         Ok(permit) => Ok(Some(permit)),
         Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
-        Err(TryAcquireError::Closed) => Err(submitter.levels.lane.closed_for()),
+        Err(TryAcquireError::Closed) => Err(submitter.levels.lane.reason_once_closed()),
     }
 }
 
@@ -71,9 +71,9 @@ fn take_on<W: Work>(
     if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
         extras.hold_clock_of(&lane.io.handle);
     }
-    let thread = thread_number();
-    let job = Job::new(submitter.scheduler(thread), work, extras);
-    job.submit(thread);
+    let this_thread = thread_number();
+    let job = Job::new(submitter.scheduler(this_thread), work, extras);
+    job.submit(this_thread);
     Task::new(job)
 }
 

@@ -259,7 +259,7 @@ impl Reserve {
             },
         };
         let permit = ready!(acquire.as_mut().poll(cx)).map(Some);
-        Poll::Ready(permit.map_err(|_closed| self.submitter.levels.lane.closed_for()))
+        Poll::Ready(permit.map_err(|_closed| self.submitter.levels.lane.reason_once_closed()))
     }
 }
 

@@ -1,4 +1,5 @@
-//! Methods of [`Handle`] that submit.
+//! Methods of [`Handle`] that submit: by [`Submit`] (`task/work.rs`), whose way in is in
+//! `admission/mod.rs`.
 
 use futures_core::Stream;
 
@@ -340,7 +341,7 @@ impl Handle {
         let (mut f, mut result) = (Some(f), None);
         workers.install(&mut submitter.timed(|| result = f.take().map(panics::catch)));
         // There is none if the pool is shut down.
-        let result = result.ok_or_else(|| submitter.levels.lane.closed_for())?;
+        let result = result.ok_or_else(|| submitter.levels.lane.reason_once_closed())?;
         result.map_err(JoinError::of_unwinding)
     }
 }

@@ -8,17 +8,17 @@
 //!   that thread only sets the lane's `closed` flag and sends [`Message::Shutdown`].
 //!   The control thread does the rest, in this order:
 //!   1. It closes the semaphores of the queue limits, so that every `Reserve` resolves.
-//!   2. It closes every queued and suspended job, with `Lane::end_of_jobs`, which
+//!   2. It closes every queued and suspended job, with `Lane::reason_for_jobs`, which
 //!      resolves their tasks. So no awaiter hangs, even if every worker is stuck in a
 //!      job. (A worker that pops a job first closes it itself.) It does so in batches, and
 //!      looks for messages and at its deadlines in between.
 //!   3. It stops the watch of the I/O lane, and shuts the workers down. A future of
 //!      `spawn_io` that is under way goes on: it is a task of the I/O lane.
-//!   4. It has the *reaper* drop what the closed jobs had captured: a thread of its own,
-//!      since a destructor may block. One reaper, started for the first such job, serves
-//!      the lane to its end. It counts as a thread of the lane, and as one that is left
-//!      only while it has something to drop. Once all other threads have ended, the control
-//!      thread drops its channel, and it ends.
+//!   4. Meanwhile, after each batch, it has the *reaper* drop what these jobs had captured:
+//!      a thread of its own, since a destructor may block. One reaper, started for the first
+//!      such job, serves the lane to its end. It counts as a thread of the lane, and as one
+//!      that is left only while it has something to drop. Once all other threads have ended,
+//!      the control thread drops its channel, and it ends.
 //!   5. It waits until the last lane thread has ended, replies to those who wait for that,
 //!      and ends.
 //! - **Deadlines** of `shutdown_timeout`. The control thread measures the time itself.
@@ -182,10 +182,10 @@ impl Control {
             self.reaper = None;
         }
         // A reaper that has just been started is not counted yet.
-        self.unreaped == 0 && !self.is_closing() && self.levels.is_over_except(0)
+        self.unreaped == 0 && !self.has_jobs_to_close() && self.levels.is_over_except(0)
     }
 
-    fn is_closing(&self) -> bool {
+    fn has_jobs_to_close(&self) -> bool {
         self.has_queued || self.next_suspended.is_some()
     }
 
@@ -209,7 +209,7 @@ impl Control {
             // No thread could be started: drop the jobs on this one.
             None => discard(closed),
         }
-        if !self.is_closing() {
+        if !self.has_jobs_to_close() {
             self.levels.lane.report_lost();
         }
     }
@@ -217,7 +217,7 @@ impl Control {
     /// The next message, if one comes before something is due. While there are jobs to close, it
     /// does not wait.
     fn next(&self, receiver: &Receiver<Message>) -> Option<Message> {
-        if self.is_closing() {
+        if self.has_jobs_to_close() {
             return receiver.try_recv().ok();
         }
         let due = self.due.first_key_value().map(|(at, _)| *at);

@@ -66,7 +66,7 @@ pub(crate) struct Lane {
     /// Of the I/O lane, if it is watched.
     pub(crate) io_watch: IoWatch,
     /// The jobs, as that watch sees them.
-    pub(crate) pools: [Pool; 3],
+    pub(crate) watched_jobs: [Pool; 3],
     closed: AtomicBool,
     /// A semaphore without permits: a wait for one ends when the lane closes.
     closing: Arc<Semaphore>,
@@ -96,7 +96,7 @@ impl Lane {
             registry: Registry::default(),
             io_watch: IoWatch::default(),
             settings,
-            pools: watched::pools(),
+            watched_jobs: watched::watched_jobs(),
             closed: AtomicBool::new(false),
             closing: Arc::new(Semaphore::new(0)),
             close_cause: OnceLock::new(),
@@ -109,7 +109,7 @@ impl Lane {
                 let lane = lane.clone();
                 IoLane::watch(io, move || {
                     if let Some(lane) = lane.upgrade() {
-                        lane.close_for(CloseReason::IoRuntimeGone);
+                        lane.close_because(CloseReason::IoRuntimeGone);
                     }
                 })
             },
@@ -124,7 +124,7 @@ impl Lane {
     }
 
     /// Why the jobs end that the lane has taken on, if it is closed.
-    fn end_of_jobs(&self) -> CloseReason {
+    fn reason_for_jobs(&self) -> CloseReason {
         match self.close_cause.get() {
             Some(gone @ CloseReason::IoRuntimeGone) => *gone,
             _ => CloseReason::ShutDown,
@@ -132,7 +132,7 @@ impl Lane {
     }
 
     /// As `close_reason`, for a caller that has found the workers or a semaphore closed.
-    pub(crate) fn closed_for(&self) -> CloseReason {
+    pub(crate) fn reason_once_closed(&self) -> CloseReason {
         self.close_reason().unwrap_or(CloseReason::ShutDown)
     }
 
@@ -161,7 +161,7 @@ impl Lane {
 
     /// Closes a lane that was not shut down. Jobs that it has taken on end as in a shutdown; new
     /// ones are refused for what has happened.
-    pub(crate) fn close_for(&self, cause: CloseReason) {
+    pub(crate) fn close_because(&self, cause: CloseReason) {
         if !self.is_closed() {
             let _ = self.close_cause.set(cause);
             self.close();
@@ -175,7 +175,7 @@ impl Lane {
     /// Closes jobs, which resolves their tasks, except those that run. It does not drop their work.
     fn close_all(&self, jobs: Vec<Arc<dyn Runnable>>) -> Vec<Arc<dyn Runnable>> {
         for job in &jobs {
-            job.close(self.end_of_jobs());
+            job.close(self.reason_for_jobs());
         }
         jobs
     }

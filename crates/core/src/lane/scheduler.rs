@@ -30,9 +30,9 @@ pub(crate) struct Scheduler {
 
 impl Schedule for Scheduler {
     #[inline]
-    fn end_of_jobs(&self) -> Option<CloseReason> {
+    fn reason_for_jobs(&self) -> Option<CloseReason> {
         let lane = &self.level.lane;
-        lane.is_closed().then(|| lane.end_of_jobs())
+        lane.is_closed().then(|| lane.reason_for_jobs())
     }
 
     fn enqueue(&self, job: Arc<dyn Runnable>) {

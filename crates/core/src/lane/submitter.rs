@@ -49,11 +49,11 @@ impl Submitter {
         }
     }
 
-    /// For a job of the thread of that number.
+    /// For a job that the thread of that number submits.
     #[track_caller]
-    pub(crate) fn scheduler(&self, thread: usize) -> Scheduler {
+    pub(crate) fn scheduler(&self, submitting_thread: usize) -> Scheduler {
         Scheduler {
-            level: self.levels.shard(self.priority, thread).clone(),
+            level: self.levels.shard(self.priority, submitting_thread).clone(),
             site: self.site_or_caller(),
         }
     }

@@ -11,7 +11,7 @@ const FUTURE: usize = 0;
 const CLOSURE: usize = 1;
 const URGENT_CLOSURE: usize = 2;
 
-pub(super) fn pools() -> [Pool; 3] {
+pub(super) fn watched_jobs() -> [Pool; 3] {
     // One that computes for this long without a pause holds up the jobs of its thread.
     let futures =
         Pool::new("Await `twolane::yield_if_due()` in its loop, or compute in `spawn_cpu`")
@@ -43,6 +43,6 @@ impl Level {
             (true, Priority::High) => URGENT_CLOSURE,
             (true, _) => CLOSURE,
         };
-        self.lane.pools[kind].enter(site, deadline)
+        self.lane.watched_jobs[kind].enter(site, deadline)
     }
 }

@@ -278,6 +278,6 @@ impl Drop for CpuRuntime {
             .submitter
             .levels
             .lane
-            .close_for(CloseReason::Dropped);
+            .close_because(CloseReason::Dropped);
     }
 }

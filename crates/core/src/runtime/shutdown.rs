@@ -1,4 +1,5 @@
-//! [`Shutdown`]: the wait for the end of a lane.
+//! [`Shutdown`]: the wait for the end of a lane. (What ends it is in `lane/mod.rs` and
+//! `lane/control.rs`.)
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -57,7 +57,7 @@ pub(super) fn start(lane: &Arc<Lane>, watch: Watch) -> Result<(), BuildError> {
     let lag = Arc::new(AtomicHistogram::new(FINE));
     let _ = lane.io_watch.lag.set(lag.clone());
     let watch = watch.on_probe(move |waited| lag.add(nanos(waited), 1));
-    let watch = lane.pools.iter().fold(watch, Watch::pool);
+    let watch = lane.watched_jobs.iter().fold(watch, Watch::pool);
     let watch = watch.thread_name(format!("{}-watch", lane.settings.name));
     let own = lane.clone();
     let started = watch.start_on(&lane.io.handle, |name, main| {

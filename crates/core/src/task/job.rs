@@ -49,11 +49,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
         })
     }
 
-    /// Queues the job for the first time, on the thread of that number.
-    pub(crate) fn submit(self: &Arc<Self>, thread: usize) {
+    /// Queues the job for the first time. The number of the submitting thread selects what it
+    /// counts on.
+    pub(crate) fn submit(self: &Arc<Self>, submitting_thread: usize) {
         let counters = self.scheduler.counters();
-        counters.count_from(thread, Event::Submitted);
-        counters.sites.submitted(self.scheduler.site(), thread);
+        counters.count_from(submitting_thread, Event::Submitted);
+        counters.sites.submitted(self.scheduler.site(), submitting_thread);
         self.enqueue();
     }
 
@@ -207,7 +208,7 @@ impl<W: Work, S: Schedule> Runnable for Job<W, S> {
         } else if self.has_ended() {
             None
         } else {
-            self.scheduler.end_of_jobs().or_else(is_late)
+            self.scheduler.reason_for_jobs().or_else(is_late)
         }
     }
 

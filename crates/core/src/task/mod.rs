@@ -106,7 +106,8 @@ pub(crate) trait Runnable: Cancel {
     /// Closes the job and notifies its awaiter at once; does nothing if the job runs or
     /// has ended. The caller then makes sure that [`discard`](Self::discard) is called.
     fn close(&self, cause: CloseReason);
-    /// Drops the work of a closed job. Several threads may call it.
+    /// Drops the work of a job that is closed, or is about to be by its runner. Several threads may
+    /// call it.
     fn discard(&self);
     /// Why the job's own code should end soon, if it should.
     fn end_request(&self) -> Option<CloseReason>;
@@ -117,7 +118,7 @@ pub(crate) trait Runnable: Cancel {
 /// A lane at one of its priorities, as its jobs see it.
 pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Why the jobs end of a lane that is closed.
-    fn end_of_jobs(&self) -> Option<CloseReason>;
+    fn reason_for_jobs(&self) -> Option<CloseReason>;
     /// Pushes the job to the queue. It is new or was woken.
     fn enqueue(&self, job: Arc<dyn Runnable>);
 

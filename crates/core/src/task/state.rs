@@ -8,7 +8,7 @@
 //! | WOKEN | QUEUED | the same |
 //! | IDLE | QUEUED | a waker: `wake` |
 //! | RUNNING, WOKEN | FINISHED | the runner, with the output: `finish` |
-//! | QUEUED, IDLE | CLOSED | the control thread; the runner, on a lane that is closed: `close` |
+//! | QUEUED, IDLE | CLOSED | the control thread; on a lane that is closed also the runner, and the thread that pushes: `close` |
 //! | QUEUED | CLOSED | a worker, of a job that is not cancelled: `close_uncancelled` |
 //! | QUEUED | CLOSED | a canceller, of a job that has not begun: `close_unbegun` |
 //! | RUNNING, WOKEN | CLOSED | the runner that finds a request to cancel: `end_cancelled` |
@@ -81,7 +81,7 @@ pub(crate) enum ToIdle {
     Requeue,
     /// Drop the work, and then call `end_cancelled`: a cancel was requested.
     Cancelled,
-    /// Drop the work and notify the awaiter: the job is closed.
+    /// Notify the awaiter, and drop the work: the job is closed.
     ///
     /// `was_queued`: the job was QUEUED when it was closed, and its waker has counted that.
     /// So the counters take it out of the queued jobs, not out of the suspended ones. (The

@@ -44,7 +44,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     /// The lane is closed, or the deadline has passed.
     #[cold]
     fn close_instead(&self) {
-        let cause = self.scheduler.end_of_jobs();
+        let cause = self.scheduler.reason_for_jobs();
         let cause = cause.unwrap_or(CloseReason::Expired);
         if let Some(closed) = self.state.close_uncancelled(cause) {
             self.notify_closed(closed);
@@ -123,11 +123,11 @@ impl<W: Work, S: Schedule> Job<W, S> {
         }
     }
 
-    /// After a step without an output.
+    /// After a step without an output. A job that was cancelled or closed meanwhile ends here.
     fn suspend(&self, worker: &Worker<'_>) -> ToIdle {
         worker.count(Event::Suspended);
-        let end_of_jobs = || worker.is_closed().then(|| self.scheduler.end_of_jobs());
-        let paused = self.state.to_idle(&|| end_of_jobs().flatten());
+        let reason_for_jobs = || worker.is_closed().then(|| self.scheduler.reason_for_jobs());
+        let paused = self.state.to_idle(&|| reason_for_jobs().flatten());
         match paused {
             ToIdle::Suspended => {}
             ToIdle::Requeue => {

@@ -113,7 +113,7 @@ fn close(job: &dyn Runnable) {
 }
 
 impl Schedule for Level {
-    fn end_of_jobs(&self) -> Option<CloseReason> {
+    fn reason_for_jobs(&self) -> Option<CloseReason> {
         self.0.closed.load(SeqCst).then_some(CloseReason::ShutDown)
     }
 
@@ -121,7 +121,7 @@ impl Schedule for Level {
     fn enqueue(&self, job: Arc<dyn Runnable>) {
         self.0.queue.push(job);
         fence(SeqCst);
-        if self.end_of_jobs().is_some() {
+        if self.reason_for_jobs().is_some() {
             self.close_queued();
         }
     }

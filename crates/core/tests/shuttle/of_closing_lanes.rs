@@ -182,7 +182,7 @@ fn a_lane_that_closes_while_its_threads_start_ends_what_was_queued() {
             runs.check(task, &[gone]);
         });
         let levels = model.levels.clone();
-        let ends = thread::spawn(move || levels.lane.close_for(CloseReason::IoRuntimeGone));
+        let ends = thread::spawn(move || levels.lane.close_because(CloseReason::IoRuntimeGone));
         model.start();
         ends.join().unwrap();
         model.shut_down(|_| ());

@@ -7,8 +7,8 @@
 //! - **Awake**, the thread compares the CPU time of the process in a window with the window's
 //!   length. At half a core or more it interrupts the cores during the next window, or has an
 //!   unknown kernel measured. Below that the next window is twice as long, up to 100 ms.
-//! - **At rest**, after 70 ms, [`resume`] ends a window: a pool calls it where one
-//!   of its threads stops waiting for work. It writes once per rest, and no call has to: without it,
+//! - **At rest**, after 70 ms, [`resume`] ends a window: a pool calls it where it
+//!   wakes one of its threads for work. It writes once per rest, and no call has to: without it,
 //!   what computes waits for the next look. So it needs no ordering.
 //! - **While nothing is known of the kernel**, the looks end after 2 s at rest, until [`resume`]: a
 //!   kernel that preempts at once pays for no wake-up. (A call that comes just before the rest is

@@ -53,7 +53,7 @@ fn found() -> Option<Preemption> {
 /// once, when it uses half a core or more for 10 ms after [`start`](crate::start): by some threads,
 /// which take 0.1 to 0.5 s. If the kernel is lazy, the log has a warning, and a thread of the
 /// process, `giveway-preempt`, interrupts its cores once in 0.3 ms while the process computes. Then
-/// most threads that wake up wait for at most that long, and what computes does 3 to 4 % less.
+/// most threads that wake up wait for at most that long, and what computes does some 4 % less.
 ///
 /// # Examples
 ///

@@ -125,7 +125,7 @@ impl ActiveWorkers {
 
     /// Drains the queue as the active worker `worker`, at the bottom of its stack.
     pub(super) fn drain(&self, worker: usize, level: &Level, spawn_drain: impl Fn()) {
-        let turn = Turn {
+        let activity = Activity {
             active: self,
             index: worker,
             worker: level.worker(Some(worker)),
@@ -140,14 +140,14 @@ impl ActiveWorkers {
         IS_DRAINING.set(true);
         let _ = budget::without(|| {
             budget::refill();
-            turn.drain();
+            activity.drain();
         });
         IS_DRAINING.set(false);
     }
 }
 
 /// One activity of a worker, from its drain job until it deactivates.
-struct Turn<'a, S> {
+struct Activity<'a, S> {
     active: &'a ActiveWorkers,
     index: usize,
     worker: Worker<'a>,
@@ -163,7 +163,7 @@ struct Turn<'a, S> {
     jobs_to_a_turn: usize,
 }
 
-impl<S: Fn()> Turn<'_, S> {
+impl<S: Fn()> Activity<'_, S> {
     fn drain(mut self) {
         let idle = &self.active.idle;
         let is_empty = || !self.level.has_queued();
@@ -187,7 +187,7 @@ impl<S: Fn()> Turn<'_, S> {
                     // Return to rayon. If rayon had work, it may have more; and an
                     // unused lane needs no active worker.
                 }
-                Parked::Stays => {}
+                Parked::MustNot => {}
             }
             match idle.deactivate(self.searching, is_empty) {
                 Wakeup::Spawn => self.searching = true,
@@ -277,7 +277,7 @@ impl<S: Fn()> Turn<'_, S> {
         if self.active.is_parking_off()
             || !idle.try_park(self.index, &mut self.searching, must_not_park)
         {
-            return Parked::Stays;
+            return Parked::MustNot;
         }
         self.searching = true;
         let start = Instant::now();
@@ -300,7 +300,7 @@ enum Parked {
     TimedOut,
     /// Another worker is active, or a caller needs all workers in rayon, or there is a
     /// job.
-    Stays,
+    MustNot,
 }
 
 /// Runs a job of rayon's own, if there is one.
