@@ -59,7 +59,8 @@ pub use throttle::{Claim, Meter, Throttle};
 pub use weight::Weight;
 
 /// Tells that a thread has found work after a wait: where the kernel preempts
-/// [lazily](Preemption::Lazy), the process interrupts its cores 10 to 50 ms later, and not up to 110 ms.
+/// [lazily](Preemption::Lazy), the process interrupts its cores 10 to 100 ms later, and not up to
+/// 150 ms.
 ///
 /// It costs a look at one byte. Without it nothing is lost but that time.
 ///

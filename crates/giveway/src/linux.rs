@@ -35,8 +35,8 @@ pub(crate) fn core() -> usize {
     sched_getcpu()
 }
 
-/// Moves this thread off these cores, and returns where it is then. Its mask is as before. An error
-/// if it may run on no other.
+/// Moves this thread off these cores, and returns where it is then. It has the mask of before as its
+/// own then: it does not follow a cgroup that gets more cores. An error if it may run on no other.
 pub(crate) fn leave_cores(are_taken: impl Fn(&usize) -> bool) -> io::Result<usize> {
     let mask = sched_getaffinity(None)?;
     let (mut others, cores) = (mask, 0..CpuSet::MAX_CPU);

@@ -70,8 +70,8 @@ impl Place<'_> {
     /// Leaves the core if another thread of this kind is there. Call it before what computes.
     ///
     /// It asks for the number of the core, some 10 ns, and sets the thread's CPU mask twice if it
-    /// leaves. A thread that may use one core stays there. Does nothing on other platforms than
-    /// Linux.
+    /// leaves: then it keeps to the cores that it could use at that time, also if its cgroup gets
+    /// more. A thread that may use one core stays there. Does nothing on other platforms than Linux.
     #[inline]
     pub fn settle(&mut self) {
         let here = bit(platform::core());

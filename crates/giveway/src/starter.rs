@@ -4,10 +4,12 @@
 //! its scheduling policy. Without a privilege it can only raise the nice value. But a pool may be
 //! built on a thread that gives way, or on one of real time. So one thread per process is started
 //! with the first call, and keeps what the thread had that made it. A thread of another nice value,
-//! or of an unusual policy, has the starter spawn. What is born there takes the CPU mask of its
+//! or of an unusual policy, or with a slice of its own, has the starter spawn. What is born there takes the CPU mask of its
 //! requester; its signal mask and its policy are the starter's. All others spawn their threads
 //! themselves.
 
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Thread};
@@ -27,13 +29,18 @@ struct Starter {
 
 static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 
+thread_local! {
+    /// A [`Weight`](crate::Weight) has given this thread a slice.
+    pub(crate) static HAS_SLICE: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Spawns a thread that does not inherit the weight of the calling one.
 ///
 /// Use it for a pool, or a thread that serves sockets, that may be started on a thread which gives
 /// way: a thread inherits the nice value of the thread that spawns it, and cannot lower it again.
 /// The new one has the [process's own](base_nice) nice value, and the CPU mask of the calling
-/// thread. If the calling thread has that nice value and the usual scheduling policy, it spawns the
-/// new one itself, which then has its signal mask, too.
+/// thread. If the calling thread has that nice value, the kernel's slice and the usual scheduling
+/// policy, it spawns the new one itself, which then has its signal mask, too.
 ///
 /// # Errors
 ///
@@ -57,9 +64,13 @@ static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 /// # Ok(()) }
 /// ```
 pub fn spawn(name: impl Into<String>, main: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
-    let thread = thread::Builder::new().name(name.into());
+    let name = name.into();
+    // Here, and not on the starter.
+    assert!(!name.contains('\0'), "a thread's name has no NUL: {name:?}");
+    let thread = thread::Builder::new().name(name);
     let starter = starter()?;
-    if platform::nice() == starter.nice && platform::odd_policy().is_none() {
+    let is_usual = !HAS_SLICE.get() && platform::odd_policy().is_none();
+    if is_usual && platform::nice() == starter.nice {
         return Ok(thread.spawn(main)?.thread().clone());
     }
     let (reply, born) = mpsc::channel();
@@ -104,7 +115,8 @@ fn starter() -> io::Result<Starter> {
     }
     let (requests, receiver) = mpsc::channel::<Request>();
     let thread = thread::Builder::new().name("giveway-starter".to_owned());
-    thread.spawn(|| receiver.into_iter().for_each(|request| request()))?;
+    let serve = |request: Request| _ = catch_unwind(AssertUnwindSafe(request));
+    thread.spawn(move || receiver.into_iter().for_each(serve))?;
     let started = Starter {
         process,
         requests,

@@ -275,6 +275,8 @@ impl Throttle {
             return;
         };
         let pausing = self.0.pausing.fetch_add(1, Ordering::Relaxed) + 1;
+        // Also if `is_over` panics.
+        let _pausing = Pausing(&self.0.pausing);
         let end = now + longest.mul_f64(pausing as f64);
         while let Some(Shortage { now, wait, .. }) = shortage {
             let left = end.saturating_duration_since(now);
@@ -284,7 +286,6 @@ impl Throttle {
             clocks.sleep(wait.min(left).min(NAP));
             shortage = self.shortage(clocks, meter, claim);
         }
-        self.0.pausing.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Returns `None` if the thread may go on: there is credit, or it is too early to
@@ -352,6 +353,14 @@ impl Buckets {
                 .min(quota.period)
                 .mul_f64((1.0 - FLOOR) / FLOOR / quota.cores),
         })
+    }
+}
+
+struct Pausing<'a>(&'a AtomicUsize);
+
+impl Drop for Pausing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::platform;
 use crate::process;
+use crate::starter::{self, HAS_SLICE};
 
 /// The shortest and the longest slice that a thread may ask for.
 const SLICES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(100));
@@ -135,9 +136,10 @@ impl Weight {
     ///
     /// # Errors
     ///
-    /// `InvalidInput` for more than 19 steps, and for a slice out of its range. Another one if a sandbox refuses the nice value or
-    /// the idle class; the thread may have a part of the weight then. A slice that is refused is no
-    /// error.
+    /// `InvalidInput` for more than 19 steps, and for a slice out of its range. Another one if a
+    /// sandbox refuses the nice value or the idle class; the thread may have a part of the weight
+    /// then. A slice that is refused is no error. The first call starts a thread, and the operating
+    /// system may give none.
     ///
     /// # Examples
     ///
@@ -158,13 +160,18 @@ impl Weight {
         if let Some(slice) = self.slice.filter(is_odd) {
             return invalid(format!("Weight::with_slice({slice:?}): 0.1 to 100 ms"));
         }
-        let nice = self.nice(process::start()?).max(platform::nice());
+        let nice = self.nice(starter::base_nice()?).max(platform::nice());
+        // Without the thread that interrupts cores, the weight is still right.
+        let _ = process::start();
         // Either call sets the nice value to 0 as well, or tries to, so the nice value comes after
         // it. One below 0 would be lost.
         let class = match self.slice {
             _ if self.is_idle => platform::join_idle_class(),
             // Where it is refused, the nice value has to do.
-            Some(slice) if nice >= 0 => platform::set_slice(slice).or(Ok(())),
+            Some(slice) if nice >= 0 => {
+                HAS_SLICE.set(true);
+                platform::set_slice(slice).or(Ok(()))
+            }
             _ => Ok(()),
         };
         if platform::nice() < nice {

@@ -4,7 +4,7 @@
 
 use std::sync::mpsc;
 use std::time::Duration;
-use std::{fs, io, thread};
+use std::{fs, io, panic, thread};
 
 use giveway::{Weight, base_nice};
 
@@ -82,6 +82,41 @@ fn a_spawned_thread_inherits_no_weight() {
         });
         assert_eq!(told.recv().unwrap(), (base, usual), "{weight:?}");
     }
+}
+
+/// Of this thread, as the kernel tells it; `None` before Linux 6.12, or without that file.
+fn slice() -> Option<String> {
+    let sched = fs::read_to_string("/proc/thread-self/sched").ok()?;
+    let mut lines = sched.lines();
+    lines
+        .find(|line| line.starts_with("se.slice"))
+        .map(str::to_owned)
+}
+
+/// Also of one that differs in nothing else.
+#[test]
+fn a_spawned_thread_inherits_no_slice() {
+    let usual = slice();
+    let (tell, told) = mpsc::channel();
+    on_a_thread(move || {
+        let short = Weight::raised_by(0).with_slice(Duration::from_micros(100));
+        short.apply().unwrap();
+        giveway::spawn("child", move || tell.send(slice()).unwrap()).unwrap();
+    });
+    assert_eq!(told.recv().unwrap(), usual);
+}
+
+/// It used to end the thread that spawns for those that are niced.
+#[test]
+fn a_bad_name_panics_on_the_calling_thread_alone() {
+    on_a_thread(|| {
+        Weight::raised_by(10).apply().unwrap();
+        let bad = panic::catch_unwind(|| giveway::spawn("a\0b", || {}));
+        assert!(bad.is_err());
+        let (tell, told) = mpsc::channel();
+        giveway::spawn("good", move || tell.send(()).unwrap()).unwrap();
+        told.recv().unwrap();
+    });
 }
 
 #[test]

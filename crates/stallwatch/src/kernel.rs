@@ -136,8 +136,8 @@ pub(crate) fn thread_id() -> Option<u32> {
 
 /// Gives this thread the lowest nice value.
 pub(crate) fn give_way() {
-    // Linux applies this call to the calling thread, not to its process. To lower one's own
-    // is never refused.
+    // Linux applies this call to the calling thread, not to its process. A kernel never refuses it,
+    // and where a sandbox does, the watch works all the same.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, 19);
 }

@@ -77,7 +77,7 @@ pub(crate) struct Run {
 /// A stall whose stack is being resolved.
 struct Unresolved {
     stall: Stall,
-    /// As [`Limiter::reserve`] has returned it.
+    /// As [`Limiter::allow`] has returned it.
     suppressed: u64,
     stack: Receiver<Option<String>>,
     until: Instant,

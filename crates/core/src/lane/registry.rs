@@ -3,8 +3,7 @@
 //!
 //! The registry has shards, and a thread's number selects its shard, so that threads
 //! seldom wait for the same lock. The threads of each priority have their own group of
-//! shards, and all other threads share one group. So an I/O thread does not wait for a
-//! lock that a thread with a higher nice value holds.
+//! shards, so that none waits for a lock that a thread with a higher nice value holds.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -16,14 +15,15 @@ use crate::task::{RegistryKey, Runnable, thread_number};
 
 /// Shards in one group.
 const OF_A_GROUP: usize = 4;
-const SHARDS: usize = OF_A_GROUP * (1 + Priority::ALL.len());
+const SHARDS: usize = OF_A_GROUP * Priority::ALL.len();
 
 #[derive(Default)]
 pub(super) struct Registry([Mutex<Slab<Arc<dyn Runnable>>>; SHARDS]);
 
 impl Registry {
     pub(super) fn insert(&self, job: Arc<dyn Runnable>) -> RegistryKey {
-        let group = thread::ask_own(|own| 1 + own.priority.index()).unwrap_or(0);
+        // A job is registered by a thread of its lane.
+        let group = thread::ask_own(|own| own.priority.index()).unwrap_or(0);
         let shard = group * OF_A_GROUP + thread_number() % OF_A_GROUP;
         let key = self.lock(shard).insert(job) * SHARDS + shard;
         RegistryKey::MIN.saturating_add(key)

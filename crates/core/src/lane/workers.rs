@@ -1,6 +1,6 @@
 //! [`Workers`]: the threads that serve a level, as the lane uses them.
-//! [`ThreadSettings`]: the builder's settings for them, with the user's hooks. `pool/` has the two kinds of
-//! workers.
+//! [`ThreadSettings`]: the builder's settings for them, with the user's hooks. `pool/` has the two
+//! kinds of workers.
 
 use std::sync::Arc;
 use std::thread;

@@ -38,8 +38,8 @@ impl Builder {
     /// The threads `giveway-starter`, `twolane-ticker` and `giveway-preempt` belong to the process,
     /// not to a lane. The starter and the control thread sleep unless they have something to do.
     /// The ticker sleeps unless a future runs or closures are queued. The last one is there on
-    /// kernels that may preempt lazily ([`giveway::preemption`]), and sleeps while the process does
-    /// not compute.
+    /// kernels that may preempt lazily ([`giveway::preemption`]). At rest it wakes ten times a second
+    /// on a kernel that does, and seldom on one that is not known yet.
     ///
     /// # Examples
     ///

@@ -10,9 +10,8 @@
 //! - **At rest**, after 70 ms, [`resume`] ends a window: a pool calls it where it
 //!   wakes one of its threads for work. It writes once per rest, and no call has to: without it,
 //!   what computes waits for the next look. So it needs no ordering.
-//! - **While nothing is known of the kernel**, the looks end after 2 s at rest, until [`resume`]: a
-//!   kernel that preempts at once pays for no wake-up. (A call that comes just before the rest is
-//!   the price: then the kernel is measured after the next one.)
+//! - **While nothing is known of the kernel**, the windows grow to 5 s: one that preempts at once
+//!   should pay for few wake-ups before it is measured.
 //! - The thread **ends** if the kernel preempts at once, if that cannot be found out, and if a
 //!   sandbox refuses `membarrier`. It does not start on an older kernel, or with one core.
 
@@ -35,8 +34,8 @@ const FIRST_WINDOW: Duration = Duration::from_millis(10);
 /// From this window on it is at rest.
 const REST: Duration = Duration::from_millis(80);
 const LAST_WINDOW: Duration = Duration::from_millis(100);
-/// The looks at rest while nothing is known of the kernel.
-const PATIENCE: u32 = 20;
+/// While nothing is known of the kernel.
+const LAST_OF_UNKNOWN: Duration = Duration::from_secs(5);
 
 /// Written once for each rest.
 static RESTS: AtomicBool = AtomicBool::new(false);
@@ -82,7 +81,7 @@ fn wake() {
 
 /// Returns when there is nothing to interrupt, or no way to.
 fn watch() {
-    let (mut window, mut computes, mut rests) = (FIRST_WINDOW, false, 0);
+    let (mut window, mut computes) = (FIRST_WINDOW, false);
     loop {
         match found() {
             None if computes => measure::measure(),
@@ -94,24 +93,25 @@ fn watch() {
         match window {
             _ if computes && is_lazy => (0..INTERRUPTS).for_each(|_| interrupt()),
             _ if window < REST => thread::sleep(window),
-            _ => rest((is_lazy || rests < PATIENCE).then_some(window)),
+            _ => {
+                RESTS.store(true, Relaxed);
+                thread::park_timeout(window);
+            }
         }
-        computes = cpu().saturating_sub(before) >= began.elapsed() / 2;
+        let (lasted, computed) = (began.elapsed(), cpu().saturating_sub(before));
+        // A window that `resume` has ended may be too short to tell.
+        computes = lasted >= FIRST_WINDOW && computed >= lasted / 2;
         // A rest that was ended clears it.
         let goes_on = window < REST || RESTS.swap(false, Relaxed);
-        (window, rests) = match computes || !goes_on {
-            true => (FIRST_WINDOW, 0),
-            false => ((2 * window).min(LAST_WINDOW), rests + 1),
+        let longest = if is_lazy {
+            LAST_WINDOW
+        } else {
+            LAST_OF_UNKNOWN
         };
-    }
-}
-
-/// Until [`resume`], or that time is over.
-fn rest(time: Option<Duration>) {
-    RESTS.store(true, Relaxed);
-    match time {
-        Some(time) => thread::park_timeout(time),
-        None => thread::park(),
+        window = match computes || !goes_on {
+            true => FIRST_WINDOW,
+            false => (2 * window).min(longest),
+        };
     }
 }
 

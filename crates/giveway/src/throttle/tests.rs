@@ -283,3 +283,15 @@ fn without_a_quota_few_calls_look() {
     assert_eq!(due(&Machine::with(None, 0.0)), 10);
     assert_eq!(due(&Machine::new()), 160);
 }
+
+#[test]
+fn a_pause_that_panics_makes_no_later_one_longer() {
+    let machine = Machine::new();
+    machine.pause(Claim::Shared, &|| false);
+    machine.pass(ms(300.0), ms(300.0));
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        machine.pause(Claim::Shared, &|| panic!("the caller's own"));
+    }));
+    assert!(caught.is_err());
+    assert_eq!(machine.throttle.0.pausing.load(Ordering::Relaxed), 0);
+}

@@ -14,7 +14,6 @@
 //! the I/O lane. A future that computes in tasks of its own asks for the other context
 //! ([`in_cpu_context`](crate::in_cpu_context)).
 //!
-//!
 //! `start.rs` starts the runtime. `drain_tasks.rs` (above, in `pool/`) says how many drain tasks
 //! there are, `drain_task.rs` has what one of them does, and `stranded.rs` finds jobs beside a
 //! worker that Tokio let park.
