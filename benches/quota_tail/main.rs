@@ -1,6 +1,6 @@
-//! How late does the I/O lane answer in a container that may use one core?
+//! How late does the I/O lane answer in a container that may use half a core, one, or more?
 //!
-//! The setting of `io_tail`, in a cgroup whose CPU quota is one core's time: a process
+//! The setting of `io_tail`, in a cgroup with a CPU quota of that much: a process
 //! that has used it up stands still, I/O lane and all, until the period (100 ms) is
 //! over. No nice value helps against that. The contenders:
 //!
@@ -19,14 +19,16 @@
 //!
 //! # What it does not measure
 //!
-//! What `io_tail` doesn't. Quotas of several cores, and of fractions. Neighbours in
+//! What `io_tail` doesn't. Quotas of the machine's cores and more, which are no limit. Neighbours in
 //! other cgroups, and what a quota of cgroup v2 with a burst would forgive.
+//!
+//! `work` is the time that the jobs take alone on a core, over the quota's.
 //!
 //! It needs Linux, more than one core, and the right to make a cgroup below its own,
 //! with the cpu controller (v1 or v2): root, mostly. Without, it says so and ends.
 //!
 //! ```text
-//! cargo bench --bench quota_tail    # 20 seconds; --full: seven minutes
+//! cargo bench --bench quota_tail    # 50 seconds; --full: 15 minutes
 //! ```
 
 mod inside;
@@ -48,9 +50,12 @@ use twolane_benches::{Bench, Column, Contender, Contest, Sample, child, cores};
 use inside::Role;
 use process::Process;
 
-/// One core's time, in the kernel's usual period.
-const QUOTA: Duration = Duration::from_millis(100);
 const PERIOD: Duration = Duration::from_millis(100);
+
+/// In cores. Those of at least the machine's cores are no limit.
+const QUOTAS: [f64; 5] = [0.5, 1.0, 1.5, 2.0, 3.5];
+/// The quota of which all contenders are measured.
+const MAIN: f64 = 1.0;
 
 const CONTENDERS: [&str; 5] = [
     "io_alone",
@@ -59,6 +64,8 @@ const CONTENDERS: [&str; 5] = [
     "twolane_unpaced",
     "twolane",
 ];
+/// Of the other quotas.
+const THESE: [&str; 3] = ["io_alone", "twolane_unpaced", "twolane"];
 
 /// Where the jobs of a contender run, if it has any; called inside the quota, with the
 /// machine's cores and the number of jobs in flight.
@@ -80,20 +87,28 @@ fn main() {
     let bench = Bench::new("quota_tail");
     let measured = Duration::from_millis(bench.pick([200, 1_000, 2_000, 10_000]));
     let work = LazyCell::new(|| Work::calibrated(JOB));
-    let cgroup = LazyCell::new(|| match cores() {
-        1 => Err("a quota of one core is no limit on a machine with one".to_owned()),
-        _ => Cgroup::create(QUOTA, PERIOD),
-    });
-    let (work, cgroup) = (&work, &cgroup);
-    let contenders = CONTENDERS.map(|name| {
-        Contender::new(name, move || {
-            let cgroup = cgroup.as_ref().map_err(String::clone)?;
-            slice_in(cgroup, name, **work, measured)
-        })
-    });
+    let cores = cores();
+    let quotas = QUOTAS.into_iter().filter(|quota| *quota < cores as f64);
+    let groups: Vec<_> = quotas
+        .map(|quota| (quota, LazyCell::new(move || Cgroup::create(quota, PERIOD))))
+        .collect();
+    let (work, mut contenders) = (&work, Vec::new());
+    for (quota, cgroup) in &groups {
+        let names = if *quota == MAIN {
+            &CONTENDERS[..]
+        } else {
+            &THESE
+        };
+        for name in names {
+            contenders.push(Contender::new(named(*quota, name), move || {
+                let cgroup = cgroup.as_ref().map_err(String::clone)?;
+                slice_in(cgroup, *quota, name, **work, measured)
+            }));
+        }
+    }
     let contest = Contest::new(&bench, contenders, [1, 2, 2, 6], measured + REST);
     let Some(report) = contest.run() else { return };
-    let title = format!("latency, ms; slices of {measured:?}, {QUOTA:?} of CPU time in {PERIOD:?}");
+    let title = format!("latency, ms; slices of {measured:?}, periods of {PERIOD:?}");
     report.table(&title, "", &COLUMNS);
     report.table(
         "what the kernel counted",
@@ -103,21 +118,34 @@ fn main() {
             Column::sum("throttled", "nr_throttled"),
             Column::sum("of periods", "nr_periods"),
             Column::sum("for ms", "throttled_time"),
+            Column::median("work, of the quota", "work"),
         ],
     );
-    for peer in &CONTENDERS[..4] {
+    let ours = named(MAIN, "twolane");
+    for name in &CONTENDERS[..4] {
+        let peer = named(MAIN, name);
         for p in ["p99", "p999"] {
-            let name = format!("{p}_twolane_over_{peer}");
-            ratios(&report, &name, p, "twolane", peer);
+            let ratio = format!("{p}_twolane_over_{name}");
+            ratios(&report, &ratio, p, &ours, &peer);
         }
-        let name = format!("cpu_throughput_twolane_over_{peer}");
-        report.ratio(name, "jobs_per_s", "twolane", peer);
+        let ratio = format!("cpu_throughput_twolane_over_{name}");
+        report.ratio(ratio, "jobs_per_s", &ours, &peer);
     }
     report.finish();
 }
 
+fn named(quota: f64, contender: &str) -> String {
+    format!("{quota} cores, {contender}")
+}
+
 /// One slice of one contender, seen from outside the cgroup.
-fn slice_in(cgroup: &Cgroup, name: &str, work: Work, time: Duration) -> Result<Sample, String> {
+fn slice_in(
+    cgroup: &Cgroup,
+    quota: f64,
+    name: &str,
+    work: Work,
+    time: Duration,
+) -> Result<Sample, String> {
     let role = Role {
         contender: name.to_owned(),
         steps: work.steps,
@@ -134,6 +162,8 @@ fn slice_in(cgroup: &Cgroup, name: &str, work: Work, time: Duration) -> Result<S
         (jobs, Duration::from_nanos(ns))
     });
     let throttled = throttling[1].since(throttling[0]);
+    let jobs = sample.figure("jobs_per_s").unwrap_or(0.0) * JOB.as_secs_f64();
+    sample.put("work", "", jobs / quota);
     sample.put("threads", "", threads as f64);
     sample.put("nr_periods", "", throttled.periods as f64);
     sample.put("nr_throttled", "", throttled.throttled as f64);

@@ -32,16 +32,17 @@ pub struct Throttling {
 
 impl Cgroup {
     /// An error says why there can be none.
-    pub fn create(quota: Duration, period: Duration) -> Result<Self, String> {
+    pub fn create(cores: f64, period: Duration) -> Result<Self, String> {
         let (parent, version) = own()?;
         remove_stale(&parent);
         if version == Version::V2 {
             enable_cpu(&parent)?;
         }
-        let folder = parent.join(format!("{PREFIX}{}", std::process::id()));
+        let name = format!("{PREFIX}{}-{cores}", std::process::id());
+        let folder = parent.join(name);
         fs::create_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
         let made = Self { folder, version };
-        let (quota, period) = (quota.as_micros(), period.as_micros());
+        let (quota, period) = (period.mul_f64(cores).as_micros(), period.as_micros());
         match version {
             Version::V1 => {
                 made.write("cpu.cfs_period_us", &period.to_string())?;
@@ -168,7 +169,9 @@ fn enable_cpu(parent: &Path) -> Result<(), String> {
 fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let pid = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let pid = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
         if pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
             let _ = fs::remove_dir(entry.path());
         }

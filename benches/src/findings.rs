@@ -25,6 +25,11 @@ impl Sample {
         self.figures.push((metric.into(), unit, value));
     }
 
+    pub fn figure(&self, metric: &str) -> Option<f64> {
+        let mut figures = self.figures.iter();
+        figures.find_map(|(name, _, value)| (name == metric).then_some(*value))
+    }
+
     /// A histogram of nanoseconds. It gives the figures `NAME_p50`, `_p99`,
     /// `_p999` and `_max`, in ms.
     pub fn put_latencies(&mut self, name: &'static str, nanos: Histogram<u64>) {

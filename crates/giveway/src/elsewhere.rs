@@ -12,6 +12,10 @@ pub(crate) fn cpu_of_thread() -> Option<Duration> {
     None
 }
 
+pub(crate) fn cores_of(_thread: Option<()>) -> Option<u32> {
+    None
+}
+
 pub(crate) fn cores() -> Option<u32> {
     None
 }

@@ -4,7 +4,7 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::process::{getpid, getpriority_process, setpriority_process};
+use rustix::process::{Pid, getpid, getpriority_process, setpriority_process};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use thread_priority::{
@@ -22,11 +22,14 @@ pub(crate) fn cpu_of_thread() -> Option<Duration> {
     clock_gettime(ClockId::ThreadCPUTime).try_into().ok()
 }
 
-/// How many cores this process may run on, whatever its quota: this thread or the main
-/// thread, since either may be bound to fewer.
+/// How many cores this thread, or another one, may run on, whatever the quota.
+pub(crate) fn cores_of(thread: Option<Pid>) -> Option<u32> {
+    Some(sched_getaffinity(thread).ok()?.count())
+}
+
+/// The same of the process: this thread or the main thread, since either may be bound to fewer.
 pub(crate) fn cores() -> Option<u32> {
-    let of = |thread| Some(sched_getaffinity(thread).ok()?.count());
-    of(None).max(of(Some(getpid())))
+    cores_of(None).max(cores_of(Some(getpid())))
 }
 
 /// The core on which this thread runs.

@@ -87,12 +87,10 @@ impl Quota {
     }
 }
 
-/// The part of a quota that is left to the threads that others give way to, in cores.
-const RESERVE: f64 = 0.25;
-
 /// Returns how many threads that compute suit this process: one for each core that the calling
-/// thread may use, and no more than the [`Quota`] less a quarter of a core, rounded down. At least
-/// 1.
+/// thread may use, and no more than the [`Quota`], rounded up: with fewer, a part of it is paid for
+/// and not used. With the pauses of a [`Throttle`](crate::Throttle) they leave something of it to
+/// the others. At least 1.
 ///
 /// # Examples
 ///
@@ -100,12 +98,14 @@ const RESERVE: f64 = 0.25;
 /// assert!(giveway::worker_threads() >= 1);
 /// ```
 pub fn worker_threads() -> usize {
-    let available = thread::available_parallelism().map_or(1, usize::from);
+    // The standard library's number has the quota in it, rounded down.
+    let own = platform::cores_of(None).map(|cores| cores as usize);
+    let available = own.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     fit(available, Quota::below_cores().map(|quota| quota.cores))
 }
 
 fn fit(available: usize, quota: Option<f64>) -> usize {
-    let left = quota.map_or(usize::MAX, |cores| (cores - RESERVE).floor() as usize);
+    let left = quota.map_or(usize::MAX, |cores| cores.ceil() as usize);
     available.min(left).max(1)
 }
 
@@ -198,13 +198,15 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_keeps_a_reserve() {
+    fn a_quota_is_rounded_up() {
         let cases = [
             (8, None, 8),
             (3, Some(4.0), 3),
-            (4, Some(4.0), 3),
-            (2, Some(2.5), 2),
-            (2, Some(2.0), 1),
+            (4, Some(4.0), 4),
+            (8, Some(3.5), 4),
+            (4, Some(2.0), 2),
+            (2, Some(1.5), 2),
+            (2, Some(1.01), 2),
             (1, Some(1.25), 1),
             (1, Some(1.0), 1),
             (1, Some(0.1), 1),

@@ -8,7 +8,7 @@
 //!
 //! **Token buckets.** The threads pay for their CPU time from two token buckets.
 //! Between two jobs, a thread sleeps while its bucket is empty. The income of each
-//! bucket is nine tenths of the quota:
+//! bucket is 19 of 20 parts of the quota:
 //!
 //! - **All** pays for the CPU time of the *process*. So what its other threads use is taken
 //!   from those that give way. [`Claim::Shared`] and [`Claim::Leftover`] wait for this bucket, and
@@ -16,7 +16,7 @@
 //! - **First** pays for the CPU time of the threads of [`Claim::First`], and only they wait for it.
 //!   So such a job does not pay for what others did before.
 //!
-//! A full bucket holds a tenth of a period's quota. So a burst after an idle time, and
+//! A full bucket holds a twentieth of a period's quota. So a burst after an idle time, and
 //! the full income of the period that follows, together make one quota. The debt of a
 //! bucket is at most one period's quota.
 //!
@@ -51,9 +51,9 @@ use crate::platform;
 use crate::quota::Quota;
 use crate::starter;
 
-/// A bucket's income, as a part of the quota. The rest is for jobs that run a little
-/// too long.
-const SHARE: f64 = 0.9;
+/// A bucket's income, as a part of the quota. The rest is for jobs that run a little too long, and
+/// what others use meanwhile.
+const SHARE: f64 = 0.95;
 /// What these threads may compute without any credit, as a part of the quota.
 const FLOOR: f64 = 0.1;
 /// What `Leftover` leaves to `Shared`, as a part of a full bucket.
@@ -92,8 +92,8 @@ pub enum Claim {
 ///
 /// Cheap to clone. All threads that give way share one, each with a [`Meter`] of its own. The quota
 /// is that of the process's cgroup, if it is less than the cores that the process may run on, and
-/// is read again every two seconds while threads compute. They take nine tenths of it, less what
-/// the rest of the process uses, and at least a tenth in any case.
+/// is read again every two seconds while threads compute. They take 95 % of it, less what the rest of
+/// the process uses, and at least a tenth in any case.
 ///
 /// # Examples
 ///

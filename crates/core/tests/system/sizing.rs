@@ -107,8 +107,8 @@ fn a_quota_is_seen() {
         return;
     }
     let found = threads_found(None, |id| group.add(id));
-    // Of which a quarter is kept.
-    assert_eq!(found, cores.saturating_sub(2).max(1).to_string());
+    // Rounded up: 1.1 cores are two threads.
+    assert_eq!(found, quota.ceil().to_string());
     let throttled = |group: &Group| {
         let set = |child: &mut Command| {
             child.env("TWOLANE_TEST_PACE", "1");

@@ -122,19 +122,22 @@ fn is_about(found: f64, expected: f64) {
 }
 
 #[test]
-fn each_claim_has_nine_tenths() {
+fn each_claim_has_its_share() {
     for claim in CLAIMS {
         for computes in [0.05, 5.0, 60.0] {
-            is_about(Machine::new().share_of_jobs(claim, computes), 0.9);
+            is_about(Machine::new().share_of_jobs(claim, computes), SHARE);
         }
     }
 }
 
 #[test]
 fn what_others_use_is_taken_from_the_others() {
-    is_about(Machine::beside(0.5).share_of_jobs(Shared, 5.0), 0.4);
-    is_about(Machine::beside(0.5).share_of_jobs(Leftover, 5.0), 0.4);
-    is_about(Machine::beside(0.5).share_of_jobs(First, 5.0), 0.9);
+    is_about(Machine::beside(0.5).share_of_jobs(Shared, 5.0), SHARE - 0.5);
+    is_about(
+        Machine::beside(0.5).share_of_jobs(Leftover, 5.0),
+        SHARE - 0.5,
+    );
+    is_about(Machine::beside(0.5).share_of_jobs(First, 5.0), SHARE);
 }
 
 /// This holds for small jobs and large ones.
@@ -230,8 +233,8 @@ fn a_taken_lock_is_not_waited_for_and_nothing_is_lost() {
     assert_eq!(machine.job(First, 5.0), 0.0);
     assert_eq!(machine.job(First, 5.0), 0.0);
     drop(taken);
-    // 10 ms of credit and 99 ms of income, for 110 ms of CPU time.
-    is_about(machine.job(First, 0.0), 1.0 / 0.9);
+    // 5 ms of credit and 104.5 ms of income, for 110 ms of CPU time.
+    is_about(machine.job(First, 0.0), 0.5 / SHARE);
 }
 
 /// The first ten seconds have at most two of the old quota.
@@ -252,7 +255,7 @@ fn a_quota_that_changes_is_kept() {
             }
             machine.share_of_jobs(claim, 5.0);
             assert_eq!(machine.throttle.cores(), cores);
-            let expected = cores.map_or(1.0, |cores| cores * 0.9);
+            let expected = cores.map_or(1.0, |cores| cores * SHARE);
             is_about(machine.share_of_jobs(claim, 5.0), expected);
         }
     }
