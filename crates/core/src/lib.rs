@@ -51,6 +51,7 @@ mod guard;
 mod handle;
 mod io_lane;
 mod lane;
+mod limits;
 pub mod metrics;
 mod niceness;
 mod panics;

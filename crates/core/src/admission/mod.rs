@@ -8,10 +8,11 @@ mod permit;
 
 use std::mem;
 
-use tokio::sync::{OwnedSemaphorePermit, TryAcquireError};
+use stallwatch::Name;
 
-use crate::error::CloseReason;
+use crate::error::{CloseReason, JoinError};
 use crate::lane::{Submitter, thread};
+use crate::limits::Charge;
 use crate::panics;
 use crate::task::{Event, Extras, Job, Submit, Task, Work, closure, has_passed, thread_number};
 pub use permit::{Permit, Reserve};
@@ -20,39 +21,44 @@ pub use permit::{Permit, Reserve};
 impl Submit for &Submitter {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        match admit(self).and_then(|permit| late(self).map_or(Ok(permit), Err)) {
-            Ok(permit) => take_on(self, permit, work),
-            Err(cause) => refuse(self, cause, work),
+        let site = self.site_or_caller();
+        match (admit(self, Some(site)), late(self)) {
+            (Ok(charge), None) => take_on(self, charge, work, site),
+            (Ok(_), Some(late)) => refuse(self, late.into(), work),
+            (Err(reason), _) => refuse(self, reason, work),
         }
     }
 }
 
-fn refuse<W: Work>(submitter: &Submitter, cause: CloseReason, work: W) -> Task<W::Output> {
+fn refuse<W: Work>(submitter: &Submitter, reason: JoinError, work: W) -> Task<W::Output> {
     submitter.count(Event::Rejected);
     // On this thread: a panic of the destructor reaches the caller, as with any value
     // that the caller drops.
     drop(work);
-    Task::refused(cause)
+    Task::refused(reason)
 }
 
-type Admitted = Result<Option<OwnedSemaphorePermit>, CloseReason>;
+type Admitted = Result<Option<Box<Charge>>, JoinError>;
 
-/// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not without a
-/// permit, if this submission needs one.
+/// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the
+/// limits of its priority, unless it is exempt. `site`: of the job, if it is known.
 #[inline]
-fn admit(submitter: &Submitter) -> Admitted {
-    if let Some(cause) = submitter.close_reason() {
-        return Err(cause);
+fn admit(submitter: &Submitter, site: Option<Name>) -> Admitted {
+    let closed = || submitter.close_reason().map(JoinError::from);
+    if let Some(closed) = closed() {
+        return Err(closed);
     }
-    let limit = submitter.level().limit();
-    let Some(limit) = limit.filter(|_| !submitter.is_exempt()) else {
+    let level = submitter.level();
+    let Some(limits) = &level.limits else {
         return Ok(None);
     };
-    match limit.clone().try_acquire_owned() {
-        Ok(permit) => Ok(Some(permit)),
-        Err(TryAcquireError::NoPermits) => Err(CloseReason::QueueFull),
-        Err(TryAcquireError::Closed) => Err(submitter.levels.lane.reason_once_closed()),
+    if submitter.is_exempt() {
+        return Ok(Charge::exempt(limits));
     }
+    let is_short = site.is_some_and(|site| level.is_short(site));
+    let admitted = limits.admit(is_short);
+    // It may have been closed meanwhile.
+    admitted.map(Some).map_err(|full| closed().unwrap_or(full))
 }
 
 #[inline]
@@ -60,19 +66,19 @@ fn late(submitter: &Submitter) -> Option<CloseReason> {
     has_passed(submitter.deadline).then_some(CloseReason::Expired)
 }
 
-#[track_caller]
 fn take_on<W: Work>(
     submitter: &Submitter,
-    permit: Option<OwnedSemaphorePermit>,
+    charge: Option<Box<Charge>>,
     work: W,
+    site: Name,
 ) -> Task<W::Output> {
-    let mut extras = Extras::new(permit, submitter.deadline);
+    let mut extras = Extras::new(charge, submitter.deadline);
     let lane = &submitter.levels.lane;
     if cfg!(feature = "test-util") && lane.settings.holds_paused_clock {
         extras.hold_clock_of(&lane.io.handle);
     }
     let this_thread = thread_number();
-    let job = Job::new(submitter.scheduler(this_thread), work, extras);
+    let job = Job::new(submitter.scheduler(this_thread, site), work, extras);
     job.submit(this_thread);
     Task::new(job)
 }
@@ -89,5 +95,7 @@ pub(crate) fn drop_on_lane<T: Send + 'static>(submitter: &Submitter, value: T) {
     // The box hides the value's type: all such values share the code of their job.
     let value: Box<dyn Send> = Box::new(value);
     let submitter = submitter.without_deadline();
-    take_on(&submitter, None, closure(move || drop(value))).detach_quietly();
+    let charge = submitter.level().limits.as_ref().and_then(Charge::exempt);
+    let site = submitter.site_or_caller();
+    take_on(&submitter, charge, closure(move || drop(value)), site).detach_quietly();
 }

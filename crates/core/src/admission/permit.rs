@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit};
+use tokio::sync::AcquireError;
 use tokio::task::coop;
 
 use super::Admitted;
 use crate::block_on::block_on;
-use crate::error::{CloseReason, JoinError};
+use crate::error::{JoinError, JoinErrorKind};
 use crate::lane::Submitter;
+use crate::limits::Charge;
 use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work};
 
 /// The right to submit one job, not yet used.
@@ -39,19 +40,20 @@ use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work};
 /// ```
 #[must_use = "it is one of the queue's permits, and others wait for it: spawn by it"]
 pub struct Permit {
-    submitter: Submitter,
-    permit: Option<OwnedSemaphorePermit>,
+    pub(crate) submitter: Submitter,
+    charge: Option<Box<Charge>>,
 }
 
 impl Permit {
     pub(crate) fn try_new(submitter: &Submitter) -> Result<Self, JoinError> {
-        Self::of(super::admit(submitter), submitter)
+        Self::of(super::admit(submitter, None), submitter)
     }
 
     fn of(admitted: Admitted, submitter: &Submitter) -> Result<Self, JoinError> {
-        let permit = admitted.inspect_err(|_| submitter.count(Event::Rejected))?;
+        let charge = admitted.inspect_err(|_| submitter.count(Event::Rejected))?;
+        charge.iter().for_each(|it| it.set(None, false));
         let submitter = submitter.clone();
-        Ok(Self { submitter, permit })
+        Ok(Self { submitter, charge })
     }
 
     /// Sets a time after which the job is of no use.
@@ -159,17 +161,26 @@ impl Permit {
 impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
-        let Self { submitter, permit } = self;
+        let Self { submitter, charge } = self;
         match submitter.close_reason().or_else(|| super::late(&submitter)) {
-            None => super::take_on(&submitter, permit, work),
-            Some(cause) => super::refuse(&submitter, cause, work),
+            None => super::take_on(&submitter, charge, work, submitter.site_or_caller()),
+            Some(cause) => super::refuse(&submitter, cause.into(), work),
         }
+    }
+}
+
+impl Permit {
+    /// Submits the pump of a stream.
+    #[track_caller]
+    pub(crate) fn spawn_stream(mut self, pump: impl Future<Output = ()> + Send + 'static) {
+        self.charge.iter_mut().for_each(|it| it.is_stream = true);
+        self.spawn(pump).detach_quietly();
     }
 }
 
 debug_by_name!(Permit, priority: |it: &Self| it.submitter.priority, deadline: |it: &Self| it.submitter.deadline);
 
-type Acquire = dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send + Sync;
+type Acquire = dyn Future<Output = Result<Box<Charge>, AcquireError>> + Send + Sync;
 
 /// A future that waits for a permit of the queue.
 ///
@@ -249,17 +260,18 @@ impl Reserve {
         let acquire = match &mut self.waits {
             Some(acquire) => acquire,
             waits => match (
-                super::admit(&self.submitter),
-                self.submitter.level().limit(),
+                super::admit(&self.submitter, None),
+                &self.submitter.level().limits,
             ) {
-                (Err(CloseReason::QueueFull), Some(limit)) => {
-                    waits.insert(Box::pin(limit.clone().acquire_owned()))
+                (Err(full), Some(limits)) if full.kind() == JoinErrorKind::QueueFull => {
+                    waits.insert(Box::pin(limits.clone().acquire()))
                 }
                 (admitted, _) => return Poll::Ready(admitted),
             },
         };
-        let permit = ready!(acquire.as_mut().poll(cx)).map(Some);
-        Poll::Ready(permit.map_err(|_closed| self.submitter.levels.lane.reason_once_closed()))
+        let charge = ready!(acquire.as_mut().poll(cx)).map(Some);
+        let closed = |_| self.submitter.levels.lane.reason_once_closed().into();
+        Poll::Ready(charge.map_err(closed))
     }
 }
 

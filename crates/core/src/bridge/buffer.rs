@@ -12,6 +12,10 @@
 //!   or *lost*, if the pump was dropped or panicked before. The writer of a lost one sends the
 //!   reason behind the last item. The reader gets an end of stream for the first only. A lane that
 //!   stops in the middle of a body is an error, never a short body that looks complete.
+//! - **Batches.** An item wakes the reader, on a thread of the other lane, which costs what many a
+//!   small chunk takes to compute. So the writer holds items back until they are half of the window,
+//!   or the writer has held some for [`PATIENCE`], waits, or ends. A stream whose items take longer
+//!   hands over each. What is held counts in the window.
 //! - **Wake-ups.** The reader changes `buffered`, or closes the channel, and then wakes the writer.
 //!   The writer registers its waker and then looks at both. (Loom model in `tests/loom`.)
 //! - **Drop.** Dropping the reader wakes the pump, which drops the stream. So a
@@ -31,11 +35,15 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::error::{BridgeError, LostReason};
 use crate::metrics::Held;
+use crate::metrics::clock::now;
 use crate::panics;
 use crate::sync::{AtomicUsize, AtomicWaker, Ordering::SeqCst};
 
 /// The largest size that an item can count for, and the largest limit.
 const MAX_SIZE: usize = usize::MAX / 2;
+
+/// Items are not held back for longer than that, and the time that one takes.
+const PATIENCE: u64 = 1_000_000;
 
 /// An item and its size, or why there are no more.
 type Message<T> = Result<(T, usize), Box<BridgeError>>;
@@ -90,6 +98,8 @@ pub(crate) fn channel<T>(held: Held, limit: usize, lane: &'static str) -> (Write
     let writer = Writer {
         items: Some(sender),
         window: window.clone(),
+        held: (Vec::new(), 0),
+        flushed: 0,
         if_lost: BridgeError {
             cause: LostReason::Stopped,
             lane,
@@ -104,13 +114,16 @@ pub(crate) struct Writer<T> {
     /// `None` once the bridge has ended.
     items: Option<UnboundedSender<Message<T>>>,
     window: Arc<Window>,
+    /// Items that were not handed over yet, and their size; and when others were, in nanoseconds.
+    held: (Vec<(T, usize)>, usize),
+    flushed: u64,
     /// What the reader gets if this is dropped now.
     pub(super) if_lost: BridgeError,
 }
 
 impl<T> Writer<T> {
     /// Waits until there is room. Returns false if the reader is gone.
-    pub(crate) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<bool> {
+    pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
         // Register even if there is room: the reader may be dropped while the stream
         // has no item.
         self.window.writer.register(cx.waker());
@@ -119,28 +132,43 @@ impl<T> Writer<T> {
         } else if self.window.buffered.load(SeqCst) < self.window.limit {
             Poll::Ready(true)
         } else {
+            self.flush();
             Poll::Pending
         }
     }
 
+    /// Call [`flush`](Self::flush) before a wait.
     pub(crate) fn send(&mut self, item: T, size: usize) {
         self.if_lost.sent = self.if_lost.sent.saturating_add(size);
         // An item of size 0 (a trailer) counts as 1, so that it takes room as well. The
         // maximum keeps the sum from overflowing.
         let size = size.clamp(1, MAX_SIZE);
         self.window.add(size);
-        if let Some(items) = &self.items {
-            // It fails if the reader is gone.
-            panics::drop_quietly("an item of a stream", items.send(Ok((item, size))));
+        self.held.0.push((item, size));
+        self.held.1 += size;
+        if self.held.1 >= self.window.limit / 2 || now() >= self.flushed + PATIENCE {
+            self.flush();
         }
+    }
+
+    /// Hands over what is held.
+    pub(crate) fn flush(&mut self) {
+        for item in self.held.0.drain(..) {
+            // It fails if the reader is gone.
+            let unsent = self.items.as_ref().map(|items| items.send(Ok(item)));
+            panics::drop_quietly("an item of a stream", unsent);
+        }
+        (self.held.1, self.flushed) = (0, now());
     }
 
     /// The stream has ended, and no item is missing.
     pub(crate) fn complete(&mut self) {
+        self.flush();
         self.items = None;
     }
 
     pub(crate) fn lose(&mut self, cause: LostReason) {
+        self.flush();
         if let Some(items) = self.items.take() {
             let error = BridgeError {
                 cause,

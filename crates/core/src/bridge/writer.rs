@@ -92,7 +92,10 @@ impl<S: Stream, W: Fn(&S::Item) -> usize> Future for Pump<S, W> {
             });
             let is_closed = |on_cpu: &Submitter| on_cpu.levels.lane.is_closed();
             match next {
-                Ok(Poll::Pending) => return Poll::Pending,
+                Ok(Poll::Pending) => {
+                    writer.flush();
+                    return Poll::Pending;
+                }
                 // A lane that is closed drops its jobs and tasks. A stream that reads from
                 // them may then fail, or end like a complete one. The lane drops this pump
                 // as well, and the drop of the writer tells the reader.
@@ -108,6 +111,7 @@ impl<S: Stream, W: Fn(&S::Item) -> usize> Future for Pump<S, W> {
                 }
             }
         }
+        writer.flush();
         cx.waker().wake_by_ref();
         Poll::Pending
     }

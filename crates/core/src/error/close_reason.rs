@@ -9,18 +9,16 @@ pub(crate) enum CloseReason {
     Dropped,
     /// Also of the jobs that were there then.
     IoRuntimeGone,
-    QueueFull,
     Expired,
 }
 
 impl CloseReason {
     /// In the order of their discriminants.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Cancelled,
         Self::ShutDown,
         Self::Dropped,
         Self::IoRuntimeGone,
-        Self::QueueFull,
         Self::Expired,
     ];
 
@@ -43,10 +41,6 @@ impl CloseReason {
                 "the I/O runtime that this CpuRuntime was built on is gone: \
                  build a CpuRuntime on the runtime that is there now \
                  (in tests: one per #[tokio::test], not one for the process)"
-            }
-            Self::QueueFull => {
-                "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended; \
-                 shed the load (HTTP 503), or wait for a permit with Handle::reserve"
             }
             Self::Expired => "the job's deadline passed before its end",
         }

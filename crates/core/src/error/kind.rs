@@ -34,7 +34,8 @@ pub enum JoinErrorKind {
     /// runtime that runs; in a test suite, one for each `#[tokio::test]`.
     IoRuntimeGone,
     /// The queue was full: as many jobs as the priority's
-    /// [`queue_limit`](crate::Builder::queue_limit) were accepted and have not ended.
+    /// [`queue_limit`](crate::Builder::queue_limit) were accepted and have not ended. Or the job
+    /// would have waited for longer than its [`max_wait`](crate::Builder::max_wait).
     QueueFull,
     /// The job's [deadline](crate::Handle::with_deadline) passed before its start, a later poll of
     /// a future, or a [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure
@@ -49,7 +50,6 @@ impl From<CloseReason> for JoinErrorKind {
             CloseReason::Cancelled => Self::Cancelled,
             CloseReason::ShutDown | CloseReason::Dropped => Self::Shutdown,
             CloseReason::IoRuntimeGone => Self::IoRuntimeGone,
-            CloseReason::QueueFull => Self::QueueFull,
             CloseReason::Expired => Self::Expired,
         }
     }

@@ -5,11 +5,16 @@ mod kind;
 
 use std::any::Any;
 use std::error::Error;
+use std::time::Duration;
 use std::{fmt, io};
 
 use crate::panics::PanicPayload;
 pub(crate) use close_reason::CloseReason;
 pub use kind::JoinErrorKind;
+
+const FULL: &str = "the CPU lane is full: as many jobs as its Builder::queue_limit have not ended, or \
+                    the job would wait for longer than its Builder::max_wait; shed the load (HTTP \
+                    503), or wait for a permit with Handle::reserve";
 
 /// The error of a [`Task`](crate::Task) whose job has no output.
 ///
@@ -40,6 +45,8 @@ enum Repr {
     /// Boxed: each job reserves space for an error, and few jobs panic.
     Panicked(Box<PanicPayload>),
     Closed(CloseReason),
+    /// Never taken on: one of the limits. Not 0: that in time, in milliseconds.
+    QueueFull(u32),
 }
 
 impl From<CloseReason> for JoinError {
@@ -86,11 +93,18 @@ impl JoinError {
         Self::of_unwinding(PanicPayload::new(payload))
     }
 
-    /// Why the job was closed, if it did not panic.
+    /// A limit of the queue, in time if it is `Some`, refuses the job.
+    pub(crate) fn queue_full(max_wait: Option<Duration>) -> Self {
+        Self(Repr::QueueFull(
+            max_wait.map_or(0, |most| most.as_millis() as u32),
+        ))
+    }
+
+    /// Why the job was closed, if it was.
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         match self.0 {
-            Repr::Panicked(_) => None,
             Repr::Closed(cause) => Some(cause),
+            _ => None,
         }
     }
 
@@ -113,8 +127,11 @@ impl JoinError {
     /// assert_eq!(error.kind(), twolane::JoinErrorKind::Panic);
     /// ```
     pub fn kind(&self) -> JoinErrorKind {
-        let closed = self.close_reason();
-        closed.map_or(JoinErrorKind::Panic, JoinErrorKind::from)
+        match self.0 {
+            Repr::Panicked(_) => JoinErrorKind::Panic,
+            Repr::Closed(cause) => cause.into(),
+            Repr::QueueFull(_) => JoinErrorKind::QueueFull,
+        }
     }
 
     /// Returns true if the queue was full, the job's deadline passed, or the lane was shut
@@ -144,6 +161,29 @@ impl JoinError {
         matches!(self.kind(), QueueFull | Expired | Shutdown)
     }
 
+    /// Returns after which time it is worth trying again, if the job was refused because it would
+    /// have waited for longer than its [`max_wait`](crate::Builder::max_wait): that time. The jobs
+    /// that are queued now have begun by then. For a `Retry-After`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let io = tokio::runtime::Runtime::new().unwrap();
+    /// # let _io = io.enter();
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// # cpu.shutdown().wait();
+    /// if let Err(error) = cpu.spawn_cpu(|| "body").wait() {
+    ///     let seconds = error.retry_after().map_or(1, |after| after.as_secs().max(1));
+    ///     println!("503, Retry-After: {seconds}");
+    /// }
+    /// ```
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self.0 {
+            Repr::QueueFull(most @ 1..) => Some(Duration::from_millis(most.into())),
+            _ => None,
+        }
+    }
+
     /// Returns true if the job panicked.
     ///
     /// # Examples
@@ -156,7 +196,7 @@ impl JoinError {
     /// assert!(err.is_panic() && !err.is_cancelled());
     /// ```
     pub fn is_panic(&self) -> bool {
-        self.close_reason().is_none()
+        self.kind() == JoinErrorKind::Panic
     }
 
     /// Returns true if the job was cancelled.
@@ -266,6 +306,7 @@ impl fmt::Display for JoinError {
         match &self.0 {
             Repr::Panicked(payload) => write!(f, "the job panicked: {}", payload.text()),
             Repr::Closed(cause) => f.write_str(cause.text()),
+            Repr::QueueFull(_) => f.write_str(FULL),
         }
     }
 }
@@ -275,6 +316,7 @@ impl fmt::Debug for JoinError {
         match &self.0 {
             Repr::Panicked(payload) => write!(f, "JoinError::Panic({:?})", payload.text()),
             Repr::Closed(cause) => write!(f, "JoinError::{cause:?}"),
+            Repr::QueueFull(_) => f.write_str("JoinError::QueueFull"),
         }
     }
 }

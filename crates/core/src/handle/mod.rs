@@ -1,11 +1,13 @@
 //! [`Handle`]: spawns on both lanes.
 
 mod current;
+#[cfg(feature = "hyper")]
 mod executor;
 mod io_handle;
 mod metrics;
 mod others;
 mod reserve;
+mod streams;
 mod submit;
 
 use std::fmt;

@@ -20,13 +20,15 @@ use std::iter;
 use std::sync::{Arc, OnceLock};
 
 use giveway::Cores;
-use tokio::sync::Semaphore;
+use stallwatch::Name;
 
 use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, Workers, discard};
 use crate::io_lane::enter_for_drop;
+use crate::limits::{Limit, Limits};
 use crate::metrics::Metrics;
+use crate::metrics::call_sites::Length;
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Counters, Runnable, Worker};
@@ -35,8 +37,7 @@ pub(crate) struct Level {
     pub(crate) lane: Arc<Lane>,
     pub(crate) priority: Priority,
     queue: RunQueue,
-    /// If the queue has one: the number of jobs, and the permits.
-    limit: Option<(usize, Arc<Semaphore>)>,
+    pub(crate) limits: Option<Arc<Limits>>,
     pub(crate) counters: Counters,
     /// Of a level whose threads keep to different cores: where they run jobs.
     cores: Option<Cores>,
@@ -47,14 +48,14 @@ pub(crate) struct Level {
 }
 
 impl Level {
-    pub(super) fn new(lane: &Arc<Lane>, priority: Priority, limit: Option<usize>) -> Arc<Self> {
+    pub(super) fn new(lane: &Arc<Lane>, priority: Priority, limit: Limit) -> Arc<Self> {
         let settings = &lane.settings;
         let keeps_apart = priority == Priority::High && settings.threads > 1;
         Arc::new(Self {
             lane: lane.clone(),
             priority,
             queue: RunQueue::default(),
-            limit: limit.map(|jobs| (jobs, Arc::new(Semaphore::new(jobs)))),
+            limits: Limits::new(limit, settings.threads),
             counters: Counters::new(settings.threads, settings.has_histograms),
             cores: keeps_apart.then(Cores::new),
             workers: OnceLock::new(),
@@ -62,9 +63,16 @@ impl Level {
         })
     }
 
-    /// `None` if the queue has no limit.
-    pub(crate) fn limit(&self) -> Option<&Arc<Semaphore>> {
-        Some(&self.limit.as_ref()?.1)
+    /// Whether the next job of that site goes before those that are not known to be short.
+    #[inline]
+    pub(crate) fn is_short(&self, site: Name) -> bool {
+        let is_sorted = self.priority == Priority::Normal && self.lane.settings.short_jobs_first;
+        is_sorted
+            && match self.counters.sites.length(site) {
+                Length::Short => true,
+                Length::Unknown => !self.queue.has_short(),
+                Length::Long => false,
+            }
     }
 
     /// `None` before the threads have started.
@@ -100,9 +108,9 @@ impl Level {
     pub(crate) fn metrics(&self) -> Metrics {
         let mut metrics = self.counters.read();
         metrics.tokio_tasks = self.tokio_tasks() as u64;
-        if let Some((jobs, limit)) = &self.limit {
-            metrics.queue_limit = Some(*jobs as u64);
-            metrics.permits_in_use = jobs.saturating_sub(limit.available_permits()) as u64;
+        if let Some((jobs, in_use)) = self.limits.as_ref().and_then(|it| it.jobs()) {
+            metrics.queue_limit = Some(jobs as u64);
+            metrics.permits_in_use = in_use as u64;
         }
         metrics
     }

@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::scheduler::Shard;
 use super::{Lane, Level};
+use crate::limits::Limit;
 use crate::metrics::call_sites::CallSites;
 use crate::panics;
 use crate::priority::Priority;
@@ -24,7 +25,7 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    pub(crate) fn new(lane: Arc<Lane>, limits: [Option<usize>; Priority::ALL.len()]) -> Arc<Self> {
+    pub(crate) fn new(lane: Arc<Lane>, limits: [Limit; Priority::ALL.len()]) -> Arc<Self> {
         let levels = Priority::ALL.map(|priority| {
             let level = Level::new(&lane, priority, limits[priority.index()]);
             array::from_fn(|_| Arc::new(Shard::new(level.clone())))
@@ -72,13 +73,14 @@ impl Levels {
         }
     }
 
-    pub(super) fn limits(&self) -> impl Iterator<Item = &Arc<Semaphore>> {
-        self.all().filter_map(|level| level.limit())
+    pub(super) fn limits(&self) -> impl Iterator<Item = &Semaphore> {
+        let limits = self.all().filter_map(|level| level.limits.as_ref());
+        limits.flat_map(|limits| limits.semaphores())
     }
 
     /// Ends every wait for a permit with an error.
     pub(super) fn close_limits(&self) {
-        for limit in self.limits().chain([&self.lane.closing]) {
+        for limit in self.limits().chain([&*self.lane.closing]) {
             // A waker that panics keeps the semaphore from waking the waiters behind
             // it. So close the semaphore again for these.
             while panics::call_logged("the waker of a `Reserve`", || limit.close()).is_none() {}

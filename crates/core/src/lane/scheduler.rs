@@ -12,8 +12,6 @@ use stallwatch::{Entered, Name};
 
 use super::{Level, thread};
 use crate::error::CloseReason;
-use crate::metrics::call_sites::Length;
-use crate::priority::Priority;
 use crate::sync::Ordering::SeqCst;
 use crate::task::{Counters, RegistryKey, Runnable, Schedule};
 
@@ -41,14 +39,7 @@ impl Schedule for Scheduler {
 
     #[inline]
     fn is_short(&self) -> bool {
-        let level = &self.level;
-        let is_sorted = level.priority == Priority::Normal && level.lane.settings.short_jobs_first;
-        is_sorted
-            && match level.counters.sites.length(self.site) {
-                Length::Short => true,
-                Length::Unknown => !level.queue().has_short(),
-                Length::Long => false,
-            }
+        self.level.is_short(self.site)
     }
 
     fn register(&self, job: Arc<dyn Runnable>) -> RegistryKey {

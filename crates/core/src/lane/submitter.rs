@@ -49,13 +49,10 @@ impl Submitter {
         }
     }
 
-    /// For a job that the thread of that number submits.
-    #[track_caller]
-    pub(crate) fn scheduler(&self, submitting_thread: usize) -> Scheduler {
-        Scheduler {
-            level: self.levels.shard(self.priority, submitting_thread).clone(),
-            site: self.site_or_caller(),
-        }
+    /// For a job of that site that the thread of that number submits.
+    pub(crate) fn scheduler(&self, submitting_thread: usize, site: Name) -> Scheduler {
+        let level = self.levels.shard(self.priority, submitting_thread).clone();
+        Scheduler { level, site }
     }
 
     /// With the earlier one of the two deadlines.

@@ -13,6 +13,7 @@ use crate::guard::on_drop;
 use crate::handle::Handle;
 use crate::lane::control;
 use crate::lane::{Lane, Levels, Submitter, ThreadSettings, thread};
+use crate::limits::Limit;
 use crate::niceness::Niceness;
 use crate::panics;
 use crate::pool;
@@ -42,7 +43,7 @@ use crate::task::ticker;
 pub struct Builder {
     io: Option<tokio::runtime::Handle>,
     pub(super) threads: Option<usize>,
-    pub(super) queue_limits: [Option<usize>; Priority::ALL.len()],
+    pub(super) limits: [Limit; Priority::ALL.len()],
     throttle_to_quota: bool,
     pub(super) watch_io: Option<Watch>,
     /// All but the number of threads, and the nice value that they start with.
@@ -54,7 +55,7 @@ impl Builder {
         Self {
             io: None,
             threads: None,
-            queue_limits: Default::default(),
+            limits: Default::default(),
             throttle_to_quota: true,
             watch_io: None,
             settings: ThreadSettings {
@@ -122,7 +123,7 @@ impl Builder {
     ///
     /// When a process has used up its quota, the kernel stops all of its threads until the
     /// next period (100 ms, mostly): the I/O lane too. With this setting the lane's threads
-    /// pause between jobs before that happens. The CPU lane takes nine tenths of the quota,
+    /// pause between jobs before that happens. The CPU lane takes 95 % of the quota,
     /// less what the rest of the process uses, and at least a tenth in any case. High
     /// comes first: it pauses only for the time that High itself has used. Then come
     /// Normal and Low.
@@ -267,7 +268,7 @@ impl Builder {
         let mut settings = self.settings;
         settings.threads = threads::check(self.threads, &settings)?;
         settings.niceness.check()?;
-        limits::check(self.queue_limits)?;
+        limits::check(self.limits)?;
         let io = self.io.or_else(surrounding).ok_or(BuildError::new(
             "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
              (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",
@@ -281,7 +282,7 @@ impl Builder {
             "the Tokio runtime that was to be the I/O lane has been shut down: \
              give Builder::io_handle the handle of one that runs"
         })?;
-        let levels = Levels::new(lane.clone(), self.queue_limits);
+        let levels = Levels::new(lane.clone(), self.limits);
         control::start(levels.clone(), receiver).map_err(BuildError::no_thread)?;
         // Until then the control thread does not end.
         let _started = on_drop(|| lane.thread_ended());
@@ -338,7 +339,7 @@ impl fmt::Debug for Builder {
             .field("worker_threads", &self.threads)
             .field("thread_name", &self.settings.name)
             .field("niceness", &self.settings.niceness)
-            .field("queue_limits", &self.queue_limits)
+            .field("limits", &self.limits)
             .field("throttle_to_quota", &self.throttle_to_quota)
             .finish_non_exhaustive()
     }

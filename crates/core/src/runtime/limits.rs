@@ -1,9 +1,12 @@
 //! The limits of the queues.
 
+use std::time::Duration;
+
 use tokio::sync::Semaphore;
 
 use super::Builder;
 use crate::build_error::BuildError;
+use crate::limits::Limit;
 use crate::priority::Priority;
 
 impl Builder {
@@ -68,19 +71,77 @@ impl Builder {
     /// let settings = CpuRuntime::builder().queue_limit(Priority::Normal, 64);
     /// ```
     pub fn queue_limit(mut self, priority: Priority, jobs: usize) -> Self {
-        self.queue_limits[priority.index()] = Some(jobs);
+        self.limits[priority.index()].jobs = Some(jobs);
+        self
+    }
+
+    /// Refuses the jobs of a priority that would wait for a thread for longer than that, from 1 ms
+    /// to 10 minutes. Default: no limit.
+    ///
+    /// The first setting of a service that should answer in time or not at all: how long a request
+    /// may wait is known, and how many jobs that is is not. The lane measures how long the jobs of
+    /// each [call site](crate::Handle::call_sites) take, and adds up what those before a new one
+    /// are expected to take. What is refused, what waits, and what needs no permit is as with
+    /// [`queue_limit`](Self::queue_limit). Both may be set. The error has
+    /// [`retry_after`](crate::JoinError::retry_after).
+    ///
+    /// **What to expect.** While more work comes than the lane can do, a job waits for nine tenths
+    /// of this time, and 99 in 100 for at most 1.2 times as long, if it is the time of five jobs or
+    /// more. With less, threads idle at times. While less work comes, only a burst is refused.
+    ///
+    /// | | |
+    /// |---|---|
+    /// | a call site without a job that has ended | counts like the others of its priority. Of the first jobs of all, each thread takes on eight |
+    /// | jobs of one call site that differ | count as their mean. Where a few are much longer than the others, [name](crate::Handle::with_name) these apart |
+    /// | jobs suddenly take ten times as long | those that are queued wait as long as it takes. New ones are refused at once, and after some jobs by what they take now |
+    /// | the machine stood still | the same |
+    /// | a job that takes longer than this time | is admitted where a thread idles |
+    /// | [short jobs](Self::short_jobs_first) | pass the others, and are refused for the short ones before them alone |
+    /// | a future | counts while it is queued or runs. What wakes it is not refused |
+    /// | a [stream](crate::Handle::stream_from_cpu) | counts with all that it still has to compute, but not while it waits for its reader, or its source. So slow readers keep nobody away, and take memory: set a `queue_limit` too |
+    /// | a [permit](crate::Permit) | counts as one job until it is used or dropped |
+    /// | jobs that jobs submit | are never refused, but count |
+    /// | another priority | has a limit of its own. That it takes the cores shows in how long jobs take, as do pauses for a CPU quota |
+    ///
+    /// The cost: a job reads the clock twice, and changes a counter of its priority twice, once
+    /// under the lock of a semaphore, which is held for a few instructions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use std::time::Duration;
+    /// use twolane::{CpuRuntime, Priority};
+    /// let in_time = Duration::from_millis(500);
+    /// let cpu = CpuRuntime::builder().max_wait(Priority::Normal, in_time).build().unwrap();
+    /// assert_eq!(cpu.spawn_cpu(|| 6 * 7).await.unwrap(), 42);
+    /// # }
+    /// ```
+    pub fn max_wait(mut self, priority: Priority, wait: Duration) -> Self {
+        self.limits[priority.index()].wait = Some(wait);
         self
     }
 }
 
-pub(super) fn check(limits: [Option<usize>; Priority::ALL.len()]) -> Result<(), BuildError> {
+/// The least and the most that a job may wait.
+const WAITS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(600));
+
+pub(super) fn check(limits: [Limit; Priority::ALL.len()]) -> Result<(), BuildError> {
     let max = Semaphore::MAX_PERMITS;
     for (priority, limit) in Priority::ALL.into_iter().zip(limits) {
-        let asked = limit.unwrap_or(max);
+        let asked = limit.jobs.unwrap_or(max);
         BuildError::unless((1..=max).contains(&asked), || {
             format!(
                 "Builder::queue_limit({priority:?}, {asked}): a limit is 1 to {max} jobs; \
                  leave it out for none"
+            )
+        })?;
+        let (least, most) = WAITS;
+        let asked = limit.wait.unwrap_or(most);
+        BuildError::unless((least..=most).contains(&asked), || {
+            format!(
+                "Builder::max_wait({priority:?}, {asked:?}): it is {least:?} to {most:?}; \
+                 leave it out for no limit"
             )
         })?;
     }

@@ -138,26 +138,18 @@ impl CpuRuntime {
     ///
     /// 1. The environment variable `TWOLANE_CPU_THREADS`, if it is set: a positive number.
     ///    Spaces around it are ignored. An empty value is an error.
-    /// 2. Otherwise [`std::thread::available_parallelism`]: the cores that the calling thread
-    ///    may use (its CPU mask, within the cpuset of its cgroup), or the CPU quota of its
-    ///    cgroup, rounded down, if that is less.
-    /// 3. If the quota is less than the number of cores, a quarter of a core is subtracted
-    ///    from it before rounding down, and left to the I/O lane. A quota of 4 cores gives
-    ///    3 threads; 2.5 cores give 2; 2 cores give 1.
-    /// 4. At least 1. Everything works with one thread.
+    /// 2. Otherwise the cores that the calling thread may use (its CPU mask, within the cpuset of
+    ///    its cgroup), or the CPU quota of its cgroup, rounded up, if that is less: 2.5 cores give
+    ///    3 threads.
     ///
-    /// A lane keeps the number that it was built with, also if the quota changes.
-    ///
-    /// So with a quota of 2 cores, one priority alone can use half of the quota. Set the
-    /// number yourself if the I/O lane needs little and the CPU lane should have more.
+    /// A lane keeps the number that it was built with, also if the quota changes. Everything works
+    /// with one thread.
     ///
     /// A quota is not a number of cores. When the process has used up the quota of a period
     /// (mostly 100 ms), the kernel stops **all** its threads until the next period. It
-    /// stops the I/O lane's threads too, whatever their nice values. A smaller number of
-    /// threads cannot always prevent that: not with a quota of one core, and not where
-    /// several priorities compute at the same time.
-    /// [`Builder::throttle_to_quota`] does the rest; see
-    /// the guide (`twolane::guide::containers`).
+    /// stops the I/O lane's threads too, whatever their nice values. So the lane pauses before that
+    /// ([`Builder::throttle_to_quota`]), and leaves some of it to the I/O lane: see the guide
+    /// (`twolane::guide::containers`).
     ///
     /// # Errors
     ///

@@ -19,6 +19,8 @@ use super::{
     Cancel, Event, JOB_DESTRUCTOR, Join, RegistryKey, Runnable, Schedule, StepEnd, Worker,
 };
 use crate::error::{CloseReason, JoinError};
+use crate::limits::Charge;
+use crate::metrics::call_sites::Mean;
 use crate::metrics::clock::now;
 use crate::panics::{call_logged, drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard, Ordering::Relaxed};
@@ -51,10 +53,10 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
     /// Queues the job for the first time. The number of the submitting thread selects what it
     /// counts on.
-    pub(crate) fn submit(self: &Arc<Self>, submitting_thread: usize) {
+    pub(crate) fn submit(self: &Arc<Self>, by_thread: usize) {
         let counters = self.scheduler.counters();
-        counters.count_from(submitting_thread, Event::Submitted);
-        counters.sites.submitted(self.scheduler.site(), submitting_thread);
+        counters.count_from(by_thread, Event::Submitted);
+        counters.sites.submitted(self.scheduler.site(), by_thread);
         self.enqueue();
     }
 
@@ -71,7 +73,21 @@ impl<W: Work, S: Schedule> Job<W, S> {
         if self.scheduler.counters().timings.is_some() {
             self.queued_at.store(now(), Relaxed);
         }
+        self.charge();
         self.scheduler.enqueue(self.clone());
+    }
+
+    /// Call before the job is queued.
+    #[inline]
+    pub(super) fn charge(&self) {
+        if let Some(charge) = self.extras.charge() {
+            charge.queue(self.time(), self.scheduler.is_short());
+        }
+    }
+
+    /// How long jobs of its site take.
+    pub(super) fn time(&self) -> &Mean {
+        self.scheduler.counters().sites.time(self.scheduler.site())
     }
 
     /// For the thread to which the state gives the slot.
@@ -156,6 +172,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
 impl<W: Work, S: Schedule> Runnable for Job<W, S> {
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd {
+        self.extras.charge().into_iter().for_each(Charge::begin);
         worker.get_ready(|| self.has_ended());
         // `step` itself catches a panic of the work. This call catches a panic of the
         // subscriber, and of destructors that run with the job's last reference. The

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{AbortHandle, Cancel, IoJoin, Join, worker};
 use crate::block_on::block_on;
-use crate::error::{CloseReason, JoinError};
+use crate::error::{CloseReason, JoinError, JoinErrorKind};
 use crate::panics::run_hook;
 use crate::trace::{note_dropped_task, warn_of_lost_jobs};
 
@@ -105,7 +105,7 @@ enum Inner<T> {
     /// A future on the I/O lane.
     Io(IoJoin<T>),
     /// The lane did not accept the job.
-    Refused(CloseReason),
+    Refused(JoinError),
     /// The task has returned its output, or was detached.
     Over,
 }
@@ -119,8 +119,8 @@ impl<T> Task<T> {
         Self(Inner::Io(future))
     }
 
-    pub(crate) fn refused(cause: CloseReason) -> Self {
-        Self(Inner::Refused(cause))
+    pub(crate) fn refused(reason: JoinError) -> Self {
+        Self(Inner::Refused(reason))
     }
 
     fn take_job(&mut self) -> Inner<T> {
@@ -162,7 +162,7 @@ impl<T> Task<T> {
         match self.take_job() {
             Inner::Job(job) => job.drop_join_handle(true),
             Inner::Io(future) => future.awaited.iter().for_each(|awaited| awaited(false)),
-            Inner::Refused(cause) if !cause.is_requested() => warn_of_lost_jobs(1),
+            Inner::Refused(why) if why.kind() != JoinErrorKind::Expired => warn_of_lost_jobs(1),
             _ => {}
         }
     }
@@ -373,7 +373,7 @@ impl<T> Future for Task<T> {
         let output = match &mut self.0 {
             Inner::Job(job) => ready!(job.poll(cx)),
             Inner::Io(future) => ready!(future.poll(cx)),
-            Inner::Refused(cause) => Err((*cause).into()),
+            Inner::Refused(reason) => Err(mem::replace(reason, JoinError::queue_full(None))),
             Inner::Over => panic!("a `Task` was polled after it had returned its output"),
         };
         if let Some(budget) = budget {

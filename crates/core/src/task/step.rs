@@ -9,6 +9,7 @@ use super::state::ToIdle;
 use super::work::{Slot, Work};
 use super::{Cancel, Event, JOB_DESTRUCTOR, Job, Runnable, Schedule, Worker, has_passed};
 use crate::error::{CloseReason, JoinError};
+use crate::limits::Charge;
 use crate::panics::{catch, drop_quietly, or_drop, run_hook};
 use crate::sync::{MutexGuard, Ordering::Relaxed};
 
@@ -64,6 +65,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
         let step = catch(|| self.extras.in_scope(step));
         let ended = observed.end();
+        if let Some(charge) = self.extras.charge() {
+            charge.end(step.as_ref().is_ok_and(Poll::is_ready), self.time());
+        }
         worker.yielded = ended.yielded;
         match step {
             Ok(Poll::Pending) => {
@@ -127,12 +131,15 @@ impl<W: Work, S: Schedule> Job<W, S> {
     fn suspend(&self, worker: &Worker<'_>) -> ToIdle {
         worker.count(Event::Suspended);
         let reason_for_jobs = || worker.is_closed().then(|| self.scheduler.reason_for_jobs());
+        // Before another thread may wake it.
+        self.extras.charge().into_iter().for_each(Charge::pause);
         let paused = self.state.to_idle(&|| reason_for_jobs().flatten());
         match paused {
             ToIdle::Suspended => {}
             ToIdle::Requeue => {
                 worker.count(Event::Woken);
                 self.extras.hold_clock();
+                self.charge();
             }
             // An awaiter may rely on the counters, and on that the contents are gone.
             ToIdle::Cancelled => {

@@ -2,17 +2,17 @@
 
 use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures_task::{WakerRef, waker_ref};
 use tokio::runtime::Handle;
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::clock_hold::{ClockHold, HeldClock};
 use super::{Cancelled, JOB_DESTRUCTOR, Job, JobContext, Schedule, Task, budget, worker};
 use crate::error::JoinError;
+use crate::limits::Charge;
 use crate::panics::drop_quietly;
 use crate::sync::{AtomicBool, AtomicUsize};
 use crate::trace::{self, Origin};
@@ -223,9 +223,8 @@ pub(crate) struct Extras(Option<Box<Inner>>);
 struct Inner {
     origin: Option<Origin>,
     deadline: Option<Instant>,
-    /// The thread that ends the job takes it. Only threads that run or discard the job
-    /// lock the mutex, for a few instructions.
-    permit: Mutex<Option<OwnedSemaphorePermit>>,
+    /// On a level with limits.
+    charge: Option<Box<Charge>>,
     clock: HeldClock,
 }
 
@@ -237,15 +236,15 @@ pub(crate) fn has_passed(deadline: Option<Instant>) -> bool {
 impl Extras {
     /// For a job that this thread submits.
     #[inline]
-    pub(crate) fn new(permit: Option<OwnedSemaphorePermit>, deadline: Option<Instant>) -> Self {
+    pub(crate) fn new(charge: Option<Box<Charge>>, deadline: Option<Instant>) -> Self {
         let origin = Origin::capture();
-        if origin.is_none() && permit.is_none() && deadline.is_none() {
+        if origin.is_none() && charge.is_none() && deadline.is_none() {
             return Self(None);
         }
         Self(Some(Box::new(Inner {
             origin,
             deadline,
-            permit: Mutex::new(permit),
+            charge,
             clock: HeldClock::default(),
         })))
     }
@@ -264,12 +263,12 @@ impl Extras {
 
     /// Call once the captures are dropped. A runner calls it before the awaiter is told.
     pub(crate) fn release_permit(&self) {
-        if let Some(inner) = &self.0 {
-            let permit = inner.permit.lock();
-            let permit = permit.unwrap_or_else(PoisonError::into_inner).take();
-            // This may wake the next `Reserve`, and a waker is user code.
-            drop_quietly("the waker of a `Reserve`", permit);
-        }
+        self.charge().into_iter().for_each(Charge::release);
+    }
+
+    #[inline]
+    pub(super) fn charge(&self) -> Option<&Charge> {
+        self.0.as_ref()?.charge.as_deref()
     }
 
     pub(crate) fn hold_clock_of(&mut self, io: &Handle) {

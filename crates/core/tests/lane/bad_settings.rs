@@ -24,6 +24,14 @@ const BAD: &[(&str, &str, Set)] = &[
         " jobs; leave it out for none",
         |lane| lane.queue_limit(Priority::Low, 0),
     ),
+    (
+        "Builder::max_wait(Normal, 900µs): ",
+        "1ms to 600s",
+        |lane| lane.max_wait(Priority::Normal, Duration::from_micros(900)),
+    ),
+    ("Builder::max_wait(Low, 601s): ", "leave it out", |lane| {
+        lane.max_wait(Priority::Low, Duration::from_secs(601))
+    }),
     ("", "500µs", |lane| {
         lane.watch_io(Watch::new().threshold(Duration::from_micros(500)))
     }),

@@ -9,6 +9,7 @@ mod executors;
 mod fan_out;
 mod idle_workers;
 mod install;
+mod max_wait;
 mod metrics;
 mod names;
 mod nested;

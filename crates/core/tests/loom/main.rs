@@ -25,6 +25,8 @@ mod build_error;
 mod error;
 #[path = "../../src/guard.rs"]
 mod guard;
+#[path = "../../src/limits/mod.rs"]
+mod limits;
 #[path = "../../src/metrics/mod.rs"]
 mod metrics;
 #[path = "../../src/panics.rs"]

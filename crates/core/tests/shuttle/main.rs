@@ -40,6 +40,8 @@ mod guard;
 mod io_lane;
 #[path = "../../src/lane/mod.rs"]
 mod lane;
+#[path = "../../src/limits/mod.rs"]
+mod limits;
 #[path = "../../src/metrics/mod.rs"]
 mod metrics;
 #[path = "../../src/niceness.rs"]
@@ -60,6 +62,7 @@ mod task;
 mod trace;
 
 mod of_closing_lanes;
+mod of_limits;
 mod of_stranded_jobs;
 
 /// Runs a test under 10,000 schedules, or under the one that the environment names.

@@ -21,6 +21,7 @@ use crate::admission::{Permit, Reserve};
 use crate::error::CloseReason;
 use crate::lane::control::{self, Due, Message};
 use crate::lane::{Lane, Level, Levels, Submitter, ThreadSettings, Workers, thread as lane_thread};
+use crate::limits::Limit;
 use crate::priority::Priority;
 use crate::remaining::Remaining;
 use crate::sync::mpsc;
@@ -88,6 +89,10 @@ impl Model {
         };
         let lane = Lane::new(settings, None, IO.handle().clone(), messages);
         let weak = Arc::downgrade(&lane);
+        let limit = Limit {
+            jobs: limit,
+            wait: None,
+        };
         let levels = Levels::new(lane, [limit; 3]);
         control::start(levels.clone(), receiver).unwrap();
         Self { levels, lane: weak }

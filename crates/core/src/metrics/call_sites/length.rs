@@ -6,16 +6,16 @@
 //! and turns long after some five long samples in a row. A site that went back and forth would have
 //! its jobs pass one another.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
+
+use super::mean::Mean;
 
 /// What a short step computes at most.
 const SHORT: Duration = Duration::from_millis(1);
 /// After this many samples a site is known. One is enough for a site whose first job is long.
 const ENOUGH: u64 = 8;
-const SHARE: u32 = 16;
 /// What one sample counts at most.
-const MOST: Duration = Duration::from_millis(4);
+pub(super) const MOST: Duration = Duration::from_millis(4);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
@@ -25,28 +25,15 @@ pub(crate) enum Length {
     Unknown,
 }
 
-/// Of the samples, in nanoseconds. 0 if there are none.
-#[derive(Default)]
-pub(super) struct MeanTime(AtomicU32);
+/// Of the samples, each of which counts as [`MOST`] at most.
+pub(super) type MeanTime = Mean<16, 16>;
 
-// Relaxed: a hint. Two samples at the same time may count as one.
-impl MeanTime {
-    pub(super) fn add(&self, computed: Duration) {
-        let computed = computed.min(MOST).as_nanos().max(1) as u32;
-        let mean = match self.0.load(Relaxed) {
-            0 => computed,
-            mean => mean - mean / SHARE + computed / SHARE,
-        };
-        self.0.store(mean, Relaxed);
-    }
-
-    #[inline]
-    pub(super) fn length(&self, samples: u64) -> Length {
-        match self.0.load(Relaxed) {
-            mean if mean >= SHORT.as_nanos() as u32 => Length::Long,
-            _ if samples < ENOUGH => Length::Unknown,
-            _ => Length::Short,
-        }
+#[inline]
+pub(super) fn length(mean: &MeanTime, samples: u64) -> Length {
+    match mean.get() {
+        Some(mean) if mean >= SHORT => Length::Long,
+        _ if samples < ENOUGH => Length::Unknown,
+        _ => Length::Short,
     }
 }
 
@@ -64,12 +51,12 @@ mod tests {
 
     impl Site {
         fn add(&mut self, computed: Duration) {
-            self.mean.add(computed);
+            self.mean.add(computed.min(MOST));
             self.samples += 1;
         }
 
         fn length(&self) -> Length {
-            self.mean.length(self.samples)
+            length(&self.mean, self.samples)
         }
     }
 

@@ -2,6 +2,7 @@
 //! offload.
 
 mod length;
+mod mean;
 mod table;
 
 use std::ops::Deref;
@@ -10,6 +11,7 @@ use std::{fmt, vec};
 
 use crate::priority::Priority;
 pub(crate) use length::Length;
+pub(crate) use mean::Mean;
 use stallwatch::escaped;
 pub(crate) use table::{Sample, Sites};
 

@@ -16,7 +16,8 @@ use once_cell::race::OnceBox;
 use stallwatch::Name;
 
 use super::CallSite;
-use super::length::{Length, MeanTime};
+use super::length::{self, Length, MeanTime};
+use super::mean::Mean;
 use crate::metrics::clock::now;
 use crate::metrics::histogram::COARSE;
 use crate::metrics::timings::Timings;
@@ -58,8 +59,8 @@ impl<'a> Sample<'a> {
         let cpu = self.cpu.zip(cpu_time());
         let computed = cpu.map(|(begun, now)| now.saturating_sub(begun));
         self.add(ran);
-        let length = length_of(Duration::from_nanos(ran), computed);
-        self.site.mean.add(length);
+        let computed = length_of(Duration::from_nanos(ran), computed);
+        self.site.mean.add(computed.min(length::MOST));
     }
 
     fn add(&self, ran: u64) {
@@ -87,6 +88,8 @@ struct Counters {
     /// The samples that stand for [`ONE_IN`].
     later: AtomicU64,
     mean: MeanTime,
+    /// On a level with a limit in time: how long the steps take of late, or all those of a stream.
+    time: Mean,
     /// How long the runs took that the samples stand for, in nanoseconds.
     ran: AtomicU64,
     /// If the lane has histograms.
@@ -147,7 +150,11 @@ impl Sites {
             return Length::Long;
         }
         let counters = self.of(site);
-        counters.mean.length(counters.first.load(Relaxed))
+        length::length(&counters.mean, counters.first.load(Relaxed))
+    }
+
+    pub(crate) fn time(&self, site: Name) -> &Mean {
+        &self.of(site).time
     }
 
     pub(crate) fn read(&self, priority: Priority) -> impl Iterator<Item = CallSite> {

@@ -1,0 +1,108 @@
+//! A limit in time: an HTTP service at two and five times the load that it can serve, of jobs that
+//! take 20 ms each, or 1 to 100 ms.
+//!
+//! No request should wait for a thread for longer than half a second. The same axum service, each
+//! contender a process of its own:
+//!
+//! - `max_wait`: the CPU lane with [`Builder::max_wait`](twolane::Builder::max_wait), which is that
+//!   time. `no limit`: the same lane without it.
+//! - `queue_limit`: the lane with a limit in jobs, by the formula *threads x (1 + longest wait / time
+//!   of a job)*. Its owner has measured the mean of his jobs, which do not change.
+//! - `semaphores`: `spawn_blocking` behind two semaphores, one that refuses by the same formula, and
+//!   one for as many jobs as there are cores.
+//! - `rayon`: a rayon pool whose threads have nice 16, behind the first of these.
+//!
+//! Look at the waits (from the submission to the first instruction of the job) of the requests that
+//! were accepted: the p99 should be at most 1.2 times the half second; at the work done, which should
+//! be that of the lane without a limit; and at `/health`.
+//!
+//! ```text
+//! cargo bench --bench max_wait              # four minutes
+//! cargo bench --bench max_wait -- --quick   # a minute
+//! ```
+
+mod load;
+mod server;
+
+use std::cell::LazyCell;
+use std::time::Duration;
+
+use tower::BoxError;
+use twolane_benches::tail::work::Work;
+use twolane_benches::{Bench, Column, Contender, Contest, Sample, child};
+
+use crate::load::Load;
+use crate::server::{Lengths, Server, Side};
+
+fn main() {
+    if let Some(server) = child::role::<Server>() {
+        server.run().unwrap();
+    }
+    let bench = Bench::new("max_wait");
+    let threads = twolane::CpuRuntime::default_threads().unwrap();
+    let steps = LazyCell::new(|| Work::calibrated(Duration::from_millis(10)).steps / 10);
+    let seconds = |forms| Duration::from_secs_f64(bench.pick(forms));
+    let (warm_up, counted) = (
+        seconds([0.2, 1.0, 3.0, 3.0]),
+        seconds([0.3, 2.0, 10.0, 20.0]),
+    );
+    let contend = |side: Side, lengths: Lengths, overload: f64| -> Result<Sample, BoxError> {
+        let server = Server {
+            side,
+            lengths,
+            threads,
+            steps_of_ms: *steps,
+        };
+        let per_second = overload * threads as f64 / lengths.mean().as_secs_f64();
+        let load = Load {
+            per_second,
+            lengths,
+            warm_up,
+            counted,
+        };
+        load.offer(&server)
+    };
+    let contend = &contend;
+    let named = |name: String, side, lengths, overload| {
+        let turn = move || contend(side, lengths, overload).map_err(|error| error.to_string());
+        Contender::new(name, turn)
+    };
+    let mut contenders = vec![named("idle".to_owned(), Side::MaxWait, Lengths::Same, 0.0)];
+    for lengths in [Lengths::Same, Lengths::Mixed] {
+        for overload in [2.0, 5.0] {
+            for side in Side::ALL {
+                let name = format!("{}, {overload} times, {}", lengths.name(), side.name());
+                contenders.push(named(name, side, lengths, overload));
+            }
+        }
+    }
+    let contest = Contest::new(&bench, contenders, [1, 1, 1, 3], Duration::from_secs(90));
+    let Some(report) = contest.run() else { return };
+    report.table(
+        "waits of accepted requests, ms; work done, of what the cores can do; answers a second; /health, ms; memory, MiB",
+        "",
+        &[
+            Column::pooled("wait p50", "wait", 0.5),
+            Column::pooled("p99", "wait", 0.99),
+            Column::spread("work", "work"),
+            Column::median("200", "served"),
+            Column::median("503", "refused"),
+            Column::pooled("/health p50", "health", 0.5),
+            Column::pooled("p99", "health", 0.99),
+            Column::median("memory", "memory"),
+        ],
+    );
+    for lengths in [Lengths::Same, Lengths::Mixed] {
+        for overload in [2, 5] {
+            let of = |side: Side| format!("{}, {overload} times, {}", lengths.name(), side.name());
+            let metric = format!("work_{}_{overload}_max_wait_over_no_limit", lengths.name());
+            report.ratio(
+                metric.replace(' ', "_"),
+                "work",
+                &of(Side::MaxWait),
+                &of(Side::NoLimit),
+            );
+        }
+    }
+    report.finish();
+}

@@ -1,0 +1,219 @@
+//! The service: one contender in this process, until it is killed.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::serve::ListenerExt;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, oneshot};
+use tower::BoxError;
+use twolane::axum::JobError;
+use twolane::{CpuRuntime, Handle, Priority};
+use twolane_benches::tail::work::Work;
+
+/// For longer than that no request should wait.
+pub const MAX_WAIT: Duration = Duration::from_millis(500);
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Side {
+    NoLimit,
+    MaxWait,
+    QueueLimit,
+    Semaphores,
+    Rayon,
+}
+
+impl Side {
+    pub const ALL: [Self; 5] = [
+        Self::NoLimit,
+        Self::MaxWait,
+        Self::QueueLimit,
+        Self::Semaphores,
+        Self::Rayon,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoLimit => "no limit",
+            Self::MaxWait => "max_wait",
+            Self::QueueLimit => "queue_limit",
+            Self::Semaphores => "semaphores",
+            Self::Rayon => "rayon",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Lengths {
+    /// 20 ms.
+    Same,
+    /// 1 to 100 ms.
+    Mixed,
+}
+
+impl Lengths {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Same => "20 ms",
+            Self::Mixed => "1 to 100 ms",
+        }
+    }
+
+    pub fn pick(self) -> u64 {
+        match self {
+            Self::Same => 20,
+            Self::Mixed => fastrand::u64(1..=100),
+        }
+    }
+
+    pub fn mean(self) -> Duration {
+        match self {
+            Self::Same => Duration::from_millis(20),
+            Self::Mixed => Duration::from_micros(50_500),
+        }
+    }
+}
+
+/// The role of a process.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub struct Server {
+    pub side: Side,
+    pub lengths: Lengths,
+    pub threads: usize,
+    pub steps_of_ms: u64,
+}
+
+/// What it has done since the last question.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Done {
+    /// How long jobs have waited, in nanoseconds.
+    pub waits: Vec<u64>,
+    pub computed_ms: u64,
+    pub refused: u64,
+    /// The most that it has taken so far.
+    pub memory_kib: u64,
+}
+
+#[derive(Clone)]
+struct Service {
+    way: Way,
+    steps_of_ms: u64,
+    done: Arc<Mutex<Done>>,
+}
+
+#[derive(Clone)]
+enum Way {
+    Lane(Handle),
+    Blocking(Arc<Semaphore>, Arc<Semaphore>),
+    Rayon(Arc<Semaphore>, Arc<rayon::ThreadPool>),
+}
+
+impl Server {
+    /// Says on stdout which port it is.
+    pub fn run(self) -> Result<(), BoxError> {
+        // By formula: those that run, and as many as they serve in the longest wait.
+        let wait = MAX_WAIT.as_secs_f64() / self.lengths.mean().as_secs_f64();
+        let places = (self.threads as f64 * (1.0 + wait)) as usize;
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        let runtime = tokio::runtime::Runtime::new()?;
+        runtime.block_on(async {
+            let lane = CpuRuntime::builder().worker_threads(self.threads);
+            let lane = match self.side {
+                Side::MaxWait => lane.max_wait(Priority::Normal, MAX_WAIT),
+                Side::QueueLimit => lane.queue_limit(Priority::Normal, places),
+                _ => lane,
+            };
+            let lane = lane.build()?;
+            let way = match self.side {
+                Side::Semaphores => Way::Blocking(semaphore(places), semaphore(self.threads)),
+                Side::Rayon => {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads);
+                    let pool = pool.start_handler(|_| {
+                        let _ = giveway::Weight::raised_by(16).apply();
+                    });
+                    Way::Rayon(semaphore(places), Arc::new(pool.build()?))
+                }
+                _ => Way::Lane(lane.handle()),
+            };
+            let service = Service {
+                way,
+                steps_of_ms: self.steps_of_ms,
+                done: Arc::default(),
+            };
+            let router = Router::new()
+                .route("/work/{ms}", get(work))
+                .route("/health", get(async || "ok"))
+                .route("/done", get(done))
+                .with_state(service);
+            let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+            println!("port {}", listener.local_addr()?.port());
+            let listener = listener.tap_io(|socket| drop(socket.set_nodelay(true)));
+            axum::serve(listener, router).await?;
+            Ok(())
+        })
+    }
+}
+
+async fn work(State(service): State<Service>, Path(ms): Path<u64>) -> Response {
+    let (submitted, of_job) = (Instant::now(), service.clone());
+    let job = move || {
+        let waited = submitted.elapsed().as_nanos() as u64;
+        of_job.done.lock().unwrap().waits.push(waited);
+        let steps = of_job.steps_of_ms * ms;
+        Work { steps }.run();
+        of_job.done.lock().unwrap().computed_ms += ms;
+    };
+    let refused = || {
+        service.done.lock().unwrap().refused += 1;
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    match &service.way {
+        Way::Lane(lane) => match lane.spawn_cpu(job).await {
+            Ok(()) => "done".into_response(),
+            Err(error) => {
+                refused();
+                JobError::from(error).into_response()
+            }
+        },
+        Way::Blocking(places, cores) => {
+            let Ok(place) = places.clone().try_acquire_owned() else {
+                return refused().into_response();
+            };
+            let core = cores.clone().acquire_owned().await;
+            // The permits stay with the job if the client leaves.
+            let job = tokio::task::spawn_blocking(move || {
+                let _permits = (place, core);
+                job();
+            });
+            job.await.map(|()| "done").unwrap().into_response()
+        }
+        Way::Rayon(places, pool) => {
+            let Ok(place) = places.clone().try_acquire_owned() else {
+                return refused().into_response();
+            };
+            let (tell, told) = oneshot::channel();
+            pool.spawn(move || {
+                job();
+                drop(place);
+                let _ = tell.send("done");
+            });
+            told.await.unwrap().into_response()
+        }
+    }
+}
+
+async fn done(State(service): State<Service>) -> Vec<u8> {
+    let mut done = std::mem::take(&mut *service.done.lock().unwrap());
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = most.and_then(|most| most.trim().strip_suffix(" kB")?.parse().ok());
+    done.memory_kib = kib.unwrap_or(0);
+    serde_json::to_vec(&done).unwrap()
+}

@@ -1,0 +1,76 @@
+//! [`Mean`]: the mean of some times, of which the latest count most.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::metrics::clock::nanos;
+
+const BITS: u32 = 48;
+const MOST: u64 = (1 << BITS) - 1;
+
+/// The number of samples, up to `SHARE`, and below that their mean in nanoseconds. A new sample has
+/// at least one part in `SHARE`, and one in `OF_LONG` if it is more than four times the mean: what
+/// turns long is known soon, and where some are far longer than others, the mean is above theirs.
+#[derive(Default)]
+pub(crate) struct Mean<const SHARE: u64 = 32, const OF_LONG: u64 = 4>(AtomicU64);
+
+// Relaxed: a hint. Two samples at the same time may count as one.
+impl<const SHARE: u64, const OF_LONG: u64> Mean<SHARE, OF_LONG> {
+    pub(crate) fn add(&self, time: Duration) {
+        let word = self.0.load(Relaxed);
+        let (samples, mean) = (word >> BITS, word & MOST);
+        let time = nanos(time).min(MOST);
+        let most = if time / 4 > mean { OF_LONG } else { SHARE };
+        let samples = (samples + 1).min(most);
+        let mean = mean - mean / samples + time / samples;
+        self.0.store(samples << BITS | mean, Relaxed);
+    }
+
+    /// `None` before the first sample.
+    #[inline]
+    pub(crate) fn get(&self) -> Option<Duration> {
+        let word = self.0.load(Relaxed);
+        (word != 0).then(|| Duration::from_nanos(word & MOST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn the_first_samples_count_alike_and_the_latest_most() {
+        let mean = <Mean>::default();
+        assert_eq!(mean.get(), None);
+        mean.add(4 * MS);
+        assert_eq!(mean.get(), Some(4 * MS));
+        mean.add(2 * MS);
+        assert_eq!(mean.get(), Some(3 * MS));
+        (0..1_000).for_each(|_| mean.add(10 * MS));
+        assert!(mean.get() > Some(9 * MS) && mean.get() <= Some(10 * MS));
+        (0..100).for_each(|_| mean.add(Duration::ZERO));
+        assert!(mean.get() < Some(MS));
+    }
+
+    #[test]
+    fn a_long_time_counts_more() {
+        let (mean, plain) = (<Mean>::default(), Mean::<32, 32>::default());
+        for _ in 0..1_000 {
+            mean.add(MS);
+            plain.add(MS);
+        }
+        mean.add(9 * MS);
+        plain.add(9 * MS);
+        assert_eq!(mean.get(), Some(3 * MS));
+        assert_eq!(plain.get(), Some(5 * MS / 4));
+    }
+
+    #[test]
+    fn the_longest_time_fits() {
+        let mean = <Mean>::default();
+        (0..50).for_each(|_| mean.add(Duration::MAX));
+        assert_eq!(mean.get(), Some(Duration::from_nanos(MOST)));
+    }
+}

@@ -1,0 +1,182 @@
+//! What comes into a queue with a limit in time? (How long jobs are taken to be, and the arithmetic:
+//! `shuttle/of_limits.rs`. That accepted jobs wait for no longer: the bench `max_wait`.)
+//!
+//! The lanes here have run nothing yet, so each thread takes on eight jobs, by their number and not
+//! by any time that was measured.
+
+use std::task::Poll;
+use std::time::Duration;
+
+use crate::admission::{is_full, look};
+use crate::support::{self, Stuck, lanes_with, suspended, time_limit, with_both};
+use futures::StreamExt;
+use twolane_core::{Backend, Handle, JoinErrorKind, Priority, Task};
+
+const LONG: Duration = Duration::from_secs(600);
+const AT_FIRST: usize = 8;
+
+/// One thread.
+fn limited(backend: Backend) -> support::Lanes {
+    lanes_with(backend, 1, |builder| {
+        builder.max_wait(Priority::Normal, LONG)
+    })
+}
+
+/// Submits until one is refused.
+fn fill(cpu: &Handle) -> Vec<Task<usize>> {
+    let submit = |n| cpu.spawn_cpu(move || n);
+    let all = (0..100).map(submit);
+    all.take_while(|task| !task.is_finished()).collect()
+}
+
+#[test]
+fn a_full_lane_refuses_and_says_when_to_come_back() {
+    with_both(|backend| {
+        let lanes = limited(backend);
+        let cpu = lanes.cpu.handle();
+        let running = Stuck::start(&cpu);
+        let queued = fill(&cpu);
+        assert_eq!(queued.len(), AT_FIRST - 1);
+        let full = cpu.try_reserve().unwrap_err();
+        assert_eq!(full.kind(), JoinErrorKind::QueueFull);
+        assert_eq!(full.retry_after(), Some(LONG));
+        assert!(full.to_string().contains("Builder::max_wait"), "{full}");
+        let full = cpu.spawn(async { 4 }).wait().unwrap_err();
+        assert_eq!(full.retry_after(), Some(LONG));
+        assert_eq!(cpu.metrics().rejected, 3);
+        // Each priority has a limit of its own, or none, and who needs none has none.
+        let high = cpu.with_priority(Priority::High);
+        assert_eq!(high.spawn_cpu(|| 5).wait().unwrap(), 5);
+        let own = cpu.without_limit().spawn_cpu(|| 6);
+        running.end();
+        for (n, task) in queued.into_iter().enumerate() {
+            assert_eq!(task.wait().unwrap(), n);
+        }
+        assert_eq!(own.wait().unwrap(), 6);
+        assert_eq!(cpu.spawn_cpu(|| 7).wait().unwrap(), 7);
+    });
+}
+
+#[test]
+fn a_permit_counts_until_it_is_dropped_and_reserve_waits() {
+    with_both(|backend| {
+        let lanes = limited(backend);
+        let cpu = lanes.cpu.handle();
+        let mut permits: Vec<_> = (0..AT_FIRST).map(|_| cpu.try_reserve().unwrap()).collect();
+        assert!(is_full(&cpu));
+        let (mut first, mut second) = (cpu.reserve(), cpu.reserve());
+        assert!(look(&mut first).is_pending() && look(&mut second).is_pending());
+        drop(permits.pop());
+        let Poll::Ready(permit) = look(&mut first) else {
+            panic!("it waits, though there is room");
+        };
+        // All of it is for the one that came first.
+        assert!(look(&mut second).is_pending());
+        assert_eq!(permit.unwrap().spawn_cpu(|| 1).wait().unwrap(), 1);
+        assert_eq!(second.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_shutdown_ends_the_wait_for_room() {
+    with_both(|backend| {
+        let lanes = limited(backend);
+        let cpu = lanes.cpu.handle();
+        let permits: Vec<_> = (0..AT_FIRST).map(|_| cpu.try_reserve().unwrap()).collect();
+        let mut reserve = cpu.reserve();
+        assert!(look(&mut reserve).is_pending());
+        lanes.cpu.shutdown().wait();
+        let closed = reserve.wait().unwrap_err();
+        assert_eq!(closed.kind(), JoinErrorKind::Shutdown);
+        let closed = cpu.spawn_cpu(|| ()).wait().unwrap_err();
+        assert_eq!(closed.kind(), JoinErrorKind::Shutdown);
+        drop(permits);
+    });
+}
+
+/// They are part of a job that was admitted, and later ones wait behind them.
+#[test]
+fn jobs_of_jobs_are_not_refused_and_count() {
+    with_both(|backend| {
+        let lanes = limited(backend);
+        let cpu = lanes.cpu.handle();
+        let own = cpu.clone();
+        let parts = cpu.spawn_cpu(move || {
+            let parts: Vec<_> = (0..100).map(|n| own.spawn_cpu(move || n)).collect();
+            let (tell, told) = std::sync::mpsc::channel();
+            let outside = own.clone();
+            std::thread::spawn(move || tell.send(is_full(&outside)).unwrap());
+            (parts, told.recv().unwrap())
+        });
+        let (parts, was_full) = parts.wait().unwrap();
+        assert!(was_full);
+        for (n, part) in parts.into_iter().enumerate() {
+            assert_eq!(part.wait().unwrap(), n);
+        }
+    });
+}
+
+/// Clients that leave make room once the lane has dropped what their jobs had captured.
+#[test]
+fn a_job_that_was_cancelled_counts_until_its_turn() {
+    with_both(|backend| {
+        let lanes = limited(backend);
+        let cpu = lanes.cpu.handle();
+        let running = Stuck::start(&cpu);
+        drop(fill(&cpu));
+        assert!(is_full(&cpu));
+        running.end();
+        // In FIFO order, behind them.
+        let behind = cpu.without_limit().spawn_cpu(|| 1);
+        assert_eq!(behind.wait().unwrap(), 1);
+        assert!(!is_full(&cpu));
+    });
+}
+
+/// Thousands of futures may wait for a slow server.
+#[test]
+fn futures_that_wait_keep_nobody_away() {
+    with_both(|backend| {
+        let lanes = limited(backend);
+        let cpu = lanes.cpu.handle();
+        let waiting: Vec<_> = (0..10 * AT_FIRST).map(|n| suspended(&cpu, n)).collect();
+        assert!(!is_full(&cpu));
+        assert_eq!(cpu.spawn_cpu(|| 1).wait().unwrap(), 1);
+        drop(waiting);
+    });
+}
+
+/// A client that reads slowly. Its stream has the permit of a limit in jobs until it ends.
+#[test]
+fn a_stream_that_waits_for_its_reader_keeps_nobody_away_in_time() {
+    let _limit = time_limit();
+    for backend in [Backend::Rayon, Backend::Runtime] {
+        let lanes = lanes_with(backend, 1, |builder| {
+            let builder = builder.max_wait(Priority::Normal, LONG);
+            builder.queue_limit(Priority::Normal, 2 * AT_FIRST)
+        });
+        let cpu = lanes.cpu.handle();
+        let numbers = || futures::stream::iter(0..3_u64);
+        let streams: Vec<_> = (0..2 * AT_FIRST)
+            .map(|n| {
+                let stream = cpu
+                    .try_reserve()
+                    .unwrap()
+                    .stream_from_cpu(numbers(), 1, |_| 1);
+                while cpu.metrics().suspended != n as u64 + 1 {
+                    std::thread::yield_now();
+                }
+                stream
+            })
+            .collect();
+        // The limit in jobs: there is no time to come back after.
+        assert_eq!(cpu.try_reserve().unwrap_err().retry_after(), None);
+        for stream in streams {
+            let read: Vec<_> = futures::executor::block_on(stream.map(Result::unwrap).collect());
+            assert_eq!(read, [0, 1, 2]);
+        }
+        while is_full(&cpu) {
+            std::thread::yield_now();
+        }
+    }
+}
