@@ -19,6 +19,7 @@
 //! | How do I give my engine a lane (slatedb, vortex, polars, ...)? | [`engines`] |
 //! | How do I run DataFusion or Ballista on one? | [`datafusion`] |
 //! | What changes under a CPU quota? | [`containers`] |
+//! | What if one machine is not enough? | [`machines`] |
 //! | What does an offload cost, and what work is worth one? | [`cost`] |
 //! | What can I set? | [`settings`] |
 //! | What do the counters mean, and what do I alert on? | [`metrics`] |
@@ -64,6 +65,7 @@ macro_rules! pages {
         /// [the_lag]: crate::guide::blockers#the-lag
         /// [dashboard]: crate::guide::metrics#a-dashboard
         /// [ways]: crate::guide::clients
+        /// [machines]: crate::guide::machines
         /// [password.rs]: crate::guide::recipes#hash-a-password
         /// [thumbnails.rs]: crate::guide::recipes#thumbnails-of-uploads
         /// [report.rs]: crate::guide::recipes#a-report-from-a-database
@@ -72,6 +74,8 @@ macro_rules! pages {
         /// [from_spawn_blocking.rs]: crate::guide::recipes#from-spawn_blocking
         /// [batch_on_low.rs]: crate::guide::recipes#a-batch-job-beside-a-service
         /// [many_tasks.rs]: crate::guide::recipes#many-tasks-at-once
+        /// [ready.rs]: crate::guide::recipes#readiness
+        /// [queue_worker.rs]: crate::guide::recipes#a-worker-on-a-queue
         /// [paused_clock.rs]: crate::guide::recipes#a-test-with-a-paused-clock
         #[cfg_attr(
             all($($(feature = $feature),+)?),
@@ -93,10 +97,11 @@ pages! {
     engines: "../docs/engines.md" if "object_store_0_14";
     datafusion: "../docs/datafusion.md" if "object_store_0_13";
     clients: "../docs/clients.md" if "object_store_0_14";
-    streams: "../docs/streams.md";
+    streams: "../docs/streams.md" if "axum";
     overload: "../docs/overload.md";
     shutdown: "../docs/shutdown.md";
     containers: "../docs/containers.md";
+    machines: "../docs/machines.md";
     cost: "../docs/cost.md";
     settings: "../docs/settings.md";
     metrics: "../docs/metrics.md" with "../docs/dashboard.svg" if "prometheus-client", "metrics-facade";

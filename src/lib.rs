@@ -28,7 +28,7 @@
 //!
 //! | what you have | use |
 //! |---|---|
-//! | a CPU lane, with a limit, in `main` | [`CpuRuntime::builder`], [`Builder::queue_limit`], [`CpuRuntime::handle`] |
+//! | a CPU lane, with a limit, in `main` | [`CpuRuntime::builder`], [`Builder::max_wait`], [`CpuRuntime::handle`] |
 //! | a closure that computes for 100 µs or more | [`spawn_cpu`](Handle::spawn_cpu) |
 //! | a closure with a long loop | [`spawn_cpu_with`](Handle::spawn_cpu_with), [`JobContext::checkpoint`] |
 //! | more load than the lane can serve | [`JoinError::is_unavailable`]: answer 503; or wait with [`reserve`](Handle::reserve) |
@@ -51,7 +51,7 @@
 //! | a stream or an HTTP body that a job reads | [`stream_from_io`](Handle::stream_from_io), [`body_from_io`](HandleExt::body_from_io) |
 //! | a stream that computes its items, read by I/O | [`stream_from_cpu`](Handle::stream_from_cpu) |
 //! | futures that `tokio::spawn` CPU-heavy parts of themselves | [`in_cpu_context`], on [`Backend::Runtime`] |
-//! | a library that takes a Tokio handle, or an executor of hyper or futures | [`Handle::tokio_handle`], a [`Handle`] or an [`IoHandle`](io::IoHandle) |
+//! | a library that takes a Tokio handle, or an executor of hyper | [`Handle::tokio_handle`], an [`IoHandle`](io::IoHandle) |
 //!
 //! [The guide](guide) has a page for each question, and [recipes](guide::recipes).
 //!
@@ -61,6 +61,7 @@
 //! # What holds
 //!
 //! - Dropping a [`Task`] cancels its job: a queued job never runs.
+//! - A lane with a [limit in time](Builder::max_wait) refuses a job that would wait for longer.
 //! - A queue with a [limit](Builder::queue_limit) bounds the memory of the jobs that come
 //!   from outside, even if their callers give up. It does not bound the jobs that a job
 //!   submits; [their job can](guide::overload#jobs-that-submit-jobs). It serves waiters in
@@ -97,7 +98,7 @@
 //! | `metrics-facade` | no | [`MetricsReporter`](metrics::MetricsReporter), for the facade `metrics` 0.24 and its exporters |
 //! | `tracing-layer` | no | [`watch::SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
 //! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
-//! | `hyper` | no | the handles are executors of hyper 1: for hyper-util's clients and servers, and tonic's |
+//! | `hyper` | no | an [`IoHandle`](io::IoHandle) is an executor of hyper 1: for hyper-util's clients and servers, and tonic's |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
 //! A server needs no feature; `axum` saves code, and `tower` names requests in the watch. Tested on
@@ -122,8 +123,8 @@
 //!
 //! # Public dependencies
 //!
-//! Types and traits of `tokio`, `http`, `http-body`, `bytes`, `futures-core` 0.3 and
-//! `futures-task` 0.3 are in this crate's interface, with `axum-core` 0.5, `tower-service` and
+//! Types and traits of `tokio`, `http`, `http-body`, `bytes` and `futures-core` 0.3 are in this
+//! crate's interface, with `axum-core` 0.5, `serde` 1, `tower-service` and
 //! `tower-layer` 0.3, hyper 1, reqwest 0.13, object_store, `tracing-subscriber` 0.3,
 //! `prometheus-client` 0.25 and `metrics` 0.24 by feature, and of `twolane-core` and
 //! `stallwatch` 0.1.

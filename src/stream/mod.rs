@@ -26,6 +26,7 @@
 //! |---|---|
 //! | from a source to its stages | [`CpuStreamExt`], [`CpuIteratorExt`] (also at the crate's root) |
 //! | the stages, the window, the start | [`OnCpu`] |
+//! | a source of lines | [`chunks_of_lines`] |
 //! | the outputs | [`Buffered`] |
 //! | what types an [`OnCpu`] alone | [`Stage`], [`Unchanged`], [`Iter`], [`Limit`], [`ByItems`], [`ByBytes`] |
 //!
@@ -37,6 +38,7 @@ mod drop_on_lane;
 mod ends;
 mod ext;
 mod limit;
+mod lines;
 mod on_cpu;
 mod pump;
 mod runner;
@@ -49,5 +51,6 @@ mod worker;
 pub use buffered::Buffered;
 pub use ext::{CpuIteratorExt, CpuStreamExt, Iter};
 pub use limit::{ByBytes, ByItems, Limit};
+pub use lines::{ChunksOfLines, chunks_of_lines};
 pub use on_cpu::OnCpu;
 pub use stage::{Stage, Unchanged};

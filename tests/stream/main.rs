@@ -9,6 +9,7 @@ mod ends;
 mod ends_of_runtimes;
 mod fairness;
 mod limits;
+mod lines;
 mod parts;
 #[cfg(feature = "test-util")]
 mod paused_clock;

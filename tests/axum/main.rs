@@ -1,7 +1,8 @@
 //! What an axum service answers by this crate's own types, on a real connection.
 #![cfg(feature = "axum")]
 
-#[path = "../crates/core/tests/support/mod.rs"]
+mod bodies;
+#[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
 
 use std::net::SocketAddr;
@@ -113,6 +114,24 @@ async fn a_full_queue_answers_before_the_body_is_there() {
         "{answer}"
     );
     assert_eq!(cpu.handle().metrics().permits_in_use, 0);
+}
+
+/// In whole seconds, rounded up.
+#[tokio::test]
+async fn a_limit_in_time_says_when_to_come_back() {
+    let _limit = support::time_limit();
+    for (wait, seconds) in [(2_500, 3), (2_000, 2), (10, 1)] {
+        let cpu = CpuRuntime::builder().worker_threads(1);
+        let cpu = cpu.max_wait(Priority::Normal, Duration::from_millis(wait));
+        let cpu = cpu.build().unwrap();
+        let server = serve(&cpu).await;
+        let permits: Vec<_> = std::iter::from_fn(|| cpu.handle().try_reserve().ok()).collect();
+        let answer = ask(server, "POST /length", "content-length: 5\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+        let after = format!("retry-after: {seconds}\r\n");
+        assert!(answer.contains(&after), "{answer}");
+        drop(permits);
+    }
 }
 
 #[tokio::test]

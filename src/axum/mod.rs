@@ -1,5 +1,6 @@
 //! For handlers of [axum](https://docs.rs/axum) 0.8: an error that answers 503, a permit of the
-//! queue before the body is read, and a deadline from the request. (Feature `axum`.)
+//! queue before the body is read, a deadline from the request; and bodies that the lane computes:
+//! JSON ([`EncodeExt`], [`CpuJson`]) and streams ([`body_from_cpu`]). (Feature `axum`.)
 //!
 //! A handler needs none of it: it calls [`spawn_cpu`](crate::Handle::spawn_cpu) and answers a
 //! [`JoinError`] as it likes.
@@ -7,22 +8,24 @@
 //! ```
 //! use axum::{Router, body::Bytes, extract::{DefaultBodyLimit, State}, routing::post};
 //! use twolane::axum::{JobError, Reserved};
+//! use std::time::Duration;
 //! use twolane::{CpuRuntime, Handle, Priority};
 //!
-//! /// One job. A full queue is a 503.
+//! /// One job. A lane that would let it wait for too long is a 503.
 //! async fn primes(State(cpu): State<Handle>) -> Result<String, JobError> {
 //!     let count = cpu.spawn_cpu(|| (2..10_000).filter(|n| (2..*n).all(|d| n % d > 0)).count());
 //!     Ok(count.await?.to_string())
 //! }
 //!
-//! /// The permit comes first: if the queue is full, axum does not read the body.
+//! /// The permit comes first: if the lane is full, axum does not read the body.
 //! async fn sum(Reserved(permit): Reserved, body: Bytes) -> Result<String, JobError> {
 //!     let sum = permit.spawn_cpu(move || body.iter().map(|byte| u64::from(*byte)).sum::<u64>());
 //!     Ok(sum.await?.to_string())
 //! }
 //!
 //! # #[tokio::main] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let cpu = CpuRuntime::builder().queue_limit(Priority::Normal, 64).build()?;
+//! let wait = Duration::from_millis(500);
+//! let cpu = CpuRuntime::builder().max_wait(Priority::Normal, wait).build()?;
 //! let app: Router = Router::new()
 //!     .route("/primes", axum::routing::get(primes))
 //!     .route("/sum", post(sum).layer(DefaultBodyLimit::max(20 << 20)))
@@ -30,6 +33,9 @@
 //! # drop(app);
 //! # Ok(()) }
 //! ```
+
+mod json;
+mod stream;
 
 use std::error::Error;
 use std::fmt;
@@ -43,15 +49,16 @@ use http::request::Parts;
 use twolane_core::io::BridgeError;
 use twolane_core::{Handle, JoinError, Permit};
 
-/// Seconds.
-const TRY_AGAIN_AFTER: &str = "1";
+pub use json::{CpuJson, EncodeExt};
+pub use stream::body_from_cpu;
 
 /// A [`JoinError`] or a [`BridgeError`] as the answer of a handler.
 ///
-/// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the queue is full,
-/// the deadline passed, or the lane was shut down), the answer is 503 with `Retry-After: 1`. Every
-/// other error is a 500 without a text: a panic's message is for the log and not for the client.
-/// With the feature `tracing`, it goes there.
+/// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the lane is full,
+/// the deadline passed, or the lane was shut down), the answer is 503 with a `Retry-After` in
+/// seconds: [`max_wait`](crate::Builder::max_wait) if that has refused the job, and 1 otherwise or
+/// if that is less. Every other error is a 500 without a text: a panic's message is for the log and
+/// not for the client. With the feature `tracing`, it goes there.
 ///
 /// # Examples
 ///
@@ -84,6 +91,17 @@ impl JobError {
     }
 }
 
+impl JobError {
+    /// In whole seconds, rounded up.
+    fn retry_after(&self) -> u64 {
+        let after = match &self.0 {
+            Cause::Job(error) => error.retry_after(),
+            Cause::Bridge(_) => None,
+        };
+        after.map_or(1, |after| after.as_millis().div_ceil(1_000) as u64)
+    }
+}
+
 impl From<JoinError> for JobError {
     fn from(error: JoinError) -> Self {
         Self(Cause::Job(error))
@@ -112,7 +130,7 @@ impl Error for JobError {}
 impl IntoResponse for JobError {
     fn into_response(self) -> Response {
         if self.is_unavailable() {
-            let head = [(RETRY_AFTER, TRY_AGAIN_AFTER)];
+            let head = [(RETRY_AFTER, self.retry_after().to_string())];
             return (StatusCode::SERVICE_UNAVAILABLE, head, "try again later\n").into_response();
         }
         #[cfg(feature = "tracing")]

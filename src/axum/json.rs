@@ -1,0 +1,171 @@
+//! JSON that the lane encodes and parses: [`EncodeExt`], [`CpuJson`].
+
+use axum_core::body::Body;
+use axum_core::extract::{FromRef, FromRequest, FromRequestParts, Request};
+use axum_core::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use twolane_core::{Handle, Permit, Task};
+
+use super::{JobError, Reserved};
+
+const JSON: &str = "application/json";
+
+/// Makes an answer of a value on the CPU lane: for large ones.
+///
+/// axum's `Json(value)` serialises on the I/O lane, *after* the handler: 5 MB take some 10 ms there,
+/// in which no timer fires and no socket is read. Here that is a job, and the value is dropped on
+/// the lane as well. A value that a job computes is best encoded in that very job: have it return
+/// the bytes.
+pub trait EncodeExt: Sized {
+    /// Serialises the value in a job. The answer is 200 with `content-type: application/json`.
+    ///
+    /// # Errors
+    ///
+    /// [`JobError`] if the lane refuses the job, which is a 503. A value that cannot be serialised
+    /// is an answer of 500 without a text; with the feature `tracing` the error goes to the log.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, as axum does when the client goes, the job is cancelled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use axum::extract::State;
+    /// use axum::response::Response;
+    /// use twolane::Handle;
+    /// use twolane::axum::{EncodeExt, JobError};
+    ///
+    /// async fn squares(State(cpu): State<Handle>) -> Result<Response, JobError> {
+    ///     let squares: Vec<u64> = (0..100_000).map(|n| n * n).collect();
+    ///     cpu.json(squares).await
+    /// }
+    /// ```
+    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
+    where
+        T: Serialize + Send + 'static;
+}
+
+impl EncodeExt for &Handle {
+    #[track_caller]
+    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
+    where
+        T: Serialize + Send + 'static,
+    {
+        answer(self.spawn_cpu(move || encode(&value)))
+    }
+}
+
+impl EncodeExt for Permit {
+    #[track_caller]
+    fn json<T>(self, value: T) -> impl Future<Output = Result<Response, JobError>> + Send
+    where
+        T: Serialize + Send + 'static,
+    {
+        answer(self.spawn_cpu(move || encode(&value)))
+    }
+}
+
+async fn answer(task: Task<Response>) -> Result<Response, JobError> {
+    Ok(task.await?)
+}
+
+fn encode(value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(json) => ([(CONTENT_TYPE, JSON)], json).into_response(),
+        Err(_error) => {
+            #[cfg(feature = "tracing")]
+            tracing::error!(target: "twolane", error = %_error, "an answer is no JSON");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
+}
+
+/// An extractor: a JSON body that the CPU lane parses.
+///
+/// As axum's `Json`, whose limit (`DefaultBodyLimit`, 2 MB unless set) and answers it has. The lane
+/// admits the request before its body is read, as by [`Reserved`].
+///
+/// # Errors
+///
+/// | the request | answer |
+/// |---|---|
+/// | the lane is full, or was shut down | 503, by [`JobError`] |
+/// | it has no `content-type: application/json`, or one that ends in `+json` | 415 |
+/// | its body is larger than the limit | 413 |
+/// | its body is no JSON | 400, with what is wrong |
+/// | its body is no such value | 422, with what is wrong |
+///
+/// # Examples
+///
+/// ```
+/// use axum::{Router, routing::post};
+/// use twolane::axum::CpuJson;
+/// use twolane::{CpuRuntime, Handle};
+///
+/// async fn sum(CpuJson(numbers): CpuJson<Vec<u64>>) -> String {
+///     numbers.iter().sum::<u64>().to_string()
+/// }
+/// # #[tokio::main] async fn main() {
+/// let cpu = CpuRuntime::new().unwrap();
+/// let app: Router = Router::new().route("/sum", post(sum)).with_state(cpu.handle());
+/// # drop(app);
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct CpuJson<T>(pub T);
+
+impl<T, S> FromRequest<S> for CpuJson<T>
+where
+    T: DeserializeOwned + Send + 'static,
+    S: Send + Sync,
+    Handle: FromRef<S>,
+{
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        if !is_json(request.headers()) {
+            let text = "Expected request with `Content-Type: application/json`";
+            return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
+        }
+        let (mut parts, body) = request.into_parts();
+        let Reserved(permit) = Reserved::from_request_parts(&mut parts, state)
+            .await
+            .map_err(IntoResponse::into_response)?;
+        let request = Request::<Body>::from_parts(parts, body);
+        let body = Bytes::from_request(request, state)
+            .await
+            .map_err(IntoResponse::into_response)?;
+        match permit.spawn_cpu(move || parse(&body)).await {
+            Ok(parsed) => parsed.map(Self).map_err(IntoResponse::into_response),
+            Err(error) => Err(JobError::from(error).into_response()),
+        }
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let of = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let of = of.and_then(|of| of.split(';').next()).unwrap_or_default();
+    let of = of.trim().to_ascii_lowercase();
+    of == JSON || (of.starts_with("application/") && of.ends_with("+json"))
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, (StatusCode, String)> {
+    serde_json::from_slice(body).map_err(|error| {
+        let status = match error.classify() {
+            serde_json::error::Category::Data => StatusCode::UNPROCESSABLE_ENTITY,
+            _ => StatusCode::BAD_REQUEST,
+        };
+        let what = match status {
+            StatusCode::BAD_REQUEST => "Failed to parse the request body as JSON",
+            _ => "Failed to deserialize the JSON body into the target type",
+        };
+        (status, format!("{what}: {error}"))
+    })
+}
