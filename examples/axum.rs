@@ -2,7 +2,7 @@
 //!
 //! | route | answer |
 //! |---|---|
-//! | `POST /register`, the password as its body | the hash, computed on the CPU lane; 503 if the queue is full |
+//! | `POST /register`, the password as its body | the hash, computed on the CPU lane; 503 if it would wait for too long |
 //! | `GET /health` | `ok`, at once, however busy the CPU lane is |
 //! | `GET /metrics` | the lane's metrics, as Prometheus reads them |
 //! | `GET /call-sites` | what the jobs of each line cost, and whether that is worth an offload |
@@ -51,10 +51,9 @@ use twolane::{CpuRuntime, Handle, Priority};
 
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
-/// How many requests may be queued or running; one more is answered with 503. It is threads x
-/// longest useful wait / time of a job: on 4 cores, for half a second of waiting and 30 ms of
-/// argon2, about 64.
-pub const LIMIT: usize = 64;
+/// A request that would wait for a thread for longer is answered with 503. The lane finds out how
+/// long argon2 takes.
+pub const MAX_WAIT: Duration = Duration::from_millis(500);
 /// The steps of a shutdown: in sum below the ten seconds that a container has.
 const DRAIN: Duration = Duration::from_secs(4);
 const JOBS: Duration = Duration::from_secs(3);
@@ -71,7 +70,7 @@ async fn main() -> Result<(), Error> {
 
 /// The surrounding Tokio runtime is its I/O lane.
 pub fn cpu_lane() -> Result<CpuRuntime, Error> {
-    let builder = CpuRuntime::builder().queue_limit(Priority::Normal, LIMIT);
+    let builder = CpuRuntime::builder().max_wait(Priority::Normal, MAX_WAIT);
     Ok(builder.enable_histograms().build()?)
 }
 

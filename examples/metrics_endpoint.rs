@@ -58,7 +58,7 @@ type Shared = State<Arc<Service>>;
 
 pub async fn serve(listener: TcpListener) -> Result<(), Error> {
     let cpu = CpuRuntime::builder()
-        .queue_limit(Priority::Normal, 32)
+        .max_wait(Priority::Normal, Duration::from_millis(500))
         .watch_io(Watch::new())
         .enable_histograms()
         .build()?;

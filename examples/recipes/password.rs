@@ -7,12 +7,14 @@
 //!
 //! - Logins run at `Priority::High`, which has a queue and threads of its own. They do not wait
 //!   behind signups, exports and the other jobs of the service, which run at `Normal`.
-//! - At most [`LOGINS`] logins are queued or running. The next one is answered with 503 and
-//!   `Retry-After` at once. argon2 takes 19 MiB for each check that runs.
+//! - A login that would wait for a thread for longer than [`MAX_WAIT`] is answered with 503 and
+//!   `Retry-After` at once. argon2 takes 19 MiB for each check that runs: without a limit, 512
+//!   threads of `spawn_blocking` take 10 GB.
 //! - If the client goes away, axum drops the handler's future and with it the task. A login that
 //!   is still queued then never runs. argon2 has no place to ask a checkpoint, so a check that
-//!   runs continues to its end, and holds its permit until then. Under load most logins are
-//!   queued: a cancel saves those.
+//!   runs continues to its end. The lane knows that, also if nobody waits for it: clients that
+//!   leave and come again do not start more. Under load most logins are queued: a cancel saves
+//!   those.
 //!
 //! ```text
 //! cargo run --release --example password        # http://127.0.0.1:3000, until ctrl-c
@@ -27,6 +29,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use argon2::Argon2;
 use argon2::password_hash::phc::PasswordHash;
@@ -39,9 +42,8 @@ use tokio::net::TcpListener;
 use twolane::axum::JobError;
 use twolane::{BuildError, CpuRuntime, Handle, Priority};
 
-/// Threads x longest useful wait / time of a job: on 4 cores, for half a second of waiting and
-/// 30 ms of argon2, about 64.
-pub const LOGINS: usize = 64;
+/// The lane finds out how many logins that are.
+pub const MAX_WAIT: Duration = Duration::from_millis(500);
 
 /// Names and hashes: stands for your database.
 pub type Users = Arc<HashMap<String, String>>;
@@ -60,7 +62,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// The surrounding Tokio runtime is its I/O lane.
 pub fn cpu_lane() -> Result<CpuRuntime, BuildError> {
     let builder = CpuRuntime::builder();
-    builder.queue_limit(Priority::High, LOGINS).build()
+    builder.max_wait(Priority::High, MAX_WAIT).build()
 }
 
 pub fn routes(cpu: Handle, users: Users) -> Router {

@@ -12,6 +12,10 @@ mod from_spawn_blocking;
 mod many_tasks;
 #[path = "../../recipes/password.rs"]
 mod password;
+#[path = "../../recipes/queue_worker.rs"]
+mod queue_worker;
+#[path = "../../recipes/ready.rs"]
+mod ready;
 #[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
 
@@ -19,9 +23,11 @@ mod batch;
 mod many;
 mod moved;
 mod passwords;
+mod readiness;
 mod service;
 #[path = "../streams/mod.rs"]
 mod streams;
+mod worker;
 
 use std::pin::pin;
 

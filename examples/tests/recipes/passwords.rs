@@ -7,7 +7,7 @@ use reqwest::{Client, Response};
 use tokio::runtime::Runtime;
 use twolane::Priority;
 
-use crate::password::{LOGINS, cpu_lane, hash_of, routes};
+use crate::password::{cpu_lane, hash_of, routes};
 use crate::support::time_limit;
 use crate::{busy, fill, let_go, serve};
 
@@ -40,7 +40,6 @@ fn logins_are_answered_or_shed() {
             assert_eq!(login(user, password).await.status(), status, "{user}");
         }
         let permits = fill(&lane.with_priority(Priority::High));
-        assert_eq!(permits.len(), LOGINS);
         let shed = login("alice", "correct horse").await;
         assert_eq!(shed.status(), 503);
         assert_eq!(shed.headers()["retry-after"], "1");

@@ -7,7 +7,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use crate::axum_example::{LIMIT, cpu_lane, serve};
+use crate::axum_example::{cpu_lane, serve};
 use crate::fill;
 use crate::support::time_limit;
 
@@ -33,7 +33,6 @@ fn it_computes_sheds_and_shuts_down() {
         assert!(!is_of(hash.trim_end(), "battery staple"), "{hash}");
 
         let permits = fill(&lane);
-        assert_eq!(permits.len(), LIMIT);
         let shed = register("staple").await;
         assert_eq!(shed.status(), 503);
         assert_eq!(shed.headers()["retry-after"], "1");

@@ -1,0 +1,29 @@
+//! `ready`: readiness follows the lane, liveness does not.
+
+use reqwest::StatusCode;
+use tokio::runtime::Runtime;
+
+use crate::ready::{cpu_lane, routes};
+use crate::support::time_limit;
+use crate::{fill, serve};
+
+#[test]
+fn a_saturated_service_is_alive_and_not_ready() {
+    let _limit = time_limit();
+    let io = Runtime::new().unwrap();
+    let cpu = io.block_on(async { cpu_lane().unwrap() });
+    let url = serve(&io, routes(cpu.handle()));
+    let ask = async |path| reqwest::get(format!("{url}{path}")).await.unwrap().status();
+    io.block_on(async {
+        assert_eq!(ask("/ready").await, StatusCode::OK);
+        let permits = fill(&cpu.handle());
+        assert_eq!(ask("/ready").await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(ask("/live").await, StatusCode::OK);
+        drop(permits);
+        assert_eq!(ask("/ready").await, StatusCode::OK);
+        // The probes keep no room.
+        for _ in 0..100 {
+            assert_eq!(ask("/ready").await, StatusCode::OK);
+        }
+    });
+}
