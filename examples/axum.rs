@@ -36,7 +36,7 @@ use std::time::Duration;
 use argon2::Argon2;
 use argon2::password_hash::{self, PasswordHasher};
 use axum::Router;
-use axum::extract::{FromRef, State};
+use axum::extract::{DefaultBodyLimit, FromRef, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -45,7 +45,7 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use twolane::axum::{JobError, Reserved};
+use twolane::axum::JobError;
 use twolane::metrics::PrometheusCollector;
 use twolane::{CpuRuntime, Handle, Priority};
 
@@ -80,7 +80,7 @@ struct App {
     registry: Arc<Registry>,
 }
 
-/// For `Reserved`, and for handlers that need the lane alone.
+/// For handlers that need the lane alone.
 impl FromRef<App> for Handle {
     fn from_ref(app: &App) -> Self {
         app.cpu.clone()
@@ -92,20 +92,24 @@ fn routes(cpu: Handle) -> Router {
     registry.register_collector(Box::new(PrometheusCollector::new(cpu.clone())));
     let registry = Arc::new(registry);
     Router::new()
-        .route("/register", post(register))
+        .route(
+            "/register",
+            post(register).layer(DefaultBodyLimit::max(1_024)),
+        )
         .route("/health", get(async || "ok\n"))
         .route("/metrics", get(metrics))
         .route("/call-sites", get(call_sites))
         .with_state(App { cpu, registry })
 }
 
-/// The permit comes before the body: a full queue is a 503 at once.
+/// The body is small, and is read first: a permit that waited for slow clients would keep others
+/// away. (For large bodies: `lab/s3/thumbnails`.)
 ///
 /// If the client goes away, axum drops this future and so the task. A job that is still queued
 /// then never runs; argon2 itself cannot be stopped half-way.
-async fn register(Reserved(permit): Reserved, password: String) -> Result<String, Failure> {
+async fn register(State(cpu): State<Handle>, password: String) -> Result<String, Failure> {
     // A handler does its own I/O as ever, before and after: is the name free? Insert the row.
-    let hash = permit.spawn_cpu(move || hash_password(&password)).await??;
+    let hash = cpu.spawn_cpu(move || hash_password(&password)).await??;
     Ok(hash + "\n")
 }
 

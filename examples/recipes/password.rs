@@ -21,8 +21,8 @@
 //! curl -i -d 'correct horse' http://127.0.0.1:3000/login/alice
 //! ```
 //!
-//! `examples/axum.rs` is a whole service: it hashes new passwords, takes the permit before it
-//! reads the body, and has metrics and a graceful shutdown.
+//! `examples/axum.rs` is a whole service: it hashes new passwords, and has metrics and a graceful
+//! shutdown.
 //!
 //! To copy it: `cargo add twolane -F axum`, `cargo add axum argon2` and `cargo add tokio -F full`.
 //! `examples/axum.rs` says how to make argon2 fast in a debug build.

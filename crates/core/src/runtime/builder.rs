@@ -252,9 +252,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; a number of threads (here or in `TWOLANE_CPU_THREADS`), a queue limit, a name, a nice value, a stack size
-    /// or the threshold of the watch is
-    /// invalid; or the operating system gives no threads.
+    /// [`BuildError`]: there is no I/O runtime, or it has been shut down; a number of threads (here
+    /// or in `TWOLANE_CPU_THREADS`), a limit, a name, a nice value, a stack size or the threshold of
+    /// the watch is invalid; or the operating system gives no threads.
     ///
     /// # Examples
     ///

@@ -60,7 +60,7 @@ impl Builder {
     ///
     /// With as many jobs as threads there is no queue: the threads idle between the end
     /// of a job and the next submission. To shed load, use
-    /// threads x (longest useful wait / time of a job); see
+    /// threads x (1 + longest useful wait / time of a job), or [`max_wait`](Self::max_wait); see
     /// `twolane::guide::overload`. A limited queue costs each job two small
     /// allocations, and the semaphore's lock, which is held for a few instructions.
     ///
@@ -99,7 +99,7 @@ impl Builder {
     /// | [short jobs](Self::short_jobs_first) | pass the others, and are refused for the short ones before them alone |
     /// | a future | counts while it is queued or runs. What wakes it is not refused |
     /// | a [stream](crate::Handle::stream_from_cpu) | counts with all that it still has to compute, but not while it waits for its reader, or its source. So slow readers keep nobody away, and take memory: set a `queue_limit` too |
-    /// | a [permit](crate::Permit) | counts as one job until it is used or dropped |
+    /// | a [permit](crate::Permit) | counts as the mean of its priority's jobs until it is used or dropped, whatever the name of its handle |
     /// | jobs that jobs submit | are never refused, but count |
     /// | another priority | has a limit of its own. That it takes the cores shows in how long jobs take, as do pauses for a CPU quota |
     ///

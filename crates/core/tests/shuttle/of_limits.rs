@@ -31,8 +31,9 @@ fn job(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Option<B
 }
 
 /// Queues such jobs until one is refused.
-fn fill(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Vec<Box<Charge>> {
-    std::iter::from_fn(|| job(limits, time, is_short)).collect()
+fn fill(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Vec<Charge> {
+    let jobs = std::iter::from_fn(|| job(limits, time, is_short));
+    jobs.map(|charge| *charge).collect()
 }
 
 fn assert_all_is_free(limits: &Limits, threads: u32) {
@@ -197,7 +198,7 @@ fn a_debt_is_paid_before_there_is_room() {
         let mut all = fill(&limits, Some(89 * MS), false);
         assert_eq!(all.len(), 2); // 178 of 90 ms
         drop(all.pop());
-        all.extend(job(&limits, Some(89 * MS), false));
+        all.extend(job(&limits, Some(89 * MS), false).map(|charge| *charge));
         assert_eq!(all.len(), 2);
         all.clear();
         assert_all_is_free(&limits, 1);
@@ -210,7 +211,7 @@ fn a_job_that_pauses_counts_nothing() {
     alone(|| {
         let limits = limits(1);
         let all = fill(&limits, Some(45 * MS), false);
-        all.iter().for_each(|it| it.pause());
+        all.iter().for_each(Charge::pause);
         assert_all_is_free(&limits, 1);
         assert_eq!(fill(&limits, Some(45 * MS), false).len(), 2);
     });
