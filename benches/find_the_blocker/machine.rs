@@ -69,7 +69,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 
 impl Group {
     fn enter() -> Result<Self, String> {
-        let cgroup = Cgroup::create(PERIOD / 2, PERIOD)?;
+        let cgroup = Cgroup::create(0.5, PERIOD)?;
         cgroup.admit(std::process::id())?;
         Ok(Self(cgroup))
     }

@@ -123,18 +123,23 @@ impl Charge {
 
     /// Call where the job is popped.
     pub(crate) fn begin(&self) {
-        self.popped.store(now(), Relaxed);
+        if self.limits.time.is_some() {
+            self.popped.store(now(), Relaxed);
+        }
     }
 
     /// Call where its step has ended. `is_over`: and the job with it.
     pub(crate) fn end(&self, is_over: bool, time: &Mean) {
+        let Some(backlog) = &self.limits.time else {
+            return;
+        };
         let mut took = now().saturating_sub(self.popped.load(Relaxed));
         if self.is_stream {
             took += self.so_far.fetch_add(took, Relaxed);
         }
         let took = Duration::from_nanos(took);
         if is_over || !self.is_stream {
-            self.limits.time.iter().for_each(|it| it.mean.add(took));
+            backlog.mean.add(took);
             time.add(took);
         }
     }
