@@ -87,8 +87,9 @@ fn encode(value: &impl Serialize) -> Response {
 
 /// An extractor: a JSON body that the CPU lane parses.
 ///
-/// As axum's `Json`, whose limit (`DefaultBodyLimit`, 2 MB unless set) and answers it has. The lane
-/// admits the request before its body is read, as by [`Reserved`].
+/// As axum's `Json`, whose limit (`DefaultBodyLimit`, 2 MB unless set) and status codes it has; the
+/// texts are our own. The lane admits the request before its body is read, as by [`Reserved`]: a
+/// client that uploads slowly keeps a permit meanwhile.
 ///
 /// # Errors
 ///

@@ -56,9 +56,9 @@ pub use stream::body_from_cpu;
 ///
 /// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the lane is full,
 /// the deadline passed, or the lane was shut down), the answer is 503 with a `Retry-After` in
-/// seconds: [`max_wait`](crate::Builder::max_wait) if that has refused the job, and 1 otherwise or
-/// if that is less. Every other error is a 500 without a text: a panic's message is for the log and
-/// not for the client. With the feature `tracing`, it goes there.
+/// seconds: [`max_wait`](crate::Builder::max_wait) if that has refused the job (not if it was a
+/// stream), and 1 otherwise or if that is less. Every other error is a 500 without a text: a panic's
+/// message is for the log and not for the client. With the feature `tracing`, it goes there.
 ///
 /// # Examples
 ///

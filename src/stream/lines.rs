@@ -1,6 +1,7 @@
 //! [`chunks_of_lines`]: the bytes of a reader, in chunks that end with a line.
 
 use std::io;
+use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -16,12 +17,14 @@ const LONGEST: usize = 64;
 ///
 /// The source for a stream of lines on the CPU lane: a stage splits each chunk. With a line as the
 /// item, two cores are hardly faster than one, since each line is allocated and handed over. 64 KiB
-/// to 1 MiB are good sizes. It needs no `BufReader`.
+/// to 1 MiB are good sizes. It needs no `BufReader`. A live source yields nothing before `size`
+/// bytes of it have come, or its end.
 ///
 /// # Errors
 ///
 /// That of the reader. `InvalidData` for a line of more than 64 times `size`: then the input has
-/// other line ends, or none. The stream ends with an error.
+/// other line ends, or none. The whole lines before an error come first, and the stream ends with
+/// the error.
 ///
 /// # Examples
 ///
@@ -46,10 +49,13 @@ const LONGEST: usize = 64;
 /// # Ok(()) }
 /// ```
 pub fn chunks_of_lines<R: AsyncRead>(reader: R, size: usize) -> ChunksOfLines<R> {
-    let reader = Some(reader);
-    let size = size.max(1);
-    let read = Vec::new();
-    ChunksOfLines { reader, size, read }
+    ChunksOfLines {
+        reader: Some(reader),
+        room: vec![0; size.max(1)],
+        read: Vec::new(),
+        end: 0,
+        error: None,
+    }
 }
 
 pin_project! {
@@ -59,8 +65,12 @@ pin_project! {
     pub struct ChunksOfLines<R> {
         #[pin]
         reader: Option<R>,
-        size: usize,
+        // For one read.
+        room: Vec<u8>,
         read: Vec<u8>,
+        // Of the last whole line in `read`.
+        end: usize,
+        error: Option<io::Error>,
     }
 }
 
@@ -69,38 +79,35 @@ impl<R: AsyncRead> Stream for ChunksOfLines<R> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut this = self.project();
-        loop {
-            let Some(reader) = this.reader.as_mut().as_pin_mut() else {
-                return Poll::Ready(None);
-            };
-            // Room for a chunk, and what is left of the last line.
-            let before = this.read.len();
-            this.read.resize(before + *this.size, 0);
-            let mut room = ReadBuf::new(&mut this.read[before..]);
-            let polled = reader.poll_read(cx, &mut room);
-            let now = before + room.filled().len();
-            this.read.truncate(now);
-            if let Err(error) = ready!(polled) {
+        let size = this.room.len();
+        while let Some(reader) = this.reader.as_mut().as_pin_mut() {
+            let mut room = ReadBuf::new(this.room);
+            *this.error = ready!(reader.poll_read(cx, &mut room)).err();
+            let now = room.filled();
+            if let Some(at) = now.iter().rposition(|byte| *byte == b'\n') {
+                *this.end = this.read.len() + at + 1;
+            }
+            this.read.extend_from_slice(now);
+            let is_over = now.is_empty() || this.error.is_some();
+            if !is_over && this.read.len() >= size && *this.end > 0 {
+                let rest = this.read.split_off(mem::take(this.end));
+                return Poll::Ready(Some(Ok(mem::replace(this.read, rest))));
+            }
+            if this.read.len() > LONGEST * size {
+                let what = format!("a line of more than {LONGEST} x {size} bytes");
+                *this.error = Some(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+            if this.error.is_some() {
+                this.read.truncate(*this.end);
+            }
+            if is_over || this.error.is_some() {
                 this.reader.set(None);
-                return Poll::Ready(Some(Err(error)));
-            }
-            if now == before {
-                this.reader.set(None);
-                let rest = std::mem::take(this.read);
-                return Poll::Ready((!rest.is_empty()).then_some(Ok(rest)));
-            }
-            if now < *this.size {
-                continue;
-            }
-            if let Some(end) = this.read.iter().rposition(|byte| *byte == b'\n') {
-                let rest = this.read.split_off(end + 1);
-                return Poll::Ready(Some(Ok(std::mem::replace(this.read, rest))));
-            }
-            if now > LONGEST * *this.size {
-                this.reader.set(None);
-                let what = format!("a line of more than {LONGEST} x {} bytes", this.size);
-                return Poll::Ready(Some(Err(io::Error::new(io::ErrorKind::InvalidData, what))));
             }
         }
+        let rest = mem::take(this.read);
+        if rest.is_empty() {
+            return Poll::Ready(this.error.take().map(Err));
+        }
+        Poll::Ready(Some(Ok(rest)))
     }
 }

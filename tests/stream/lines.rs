@@ -72,6 +72,30 @@ fn a_line_without_an_end_is_an_error() {
     assert_eq!(chunks(&input[..960], 100, 16).unwrap(), [vec![b'x'; 960]]);
 }
 
+/// What was read is not lost, but for a line that has no end.
+#[test]
+fn whole_lines_come_before_an_error() {
+    struct ThenFails<'a>(Slow<'a>);
+    impl AsyncRead for ThenFails<'_> {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+            buf: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            match self.0.0 {
+                [] => Poll::Ready(Err(io::Error::other("disk"))),
+                _ => Pin::new(&mut self.0).poll_read(cx, buf),
+            }
+        }
+    }
+    let reader = ThenFails(Slow(b"1\n22\n33", 3, false));
+    let mut chunks = chunks_of_lines(reader, 64);
+    assert_eq!(block_on(chunks.next()).unwrap().unwrap(), b"1\n22\n");
+    let error = block_on(chunks.next()).unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "disk");
+    assert!(block_on(chunks.next()).is_none());
+}
+
 #[test]
 fn an_error_of_the_reader_is_the_last_item() {
     struct Fails;

@@ -61,6 +61,12 @@ fn admit(submitter: &Submitter, site: Option<Name>) -> Admitted {
     admitted.map(Some).map_err(|full| closed().unwrap_or(full))
 }
 
+/// Of a permit, which has what it needs of the limits.
+fn refusal(submitter: &Submitter) -> Option<JoinError> {
+    let cause = submitter.close_reason().or_else(|| late(submitter));
+    cause.map(JoinError::from)
+}
+
 #[inline]
 fn late(submitter: &Submitter) -> Option<CloseReason> {
     has_passed(submitter.deadline).then_some(CloseReason::Expired)

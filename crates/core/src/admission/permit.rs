@@ -56,6 +56,18 @@ impl Permit {
         Ok(Self { submitter, charge })
     }
 
+    /// The permit for the pump of a stream. A deadline ends here: one that passes later would cut
+    /// the stream.
+    pub(crate) fn for_stream(mut self) -> Result<Self, JoinError> {
+        if let Some(cause) = super::refusal(&self.submitter) {
+            self.submitter.count(Event::Rejected);
+            return Err(cause);
+        }
+        self.submitter = self.submitter.without_deadline();
+        self.charge.iter_mut().for_each(|it| it.is_stream = true);
+        Ok(self)
+    }
+
     /// Sets a time after which the job is of no use.
     ///
     /// As [`Handle::with_deadline`](crate::Handle::with_deadline), for the job of this permit.
@@ -162,19 +174,10 @@ impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let Self { submitter, charge } = self;
-        match submitter.close_reason().or_else(|| super::late(&submitter)) {
+        match super::refusal(&submitter) {
             None => super::take_on(&submitter, charge, work, submitter.site_or_caller()),
-            Some(cause) => super::refuse(&submitter, cause.into(), work),
+            Some(cause) => super::refuse(&submitter, cause, work),
         }
-    }
-}
-
-impl Permit {
-    /// Submits the pump of a stream.
-    #[track_caller]
-    pub(crate) fn spawn_stream(mut self, pump: impl Future<Output = ()> + Send + 'static) {
-        self.charge.iter_mut().for_each(|it| it.is_stream = true);
-        self.spawn(pump).detach_quietly();
     }
 }
 

@@ -95,9 +95,8 @@ impl JoinError {
 
     /// A limit of the queue, in time if it is `Some`, refuses the job.
     pub(crate) fn queue_full(max_wait: Option<Duration>) -> Self {
-        Self(Repr::QueueFull(
-            max_wait.map_or(0, |most| most.as_millis() as u32),
-        ))
+        let most = max_wait.map_or(0, |most| most.as_millis() as u32);
+        Self(Repr::QueueFull(most))
     }
 
     /// Why the job was closed, if it was.

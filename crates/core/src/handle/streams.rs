@@ -89,10 +89,11 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        match Permit::try_new(&self.submitter.without_deadline()) {
+        let lane = self.submitter.without_deadline();
+        match Permit::try_new(&lane) {
             Ok(permit) => permit.stream_from_cpu(stream, limit, size),
             Err(cause) => {
-                let (writer, reader) = BridgeWriter::new(&self.submitter, true, limit, size);
+                let (writer, reader) = BridgeWriter::new(&lane, true, limit, size);
                 writer.refuse(cause);
                 reader
             }
@@ -105,7 +106,8 @@ impl Permit {
     ///
     /// Otherwise the same as [`Handle::stream_from_cpu`](crate::Handle::stream_from_cpu), which
     /// may be refused after the head of an answer went out. The permit goes back when the stream
-    /// ends, or its reader is dropped.
+    /// ends, or its reader is dropped. A [deadline](Self::with_deadline) that has passed refuses
+    /// the stream. One that passes later does not end it.
     ///
     /// # Errors
     ///
@@ -131,7 +133,10 @@ impl Permit {
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
         let (writer, reader) = BridgeWriter::new(&self.submitter, true, limit, size);
-        self.spawn_stream(writer.forward(stream));
+        match self.for_stream() {
+            Ok(permit) => permit.spawn(writer.forward(stream)).detach_quietly(),
+            Err(cause) => writer.refuse(cause),
+        }
         reader
     }
 }

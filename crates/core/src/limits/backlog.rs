@@ -12,14 +12,18 @@
 //! threads, whatever its own is. No charge is more than the room of one thread, so a thread that
 //! idles finds a job admitted though long ones run on all others.
 //!
-//! **Short jobs** pass the others, and do not wait for these. They have room of their own.
+//! **Short jobs** pass the others, and do not wait for these. They have room of their own. The
+//! others wait for them, so they are charged in the room of all jobs, too. What asks there is a
+//! long job, and a permit, of which nobody knows yet what it will be used for.
 //!
 //! **The semaphore** of a room counts microseconds, and has a fair queue of those who wait
 //! (`Reserve`). A charge may be more than is left, which a semaphore cannot express: the rest is a
-//! *debt*. What is given back pays the debt first.
+//! *debt*. What is given back pays the debt first. A submission looks whether there is room before
+//! it takes it, so those that run at the same instant may all be admitted, one of each thread.
 //!
 //! **Obligations.** [safety] What is free, less the debt, plus all charges is the room, at any time
-//! but within a call. [liveness] Who waits for room is woken once the debt is paid.
+//! but within a call, in which there may be both, debt and what is free. [liveness] Who waits for
+//! room is woken once the debt is paid.
 
 use std::time::Duration;
 
@@ -36,7 +40,7 @@ pub(crate) struct Backlog {
     pub(crate) max_wait: Duration,
     /// The room of one thread, in microseconds.
     share: u32,
-    /// Of all jobs but the short ones, and of these.
+    /// Of all jobs, and of the short ones.
     rooms: [Room; 2],
     /// Of all steps: what a call site counts that is not known.
     pub(super) mean: Mean,
@@ -74,8 +78,9 @@ impl Backlog {
         free.available_permits() > debt.load(SeqCst)
     }
 
-    fn room_of(&self, charge: u32) -> &Room {
-        &self.rooms[usize::from(charge & SHORT != 0)]
+    /// Where it counts.
+    fn rooms(&self, charge: u32) -> &[Room] {
+        &self.rooms[..=usize::from(charge & SHORT != 0)]
     }
 
     /// The charge of a job that takes so long, as far as is known.
@@ -88,7 +93,8 @@ impl Backlog {
 
     pub(super) fn charge(&self, time: Option<Duration>, is_short: bool) -> u32 {
         let charge = self.expect(time, is_short);
-        self.room_of(charge).take(charge & !SHORT);
+        let rooms = self.rooms(charge).iter();
+        rooms.for_each(|room| room.take(charge & !SHORT));
         charge
     }
 
@@ -100,7 +106,8 @@ impl Backlog {
     }
 
     pub(super) fn give_back(&self, charge: u32) {
-        self.room_of(charge).give_back(charge & !SHORT);
+        let rooms = self.rooms(charge).iter();
+        rooms.for_each(|room| room.give_back(charge & !SHORT));
     }
 }
 

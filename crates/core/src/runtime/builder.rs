@@ -268,7 +268,7 @@ impl Builder {
         let mut settings = self.settings;
         settings.threads = threads::check(self.threads, &settings)?;
         settings.niceness.check()?;
-        limits::check(self.limits)?;
+        limits::check(self.limits, settings.threads)?;
         let io = self.io.or_else(surrounding).ok_or(BuildError::new(
             "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
              (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",

@@ -76,7 +76,7 @@ impl Builder {
     }
 
     /// Refuses the jobs of a priority that would wait for a thread for longer than that, from 1 ms
-    /// to 10 minutes. Default: no limit.
+    /// to 10 minutes (on 32 bits, also at most 536 s / threads). Default: no limit.
     ///
     /// The first setting of a service that should answer in time or not at all: how long a request
     /// may wait is known, and how many jobs that is is not. The lane measures how long the jobs of
@@ -96,8 +96,8 @@ impl Builder {
     /// | jobs suddenly take ten times as long | those that are queued wait as long as it takes. New ones are refused at once, and after some jobs by what they take now |
     /// | the machine stood still | the same |
     /// | a job that takes longer than this time | is admitted where a thread idles |
-    /// | [short jobs](Self::short_jobs_first) | pass the others, and are refused for the short ones before them alone |
-    /// | a future | counts while it is queued or runs. What wakes it is not refused |
+    /// | [short jobs](Self::short_jobs_first) | pass the others, and are refused for the short ones before them alone (by a permit: for all). The others are refused for both, and wait longer if short ones come later |
+    /// | a future | counts while it is queued or runs, with one step: what it computes after a yield comes on top. What wakes it is not refused. Where futures compute for long, set a `queue_limit` too |
     /// | a [stream](crate::Handle::stream_from_cpu) | counts with all that it still has to compute, but not while it waits for its reader, or its source. So slow readers keep nobody away, and take memory: set a `queue_limit` too |
     /// | a [permit](crate::Permit) | counts as the mean of its priority's jobs until it is used or dropped, whatever the name of its handle |
     /// | jobs that jobs submit | are never refused, but count |
@@ -123,11 +123,14 @@ impl Builder {
     }
 }
 
-/// The least and the most that a job may wait.
-const WAITS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_secs(600));
-
-pub(super) fn check(limits: [Limit; Priority::ALL.len()]) -> Result<(), BuildError> {
+pub(super) fn check(
+    limits: [Limit; Priority::ALL.len()],
+    threads: usize,
+) -> Result<(), BuildError> {
     let max = Semaphore::MAX_PERMITS;
+    let (least, most) = (Duration::from_millis(1), Duration::from_secs(600));
+    // On 32 bits the semaphore, which has a permit for each microsecond of a thread, ends before.
+    let most = most.min(Duration::from_micros((max / threads) as u64));
     for (priority, limit) in Priority::ALL.into_iter().zip(limits) {
         let asked = limit.jobs.unwrap_or(max);
         BuildError::unless((1..=max).contains(&asked), || {
@@ -136,7 +139,6 @@ pub(super) fn check(limits: [Limit; Priority::ALL.len()]) -> Result<(), BuildErr
                  leave it out for none"
             )
         })?;
-        let (least, most) = WAITS;
         let asked = limit.wait.unwrap_or(most);
         BuildError::unless((least..=most).contains(&asked), || {
             format!(

@@ -1,6 +1,7 @@
 //! What ends a bridge: its reader, its lane, or chance. Never silently.
 
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use crate::dice::Dice;
 use crate::stepped::{Stepped, wait};
@@ -122,6 +123,35 @@ fn a_bridge_that_was_refused_names_the_lane_that_is_gone() {
         let mut back = cpu.handle().stream_from_cpu(stream::iter([1]), 1, |_| 1);
         let error = wait(back.next()).unwrap().unwrap_err();
         assert!(error.to_string().contains("I/O"), "{error}");
+    });
+}
+
+/// A body that has begun is whole: the deadline is for its beginning.
+#[test]
+fn a_deadline_refuses_a_stream_and_does_not_end_it() {
+    on_both(1, |Lanes { cpu, io: _io }| {
+        let handle = cpu.handle();
+        let permit = || handle.try_reserve().unwrap();
+        let late = permit().with_deadline(Instant::now());
+        let mut late = late.stream_from_cpu(stream::iter([1]), 1, |_| 1);
+        let error = wait(late.next()).unwrap().unwrap_err();
+        assert!(error.is_unavailable());
+        assert!(error.to_string().contains("deadline"), "{error}");
+        assert_eq!(handle.metrics().rejected, 1);
+
+        let deadline = Instant::now() + Duration::from_secs(1);
+        let (more, items) = futures::channel::mpsc::unbounded();
+        let begun = permit().with_deadline(deadline);
+        let mut begun = begun.stream_from_cpu(items, 1, |_| 1);
+        more.unbounded_send(1).unwrap();
+        assert_eq!(wait(begun.next()).unwrap().unwrap(), 1);
+        while Instant::now() <= deadline {
+            std::thread::yield_now();
+        }
+        more.unbounded_send(2).unwrap();
+        assert_eq!(wait(begun.next()).unwrap().unwrap(), 2);
+        drop(more);
+        assert!(wait(begun.next()).is_none());
     });
 }
 

@@ -191,6 +191,33 @@ fn short_jobs_have_room_of_their_own() {
     });
 }
 
+/// They pass the others, and a permit may be for one.
+#[test]
+fn short_jobs_count_for_others_too() {
+    alone(|| {
+        let limits = limits(1);
+        let short = fill(&limits, Some(9 * MS), true);
+        assert_eq!(short.len(), 10);
+        assert!(limits.admit(false).is_err());
+        drop(short);
+        assert_all_is_free(&limits, 1);
+        // By a permit: nobody knows yet what it will be used for.
+        let permits: Vec<_> = std::iter::from_fn(|| {
+            let permit = limits.admit(false).ok()?;
+            permit.set(None, false);
+            let mean = <Mean>::default();
+            mean.add(9 * MS);
+            permit.queue(&mean, true);
+            Some(permit)
+        })
+        .collect();
+        assert_eq!(permits.len(), 10);
+        assert!(limits.admit(true).is_err());
+        drop(permits);
+        assert_all_is_free(&limits, 1);
+    });
+}
+
 #[test]
 fn a_debt_is_paid_before_there_is_room() {
     alone(|| {

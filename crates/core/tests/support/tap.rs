@@ -67,6 +67,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Tap {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        // It warns of the kernel, once, as soon as it has measured it: in any test.
+        if event.metadata().target().starts_with("giveway") {
+            return;
+        }
         struct Text(String);
         impl field::Visit for Text {
             fn record_debug(&mut self, field: &field::Field, value: &dyn std::fmt::Debug) {
