@@ -67,6 +67,7 @@ macro_rules! pages {
         /// [ways]: crate::guide::clients
         /// [machines]: crate::guide::machines
         /// [password.rs]: crate::guide::recipes#hash-a-password
+        /// [tokenize.rs]: crate::guide::recipes#tokenize-a-prompt
         /// [thumbnails.rs]: crate::guide::recipes#thumbnails-of-uploads
         /// [report.rs]: crate::guide::recipes#a-report-from-a-database
         /// [query_service.rs]: crate::guide::recipes#a-query-service

@@ -18,7 +18,10 @@ pub struct EchoLane {
 
 impl EchoLane {
     pub fn start(workers: usize) -> Self {
-        let runtime = crate::io_runtime(workers);
+        Self::on(crate::io_runtime(workers))
+    }
+
+    pub fn on(runtime: Runtime) -> Self {
         let listener = runtime
             .block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0)))
             .unwrap();
