@@ -15,6 +15,6 @@
 
 #[cfg(feature = "tracing-layer")]
 pub use stallwatch::SpanWatch;
-pub use stallwatch::{Cause, Entered, Name, Stall, Watch, Watched, Watcher, enter, watch};
+pub use stallwatch::{Cause, Entered, Lag, Name, Stall, Watch, Watched, Watcher, enter, watch};
 #[cfg(feature = "tower")]
 pub use stallwatch::{WatchLayer, WatchService};

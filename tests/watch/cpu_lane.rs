@@ -62,6 +62,33 @@ fn a_closure_past_its_deadline_is_told_and_no_other() {
     });
 }
 
+/// Both threads wait for room in a channel, and a third job queues.
+#[cfg(target_os = "linux")]
+#[test]
+fn closures_that_wait_while_others_queue_are_told() {
+    with_both(|backend| {
+        let watched = watched(backend, 2);
+        let cpu = watched.cpu.handle().with_name("sends");
+        let (send, receive) = mpsc::sync_channel(1);
+        let jobs: Vec<_> = (0..3)
+            .map(|_| {
+                let send = send.clone();
+                cpu.spawn_cpu(move || (0..2).try_for_each(|n| send.send(n)))
+            })
+            .collect();
+        drop(send);
+        let stall = watched.stalls.recv().unwrap();
+        assert_eq!(stall.culprit(), Some("sends"));
+        assert_eq!(*stall.cause(), Cause::Blocks(Some("futex")));
+        assert!(stall.remedy().contains("stream_from_cpu"), "{stall}");
+        assert!(stall.is_of_pool());
+        assert_eq!(receive.iter().count(), 6);
+        for job in jobs {
+            job.wait().unwrap().unwrap();
+        }
+    });
+}
+
 #[test]
 fn an_urgent_closure_that_takes_a_second_is_told() {
     with_both(|backend| {

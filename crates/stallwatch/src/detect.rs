@@ -17,13 +17,13 @@ use crate::kernel::{Doing, Times};
 use crate::stall::Cause;
 
 /// From one look to the next.
-pub(crate) const PACE: Duration = Duration::from_millis(20);
+pub(crate) const PACE: Duration = Duration::from_millis(40);
 
 /// From one look to the next, once two looks have found the same poll.
 pub(crate) const CLOSE_PACE: Duration = Duration::from_millis(10);
 
 /// A look that comes later than this after the one before was late.
-const LATE: Duration = Duration::from_millis(40);
+pub(crate) const LATE: Duration = Duration::from_millis(80);
 
 /// What counts as waited, of the time between two looks.
 fn counts(between: Duration) -> Duration {
@@ -44,7 +44,7 @@ pub(crate) trait Kernel {
 pub(crate) enum What {
     /// A poll that is watched.
     Poll(u64),
-    /// A system call, in code that is not watched.
+    /// A system call, in code that is not watched or may compute as long as it likes.
     Call(u64),
 }
 
@@ -52,6 +52,8 @@ pub(crate) enum What {
 #[derive(Debug, Default)]
 pub(crate) struct Detector {
     spell: Option<Spell>,
+    /// What was found last.
+    found: Option<What>,
 }
 
 /// A thread is at one thing, from one look to the next.
@@ -63,6 +65,7 @@ struct Spell {
     /// The time between the looks, as far as it [`counts`].
     counted: Duration,
     before: Option<Times>,
+    doing: Option<Doing>,
     reported: bool,
 }
 
@@ -97,6 +100,7 @@ impl Detector {
                 looked: now,
                 counted: Duration::ZERO,
                 before: kernel.times(),
+                doing: kernel.doing(),
                 reported: false,
             });
             return None;
@@ -111,11 +115,22 @@ impl Detector {
             return None;
         }
         spell.reported = true;
+        self.found = Some(what);
         Some(Stuck {
             since: spell.since,
             own,
             cause,
         })
+    }
+
+    pub(crate) fn has_found(&self, what: What) -> bool {
+        self.found == Some(what)
+    }
+
+    /// What the first look at this has found, if it was the last thing that a look saw.
+    pub(crate) fn doing(&self, what: What) -> Option<Doing> {
+        let spell = self.spell.as_ref().filter(|spell| spell.what == what)?;
+        spell.doing
     }
 
     /// Whether two looks have found the same, and it may turn out to be stuck.

@@ -20,7 +20,7 @@ use crate::scope;
 ///
 /// # Cost
 ///
-/// Some nanoseconds for each poll; less while nothing is watched.
+/// Two readings of the clock for each poll, some 0.1 µs; a load while nothing is watched.
 ///
 /// # Examples
 ///

@@ -26,11 +26,15 @@ pub(crate) enum Doing {
 }
 
 impl Doing {
+    /// A worker waits so for the events of sockets.
+    pub(crate) fn is_in_epoll(&self) -> bool {
+        matches!(self, Self::Waits(Some(call)) if call.starts_with("epoll_"))
+    }
+
     /// A worker of Tokio that has nothing to do waits so. So may a thread that waits for a
     /// lock.
     pub(crate) fn may_be_parked(&self) -> bool {
-        let parks = ["futex", "epoll_wait", "epoll_pwait", "epoll_pwait2"];
-        matches!(self, Self::Waits(Some(call)) if parks.contains(call))
+        *self == Self::Waits(Some("futex")) || self.is_in_epoll()
     }
 }
 
@@ -123,6 +127,14 @@ fn name_of(number: usize) -> Option<&'static str> {
 )))]
 fn name_of(_number: usize) -> Option<&'static str> {
     None
+}
+
+/// Of the thread that calls this.
+pub(crate) fn own_times() -> Option<Times> {
+    read(
+        &File::open("/proc/thread-self/schedstat").ok()?,
+        parse_schedstat,
+    )
 }
 
 #[cfg(target_os = "linux")]

@@ -6,7 +6,7 @@
 //!                       v              v            v
 //! records             count: odd     even         odd   odd   odd   odd      (`record.rs`)
 //!                                                   ^     ^     ^     ^
-//! the watch's thread:     a look every 20 ms ───────┴─────┴─────┴─────┘      (`run.rs`)
+//! the watch's thread:     a look every 40 ms ───────┴─────┴─────┴─────┘      (`run.rs`)
 //!                         the kernel's times of the thread  -> own time, computes or blocks
 //!                         its own time > threshold          -> a report      (`detect.rs`)
 //! ```
@@ -15,10 +15,13 @@
 //! rest. So it reports a stall while it lasts, by name. Names come from [`watch`](fn@watch),
 //! [`enter`], `WatchLayer` (feature `tower`) and `SpanWatch` (feature `spans`).
 //!
-//! The watch also sends a probe to the runtime once a second, and more often while no worker
-//! parks: a task that notes where it is polled, and how long it waited ([`Watch::on_probe`]).
-//! Where a probe was polled is a worker of the runtime. A worker that waits in a system call,
-//! other than to park, is stuck in code that the watch does not know (`thread.rs`).
+//! What is over before a look sees it, the thread itself has timed: two readings of the clock for each
+//! poll (`ended.rs`).
+//!
+//! The watch also probes the runtime once a second, and more often while it is in use (`probe.rs`):
+//! it writes to a socket, or spawns a task, which notes where it is polled, and how long it waited
+//! ([`Watch::on_probe`]). Where a probe was polled is a worker of the runtime. A worker that waits in
+//! a system call, other than to park, is stuck in code that the watch does not know (`thread.rs`).
 //!
 //! # Examples
 //!
@@ -49,14 +52,17 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod detect;
+mod ended;
 mod future;
 mod kernel;
+mod lag;
 #[cfg(feature = "tower")]
 mod layer;
 mod limiter;
 mod log;
 mod name;
 mod pool;
+mod probe;
 mod record;
 mod run;
 mod scope;
@@ -79,6 +85,7 @@ mod watcher;
 mod watching;
 
 pub use future::{Watched, watch};
+pub use lag::Lag;
 #[cfg(feature = "tower")]
 pub use layer::{WatchLayer, WatchService};
 pub use name::{Name, escaped};

@@ -144,6 +144,12 @@ impl Name {
         Self::of(Location::caller())
     }
 
+    /// Whether a quarter of the table is in use. What comes from outside then takes no more of it.
+    #[cfg(feature = "spans")]
+    pub(crate) fn are_scarce() -> bool {
+        TAKEN.load(Relaxed) > Self::MOST / 4
+    }
+
     /// Returns the name of a place.
     pub fn of(place: &'static Location<'static>) -> Self {
         Self::remembered(place, || Text::Place(place).name())

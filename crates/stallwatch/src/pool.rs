@@ -1,5 +1,7 @@
 //! [`Pool`]: threads beside the runtime whose work is watched, too.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::name::Name;
@@ -30,13 +32,24 @@ use crate::watching::is_watched;
 /// assert_eq!(watcher.pool_stalls(), 0);
 /// # }
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub struct Pool {
     pub(crate) kind: Kind,
     pub(crate) remedy: &'static str,
     pub(crate) limit: Option<Duration>,
     pub(crate) can_await: bool,
     pub(crate) offload: Option<&'static str>,
+    /// What to do about work that waits, and whether that counts now.
+    pub(crate) waits: Option<(&'static str, Count)>,
+}
+
+type Count = Arc<dyn Fn() -> bool + Send + Sync>;
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut pool = f.debug_struct("Pool");
+        pool.field("limit", &self.limit).finish_non_exhaustive()
+    }
 }
 
 impl Pool {
@@ -51,6 +64,7 @@ impl Pool {
             limit: None,
             can_await: false,
             offload: None,
+            waits: None,
         }
     }
 
@@ -60,6 +74,20 @@ impl Pool {
     pub fn with_limit(self, limit: Duration) -> Self {
         let limit = Some(limit);
         Self { limit, ..self }
+    }
+
+    /// Its work may compute as long as it likes, but wait in one system call for no longer than a
+    /// second while `count` returns true: while other work queues behind it, say. The watch's
+    /// thread calls it at each look at such work, so it must be quick. `remedy` is what to do about
+    /// it. Without effect on work that has a [limit](Self::with_limit).
+    #[must_use]
+    pub fn with_waits(
+        self,
+        remedy: &'static str,
+        count: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let waits = Some((remedy, Arc::new(count) as Count));
+        Self { waits, ..self }
     }
 
     /// Its work is polls of futures: the remedy of one that sleeps is to await.
@@ -82,7 +110,7 @@ impl Pool {
     ///
     /// # Cost
     ///
-    /// As that of [`enter`](crate::enter).
+    /// Some nanoseconds; one load while nothing is watched.
     #[must_use]
     #[inline]
     pub fn enter(&self, name: Name, deadline: Option<Instant>) -> Option<Entered> {

@@ -1,15 +1,16 @@
 //! [`Record`]: what a thread writes of itself, and the watch reads.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{self, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use tokio::runtime::Id;
 
-use crate::kernel;
+use crate::kernel::{self, Times};
 use crate::name::Name;
 use crate::sync::{AtomicU32, AtomicU64};
 
@@ -23,8 +24,25 @@ static VERSION: AtomicUsize = AtomicUsize::new(0);
 /// How many probes have run, of all watches.
 static PROBES: atomic::AtomicU64 = atomic::AtomicU64::new(0);
 
+/// The least threshold of all watches so far, in microseconds.
+static LONG: atomic::AtomicU64 = atomic::AtomicU64::new(u64::MAX);
+
+/// So many polls that took long a thread keeps, from one look to the next.
+const KEPT: usize = 32;
+
 /// Before any deadline.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Polls that take so long are kept from now on.
+pub(crate) fn keep_those_of(threshold: Duration) {
+    let micros = u64::try_from(threshold.as_micros()).unwrap_or(u64::MAX);
+    LONG.fetch_min(micros, Relaxed);
+}
+
+/// A poll that takes so long is to be kept.
+pub(crate) fn long() -> Duration {
+    Duration::from_micros(LONG.load(Relaxed))
+}
 
 /// Never 0.
 #[cold]
@@ -76,6 +94,8 @@ pub(crate) struct Record {
     inner: AtomicU32,
     /// Nanoseconds from `EPOCH`, or 0.
     deadline: AtomicU64,
+    /// Polls that took [`long`], the last one first.
+    ended: Mutex<VecDeque<Ended>>,
     /// The number of the last probe of a watch that ran on this thread, or 0.
     probe: AtomicU64,
     pub(crate) thread: String,
@@ -96,6 +116,16 @@ pub(crate) struct Activity {
     /// The innermost one: the same, or a span.
     pub(crate) inner: Name,
     deadline: u64,
+}
+
+/// A poll that took long, and is over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) activity: Activity,
+    pub(crate) begun: Instant,
+    pub(crate) took: Duration,
+    /// Of the thread, at its end.
+    pub(crate) times: Option<Times>,
 }
 
 impl Activity {
@@ -138,8 +168,39 @@ impl Record {
         self.count_on();
     }
 
+    /// To be called before the end of a poll that took [`long`].
+    #[cold]
+    pub(crate) fn keep(&self, begun: Instant, took: Duration) {
+        // If the watch reads the list right now, this one is left out. To wait for the lock would
+        // be for ever in a child that was forked meanwhile.
+        if let (Some(activity), Ok(mut ended)) = (self.read(), self.ended.try_lock()) {
+            ended.truncate(KEPT - 1);
+            ended.push_front(Ended {
+                activity,
+                begun,
+                took,
+                times: kernel::own_times(),
+            });
+        }
+    }
+
+    /// The polls after that count that took long and are over, the oldest first.
+    pub(crate) fn ended_after(&self, count: u64) -> Vec<Ended> {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = ended
+            .iter()
+            .take_while(|ended| ended.activity.count > count);
+        let mut new: Vec<Ended> = new.copied().collect();
+        new.reverse();
+        new
+    }
+
     fn count_on(&self) {
         self.count.store(self.count.load(Relaxed) + 1, Release);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(Relaxed)
     }
 
     pub(crate) fn inner(&self) -> Name {
@@ -148,6 +209,11 @@ impl Record {
 
     pub(crate) fn set_inner(&self, name: Name) {
         self.inner.store(name.index(), Release);
+    }
+
+    pub(crate) fn set_names(&self, outer: Name, inner: Name) {
+        self.outer.store(outer.index(), Release);
+        self.set_inner(inner);
     }
 
     pub(crate) fn set_runtime(&self, runtime: Option<Id>) {
@@ -178,6 +244,13 @@ impl Record {
             deadline: self.deadline.load(Acquire),
         };
         (count % 2 == 1 && self.count.load(Relaxed) == count).then_some(activity)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn activity_for_tests() -> Activity {
+        let record = Self::default();
+        record.begin(Kind::POLL, Name::OTHER, None);
+        record.read().unwrap()
     }
 
     pub(crate) fn runtime(&self) -> Option<Id> {

@@ -1,7 +1,9 @@
 //! The thread of a watch: it looks at what each thread is inside of, sends probes, and reports.
 //!
-//! To wake up is what a look costs: about 20 µs of CPU time. So the looks come close
-//! together only while a thread is seen in one and the same poll.
+//! To wake up is what a look costs: about 20 µs of CPU time, and 80 on an idle core. So the looks
+//! come close together only while a thread is seen in one and the same poll, or a poll has just taken
+//! long; and they are rare while nothing moves. What is missed between two looks the thread itself
+//! notes at its end (`ended.rs`).
 //!
 //! The functions of a stack are looked up on a thread of their own, which computes for
 //! milliseconds to a second: at the lowest nice value, so that it does not compete with the
@@ -18,32 +20,33 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-use crate::detect::{CLOSE_PACE, PACE};
+use crate::detect::{CLOSE_PACE, LATE, PACE};
 use crate::kernel;
+use crate::lag::Lag;
 use crate::limiter::Limiter;
 use crate::log;
 use crate::pool::Pool;
+use crate::probe::Probes;
 use crate::record;
-use crate::scope;
 use crate::stacks::{self, Samples};
 use crate::stall::{Cause, Stall};
 use crate::thread::{Thread, View};
 use crate::watcher::{Shared, Watcher};
 use crate::watching::Watching;
 
-/// From one probe to the next. They are rare, since each wakes a worker: twenty a second made
-/// the slowest requests of a service slower still.
-const PROBES: Duration = Duration::from_secs(1);
+/// From one look to the next, while nothing moves.
+const QUIET_PACE: Duration = Duration::from_millis(200);
 
-/// The same, while no worker parks: it may be stuck, and is awake anyway.
-const CLOSE_PROBES: Duration = Duration::from_millis(50);
+/// So long the looks stay close together after a poll that took long: the next one of its kind may
+/// then be seen while it lasts, with its call and its stack.
+const ALERT: Duration = Duration::from_secs(1);
 
 /// So long a stall waits for the names in its stack, and is then reported without: a full
 /// machine leaves a niced thread little time.
 const NAMES: Duration = Duration::from_secs(2);
 
 type OnStall = Arc<dyn Fn(&Stall) + Send + Sync>;
-type OnProbe = Arc<dyn Fn(Duration) + Send + Sync>;
+type OnProbe = Arc<dyn Fn(Lag) + Send + Sync>;
 
 #[derive(Clone)]
 pub(crate) struct Settings {
@@ -65,11 +68,12 @@ pub(crate) struct Run {
     threads: HashMap<usize, Thread>,
     limiter: Limiter,
     unresolved: Vec<Unresolved>,
-    /// How long the probe that is under way has waited, once it is polled. An error: the runtime
-    /// has dropped it.
-    probe: Option<Receiver<Duration>>,
-    /// When the last one was sent.
-    probed: Option<Instant>,
+    probes: Probes,
+    /// No look is late since then.
+    in_time: Instant,
+    looked: Instant,
+    /// Until then a poll that takes long is expected.
+    alert: Option<Instant>,
     /// Of each worker, at the last look.
     parks: Vec<u64>,
 }
@@ -88,14 +92,16 @@ impl Run {
         Self {
             shared: Arc::default(),
             runtime: runtime.clone(),
+            watching: Watching::begin(settings.threshold),
             settings,
-            watching: Watching::begin(),
             version: usize::MAX,
             threads: HashMap::new(),
             limiter: Limiter::default(),
             unresolved: Vec::new(),
-            probe: None,
-            probed: None,
+            probes: Probes::default(),
+            in_time: Instant::now(),
+            looked: Instant::now(),
+            alert: None,
             parks: Vec::new(),
         }
     }
@@ -108,32 +114,51 @@ impl Run {
 
     pub(crate) fn run(mut self) {
         self.shared.begin();
-        while !self.shared.is_stopped() && self.take_probe() {
-            self.watching.begin_look();
-            self.find_threads();
-            for stall in self.look(Instant::now()) {
-                self.report(stall);
-            }
-            self.tell_resolved(Instant::now());
-            let is_close = self.threads.values().any(Thread::is_suspect);
-            thread::park_timeout(if is_close { CLOSE_PACE } else { PACE });
-        }
-        self.tell_resolved(Instant::now() + NAMES);
-    }
-
-    /// Returns whether the runtime is still there.
-    fn take_probe(&mut self) -> bool {
-        match self.probe.as_ref().map(Receiver::try_recv) {
-            Some(Err(TryRecvError::Disconnected)) => return false,
-            Some(Ok(lag)) => {
-                self.probe = None;
+        while !self.shared.is_stopped() {
+            // An error: the runtime is gone.
+            let Ok(lag) = self.probes.take() else { break };
+            if let Some(lag) = lag {
                 for hook in &self.settings.on_probe {
                     call(|| hook(lag));
                 }
             }
-            Some(Err(TryRecvError::Empty)) | None => {}
+            self.watching.begin_look();
+            self.find_threads();
+            let now = Instant::now();
+            if now - mem::replace(&mut self.looked, now) > LATE {
+                self.in_time = now;
+            }
+            let is_idle = self.is_idle();
+            for stall in self.look(now, is_idle) {
+                self.report(stall);
+            }
+            self.tell_resolved(Instant::now());
+            if lag.is_some() && !self.probes.has_socket() && self.is_any_in_epoll() {
+                self.probes.add_socket(&self.runtime);
+            }
+            self.probes.send(&self.runtime, now, is_idle);
+            let is_alert = self.alert.is_some_and(|until| now < until);
+            let is_close = is_alert || self.threads.values().any(Thread::is_suspect);
+            thread::park_timeout(match is_close {
+                true => CLOSE_PACE,
+                false if is_idle => QUIET_PACE,
+                false => PACE,
+            });
         }
-        true
+        self.tell_resolved(Instant::now() + NAMES);
+    }
+
+    /// Whether a worker is parked, and waits for the events of sockets.
+    fn is_any_in_epoll(&mut self) -> bool {
+        let oldest = self.oldest_probe_of_a_worker();
+        let io = Some(self.runtime.id());
+        let is_any_parked = self.parks().iter().any(|parks| parks % 2 == 1);
+        let mut threads = self.threads.values_mut();
+        is_any_parked
+            && threads.any(|thread| {
+                let is_worker = thread.has_probed_since(oldest) && thread.record.runtime() == io;
+                is_worker && thread.is_in_epoll()
+            })
     }
 
     fn find_threads(&mut self) {
@@ -150,30 +175,60 @@ impl Run {
         }
     }
 
-    fn look(&mut self, now: Instant) -> Vec<Stall> {
+    /// Whether nothing has moved since the last look.
+    fn is_idle(&mut self) -> bool {
+        /// A worker goes on, polls the probe and parks, and may wake another one.
+        const OF_A_PROBE: u64 = 4;
+        let parks = self.parks();
+        let before = mem::replace(&mut self.parks, parks);
+        let moved = before
+            .iter()
+            .zip(&self.parks)
+            .map(|(before, now)| now - before);
+        let moved: u64 = moved.sum();
+        let is_awake = self.parks.iter().any(|parks| parks % 2 == 0);
+        // A `current_thread` runtime that nobody drives polls no probe.
+        let is_driven = self.is_multi_thread() || !self.probes.is_under_way();
+        // Each of them, for the next time.
+        let threads = self
+            .threads
+            .values_mut()
+            .filter_map(|thread| thread.has_moved().then_some(()));
+        threads.count() == 0 && moved <= OF_A_PROBE && !(moved == 0 && is_awake && is_driven)
+    }
+
+    fn look(&mut self, now: Instant, is_idle: bool) -> Vec<Stall> {
         let oldest = self.oldest_probe_of_a_worker();
         let view = View {
             now,
             threshold: self.settings.threshold,
             runtime: self.runtime.id(),
-            is_multi_thread: self.runtime.runtime_flavor() == RuntimeFlavor::MultiThread,
+            is_multi_thread: self.is_multi_thread(),
             pools: &self.settings.pools,
-            parks: self.parks(),
+            in_time: self.in_time,
+            parks: self.parks.clone(),
             in_polls: self.threads_in_polls(oldest),
         };
-        let threads = self.threads.values_mut();
-        let stalls =
-            threads.filter_map(|thread| thread.look(&view, thread.has_probed_since(oldest)));
-        let stalls = stalls.collect();
-        let is_still = view.parks == self.parks && view.have_stood_still(&self.parks) > 0;
-        self.parks = view.parks;
-        let every = if is_still { CLOSE_PROBES } else { PROBES };
-        let is_due = self.probed.is_none_or(|then| now - then >= every);
-        if is_due && self.probe.is_none() {
-            self.probed = Some(now);
-            self.probe = Some(self.send_probe());
+        let mut stalls = Vec::new();
+        for thread in self.threads.values_mut() {
+            let is_worker = thread.has_probed_since(oldest);
+            let ended = thread.ended(&view, is_worker);
+            if !ended.is_empty() {
+                self.alert = Some(now + ALERT);
+            }
+            stalls.extend(
+                ended
+                    .iter()
+                    .filter_map(|ended| thread.was_stuck(&view, ended)),
+            );
+            thread.note_times(now, is_idle);
+            stalls.extend(thread.look(&view, is_worker));
         }
         stalls
+    }
+
+    fn is_multi_thread(&self) -> bool {
+        self.runtime.runtime_flavor() == RuntimeFlavor::MultiThread
     }
 
     /// A thread that has run a probe was a worker of the runtime then. `block_in_place` makes
@@ -204,24 +259,13 @@ impl Run {
             .collect()
     }
 
-    fn send_probe(&self) -> Receiver<Duration> {
-        let (polled, probe) = mpsc::channel();
-        let sent = Instant::now();
-        self.runtime.spawn(async move {
-            let lag = sent.elapsed();
-            scope::probed();
-            // An error: the watch has ended.
-            let _ = polled.send(lag);
-        });
-        probe
-    }
-
     fn report(&mut self, stall: Stall) {
         self.shared.count(&stall);
         let culprit = stall.culprit.clone();
         let culprit = culprit.unwrap_or_else(|| stall.cause.to_string());
         let suppressed = self.limiter.allow(culprit, Instant::now());
-        let to_be_sampled = stall.thread_id.filter(|_| stall.cause == Cause::Computes);
+        let has_a_stack = stall.cause == Cause::Computes && !stall.is_over;
+        let to_be_sampled = stall.thread_id.filter(|_| has_a_stack);
         let sampled = suppressed.and_then(|suppressed| {
             let samples = stacks::sample(to_be_sampled?)?;
             Some((suppressed, self.resolve(samples)))

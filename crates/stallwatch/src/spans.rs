@@ -1,14 +1,15 @@
 //! [`SpanWatch`]: a layer of `tracing` by which the watch sees the spans.
 
 use std::cell::RefCell;
+use std::fmt;
 
-use tracing::span::Id;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id};
 use tracing::{Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::name::Name;
-use crate::record::Kind;
 use crate::scope::{self, Entered};
 use crate::watching::is_watched;
 
@@ -16,9 +17,16 @@ use crate::watching::is_watched;
 /// thread is in.
 ///
 /// So a poll that stalls inside of a span (`#[tracing::instrument]`, tower-http's
-/// `TraceLayer`) is named by that span, without [`watch`](crate::watch) around it. The name
-/// is that of the span with its place in the source; its fields are not read. If that is longer
-/// than 256 bytes, it is cut, and ends in `…`.
+/// `TraceLayer`) is named by that span, without [`watch`](crate::watch) around it.
+///
+/// The culprit is the innermost span of a request, if its fields tell the route: `otel.name`,
+/// `http.route`, or the path (`uri`, `path`, `url.path`, `http.target`), the last two after the
+/// `method`. Without such a field, it is the innermost span, by its name and its place in the
+/// source. The fields count that the span has when it is made, while a runtime is watched. A name
+/// that is longer than 256 bytes is cut, and ends in `…`.
+///
+/// Names are kept for ever, so of a path the parts with a digit in them are shown as `{}`, and while
+/// the process has more than 1,024 names a path is not one more: the span's own name stands for it.
 ///
 /// # Examples
 ///
@@ -50,6 +58,55 @@ thread_local! {
     static ENTERED: RefCell<Vec<(Id, Entered)>> = const { RefCell::new(Vec::new()) };
 }
 
+/// What the fields of a request's span tell.
+#[derive(Default)]
+struct Request {
+    name: Option<String>,
+    method: String,
+    route: Option<String>,
+    path: Option<String>,
+}
+
+impl Visit for Request {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.record_str(field, &format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "otel.name" => self.name = Some(value.to_owned()),
+            "method" | "http.method" | "http.request.method" => self.method = format!("{value} "),
+            "http.route" => self.route = Some(value.to_owned()),
+            "uri" | "path" | "url.path" | "http.target" => self.path = Some(without_ids(value)),
+            _ => {}
+        }
+    }
+}
+
+/// `/users/4711/orders?page=2` as `/users/{}/orders`.
+fn without_ids(uri: &str) -> String {
+    let path = uri.split(['?', '#']).next().unwrap_or_default();
+    let has_digit = |part: &str| part.contains(|char: char| char.is_ascii_digit());
+    let parts = path
+        .split('/')
+        .map(|part| if has_digit(part) { "{}" } else { part });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+impl Request {
+    fn route(self) -> Option<Name> {
+        if let Some(name) = self.name {
+            return Some(Name::named(&name));
+        }
+        let path = self.path.filter(|_| !Name::are_scarce());
+        let route = self.route.or(path)?;
+        Some(Name::named(&format!("{}{route}", self.method)))
+    }
+}
+
+/// The route of a span, in its extensions.
+struct Route(Name);
+
 /// The name of a span's place in the source.
 #[cold]
 fn named(of: &Metadata<'_>) -> Name {
@@ -61,16 +118,41 @@ fn named(of: &Metadata<'_>) -> Name {
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanWatch {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let tells = |field: &str| attributes.metadata().fields().field(field).is_some();
+        let routes = [
+            "otel.name",
+            "http.route",
+            "uri",
+            "path",
+            "url.path",
+            "http.target",
+        ];
+        if !is_watched() || !routes.into_iter().any(tells) {
+            return;
+        }
+        let mut request = Request::default();
+        attributes.record(&mut request);
+        if let (Some(name), Some(span)) = (request.route(), context.span(id)) {
+            span.extensions_mut().insert(Route(name));
+        }
+    }
+
     fn on_enter(&self, id: &Id, context: Context<'_, S>) {
         // The look-up of the span takes longer than all the rest.
         if !is_watched() {
             return;
         }
-        let Some(span) = context.metadata(id) else {
+        let Some(span) = context.span(id) else {
             return;
         };
-        let name = Name::remembered(span, || named(span));
-        if let Some(entered) = scope::enter_as(Kind::SPAN, name, None) {
+        let route = span.extensions().get::<Route>().map(|Route(name)| *name);
+        let of = span.metadata();
+        let entered = scope::enter_span(scope::Span {
+            name: route.unwrap_or_else(|| Name::remembered(of, || named(of))),
+            is_route: route.is_some(),
+        });
+        if let Some(entered) = entered {
             // A thread that ends has none.
             let _ = ENTERED.try_with(|spans| spans.borrow_mut().push((id.clone(), entered)));
         }

@@ -40,7 +40,8 @@ const HAVE_ITS_NAME: &str = "To have its name: `WatchLayer` around the service, 
 
 /// A poll that keeps a thread from its other tasks for longer than the threshold.
 ///
-/// It is reported while it lasts. Its [`Display`](fmt::Display) is one line with all of it
+/// It is reported while it lasts, or if it [is over](Self::is_over) before the watch has seen it
+/// twice, soon after. Its [`Display`](fmt::Display) is one line with all of it
 /// (control characters in names are escaped), and the stack below that, if there is one.
 #[derive(Clone, Debug)]
 pub struct Stall {
@@ -56,6 +57,7 @@ pub struct Stall {
     pub(crate) cause: Cause,
     pub(crate) since: Instant,
     pub(crate) lasted: Duration,
+    pub(crate) is_over: bool,
     pub(crate) stack: Option<String>,
 }
 
@@ -88,8 +90,9 @@ impl Stall {
         &self.cause
     }
 
-    /// Returns when the watch saw it first: as a rule at most 20 ms after it began. Of work
-    /// without a limit: after its deadline.
+    /// Returns when the watch saw it first: as a rule at most 40 ms after it began, or 200 in an
+    /// idle runtime. Of work without a limit: after its deadline. Of one that [is
+    /// over](Self::is_over): when it began.
     pub fn since(&self) -> Instant {
         self.since
     }
@@ -98,6 +101,13 @@ impl Stall {
     /// ready and had no core.
     pub fn lasted(&self) -> Duration {
         self.lasted
+    }
+
+    /// Returns whether it has ended: the watch finds one that is shorter than the time from one
+    /// look to the next only then. It has no [stack](Self::stack), and [`cause`](Self::cause) has
+    /// its call only if a look has seen it.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Returns the functions that the thread was in, innermost first, a line each.
@@ -115,14 +125,16 @@ impl Stall {
             Some(pool) => pool.remedy,
             None => self.offload.unwrap_or(OFFLOAD),
         };
-        let can_await = self.pool.is_none_or(|pool| pool.can_await);
-        let remedy = match self.cause {
-            Cause::Computes => if_it_computes,
-            Cause::Unknown => {
+        let waits = self.pool.as_ref().and_then(|pool| pool.waits.as_ref());
+        let can_await = self.pool.as_ref().is_none_or(|pool| pool.can_await);
+        let remedy = match (&self.cause, waits) {
+            (Cause::Computes, _) => if_it_computes,
+            (Cause::Blocks(_), Some((remedy, _))) => remedy,
+            (Cause::Unknown, _) => {
                 return format!("If it computes: {if_it_computes}. If it blocks: {CALL_ELSEWHERE}")
                     .into();
             }
-            Cause::Blocks(call) => match call.unwrap_or_default() {
+            (Cause::Blocks(call), None) => match call.unwrap_or_default() {
                 "nanosleep" | "clock_nanosleep" if can_await => {
                     "Await `tokio::time::sleep` instead"
                 }
@@ -154,11 +166,15 @@ impl fmt::Display for Stall {
             write!(f, ", in {},", escaped(span))?;
         }
         let others = if self.is_of_pool() { "jobs" } else { "tasks" };
+        let ms = self.lasted.as_millis();
+        let (until, wait) = match self.is_over {
+            true => (", until it ended,", "waited"),
+            false => (" now", "wait"),
+        };
         write!(
             f,
-            " {} for {} ms now on thread {}: other {others} of that thread wait. {}",
+            " {} for {ms} ms{until} on thread {}: other {others} of that thread {wait}. {}",
             self.cause,
-            self.lasted.as_millis(),
             escaped(&self.thread),
             self.remedy()
         )?;

@@ -17,10 +17,14 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Id;
 
 use crate::detect::{Detector, Kernel, Stuck, What};
+use crate::ended::{self, History};
 use crate::kernel::{Doing, ThreadFiles, Times};
 use crate::pool::Pool;
-use crate::record::{Activity, Kind, Record};
-use crate::stall::Stall;
+use crate::record::{Activity, Ended, Kind, Record};
+use crate::stall::{Cause, Stall};
+
+/// How long work may wait in one call, if it may compute as long as it likes.
+const MAY_WAIT: Duration = Duration::from_secs(1);
 
 /// What is the same for all threads at one look.
 pub(crate) struct View<'a> {
@@ -29,6 +33,8 @@ pub(crate) struct View<'a> {
     pub(crate) runtime: Id,
     pub(crate) is_multi_thread: bool,
     pub(crate) pools: &'a [Pool],
+    /// Since then no look was late.
+    pub(crate) in_time: Instant,
     /// Of each worker: how often it has parked and gone on. Odd while it is parked.
     pub(crate) parks: Vec<u64>,
     /// How many threads of the runtime are inside of polls that are watched.
@@ -54,6 +60,10 @@ pub(crate) struct Thread {
     /// block, each with a span.
     files: Option<ThreadFiles>,
     detector: Detector,
+    history: History,
+    /// The count of the record at the last look, and of the last poll that is known to be over.
+    seen: u64,
+    ended: u64,
     /// The last call in code that is not watched: how often the thread had got a core by then, and
     /// the parks of all workers when it was first seen. None, if it is on no worker.
     call: (u64, Vec<u64>),
@@ -75,6 +85,9 @@ impl Thread {
             record,
             files: None,
             detector: Detector::default(),
+            history: History::default(),
+            seen: 0,
+            ended: 0,
             call: (0, Vec::new()),
         }
     }
@@ -98,6 +111,75 @@ impl Thread {
             && self.record.runtime() == Some(runtime)
     }
 
+    /// Whether it has entered or left anything since this was last asked.
+    pub(crate) fn has_moved(&mut self) -> bool {
+        let count = self.record.count();
+        std::mem::replace(&mut self.seen, count) != count || count % 2 == 1
+    }
+
+    /// Whether it is a worker that waits for the events of sockets.
+    pub(crate) fn is_in_epoll(&mut self) -> bool {
+        self.files.doing().is_some_and(|doing| doing.is_in_epoll())
+    }
+
+    /// The polls of the runtime that took long and are over. To be asked before [`look`](Self::look).
+    pub(crate) fn ended(&mut self, view: &View, is_worker: bool) -> Vec<Ended> {
+        let mut ended = self.record.ended_after(self.ended);
+        self.ended = ended.last().map_or(self.ended, |last| last.activity.count);
+        let is_of_runtime = self.record.runtime() == Some(view.runtime);
+        ended.retain(|ended| {
+            is_of_runtime
+                && ended.took >= view.threshold
+                && limit(view, &ended.activity, is_worker).is_some()
+        });
+        if !ended.is_empty() {
+            self.open_files();
+        }
+        ended
+    }
+
+    /// Whether it was stuck, unless a look has found that before.
+    pub(crate) fn was_stuck(&self, view: &View, ended: &Ended) -> Option<Stall> {
+        let what = What::Poll(ended.activity.count);
+        if self.detector.has_found(what) {
+            return None;
+        }
+        let doing = self.detector.doing(what);
+        let (own, cause) = ended::own_time(ended, &self.history, doing, view.in_time)?;
+        // Inside of a span, the thread may have polled others, if a guard is held over an `.await`.
+        let is_span = ended.activity.kind == Kind::SPAN;
+        if own < view.threshold || is_span && cause != Cause::Computes {
+            return None;
+        }
+        let stuck = Stuck {
+            since: ended.begun,
+            own,
+            cause,
+        };
+        let stall = self.stall(view, Some(ended.activity), stuck);
+        Some(Stall {
+            is_over: true,
+            ..stall
+        })
+    }
+
+    fn open_files(&mut self) {
+        if self.files.is_none() {
+            self.files = self.record.id().and_then(|id| ThreadFiles::open(id).ok());
+        }
+    }
+
+    /// What the kernel tells of it now, for the polls that begin after this.
+    /// While the runtime is idle they do not change.
+    pub(crate) fn note_times(&mut self, now: Instant, is_idle: bool) {
+        if !is_idle || self.history.is_empty() {
+            self.files
+                .times()
+                .into_iter()
+                .for_each(|times| self.history.add(now, times));
+        }
+    }
+
     pub(crate) fn look(&mut self, view: &View, is_worker: bool) -> Option<Stall> {
         let is_of_runtime = self.record.runtime() == Some(view.runtime);
         let is_worker = is_worker && is_of_runtime;
@@ -106,19 +188,45 @@ impl Thread {
             is_of_pool || is_of_runtime && !activity.kind.is_of_pool()
         });
         let limit = activity.and_then(|activity| limit(view, &activity, is_worker));
-        if self.files.is_none() && (is_worker || limit.is_some()) {
-            self.files = self.record.id().and_then(|id| ThreadFiles::open(id).ok());
+        if is_worker || limit.is_some() {
+            self.open_files();
         }
-        let what = match activity {
-            Some(activity) => limit.map(|_| What::Poll(activity.count)),
-            None if is_worker => self.call(view).map(What::Call),
-            None => None,
+        let (what, limit) = match (activity, limit) {
+            // A guard of the span is held over an `.await`.
+            (Some(Activity { kind, .. }), _) if kind == Kind::SPAN && self.is_parked(view) => {
+                (None, view.threshold)
+            }
+            (Some(activity), Some(limit)) => (Some(What::Poll(activity.count)), limit),
+            (Some(activity), None) => (self.wait(view, activity.kind).map(What::Call), MAY_WAIT),
+            // On a full machine the thread that takes over the worker of one in `block_in_place`
+            // begins late, and the worker stands still meanwhile: so a call has twice the time.
+            (None, _) if is_worker => (self.call(view).map(What::Call), 2 * view.threshold),
+            (None, _) => (None, view.threshold),
         };
-        // On a full machine the thread that takes over the worker of one in `block_in_place` begins
-        // late, and the worker stands still meanwhile: so a call has twice the time.
-        let limit = limit.unwrap_or(2 * view.threshold);
         let stuck = self.detector.look(view.now, what, limit, &mut self.files)?;
         Some(self.stall(view, activity, stuck))
+    }
+
+    /// The call that work waits in which may compute as long as it likes, if that counts now.
+    fn wait(&mut self, view: &View, kind: Kind) -> Option<u64> {
+        let (_, count) = view.pool(kind)?.waits.as_ref()?;
+        if !count() {
+            return None;
+        }
+        self.open_files();
+        let waits = matches!(self.files.doing()?, Doing::Waits(Some(_)));
+        let slices = self.files.times()?.slices;
+        waits.then_some(slices)
+    }
+
+    fn is_parked(&mut self, view: &View) -> bool {
+        let is_any = view.parks.iter().any(|parks| parks % 2 == 1);
+        // A thread of a multi-thread runtime may wait for a lock.
+        let may_be = |doing: Doing| match view.is_multi_thread {
+            true => doing.is_in_epoll(),
+            false => doing.may_be_parked(),
+        };
+        is_any && self.files.doing().is_some_and(may_be)
     }
 
     /// The call that a worker waits in, in code that is not watched: how often it had got a core
@@ -157,17 +265,18 @@ impl Thread {
             span: span.map(|activity| activity.inner.to_string()),
             thread: self.record.thread.clone(),
             thread_id: self.record.id(),
-            pool: activity.and_then(|activity| view.pool(activity.kind).copied()),
+            pool: activity.and_then(|activity| view.pool(activity.kind).cloned()),
             offload: view.pools.iter().find_map(|pool| pool.offload),
             cause: stuck.cause,
             since: stuck.since,
             lasted: stuck.own,
+            is_over: false,
             stack: None,
         }
     }
 }
 
-/// `None` if it may take as long as it likes.
+/// `None` if it may compute as long as it likes.
 fn limit(view: &View, activity: &Activity, is_worker: bool) -> Option<Duration> {
     let threshold = view.threshold;
     match view.pool(activity.kind) {

@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use crate::detect::CLOSE_PACE;
+use crate::lag::Lag;
 use crate::log::with_this_subscriber;
 use crate::pool::Pool;
 use crate::run::{Run, Settings};
 use crate::stall::Stall;
 use crate::watcher::Watcher;
+
+/// Less than that is what a kernel takes for its own.
+const LEAST: Duration = Duration::from_millis(1);
 
 /// How a runtime is watched.
 ///
@@ -26,8 +29,7 @@ use crate::watcher::Watcher;
 /// | nothing | | reported without a name, with the call; not if it waits for a lock, and not on a `current_thread` runtime |
 ///
 /// Spans and code without a name are only seen on threads that the watch knows to be workers,
-/// since a probe ran there. This takes some seconds: a probe a second, and twenty a second while no
-/// worker parks.
+/// since a probe ran there. This takes some seconds.
 /// Only Linux tells whether a thread computes or blocks, and on x86-64 and ARM64 in which call;
 /// elsewhere the last row is empty.
 ///
@@ -69,12 +71,16 @@ impl Watch {
 
     /// Sets how long a poll may take. Default: 25 ms.
     ///
-    /// The watch looks every 20 ms, and every 10 ms at a poll that it has seen twice. So a poll
-    /// that has a name is reported at most 30 ms after it has lasted that long, unless the
-    /// machine is full or a hook is running. One that ends before may be missed. A call in code
-    /// without a name has twice the time.
+    /// A poll that has a name is reported while it lasts, or soon after it has ended. The watch looks
+    /// every 200 ms while the runtime is idle, every 40 ms while it is in use, and every 10 ms at a
+    /// poll that it has seen twice, and for a second after one that took long. What ends from one
+    /// look to the next is reported at the next one ([`Stall::is_over`]), without the stack. Left
+    /// out are polls that block in an idle runtime for less than 200 ms, if none did in the second
+    /// before; and those of which others may have had the core: on a full machine some are.
     ///
-    /// At least 10 ms: with less, [`start`](Self::start) fails.
+    /// A call in code without a name has twice the time, and is reported only while it lasts.
+    ///
+    /// At least 1 ms: with less, [`start`](Self::start) fails.
     pub fn threshold(mut self, threshold: Duration) -> Self {
         self.0.threshold = threshold;
         self
@@ -93,19 +99,21 @@ impl Watch {
         self
     }
 
-    /// Adds a hook that is called with the delay of each probe: the time from its spawn to its
-    /// poll, which is how long any task of the runtime waits now. Once a second, and up to twenty
-    /// times a second while no worker parks.
+    /// Adds a hook that is called with what each probe has waited: a socket's event, and now and
+    /// then a task. Once a second while the runtime is idle, and some twenty times while it is in
+    /// use. On Linux there is a socket as soon as the watch has seen a
+    /// worker wait for events, mostly in the first second; elsewhere, and on a runtime without an
+    /// I/O driver, there are tasks alone.
     ///
     /// The watch's thread calls it, as it does the hooks of [`on_stall`](Self::on_stall).
-    pub fn on_probe(mut self, hook: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+    pub fn on_probe(mut self, hook: impl Fn(Lag) + Send + Sync + 'static) -> Self {
         self.0.on_probe.push(Arc::new(hook));
         self
     }
 
     /// Watches the work of this pool, too, beside that of others.
     pub fn pool(mut self, pool: &Pool) -> Self {
-        self.0.pools.push(*pool);
+        self.0.pools.push(pool.clone());
         self
     }
 
@@ -144,11 +152,8 @@ impl Watch {
         spawn: impl FnOnce(String, Box<dyn FnOnce() + Send>) -> io::Result<()>,
     ) -> io::Result<Watcher> {
         let asked = self.0.threshold;
-        if asked < CLOSE_PACE {
-            let error = format!(
-                "Watch::threshold({asked:?}): the watch looks at a thread every {CLOSE_PACE:?} at \
-                 best, and sees nothing shorter"
-            );
+        if asked < LEAST {
+            let error = format!("Watch::threshold({asked:?}): the least is {LEAST:?}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, error));
         }
         let name = self.0.name.clone();

@@ -1,6 +1,9 @@
 //! [`Watching`]: whether anything is watched, and when it was looked at.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
+
+use crate::record;
 
 /// How many runtimes are watched.
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
@@ -30,7 +33,9 @@ pub(crate) fn looks() -> usize {
 pub(crate) struct Watching(());
 
 impl Watching {
-    pub(crate) fn begin() -> Self {
+    /// Polls that take as long as `threshold` are of interest.
+    pub(crate) fn begin(threshold: Duration) -> Self {
+        record::keep_those_of(threshold);
         WATCHES.fetch_add(1, SeqCst);
         Self(())
     }

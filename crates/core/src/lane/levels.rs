@@ -58,6 +58,10 @@ impl Levels {
         CallSites::new(sites.collect())
     }
 
+    pub(crate) fn has_queued(&self) -> bool {
+        self.all().any(|level| level.has_queued())
+    }
+
     /// Returns how many jobs run now, over all priorities.
     pub(crate) fn running(&self) -> u64 {
         self.all().map(|level| level.counters.running()).sum()

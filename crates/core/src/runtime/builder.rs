@@ -290,7 +290,7 @@ impl Builder {
         let handle = Handle::new(Submitter::new(levels.clone(), Priority::default()));
         let cpu = CpuRuntime { handle };
         if let Some(watch) = self.watch_io {
-            watch_io::start(&lane, watch)?;
+            watch_io::start(&levels, watch)?;
         }
         start_workers(levels).map_err(BuildError::no_thread)?;
         Ok(cpu)

@@ -107,3 +107,44 @@ fn a_span_around_the_runtime_hides_nothing() {
         watched.assert_none_was_told_of(&["main"]);
     });
 }
+
+/// As tower-http's `TraceLayer` makes them, and OpenTelemetry's.
+#[test]
+fn the_fields_of_a_request_s_span_name_its_route() {
+    see_spans();
+    let watched = watched(Some(1));
+    let span = |uri: &str| tracing::debug_span!("request", method = %"GET", uri = %uri);
+    let nested = |watched: &Watched, span: tracing::Span, name: &'static str| {
+        let compute = watched.compute(name);
+        watched.run_where_a_probe_ran(move || {
+            let _request = span.entered();
+            tracing::info_span!("decode").in_scope(compute);
+        });
+        watched.stall_of(name)
+    };
+    let by_path = nested(
+        &watched,
+        span("/users/4711/orders?page=2"),
+        "GET /users/{}/orders",
+    );
+    assert!(by_path.span().unwrap().starts_with("decode ("), "{by_path}");
+    let by_route = tracing::info_span!("r", method = "PUT", http.route = "/a/{id}", uri = "/a/7");
+    nested(&watched, by_route, "PUT /a/{id}");
+    let by_name = tracing::info_span!("r", otel.name = "billing", http.route = "/b");
+    nested(&watched, by_name, "billing");
+}
+
+/// A span that is around each request is no culprit.
+#[test]
+fn the_innermost_span_is_the_culprit_if_none_is_a_route() {
+    see_spans();
+    let watched = watched(Some(1));
+    let compute = watched.compute("parse");
+    watched.run_where_a_probe_ran(move || {
+        let _shared = tracing::info_span!("request").entered();
+        tracing::info_span!("before").in_scope(|| ());
+        tracing::info_span!("parse").in_scope(compute);
+    });
+    let stall = watched.stall_of("parse");
+    assert_eq!(stall.span(), None, "{stall}");
+}

@@ -16,6 +16,8 @@ mod limit;
 #[allow(unreachable_pub, reason = "other tests use it as a module of theirs")]
 mod wait;
 
+#[cfg(target_os = "linux")]
+mod ended;
 mod ends;
 #[cfg(target_os = "linux")]
 mod forked;

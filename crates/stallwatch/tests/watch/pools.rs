@@ -1,5 +1,9 @@
 //! Work of a pool may take longer than a poll, or as long as it likes. What is told of it?
 
+#[cfg(target_os = "linux")]
+use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -60,7 +64,8 @@ fn work_without_a_limit_is_told_after_its_deadline() {
         ("in time", Some(much_later)),
         ("late", Some(now)),
     ];
-    let all = deadlines.map(|(name, deadline)| work(pool, name, deadline, watched.compute("late")));
+    let all = deadlines
+        .map(|(name, deadline)| work(pool.clone(), name, deadline, watched.compute("late")));
     for work in all {
         work.join().unwrap();
     }
@@ -102,6 +107,34 @@ fn work_that_blocks_is_told_what_to_do() {
     drop(let_go);
     reads.join().unwrap();
     assert!(stall.remedy().contains("spawn_blocking"), "{stall}");
+}
+
+/// While other work queues, say.
+#[cfg(target_os = "linux")]
+#[test]
+fn work_without_a_limit_that_waits_is_told_while_that_counts() {
+    let _limit = time_limit();
+    let counts = Arc::new(AtomicBool::new(false));
+    let count = counts.clone();
+    let pool = Pool::new("Stop it");
+    let pool = pool.with_waits("Await", move || count.load(SeqCst));
+    let watched = watched_as(Some(1), |watch| watch.pool(&pool));
+    let (read, let_go) = blocks();
+    let waits = work(pool.clone(), "waits", None, read);
+    // Longer than the limit: a poll that is told, and two more looks.
+    watched.stall_as("one");
+    watched.stall_as("two");
+    watched.assert_none_was_told_of(&["waits"]);
+    counts.store(true, SeqCst);
+    // It computes for as long as the other one waits.
+    let computes = work(pool, "computes", None, watched.compute("waits"));
+    let stall = watched.stall_of("waits");
+    drop(let_go);
+    waits.join().unwrap();
+    computes.join().unwrap();
+    assert_eq!(*stall.cause(), Cause::Blocks(Some("read")));
+    assert_eq!(stall.remedy(), "Await");
+    watched.assert_none_was_told_of(&["computes"]);
 }
 
 #[test]

@@ -1,0 +1,131 @@
+//! Decides whether a poll that is over was stuck, by what its thread has noted at its end
+//! (`record.rs`), and by the kernel's times of the thread before it.
+//!
+//! As in `detect.rs`, nothing is blamed for what others took: only the poll's own time counts. What
+//! the kernel tells is of the thread, at a look before the poll and at its end. So the time in the
+//! queue for a core may be overestimated, by that of earlier polls, and the poll be left out. It
+//! has waited only if the watch itself had its looks in time meanwhile: a machine that stands still
+//! is no poll that blocks.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::kernel::{Doing, Times};
+use crate::record::Ended;
+use crate::stall::Cause;
+
+/// Of looks before the last second, one is kept.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// The kernel's times of a thread, as the last looks found them.
+#[derive(Debug, Default)]
+pub(crate) struct History(VecDeque<(Instant, Times)>);
+
+impl History {
+    pub(crate) fn add(&mut self, now: Instant, times: Times) {
+        while self.0.get(1).is_some_and(|(at, _)| now - *at > KEPT) {
+            self.0.pop_front();
+        }
+        self.0.push_back((now, times));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn before(&self, begun: Instant) -> Option<Times> {
+        let mut looks = self.0.iter().rev();
+        looks.find(|(at, _)| *at <= begun).map(|(_, times)| *times)
+    }
+}
+
+/// Its own time, and the cause. `doing`: what a look has found it at. `in_time`: since then the
+/// watch has looked in time.
+pub(crate) fn own_time(
+    ended: &Ended,
+    history: &History,
+    doing: Option<Doing>,
+    in_time: Instant,
+) -> Option<(Duration, Cause)> {
+    let (before, after) = (history.before(ended.begun)?, ended.times?);
+    let own = ended
+        .took
+        .checked_sub(after.queued.saturating_sub(before.queued))?;
+    let computed = own.min(after.on_cpu.saturating_sub(before.on_cpu));
+    let waited = match in_time <= ended.begun {
+        true => own - computed,
+        false => Duration::ZERO,
+    };
+    let cause = match doing {
+        Some(Doing::Waits(call)) => Cause::Blocks(call),
+        _ if waited > computed => Cause::Blocks(None),
+        _ => Cause::Computes,
+    };
+    Some((computed + waited, cause))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Record;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn times(on_cpu: u64, queued: u64) -> Times {
+        Times {
+            on_cpu: ms(on_cpu),
+            queued: ms(queued),
+            slices: 1,
+        }
+    }
+
+    /// A poll of 20 ms, 10 ms after a look.
+    fn found(on_cpu: u64, queued: u64, doing: Option<Doing>, late: bool) -> (u128, Cause) {
+        let looked = Instant::now();
+        let mut history = History::default();
+        history.add(looked, times(100, 50));
+        let begun = looked + ms(10);
+        history.add(begun + ms(5), times(1_000, 1_000));
+        let ended = Ended {
+            activity: Record::activity_for_tests(),
+            begun,
+            took: ms(20),
+            times: Some(times(100 + on_cpu, 50 + queued)),
+        };
+        let in_time = if late { begun + ms(1) } else { looked };
+        let (own, cause) = own_time(&ended, &history, doing, in_time).unwrap();
+        (own.as_millis(), cause)
+    }
+
+    #[test]
+    fn its_own_time_is_what_it_computed_and_waited() {
+        let read = Some("read");
+        assert_eq!(found(20, 0, None, false), (20, Cause::Computes));
+        assert_eq!(found(30, 0, None, false), (20, Cause::Computes));
+        assert_eq!(found(5, 15, None, false), (5, Cause::Computes));
+        assert_eq!(found(1, 0, None, false), (20, Cause::Blocks(None)));
+        let doing = Some(Doing::Waits(read));
+        assert_eq!(found(15, 0, doing, false), (20, Cause::Blocks(read)));
+    }
+
+    #[test]
+    fn no_wait_counts_while_the_watch_is_late() {
+        assert_eq!(found(1, 0, None, true), (1, Cause::Computes));
+        assert_eq!(found(12, 0, None, true), (12, Cause::Computes));
+    }
+
+    #[test]
+    fn the_look_before_it_counts() {
+        let (begin, mut history) = (Instant::now(), History::default());
+        assert!(history.before(begin).is_none());
+        for seconds in 0..10 {
+            history.add(begin + ms(1_000 * seconds), times(seconds, 0));
+        }
+        let before = |at: u64| history.before(begin + ms(at)).map(|times| times.on_cpu);
+        assert_eq!(before(9_500), Some(ms(9)));
+        assert_eq!(before(8_500), Some(ms(8)));
+        assert_eq!(before(6_500), None, "it is forgotten");
+    }
+}

@@ -1,0 +1,191 @@
+//! [`Probes`]: how late the runtime is, and which threads are its workers.
+//!
+//! Two kinds, one at a time. A **task** is spawned, and any worker may poll it. A **socket** of a
+//! pair is written to, and its task is polled once a worker has asked the kernel for events. The two
+//! differ: a worker that has taken an event runs the task that it wakes, and the others sleep on.
+//! Nobody looks at the sockets meanwhile, and a spawned task would wake one of those that sleep.
+//!
+//! Tokio panics if a socket is registered with a runtime that has no I/O driver, and does not tell
+//! whether it has one. So there is a socket only after a worker was seen to park in `epoll_wait`:
+//! on Linux.
+
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use crate::lag::Lag;
+use crate::scope;
+
+/// From one probe to the next. They are rare, since each wakes a worker.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// The same, while the runtime is in use: so long on average, since what the service does may come
+/// as regularly.
+const BUSY: Duration = Duration::from_millis(50);
+
+/// Most probes are sockets: a task wakes a worker that would have slept.
+const TASKS: Duration = Duration::from_secs(2);
+
+#[derive(Default)]
+pub(crate) struct Probes {
+    /// The probe that is under way. An error: the runtime has dropped it.
+    lag: Option<Receiver<Lag>>,
+    nth: u32,
+    /// When the last one was sent, and the last task.
+    sent: Option<Instant>,
+    task_sent: Option<Instant>,
+    socket: Option<Socket>,
+}
+
+impl Probes {
+    /// Returns what the last probe has found. An error: the runtime is gone.
+    pub(crate) fn take(&mut self) -> Result<Option<Lag>, ()> {
+        match self.lag.as_ref().map(Receiver::try_recv) {
+            Some(Err(TryRecvError::Disconnected)) => Err(()),
+            Some(Ok(lag)) => {
+                self.lag = None;
+                Ok(Some(lag))
+            }
+            _ if self.socket.as_ref().is_some_and(Socket::is_gone) => Err(()),
+            Some(Err(TryRecvError::Empty)) | None => Ok(None),
+        }
+    }
+
+    pub(crate) fn has_socket(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.lag.is_some()
+    }
+
+    /// A worker of the runtime waits for the events of sockets.
+    pub(crate) fn add_socket(&mut self, runtime: &Handle) {
+        self.socket = Socket::new(runtime);
+    }
+
+    pub(crate) fn send(&mut self, runtime: &Handle, now: Instant, is_idle: bool) {
+        let is_due = |then: Option<Instant>, every| then.is_none_or(|then| now - then >= every);
+        // Spread evenly from a half to one and a half.
+        let part = self.nth.wrapping_mul(0x9E37_79B9) >> 16;
+        let busy = BUSY / 2 + BUSY * part / (1 << 16);
+        if self.lag.is_some() || !is_due(self.sent, if is_idle { IDLE } else { busy }) {
+            return;
+        }
+        self.nth += 1;
+        self.sent = Some(now);
+        let (polled, lag) = mpsc::channel();
+        self.lag = Some(lag);
+        match &self.socket {
+            Some(socket) if !is_due(self.task_sent, TASKS) => socket.send(polled),
+            _ => {
+                self.task_sent = Some(now);
+                spawn(runtime, polled);
+            }
+        }
+    }
+}
+
+fn spawn(runtime: &Handle, polled: Sender<Lag>) {
+    let sent = Instant::now();
+    runtime.spawn(async move {
+        let lag = sent.elapsed();
+        scope::probed();
+        // An error: the watch has ended.
+        let _ = polled.send(Lag::Task(lag));
+    });
+}
+
+use socket::Socket;
+
+#[cfg(target_os = "linux")]
+mod socket {
+    use std::io::ErrorKind;
+    use std::os::unix::net::UnixDatagram;
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    type Waiting = Arc<Mutex<Option<(Instant, Sender<Lag>)>>>;
+
+    const PROBE: &[u8] = &[1];
+    const END: &[u8] = &[0];
+
+    /// One of a pair: the other one has a task. Of datagrams, since to write to a stream whose other
+    /// end is closed raises a signal, which kills the process where the host is no Rust program.
+    pub(super) struct Socket {
+        own: UnixDatagram,
+        waiting: Waiting,
+    }
+
+    impl Socket {
+        pub(super) fn new(runtime: &Handle) -> Option<Self> {
+            let (own, other) = UnixDatagram::pair().ok()?;
+            own.set_nonblocking(true).ok()?;
+            other.set_nonblocking(true).ok()?;
+            let other = {
+                let _runtime = runtime.enter();
+                tokio::net::UnixDatagram::from_std(other).ok()?
+            };
+            let waiting = Waiting::default();
+            runtime.spawn(answer(other, waiting.clone()));
+            Some(Self { own, waiting })
+        }
+
+        /// Whether the runtime has dropped the task.
+        pub(super) fn is_gone(&self) -> bool {
+            Arc::strong_count(&self.waiting) == 1
+        }
+
+        pub(super) fn send(&self, polled: Sender<Lag>) {
+            *self.waiting.lock().unwrap() = Some((Instant::now(), polled));
+            // An error: the task is gone.
+            let _ = self.own.send(PROBE);
+        }
+    }
+
+    impl Drop for Socket {
+        fn drop(&mut self) {
+            let _ = self.own.send(END);
+        }
+    }
+
+    async fn answer(socket: tokio::net::UnixDatagram, waiting: Waiting) {
+        let mut byte = [0];
+        while socket.readable().await.is_ok() {
+            match socket.try_recv(&mut byte) {
+                Ok(_) if byte == PROBE => {
+                    scope::probed();
+                    if let Some((sent, polled)) = waiting.lock().unwrap().take() {
+                        let _ = polled.send(Lag::Socket(sent.elapsed()));
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // The watch has ended.
+                _ => return,
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod socket {
+    use super::*;
+
+    pub(super) enum Socket {}
+
+    impl Socket {
+        pub(super) fn new(_runtime: &Handle) -> Option<Self> {
+            None
+        }
+
+        pub(super) fn is_gone(&self) -> bool {
+            match *self {}
+        }
+
+        pub(super) fn send(&self, _polled: Sender<Lag>) {
+            match *self {}
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Polls that are over before a look has seen them twice, and how late the runtime is.
+
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use stallwatch::{Cause, Lag, Watch, watch};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tokio::task::yield_now;
+
+use crate::limit::time_limit;
+use crate::setting::{runtime, see_spans, two_probes, watched, watched_as};
+use crate::wait::{has_thread, wait_until};
+
+const THRESHOLD: Duration = Duration::from_millis(2);
+
+/// Of CPU time: whatever else the machine does, that is its own.
+fn compute(ms: i64) {
+    let now = || {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        now.tv_sec * 1_000_000 + now.tv_nsec / 1_000
+    };
+    let end = now() + ms * 1_000;
+    while now() < end {}
+}
+
+/// The looks are 10 ms apart at least.
+#[test]
+fn a_poll_that_no_look_sees_twice_is_told() {
+    let _limit = time_limit();
+    for workers in [Some(2), None] {
+        let watched = watched_as(workers, |watch| watch.threshold(THRESHOLD));
+        let over = loop {
+            watched.spawn_and_wait(watch(async { compute(5) }).named("short"));
+            watched.spawn_and_wait(watch(async {}).named("shorter"));
+            watched.spawn_and_wait(yield_now());
+            if let Some(stall) = watched.stalls.try_iter().find(|stall| stall.is_over()) {
+                break stall;
+            }
+        };
+        assert_eq!(over.culprit(), Some("short"));
+        assert_eq!(*over.cause(), Cause::Computes);
+        assert!(over.lasted() >= THRESHOLD && over.stack().is_none());
+        assert!(over.to_string().contains("until it ended"), "{over}");
+        let counted = watched.watcher.stalls_by_culprit().into_iter();
+        let mut names = counted.map(|(name, _)| name.unwrap().to_string());
+        assert!(names.all(|name| name == "short"));
+    }
+}
+
+/// Each is told once: either while it lasts, or when it is over.
+#[test]
+fn no_poll_is_told_twice() {
+    let _limit = time_limit();
+    let watched = watched(Some(1));
+    for _ in 0..3 {
+        watched.stall_as("long");
+    }
+    watched.stall_as("the last");
+    watched.stall_of("the last");
+    let of_long = watched.watcher.stalls_by_culprit().into_iter();
+    let of_long = of_long.filter(|(name, _)| name.unwrap().to_string() == "long");
+    assert_eq!(of_long.map(|(_, count)| count).sum::<u64>(), 3);
+}
+
+/// On Linux, a runtime that waits for sockets has one more, and each probe may come through it.
+#[test]
+fn a_runtime_with_an_io_driver_is_probed_by_a_socket() {
+    let _limit = time_limit();
+    for workers in [Some(2), Some(1), None] {
+        let io = runtime(workers);
+        let (send, lags) = mpsc::channel();
+        let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+        let _watcher = watch.start(io.handle()).unwrap();
+        let (found, is_found) = oneshot::channel();
+        std::thread::spawn(move || {
+            let is_socket = |lag: &Lag| matches!(lag, Lag::Socket(_));
+            found.send(lags.iter().find(is_socket)).unwrap();
+        });
+        assert!(io.block_on(is_found).unwrap().is_some());
+    }
+}
+
+/// Whether or not a probe is under way: its task is dropped with the runtime.
+#[test]
+fn the_watch_ends_with_a_runtime_that_has_its_socket() {
+    let _limit = time_limit();
+    for n in 0..5 {
+        let io = runtime(Some(1));
+        let (send, lags) = mpsc::channel();
+        let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+        let watch = watch.thread_name(format!("orphan {n}"));
+        let _watcher = watch.start(io.handle()).unwrap();
+        lags.iter().find(|lag| matches!(lag, Lag::Socket(_)));
+        // It blocks while one is sent, and the runtime ends without a poll of it.
+        let (held, is_held) = mpsc::channel();
+        let (let_go, wait) = mpsc::channel::<()>();
+        io.spawn(watch_named(move || {
+            held.send(()).unwrap();
+            let _ = wait.recv();
+        }));
+        is_held.recv().unwrap();
+        io.shutdown_background();
+        drop(let_go);
+        wait_until(|| !has_thread(&format!("orphan {n}")));
+    }
+}
+
+async fn watch_named(f: impl FnOnce()) {
+    watch(async { f() }).named("holds").await;
+}
+
+/// And its task ends with the watch.
+#[test]
+fn the_socket_s_task_ends_with_the_watch() {
+    let _limit = time_limit();
+    let io = runtime(Some(1));
+    let (send, lags) = mpsc::channel();
+    let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+    let watcher = watch.start(io.handle()).unwrap();
+    lags.iter().find(|lag| matches!(lag, Lag::Socket(_)));
+    assert!(io.metrics().num_alive_tasks() > 0);
+    drop(watcher);
+    wait_until(|| io.metrics().num_alive_tasks() == 0);
+}
+
+/// It would panic if one was registered.
+#[test]
+fn a_runtime_without_an_io_driver_is_probed_by_tasks() {
+    let _limit = time_limit();
+    for is_multi_thread in [true, false] {
+        let mut builder = match is_multi_thread {
+            true => Builder::new_multi_thread(),
+            false => Builder::new_current_thread(),
+        };
+        let io = builder.worker_threads(2).enable_time().build().unwrap();
+        let (send, lags) = mpsc::channel();
+        let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
+        let _watcher = watch.start(io.handle()).unwrap();
+        let (found, is_found) = oneshot::channel();
+        std::thread::spawn(move || {
+            let probes: Vec<Lag> = lags.iter().take(4).collect();
+            found.send(probes).unwrap();
+        });
+        let probes = io.block_on(is_found).unwrap();
+        assert!(probes.iter().all(|lag| matches!(lag, Lag::Task(_))));
+    }
+}
+
+/// Its thread has parked, or polls others: nothing blocks.
+#[test]
+fn a_span_s_guard_that_is_held_over_an_await_is_not_told() {
+    let _limit = time_limit();
+    see_spans();
+    let watched = watched(None);
+    watched.io.block_on(two_probes(&watched.probes));
+    let (tell, told) = oneshot::channel();
+    let (probes, before) = (watched.probes.clone(), watched.probes.load(SeqCst));
+    let waits = std::thread::spawn(move || {
+        // Each is far longer than the threshold apart from the one before.
+        while probes.load(SeqCst) < before + 3 {
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        tell.send(()).unwrap();
+    });
+    watched.io.block_on(async {
+        let _guard = tracing::info_span!("guarded").entered();
+        told.await.unwrap();
+    });
+    waits.join().unwrap();
+    watched.stall_as("after it");
+    watched.stall_of("after it");
+    watched.assert_none_was_told_of(&["guarded"]);
+}
