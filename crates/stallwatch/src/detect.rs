@@ -8,8 +8,8 @@
 //! it is late, the watch had no core itself, and neither had, perhaps, the thread that is
 //! waited for.
 //!
-//! So a poll may be found late or, on a machine that is full, not at all. It is not found
-//! if it is short.
+//! So a poll may be found late or, on a machine that is full, not at all. What ends before two
+//! looks have seen it is judged by `ended.rs`.
 
 use std::time::{Duration, Instant};
 
@@ -101,7 +101,7 @@ impl Detector {
                 counted: Duration::ZERO,
                 before: kernel.times(),
                 doing: kernel.doing(),
-                reported: false,
+                reported: self.found == Some(what),
             });
             return None;
         };

@@ -2,10 +2,11 @@
 //! (`record.rs`), and by the kernel's times of the thread before it.
 //!
 //! As in `detect.rs`, nothing is blamed for what others took: only the poll's own time counts. What
-//! the kernel tells is of the thread, at a look before the poll and at its end. So the time in the
-//! queue for a core may be overestimated, by that of earlier polls, and the poll be left out. It
-//! has waited only if the watch itself had its looks in time meanwhile: a machine that stands still
-//! is no poll that blocks.
+//! the kernel tells is of the thread, at a look before the poll and at its end, and so it is of
+//! earlier polls as well. The time in the queue for a core may be overestimated, and the poll be left
+//! out; and where earlier polls computed, one that blocks and that no look has seen may pass for one
+//! that computes. It has waited only if the watch had its looks in time meanwhile: a machine that
+//! stands still is no poll that blocks.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -29,13 +30,15 @@ impl History {
         self.0.push_back((now, times));
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether the last look is a second ago.
+    pub(crate) fn is_old(&self, now: Instant) -> bool {
+        self.0.back().is_none_or(|(at, _)| now - *at > KEPT)
     }
 
-    fn before(&self, begun: Instant) -> Option<Times> {
+    /// The last look before that.
+    fn before(&self, begun: Instant) -> Option<(Instant, Times)> {
         let mut looks = self.0.iter().rev();
-        looks.find(|(at, _)| *at <= begun).map(|(_, times)| *times)
+        looks.find(|(at, _)| *at <= begun).copied()
     }
 }
 
@@ -47,21 +50,28 @@ pub(crate) fn own_time(
     doing: Option<Doing>,
     in_time: Instant,
 ) -> Option<(Duration, Cause)> {
-    let (before, after) = (history.before(ended.begun)?, ended.times?);
+    let is_late = ended.begun < in_time;
+    let Some(after) = ended.times else {
+        // Elsewhere than on Linux.
+        return (!is_late).then_some((ended.took, Cause::Unknown));
+    };
+    let (looked, before) = history.before(ended.begun)?;
     let own = ended
         .took
         .checked_sub(after.queued.saturating_sub(before.queued))?;
-    let computed = own.min(after.on_cpu.saturating_sub(before.on_cpu));
-    let waited = match in_time <= ended.begun {
-        true => own - computed,
-        false => Duration::ZERO,
-    };
+    // From the look on. What came before the poll is at most the time up to it.
+    let computed = after.on_cpu.saturating_sub(before.on_cpu);
+    let (least, most) = (
+        computed.saturating_sub(ended.begun - looked),
+        computed.min(own),
+    );
     let cause = match doing {
-        Some(Doing::Waits(call)) => Cause::Blocks(call),
-        _ if waited > computed => Cause::Blocks(None),
+        Some(Doing::Waits(call)) if 2 * least <= own => Cause::Blocks(call),
+        _ if 2 * most < own => Cause::Blocks(None),
         _ => Cause::Computes,
     };
-    Some((computed + waited, cause))
+    let own = if is_late { least.min(own) } else { own };
+    Some((own, cause))
 }
 
 #[cfg(test)]
@@ -92,6 +102,7 @@ mod tests {
             activity: Record::activity_for_tests(),
             begun,
             took: ms(20),
+            runtime: None,
             times: Some(times(100 + on_cpu, 50 + queued)),
         };
         let in_time = if late { begun + ms(1) } else { looked };
@@ -105,6 +116,10 @@ mod tests {
         assert_eq!(found(20, 0, None, false), (20, Cause::Computes));
         assert_eq!(found(30, 0, None, false), (20, Cause::Computes));
         assert_eq!(found(5, 15, None, false), (5, Cause::Computes));
+        assert_eq!(
+            found(30, 0, Some(Doing::Waits(read)), false),
+            (20, Cause::Computes)
+        );
         assert_eq!(found(1, 0, None, false), (20, Cause::Blocks(None)));
         let doing = Some(Doing::Waits(read));
         assert_eq!(found(15, 0, doing, false), (20, Cause::Blocks(read)));
@@ -112,8 +127,10 @@ mod tests {
 
     #[test]
     fn no_wait_counts_while_the_watch_is_late() {
-        assert_eq!(found(1, 0, None, true), (1, Cause::Computes));
-        assert_eq!(found(12, 0, None, true), (12, Cause::Computes));
+        // Up to 10 ms of what it computed may have been before the poll.
+        assert_eq!(found(1, 0, None, true), (0, Cause::Blocks(None)));
+        assert_eq!(found(12, 0, None, true), (2, Cause::Computes));
+        assert_eq!(found(28, 0, None, true), (18, Cause::Computes));
     }
 
     #[test]
@@ -123,7 +140,11 @@ mod tests {
         for seconds in 0..10 {
             history.add(begin + ms(1_000 * seconds), times(seconds, 0));
         }
-        let before = |at: u64| history.before(begin + ms(at)).map(|times| times.on_cpu);
+        let before = |at: u64| {
+            history
+                .before(begin + ms(at))
+                .map(|(_, times)| times.on_cpu)
+        };
         assert_eq!(before(9_500), Some(ms(9)));
         assert_eq!(before(8_500), Some(ms(8)));
         assert_eq!(before(6_500), None, "it is forgotten");

@@ -91,6 +91,20 @@ impl Text<'_> {
         Some(index as u32)
     }
 
+    #[cfg(feature = "spans")]
+    fn known(self) -> Option<Name> {
+        let slots = SLOTS.iter().cycle().skip(self.first_slot());
+        let mut indices = slots
+            .map(|slot| slot.load(Acquire))
+            .take_while(|index| *index > 0);
+        let is_it = |index: &u32| {
+            NAMES[*index as usize]
+                .get()
+                .is_some_and(|it| it.key() == self.key())
+        };
+        indices.find(is_it).map(Name)
+    }
+
     fn name(self) -> Name {
         let mut slot = self.first_slot();
         let mut own = None;
@@ -144,10 +158,15 @@ impl Name {
         Self::of(Location::caller())
     }
 
-    /// Whether a quarter of the table is in use. What comes from outside then takes no more of it.
+    /// Returns this name, for one that comes from outside: once a quarter of the table is in use,
+    /// only if it is there.
     #[cfg(feature = "spans")]
-    pub(crate) fn are_scarce() -> bool {
-        TAKEN.load(Relaxed) > Self::MOST / 4
+    pub(crate) fn named_while_few(name: &str) -> Option<Self> {
+        let text = Text::Given(name);
+        match TAKEN.load(Relaxed) > Self::MOST / 4 {
+            true => text.known(),
+            false => Some(Self::named(name)),
+        }
     }
 
     /// Returns the name of a place.

@@ -6,8 +6,8 @@
 //! Nobody looks at the sockets meanwhile, and a spawned task would wake one of those that sleep.
 //!
 //! Tokio panics if a socket is registered with a runtime that has no I/O driver, and does not tell
-//! whether it has one. So there is a socket only after a worker was seen to park in `epoll_wait`:
-//! on Linux.
+//! whether it has one. So there is a socket only after a worker was seen to park in `epoll_wait`: on
+//! Linux, where `/proc` tells the calls of threads.
 
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
@@ -36,6 +36,7 @@ pub(crate) struct Probes {
     sent: Option<Instant>,
     task_sent: Option<Instant>,
     socket: Option<Socket>,
+    has_tried: bool,
 }
 
 impl Probes {
@@ -52,16 +53,19 @@ impl Probes {
         }
     }
 
-    pub(crate) fn has_socket(&self) -> bool {
-        self.socket.is_some()
+    pub(crate) fn want_socket(&self) -> bool {
+        !self.has_tried
     }
 
     pub(crate) fn is_under_way(&self) -> bool {
         self.lag.is_some()
     }
 
-    /// A worker of the runtime waits for the events of sockets.
+    /// # Panics
+    ///
+    /// If the runtime has no I/O driver.
     pub(crate) fn add_socket(&mut self, runtime: &Handle) {
+        self.has_tried = true;
         self.socket = Socket::new(runtime);
     }
 

@@ -124,6 +124,7 @@ pub(crate) struct Ended {
     pub(crate) activity: Activity,
     pub(crate) begun: Instant,
     pub(crate) took: Duration,
+    pub(crate) runtime: Option<Id>,
     /// Of the thread, at its end.
     pub(crate) times: Option<Times>,
 }
@@ -170,17 +171,20 @@ impl Record {
 
     /// To be called before the end of a poll that took [`long`].
     #[cold]
-    pub(crate) fn keep(&self, begun: Instant, took: Duration) {
-        // If the watch reads the list right now, this one is left out. To wait for the lock would
-        // be for ever in a child that was forked meanwhile.
-        if let (Some(activity), Ok(mut ended)) = (self.read(), self.ended.try_lock()) {
+    pub(crate) fn keep(&self, begun: Instant, took: Duration, runtime: Option<Id>) {
+        let Some(activity) = self.read() else { return };
+        let poll = Ended {
+            activity,
+            begun,
+            took,
+            runtime,
+            times: kernel::own_times(),
+        };
+        // If the watch reads the list right now, this one is left out. Neither waits for the lock:
+        // in a child that was forked meanwhile it may be taken for ever.
+        if let Ok(mut ended) = self.ended.try_lock() {
             ended.truncate(KEPT - 1);
-            ended.push_front(Ended {
-                activity,
-                begun,
-                took,
-                times: kernel::own_times(),
-            });
+            ended.push_front(poll);
         }
     }
 
@@ -197,6 +201,10 @@ impl Record {
 
     fn count_on(&self) {
         self.count.store(self.count.load(Relaxed) + 1, Release);
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        Kind(self.kind.load(Relaxed))
     }
 
     pub(crate) fn count(&self) -> u64 {

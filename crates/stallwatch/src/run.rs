@@ -133,8 +133,9 @@ impl Run {
                 self.report(stall);
             }
             self.tell_resolved(Instant::now());
-            if lag.is_some() && !self.probes.has_socket() && self.is_any_in_epoll() {
-                self.probes.add_socket(&self.runtime);
+            if lag.is_some() && self.probes.want_socket() && self.has_io_driver() {
+                // Tokio panics if there is none after all. It is the only try.
+                call(|| self.probes.add_socket(&self.runtime));
             }
             self.probes.send(&self.runtime, now, is_idle);
             let is_alert = self.alert.is_some_and(|until| now < until);
@@ -148,17 +149,16 @@ impl Run {
         self.tell_resolved(Instant::now() + NAMES);
     }
 
-    /// Whether a worker is parked, and waits for the events of sockets.
-    fn is_any_in_epoll(&mut self) -> bool {
-        let oldest = self.oldest_probe_of_a_worker();
-        let io = Some(self.runtime.id());
-        let is_any_parked = self.parks().iter().any(|parks| parks % 2 == 1);
-        let mut threads = self.threads.values_mut();
-        is_any_parked
-            && threads.any(|thread| {
-                let is_worker = thread.has_probed_since(oldest) && thread.record.runtime() == io;
-                is_worker && thread.is_in_epoll()
-            })
+    /// Whether all workers are parked, and the one that polled the last probe waits for the events of
+    /// sockets.
+    fn has_io_driver(&mut self) -> bool {
+        let (io, parks) = (Some(self.runtime.id()), self.parks());
+        let threads = self.threads.values_mut();
+        let own = threads.filter(|thread| thread.record.runtime() == io);
+        let last = own.max_by_key(|thread| thread.record.last_probe());
+        last.is_some_and(Thread::is_in_epoll)
+            && parks.iter().all(|parks| parks % 2 == 1)
+            && parks == self.parks()
     }
 
     fn find_threads(&mut self) {
@@ -189,12 +189,12 @@ impl Run {
         let is_awake = self.parks.iter().any(|parks| parks % 2 == 0);
         // A `current_thread` runtime that nobody drives polls no probe.
         let is_driven = self.is_multi_thread() || !self.probes.is_under_way();
-        // Each of them, for the next time.
-        let threads = self
-            .threads
-            .values_mut()
-            .filter_map(|thread| thread.has_moved().then_some(()));
-        threads.count() == 0 && moved <= OF_A_PROBE && !(moved == 0 && is_awake && is_driven)
+        let (io, pools) = (self.runtime.id(), &self.settings.pools);
+        let threads = self.threads.values_mut();
+        let have_moved = threads.map(|thread| thread.has_moved(io, pools));
+        // Each of them is asked, for the next time.
+        let has_any_moved = have_moved.fold(false, |any, one| any | one);
+        !has_any_moved && moved <= OF_A_PROBE && !(moved == 0 && is_awake && is_driven)
     }
 
     fn look(&mut self, now: Instant, is_idle: bool) -> Vec<Stall> {

@@ -111,7 +111,7 @@ impl Own {
         if let Some(begun) = self.begun.get() {
             let took = begun.elapsed();
             if took >= record::long() {
-                self.record.keep(begun, took);
+                self.record.keep(begun, took, self.runtime.get());
             }
         }
         self.record.end();

@@ -19,14 +19,14 @@ use crate::watching::is_watched;
 /// So a poll that stalls inside of a span (`#[tracing::instrument]`, tower-http's
 /// `TraceLayer`) is named by that span, without [`watch`](crate::watch) around it.
 ///
-/// The culprit is the innermost span of a request, if its fields tell the route: `otel.name`,
-/// `http.route`, or the path (`uri`, `path`, `url.path`, `http.target`), the last two after the
-/// `method`. Without such a field, it is the innermost span, by its name and its place in the
+/// The culprit is the innermost span of a request, if its fields tell the route: `otel.name`;
+/// `http.route`, after the method; or a `method` and a path (`uri`, `path`, `url.path`,
+/// `http.target`). Without such fields, it is the innermost span, by its name and its place in the
 /// source. The fields count that the span has when it is made, while a runtime is watched. A name
 /// that is longer than 256 bytes is cut, and ends in `…`.
 ///
-/// Names are kept for ever, so of a path the parts with a digit in them are shown as `{}`, and while
-/// the process has more than 1,024 names a path is not one more: the span's own name stands for it.
+/// Names are kept for ever. So of a path the parts with a digit in them are shown as `{}`, and once
+/// the process has 1,024 names, no field makes one more: the span's own name stands for it.
 ///
 /// # Examples
 ///
@@ -62,25 +62,38 @@ thread_local! {
 #[derive(Default)]
 struct Request {
     name: Option<String>,
-    method: String,
+    method: Option<&'static str>,
     route: Option<String>,
     path: Option<String>,
 }
 
+const METHODS: [&str; 9] = [
+    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH",
+];
+
 impl Visit for Request {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.record_str(field, &format!("{value:?}"));
+        if tells(field.name()) {
+            self.record_str(field, &format!("{value:?}"));
+        }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "otel.name" => self.name = Some(value.to_owned()),
-            "method" | "http.method" | "http.request.method" => self.method = format!("{value} "),
             "http.route" => self.route = Some(value.to_owned()),
             "uri" | "path" | "url.path" | "http.target" => self.path = Some(without_ids(value)),
-            _ => {}
+            // A client may send any.
+            _ => self.method = METHODS.into_iter().find(|known| *known == value),
         }
     }
+}
+
+/// Whether that is a field of a request.
+fn tells(field: &str) -> bool {
+    let is_path = matches!(field, "uri" | "path" | "url.path" | "http.target");
+    let is_method = matches!(field, "method" | "http.method" | "http.request.method");
+    is_path || is_method || matches!(field, "otel.name" | "http.route")
 }
 
 /// `/users/4711/orders?page=2` as `/users/{}/orders`.
@@ -96,11 +109,12 @@ fn without_ids(uri: &str) -> String {
 impl Request {
     fn route(self) -> Option<Name> {
         if let Some(name) = self.name {
-            return Some(Name::named(&name));
+            return Name::named_while_few(&name);
         }
-        let path = self.path.filter(|_| !Name::are_scarce());
-        let route = self.route.or(path)?;
-        Some(Name::named(&format!("{}{route}", self.method)))
+        // A path without a method may be that of a file.
+        let path = self.path.filter(|_| self.method.is_some());
+        let (route, method) = (self.route.or(path)?, self.method.unwrap_or("_"));
+        Name::named_while_few(&format!("{method} {route}"))
     }
 }
 
@@ -119,22 +133,15 @@ fn named(of: &Metadata<'_>) -> Name {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanWatch {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let tells = |field: &str| attributes.metadata().fields().field(field).is_some();
-        let routes = [
-            "otel.name",
-            "http.route",
-            "uri",
-            "path",
-            "url.path",
-            "http.target",
-        ];
-        if !is_watched() || !routes.into_iter().any(tells) {
+        let mut fields = attributes.metadata().fields().iter();
+        if !is_watched() || !fields.any(|field| tells(field.name())) {
             return;
         }
         let mut request = Request::default();
         attributes.record(&mut request);
         if let (Some(name), Some(span)) = (request.route(), context.span(id)) {
-            span.extensions_mut().insert(Route(name));
+            // Another layer of this type may have been there before.
+            span.extensions_mut().replace(Route(name));
         }
     }
 

@@ -125,7 +125,8 @@ impl Stall {
             Some(pool) => pool.remedy,
             None => self.offload.unwrap_or(OFFLOAD),
         };
-        let waits = self.pool.as_ref().and_then(|pool| pool.waits.as_ref());
+        let without_limit = self.pool.as_ref().filter(|pool| pool.limit.is_none());
+        let waits = without_limit.and_then(|pool| pool.waits.as_ref());
         let can_await = self.pool.as_ref().is_none_or(|pool| pool.can_await);
         let remedy = match (&self.cause, waits) {
             (Cause::Computes, _) => if_it_computes,

@@ -11,6 +11,7 @@
 //! said of such calls. A `current_thread` runtime stands still, too, while its thread has left
 //! `block_on`: there nothing is said of them either.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -111,10 +112,15 @@ impl Thread {
             && self.record.runtime() == Some(runtime)
     }
 
-    /// Whether it has entered or left anything since this was last asked.
-    pub(crate) fn has_moved(&mut self) -> bool {
-        let count = self.record.count();
-        std::mem::replace(&mut self.seen, count) != count || count % 2 == 1
+    /// Whether it has entered or left anything of this runtime or these pools since this was last
+    /// asked, or is inside of it. (One may be inside of a span for ever.)
+    pub(crate) fn has_moved(&mut self, runtime: Id, pools: &[Pool]) -> bool {
+        let (count, kind) = (self.record.count(), self.record.kind());
+        let before = std::mem::replace(&mut self.seen, count);
+        let is_inside = count % 2 == 1 && kind != Kind::SPAN;
+        let is_of_runtime = !kind.is_of_pool() && self.record.runtime() == Some(runtime);
+        (before != count || is_inside)
+            && (is_of_runtime || pools.iter().any(|pool| pool.kind == kind))
     }
 
     /// Whether it is a worker that waits for the events of sockets.
@@ -126,9 +132,8 @@ impl Thread {
     pub(crate) fn ended(&mut self, view: &View, is_worker: bool) -> Vec<Ended> {
         let mut ended = self.record.ended_after(self.ended);
         self.ended = ended.last().map_or(self.ended, |last| last.activity.count);
-        let is_of_runtime = self.record.runtime() == Some(view.runtime);
         ended.retain(|ended| {
-            is_of_runtime
+            ended.runtime == Some(view.runtime)
                 && ended.took >= view.threshold
                 && limit(view, &ended.activity, is_worker).is_some()
         });
@@ -169,14 +174,14 @@ impl Thread {
         }
     }
 
-    /// What the kernel tells of it now, for the polls that begin after this.
-    /// While the runtime is idle they do not change.
+    /// What the kernel tells of it now, for the polls that begin after this. While the runtime is
+    /// idle that changes little.
     pub(crate) fn note_times(&mut self, now: Instant, is_idle: bool) {
-        if !is_idle || self.history.is_empty() {
-            self.files
-                .times()
-                .into_iter()
-                .for_each(|times| self.history.add(now, times));
+        if is_idle && !self.history.is_old(now) {
+            return;
+        }
+        if let Some(times) = self.files.times() {
+            self.history.add(now, times);
         }
     }
 
@@ -185,7 +190,9 @@ impl Thread {
         let is_worker = is_worker && is_of_runtime;
         let activity = self.record.read().filter(|activity| {
             let is_of_pool = view.pool(activity.kind).is_some();
-            is_of_pool || is_of_runtime && !activity.kind.is_of_pool()
+            // Its thread may be about to leave one that is known to be over.
+            activity.count > self.ended
+                && (is_of_pool || is_of_runtime && !activity.kind.is_of_pool())
         });
         let limit = activity.and_then(|activity| limit(view, &activity, is_worker));
         if is_worker || limit.is_some() {
@@ -210,7 +217,8 @@ impl Thread {
     /// The call that work waits in which may compute as long as it likes, if that counts now.
     fn wait(&mut self, view: &View, kind: Kind) -> Option<u64> {
         let (_, count) = view.pool(kind)?.waits.as_ref()?;
-        if !count() {
+        // It is not the watch's: a panic counts as false.
+        if !catch_unwind(AssertUnwindSafe(|| count())).unwrap_or(false) {
             return None;
         }
         self.open_files();

@@ -86,7 +86,7 @@ impl Watch {
         self
     }
 
-    /// Adds a hook that the watch's thread calls once for each stall, while it lasts.
+    /// Adds a hook that the watch's thread calls once for each stall: while it lasts, or soon after.
     ///
     /// It is called for those, too, that are not logged because there were too many. While it
     /// runs, the watch does not look: send what takes long to another thread. A panic of
@@ -100,10 +100,10 @@ impl Watch {
     }
 
     /// Adds a hook that is called with what each probe has waited: a socket's event, and now and
-    /// then a task. Once a second while the runtime is idle, and some twenty times while it is in
-    /// use. On Linux there is a socket as soon as the watch has seen a
-    /// worker wait for events, mostly in the first second; elsewhere, and on a runtime without an
-    /// I/O driver, there are tasks alone.
+    /// then a task. Once a second while the runtime is idle, and some fifteen times while it is in
+    /// use. On Linux there is a socket as soon as the watch has seen all workers wait, one of them
+    /// for events: mostly in the first seconds. Its task stays in the runtime while the watch
+    /// lasts. Elsewhere, and on a runtime without an I/O driver, there are tasks alone.
     ///
     /// The watch's thread calls it, as it does the hooks of [`on_stall`](Self::on_stall).
     pub fn on_probe(mut self, hook: impl Fn(Lag) + Send + Sync + 'static) -> Self {
