@@ -97,7 +97,6 @@
 //! | `prometheus-client` | no | [`PrometheusCollector`](metrics::PrometheusCollector), for prometheus-client 0.25 |
 //! | `metrics-facade` | no | [`MetricsReporter`](metrics::MetricsReporter), for the facade `metrics` 0.24 and its exporters |
 //! | `tracing-layer` | no | [`watch::SpanWatch`]: the watch of the I/O lane names spans; implies `tracing` |
-//! | `stall-stacks` | no | the [stack](watch::Stall::stack) of a thread that blocks a lane by computing, on Linux |
 //! | `hyper` | no | an [`IoHandle`](io::IoHandle) is an executor of hyper 1: for hyper-util's clients and servers, and tonic's |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!

@@ -8,7 +8,6 @@
 //! |---|---|
 //! | feature `tower`: `WatchLayer` | feature `tower` |
 //! | feature `tracing-layer`: `SpanWatch` | feature `spans` |
-//! | feature `stall-stacks`: [`Stall::stack`] | feature `stacks` |
 //!
 //! `watch_io` starts the watch on a thread `NAME-watch` of the lane, and adds the lane as its
 //! pool. The guide says [what it sees](crate::guide::blockers).

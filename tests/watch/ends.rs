@@ -85,41 +85,6 @@ fn a_shutdown_waits_for_a_hook_that_runs() {
     });
 }
 
-/// The names of a stack take up to a second, and once a thread called the hook after that.
-#[cfg(feature = "stall-stacks")]
-#[test]
-fn no_hook_is_called_after_a_shutdown() {
-    let _limit = time_limit();
-    let io = runtime(1);
-    let (send, stalls) = mpsc::channel();
-    let watched = Watch::new().on_stall(move |stall| send.send(stall.clone()).unwrap());
-    let lane = CpuRuntime::builder()
-        .thread_name("traced")
-        .worker_threads(1);
-    let lane = lane.io_handle(io.handle().clone()).watch_io(watched);
-    let cpu = lane.build().unwrap();
-    let over = Arc::new(());
-    let is_over = Arc::downgrade(&over);
-    let task = io.spawn(watch(async move { while is_over.strong_count() > 0 {} }));
-    let mut told = None;
-    wait_until(|| {
-        told = stalls.try_recv().ok();
-        told.is_some() || has_thread("traced-watch-st")
-    });
-    cpu.shutdown().wait();
-    if let Some(stall) = told {
-        eprintln!("NOT TESTED: its names were there at once, or there is no stack: {stall}");
-    } else {
-        assert!(
-            stalls.try_recv().is_ok(),
-            "told before, without its stack if need be"
-        );
-    }
-    assert!(stalls.recv().is_err(), "and not after that");
-    drop(over);
-    io.block_on(task).unwrap();
-}
-
 /// Neither waits for itself.
 #[test]
 fn a_hook_may_end_its_lane() {

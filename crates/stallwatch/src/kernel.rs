@@ -146,14 +146,6 @@ pub(crate) fn thread_id() -> Option<u32> {
     None
 }
 
-/// Gives this thread the lowest nice value.
-pub(crate) fn give_way() {
-    // Linux applies this call to the calling thread, not to its process. A kernel never refuses it,
-    // and where a sandbox does, the watch works all the same.
-    #[cfg(target_os = "linux")]
-    let _ = rustix::process::setpriority_process(None, 19);
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::sync::mpsc;

@@ -43,7 +43,6 @@
 //! | `tracing` | yes | stalls are logged |
 //! | `tower` | no | `WatchLayer`: the requests of a service have names |
 //! | `spans` | no | `SpanWatch`: spans of `tracing` are names; implies `tracing` |
-//! | `stacks` | no | the [stack](Stall::stack) of a thread that computes, on Linux |
 //!
 //! Tested on Linux. Elsewhere polls that are watched are reported, and not whether they compute
 //! or block.
@@ -68,15 +67,6 @@ mod run;
 mod scope;
 #[cfg(feature = "spans")]
 mod spans;
-#[cfg_attr(
-    not(all(
-        feature = "stacks",
-        target_os = "linux",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )),
-    path = "no_stacks.rs"
-)]
-mod stacks;
 mod stall;
 mod sync;
 mod thread;

@@ -219,6 +219,7 @@ impl Record {
         self.inner.store(name.index(), Release);
     }
 
+    #[cfg(feature = "spans")]
     pub(crate) fn set_names(&self, outer: Name, inner: Name) {
         self.outer.store(outer.index(), Release);
         self.set_inner(inner);

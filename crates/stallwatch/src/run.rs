@@ -4,32 +4,24 @@
 //! come close together only while a thread is seen in one and the same poll, or a poll has just taken
 //! long; and they are rare while nothing moves. What is missed between two looks the thread itself
 //! notes at its end (`ended.rs`).
-//!
-//! The functions of a stack are looked up on a thread of their own, which computes for
-//! milliseconds to a second: at the lowest nice value, so that it does not compete with the
-//! runtime in trouble. It calls nothing of the user's. The watch collects what it has found, and
-//! does not wait for it for longer than [`NAMES`].
 
 use std::collections::HashMap;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::detect::{CLOSE_PACE, LATE, PACE};
-use crate::kernel;
 use crate::lag::Lag;
 use crate::limiter::Limiter;
 use crate::log;
 use crate::pool::Pool;
 use crate::probe::Probes;
 use crate::record;
-use crate::stacks::{self, Samples};
-use crate::stall::{Cause, Stall};
+use crate::stall::Stall;
 use crate::thread::{Thread, View};
 use crate::watcher::{Shared, Watcher};
 use crate::watching::Watching;
@@ -38,12 +30,8 @@ use crate::watching::Watching;
 const QUIET_PACE: Duration = Duration::from_millis(200);
 
 /// So long the looks stay close together after a poll that took long: the next one of its kind may
-/// then be seen while it lasts, with its call and its stack.
+/// then be seen while it lasts, with its call.
 const ALERT: Duration = Duration::from_secs(1);
-
-/// So long a stall waits for the names in its stack, and is then reported without: a full
-/// machine leaves a niced thread little time.
-const NAMES: Duration = Duration::from_secs(2);
 
 type OnStall = Arc<dyn Fn(&Stall) + Send + Sync>;
 type OnProbe = Arc<dyn Fn(Lag) + Send + Sync>;
@@ -67,7 +55,6 @@ pub(crate) struct Run {
     /// By the address of the record.
     threads: HashMap<usize, Thread>,
     limiter: Limiter,
-    unresolved: Vec<Unresolved>,
     probes: Probes,
     /// No look is late since then.
     in_time: Instant,
@@ -76,15 +63,6 @@ pub(crate) struct Run {
     alert: Option<Instant>,
     /// Of each worker, at the last look.
     parks: Vec<u64>,
-}
-
-/// A stall whose stack is being resolved.
-struct Unresolved {
-    stall: Stall,
-    /// As [`Limiter::allow`] has returned it.
-    suppressed: u64,
-    stack: Receiver<Option<String>>,
-    until: Instant,
 }
 
 impl Run {
@@ -97,7 +75,6 @@ impl Run {
             version: usize::MAX,
             threads: HashMap::new(),
             limiter: Limiter::default(),
-            unresolved: Vec::new(),
             probes: Probes::default(),
             in_time: Instant::now(),
             looked: Instant::now(),
@@ -130,9 +107,8 @@ impl Run {
             }
             let is_idle = self.is_idle();
             for stall in self.look(now, is_idle) {
-                self.report(stall);
+                self.report(&stall);
             }
-            self.tell_resolved(Instant::now());
             if lag.is_some() && self.probes.want_socket() && self.has_io_driver() {
                 // Tokio panics if there is none after all. It is the only try.
                 call(|| self.probes.add_socket(&self.runtime));
@@ -146,7 +122,6 @@ impl Run {
                 false => PACE,
             });
         }
-        self.tell_resolved(Instant::now() + NAMES);
     }
 
     /// Whether all workers are parked, and the one that polled the last probe waits for the events of
@@ -259,70 +234,17 @@ impl Run {
             .collect()
     }
 
-    fn report(&mut self, stall: Stall) {
-        self.shared.count(&stall);
-        let culprit = stall.culprit.clone();
-        let culprit = culprit.unwrap_or_else(|| stall.cause.to_string());
-        let suppressed = self.limiter.allow(culprit, Instant::now());
-        let has_a_stack = stall.cause == Cause::Computes && !stall.is_over;
-        let to_be_sampled = stall.thread_id.filter(|_| has_a_stack);
-        let sampled = suppressed.and_then(|suppressed| {
-            let samples = stacks::sample(to_be_sampled?)?;
-            Some((suppressed, self.resolve(samples)))
-        });
-        match sampled {
-            None => self.tell(&stall, suppressed),
-            Some((suppressed, stack)) => self.unresolved.push(Unresolved {
-                stall,
-                suppressed,
-                stack,
-                until: Instant::now() + NAMES,
-            }),
-        }
-    }
-
-    fn resolve(&self, samples: Samples) -> Receiver<Option<String>> {
-        let name = format!("{}-stack", self.settings.name);
-        of_low_thread(name, || samples.resolve())
-    }
-
-    /// Tells of the stalls whose stack is there now, or late.
-    fn tell_resolved(&mut self, now: Instant) {
-        for mut unresolved in mem::take(&mut self.unresolved) {
-            match unresolved.stack.try_recv() {
-                Err(TryRecvError::Empty) if now < unresolved.until => {
-                    self.unresolved.push(unresolved);
-                }
-                stack => {
-                    unresolved.stall.stack = stack.ok().flatten();
-                    self.tell(&unresolved.stall, Some(unresolved.suppressed));
-                }
-            }
-        }
-    }
-
-    fn tell(&self, stall: &Stall, suppressed: Option<u64>) {
+    fn report(&mut self, stall: &Stall) {
+        self.shared.count(stall);
         for hook in &self.settings.on_stall {
             call(|| hook(stall));
         }
-        if let Some(suppressed) = suppressed {
+        let culprit = stall.culprit.clone();
+        let culprit = culprit.unwrap_or_else(|| stall.cause.to_string());
+        if let Some(suppressed) = self.limiter.allow(culprit, Instant::now()) {
             call(|| log::warn_of_stall(stall, suppressed));
         }
     }
-}
-
-/// Has a thread of the lowest nice value compute it.
-fn of_low_thread<T: Send + 'static>(
-    name: String,
-    compute: impl FnOnce() -> T + Send + 'static,
-) -> Receiver<T> {
-    let (found, result) = mpsc::channel();
-    // An error or a panic drops `found`.
-    let _ = thread::Builder::new().name(name).spawn(move || {
-        kernel::give_way();
-        let _ = found.send(compute());
-    });
-    result
 }
 
 /// Calls what is the user's, a hook or the subscriber, which must not end the watch. The process's
@@ -330,18 +252,4 @@ fn of_low_thread<T: Send + 'static>(
 fn call(f: impl FnOnce()) {
     // The payload's destructor may panic, too: leak it.
     let _ = catch_unwind(AssertUnwindSafe(f)).map_err(mem::forget);
-}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    /// Once, stacks were resolved at the nice value of the workers, beside the runtime in trouble.
-    #[test]
-    fn the_thread_that_resolves_a_stack_has_the_lowest_nice_value() {
-        let own = || rustix::process::getpriority_process(None).unwrap();
-        let before = own();
-        let nice = of_low_thread("low-stack".into(), own).recv().unwrap();
-        assert_eq!((nice, own()), (19, before));
-    }
 }

@@ -143,10 +143,7 @@ impl Own {
         }
     }
 
-    #[cfg_attr(
-        not(feature = "spans"),
-        allow(dead_code, reason = "`SpanWatch` alone enters one")
-    )]
+    #[cfg(feature = "spans")]
     fn enter_span(&self, span: Span) {
         let spans = self.spans.get();
         self.spans.set(spans + 1);
@@ -168,6 +165,7 @@ impl Own {
         self.begin(Kind::SPAN, name, None);
     }
 
+    #[cfg(feature = "spans")]
     fn leave_span(&self, before: Span) {
         // None: it was around the runtime.
         let Some(spans) = self.spans.get().checked_sub(1) else {
@@ -247,25 +245,23 @@ pub fn enter(name: Name) -> Option<Entered> {
 
 /// Call only while something is watched.
 pub(crate) fn enter_as(kind: Kind, name: Name, deadline: Option<Instant>) -> Option<Entered> {
-    entered(kind, |own| own.enter_poll(kind, name, deadline))
+    with_own(|own| {
+        let before = own.record.inner();
+        own.enter_poll(kind, name, deadline);
+        Entered {
+            before,
+            not_send: PhantomData,
+        }
+    })
 }
 
 /// Call only while something is watched.
 #[cfg(feature = "spans")]
-pub(crate) fn enter_span(span: Span) -> Option<Entered> {
-    entered(Kind::SPAN, |own| own.enter_span(span))
-}
-
-fn entered(kind: Kind, enter: impl FnOnce(&Own)) -> Option<Entered> {
+pub(crate) fn enter_span(span: Span) -> Option<EnteredSpan> {
     with_own(|own| {
-        let (before, span) = (own.record.inner(), own.span.get());
-        enter(own);
-        Entered {
-            kind,
-            before,
-            span,
-            not_send: PhantomData,
-        }
+        let (before, culprit) = (own.record.inner(), own.span.get());
+        own.enter_span(span);
+        EnteredSpan { before, culprit }
     })
 }
 
@@ -275,22 +271,36 @@ pub(crate) fn probed() {
 }
 
 /// Returned by [`enter`]: its thread is inside of that until this is dropped.
+// Small: each step of a job of the CPU lane has one, watched or not.
 #[derive(Debug)]
 pub struct Entered {
-    kind: Kind,
-    /// The innermost one before, and the culprit among the spans.
+    /// The innermost one before.
     before: Name,
-    span: Span,
     not_send: PhantomData<*const ()>,
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         with_own(|own| {
-            match self.kind {
-                Kind::SPAN => own.leave_span(self.span),
-                _ => own.leave_poll(),
-            }
+            own.leave_poll();
+            own.record.set_inner(self.before);
+        });
+    }
+}
+
+/// Its thread is inside of a span until this is dropped.
+#[cfg(feature = "spans")]
+pub(crate) struct EnteredSpan {
+    /// The innermost one before, and the culprit among the spans.
+    before: Name,
+    culprit: Span,
+}
+
+#[cfg(feature = "spans")]
+impl Drop for EnteredSpan {
+    fn drop(&mut self) {
+        with_own(|own| {
+            own.leave_span(self.culprit);
             own.record.set_inner(self.before);
         });
     }

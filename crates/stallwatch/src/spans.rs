@@ -10,7 +10,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::name::Name;
-use crate::scope::{self, Entered};
+use crate::scope::{self, EnteredSpan};
 use crate::watching::is_watched;
 
 /// A layer for `tracing-subscriber` that shows the watch which span each
@@ -55,7 +55,7 @@ impl SpanWatch {
 
 thread_local! {
     /// The spans that this thread has entered, innermost last.
-    static ENTERED: RefCell<Vec<(Id, Entered)>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<Vec<(Id, EnteredSpan)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// What the fields of a request's span tell.

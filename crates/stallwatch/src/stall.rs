@@ -42,14 +42,13 @@ const HAVE_ITS_NAME: &str = "To have its name: `WatchLayer` around the service, 
 ///
 /// It is reported while it lasts, or if it [is over](Self::is_over) before the watch has seen it
 /// twice, soon after. Its [`Display`](fmt::Display) is one line with all of it
-/// (control characters in names are escaped), and the stack below that, if there is one.
+/// (control characters in names are escaped).
 #[derive(Clone, Debug)]
 pub struct Stall {
     pub(crate) name: Option<Name>,
     pub(crate) culprit: Option<String>,
     pub(crate) span: Option<String>,
     pub(crate) thread: String,
-    pub(crate) thread_id: Option<u32>,
     /// Whose work it is. `None`: a poll of the runtime.
     pub(crate) pool: Option<Pool>,
     /// What to do about a poll that computes, if there is a pool that says so.
@@ -58,7 +57,6 @@ pub struct Stall {
     pub(crate) since: Instant,
     pub(crate) lasted: Duration,
     pub(crate) is_over: bool,
-    pub(crate) stack: Option<String>,
 }
 
 impl Stall {
@@ -104,19 +102,10 @@ impl Stall {
     }
 
     /// Returns whether it has ended: the watch finds one that is shorter than the time from one
-    /// look to the next only then. It has no [stack](Self::stack), and [`cause`](Self::cause) has
-    /// its call only if a look has seen it.
+    /// look to the next only then. [`cause`](Self::cause) has its call only if a look has seen
+    /// it.
     pub fn is_over(&self) -> bool {
         self.is_over
-    }
-
-    /// Returns the functions that the thread was in, innermost first, a line each.
-    ///
-    /// `None` without the feature `stacks`, where the kernel forbids it, for a thread
-    /// that blocks, for a stall that is not logged because there were too many, and if the names
-    /// took longer than two seconds.
-    pub fn stack(&self) -> Option<&str> {
-        self.stack.as_deref()
     }
 
     /// Returns what to do about it.
@@ -179,12 +168,9 @@ impl fmt::Display for Stall {
             escaped(&self.thread),
             self.remedy()
         )?;
-        if self.culprit.is_none() {
-            write!(f, ". {HAVE_ITS_NAME}")?;
-        }
-        match &self.stack {
-            Some(stack) => write!(f, "\n{stack}"),
-            None => Ok(()),
+        match self.culprit {
+            Some(_) => Ok(()),
+            None => write!(f, ". {HAVE_ITS_NAME}"),
         }
     }
 }

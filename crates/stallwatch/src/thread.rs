@@ -272,14 +272,12 @@ impl Thread {
             culprit: culprit.map(|name| name.to_string()),
             span: span.map(|activity| activity.inner.to_string()),
             thread: self.record.thread.clone(),
-            thread_id: self.record.id(),
             pool: activity.and_then(|activity| view.pool(activity.kind).cloned()),
             offload: view.pools.iter().find_map(|pool| pool.offload),
             cause: stuck.cause,
             since: stuck.since,
             lasted: stuck.own,
             is_over: false,
-            stack: None,
         }
     }
 }

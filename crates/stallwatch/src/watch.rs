@@ -74,7 +74,7 @@ impl Watch {
     /// A poll that has a name is reported while it lasts, or soon after it has ended. The watch looks
     /// every 200 ms while the runtime is idle, every 40 ms while it is in use, and every 10 ms at a
     /// poll that it has seen twice, and for a second after one that took long. What ends from one
-    /// look to the next is reported at the next one ([`Stall::is_over`]), without the stack. Left
+    /// look to the next is reported at the next one ([`Stall::is_over`]). Left
     /// out are polls that block in an idle runtime for less than 200 ms, if none did in the second
     /// before; and those of which others may have had the core: on a full machine some are.
     ///
@@ -91,9 +91,6 @@ impl Watch {
     /// It is called for those, too, that are not logged because there were too many. While it
     /// runs, the watch does not look: send what takes long to another thread. A panic of
     /// the hook ends that call alone.
-    ///
-    /// With the feature `stacks`, it is called later for a stall that has a
-    /// [stack](Stall::stack): by up to a second, or by two on a full machine.
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.0.on_stall.push(Arc::new(hook));
         self
@@ -117,8 +114,7 @@ impl Watch {
         self
     }
 
-    /// Sets the name of the watch's thread. Default: `stallwatch`. The thread that looks up the
-    /// names of a stack adds `-stack`. With a NUL in it, [`start`](Self::start) panics, as
+    /// Sets the name of the watch's thread. Default: `stallwatch`. With a NUL in it, [`start`](Self::start) panics, as
     /// [`thread::Builder::spawn`] does.
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.0.name = name.into();

@@ -42,7 +42,7 @@ fn a_poll_that_no_look_sees_twice_is_told() {
         };
         assert_eq!(over.culprit(), Some("short"));
         assert_eq!(*over.cause(), Cause::Computes);
-        assert!(over.lasted() >= THRESHOLD && over.stack().is_none());
+        assert!(over.lasted() >= THRESHOLD);
         assert!(over.to_string().contains("until it ended"), "{over}");
         let counted = watched.watcher.stalls_by_culprit().into_iter();
         let mut names = counted.map(|(name, _)| name.unwrap().to_string());

@@ -29,7 +29,5 @@ mod pools;
 mod refused;
 mod reports;
 mod setting;
-#[cfg(all(target_os = "linux", feature = "stacks"))]
-mod stack;
 #[cfg(target_os = "linux")]
 mod unnamed;

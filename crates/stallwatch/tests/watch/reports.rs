@@ -41,7 +41,7 @@ fn logged(io: &Runtime) -> (Watcher, Receiver<Stall>, Receiver<String>) {
     (watcher, stalls, events)
 }
 
-/// The stall of a poll that blocks until it is told. (So there is no stack.)
+/// The stall of a poll that blocks until it is told.
 fn told(io: &Runtime, stalls: &Receiver<Stall>, name: &str) -> Stall {
     let (read, let_go) = blocks();
     let task = io.spawn(watch(async { read() }).named(name));

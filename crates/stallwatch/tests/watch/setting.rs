@@ -24,7 +24,7 @@ pub(crate) struct Watched {
     pub(crate) watcher: Arc<Watcher>,
     pub(crate) io: Runtime,
     pub(crate) stalls: Receiver<Stall>,
-    /// What was told while the test waited for another one: one with a stack is told late.
+    /// What was told while the test waited for another one.
     others: RefCell<Vec<Stall>>,
     /// How many have run.
     pub(crate) probes: Arc<AtomicU64>,
