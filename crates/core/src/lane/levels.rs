@@ -54,7 +54,7 @@ impl Levels {
     pub(crate) fn call_sites(&self) -> CallSites {
         let sites = self
             .all()
-            .flat_map(|level| level.counters.sites.read(level.priority));
+            .flat_map(|level| level.counters.call_sites(level.priority));
         CallSites::new(sites.collect())
     }
 
@@ -64,7 +64,7 @@ impl Levels {
 
     /// Returns how many jobs run now, over all priorities.
     pub(crate) fn running(&self) -> u64 {
-        self.all().map(|level| level.counters.running()).sum()
+        self.all().map(|level| level.counters.read().running).sum()
     }
 
     /// What has not ended, of a lane that is closed. `idle`: how many of its threads only wait for

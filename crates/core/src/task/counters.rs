@@ -24,14 +24,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
+use stallwatch::Name;
 
 use crate::error::CloseReason;
-use crate::metrics::call_sites::Sites;
+use crate::metrics::call_sites::{CallSite, Running, Sites};
+use crate::metrics::clock::now;
 use crate::metrics::histogram::FINE;
 use crate::metrics::timings::Timings;
 use crate::metrics::{Held, Metrics};
+use crate::priority::Priority;
 
 /// The events that a level counts.
 #[derive(Clone, Copy)]
@@ -65,25 +69,59 @@ impl Event {
     }
 }
 
+/// The bits of a site's index.
+const SITE: u64 = Name::MOST as u64 - 1;
+
 const EVENTS: usize = Event::ClosedSuspended as usize + 1;
 
 /// One counter for each [`Event`].
 ///
 /// An increment is `Release` and a read is `Acquire`. So a reader that sees an event also sees
 /// the events that led to it.
+///
+/// A worker's own page also has the step that it runs, for one who reads what runs now.
 #[derive(Default)]
-pub(crate) struct Page([AtomicU64; EVENTS]);
+pub(crate) struct Page {
+    counts: [AtomicU64; EVENTS],
+    /// The index of its site, and above that when it began: nanoseconds without the last bits, or 0
+    /// if that is not known.
+    step: AtomicU64,
+}
 
 impl Page {
     pub(super) fn add(&self, event: Event) {
-        self.0[event as usize].fetch_add(1, Release);
+        self.counts[event as usize].fetch_add(1, Release);
     }
 
     /// Only for a thread that is the only one to write to this page.
     #[inline]
     pub(super) fn add_alone(&self, event: Event) {
-        let count = &self.0[event as usize];
+        let count = &self.counts[event as usize];
         count.store(count.load(Relaxed) + 1, Release);
+    }
+
+    /// Likewise. A step of that site begins.
+    #[inline]
+    pub(super) fn set_step(&self, site: Name, since: u64) {
+        let step = since & !SITE | u64::from(site.index());
+        self.step.store(step, Relaxed);
+    }
+
+    /// The step that runs, and for how long, counted from now if that is not known.
+    fn step(&self, now: u64) -> Option<Running> {
+        let ended = [Event::Completed, Event::Panicked, Event::Suspended];
+        let ended: u64 = ended.map(|event| self.count(event)).iter().sum();
+        let timed = |step| (step <= SITE).then_some(now & !SITE | step);
+        // An error: it is known.
+        let _ = self.step.fetch_update(Relaxed, Relaxed, timed);
+        let step = self.step.load(Relaxed);
+        let lasted = Duration::from_nanos(now.saturating_sub(step & !SITE));
+        let site = Name::at((step & SITE) as u32)?;
+        (self.count(Event::Begun) > ended).then_some((site, lasted))
+    }
+
+    fn count(&self, event: Event) -> u64 {
+        self.counts[event as usize].load(Acquire)
     }
 }
 
@@ -138,15 +176,13 @@ impl Counters {
     }
 
     pub(crate) fn sum(&self, event: Event) -> u64 {
-        let of_page = |page: &CachePadded<Page>| page.0[event as usize].load(Acquire);
-        self.pages.iter().map(of_page).sum()
+        self.pages.iter().map(|page| page.count(event)).sum()
     }
 
-    /// Returns how many jobs run now. Reads the subtracted counters first.
-    pub(crate) fn running(&self) -> u64 {
-        let ended = [Event::Completed, Event::Panicked, Event::Suspended];
-        let ended: u64 = ended.map(|event| self.sum(event)).iter().sum();
-        self.sum(Event::Begun).saturating_sub(ended)
+    pub(crate) fn call_sites(&self, priority: Priority) -> Vec<CallSite> {
+        let (now, workers) = (now(), &self.pages[..self.workers]);
+        let running: Vec<_> = workers.iter().filter_map(|page| page.step(now)).collect();
+        self.sites.read(priority, &running)
     }
 
     /// Reads what happens to a job later before what happens to it sooner. So it never

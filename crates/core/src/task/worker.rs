@@ -92,9 +92,12 @@ impl Worker<'_> {
         let link = W::link(&job.link);
         let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
         let (outer, nth) = begin(in_cpu_context);
-        let queued_at = job.queued_at.load(Relaxed);
+        let (site, queued_at) = (job.scheduler.site(), job.queued_at.load(Relaxed));
+        let sample = self.sites.begin(site, nth, queued_at);
+        let begun = sample.as_ref().map_or(0, |sample| sample.begun);
+        self.page.set_step(site, begun);
         Observed {
-            sample: self.sites.begin(job.scheduler.site(), nth, queued_at),
+            sample,
             timed: self.timings.map(|it| (it, it.begin(&job.queued_at))),
             outer,
             watched: job

@@ -2,9 +2,10 @@
 //! figures: beside the code.)
 
 use std::collections::BTreeMap;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Barrier, mpsc};
 
+use crate::support::wait::wait_until;
 use crate::support::{Stuck, child, lanes, lanes_with, on_both, time_limit, with_both};
 use futures::{StreamExt, stream};
 use twolane_core::metrics::CallSite;
@@ -68,6 +69,41 @@ fn all_forms_know_their_caller() {
         let is_here = |(site, jobs): (&String, &u64)| site.starts_with(file!()) && *jobs == 1;
         assert!(jobs.iter().all(is_here), "{jobs:?}");
     });
+}
+
+/// A closure that hangs on a lane whose jobs are known to be short, or on a new one: who asks why the
+/// next job does not begin finds it.
+#[test]
+fn what_runs_now_is_listed_with_its_time() {
+    for jobs_before in [0, 100] {
+        on_both(1, |lanes| {
+            let cpu = lanes.cpu.handle().with_name("sends");
+            let job = |hang: Option<mpsc::Receiver<()>>| {
+                cpu.spawn_cpu(move || hang.map(|hang| hang.recv().unwrap()))
+            };
+            for _ in 0..jobs_before {
+                job(None).wait().unwrap();
+            }
+            let (let_go, hang) = mpsc::channel();
+            let hangs = job(Some(hang));
+            wait_until(|| cpu.call_sites().iter().any(|site| site.running == 1));
+            let first = only(&cpu);
+            let waits = cpu.with_name("waits").spawn_cpu(|| ());
+            let sites = cpu.call_sites();
+            let [sends, waiting] = &sites[..] else {
+                panic!("{sites:?}");
+            };
+            assert_eq!((sends.site.as_str(), sends.running), ("sends", 1));
+            assert!(sends.running_for > first.running_for, "{sites}");
+            assert_eq!((waiting.running, waiting.running_for), (0, None));
+            let_go.send(()).unwrap();
+            hangs.wait().unwrap();
+            waits.wait().unwrap();
+            let sites = cpu.call_sites();
+            let is_idle = |site: &CallSite| (site.running, site.running_for) == (0, None);
+            assert!(sites.iter().all(is_idle), "{sites}");
+        });
+    }
 }
 
 #[test]

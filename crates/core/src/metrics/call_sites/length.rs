@@ -29,11 +29,18 @@ pub(crate) enum Length {
 pub(super) type MeanTime = Mean<16, 16>;
 
 #[inline]
+pub(super) fn is_long(mean: &MeanTime) -> bool {
+    mean.nanos() >= SHORT.as_nanos() as u64
+}
+
+#[inline]
 pub(super) fn length(mean: &MeanTime, samples: u64) -> Length {
-    match mean.get() {
-        Some(mean) if mean >= SHORT => Length::Long,
-        _ if samples < ENOUGH => Length::Unknown,
-        _ => Length::Short,
+    if is_long(mean) {
+        Length::Long
+    } else if samples < ENOUGH {
+        Length::Unknown
+    } else {
+        Length::Short
     }
 }
 

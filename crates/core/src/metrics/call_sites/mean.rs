@@ -26,6 +26,12 @@ impl<const SHARE: u64, const OF_LONG: u64> Mean<SHARE, OF_LONG> {
         self.0.store(samples << BITS | mean, Relaxed);
     }
 
+    /// 0 before the first sample.
+    #[inline]
+    pub(crate) fn nanos(&self) -> u64 {
+        self.0.load(Relaxed) & MOST
+    }
+
     /// `None` before the first sample.
     #[inline]
     pub(crate) fn get(&self) -> Option<Duration> {

@@ -35,7 +35,7 @@ pub(crate) struct Sample<'a> {
     site: &'a Counters,
     weight: u64,
     wait: Option<u64>,
-    begun: u64,
+    pub(crate) begun: u64,
     /// The CPU time of the thread then, where the system tells it.
     cpu: Option<Duration>,
 }
@@ -136,6 +136,7 @@ impl Sites {
         let site = self.of(site);
         let weight = match site.first.load(Relaxed) {
             ..FIRST => 1,
+            _ if length::is_long(&site.mean) => 1,
             _ if is_one_of_many(nth) => ONE_IN,
             _ => return None,
         };
@@ -157,15 +158,21 @@ impl Sites {
         &self.of(site).time
     }
 
-    pub(crate) fn read(&self, priority: Priority) -> impl Iterator<Item = CallSite> {
+    pub(crate) fn read(&self, priority: Priority, running: &[Running]) -> Vec<CallSite> {
         let counters = self.counters.iter().enumerate();
-        counters.filter_map(move |(index, counters)| {
-            Some(read(Name::at(index as u32)?, priority, counters.get()?))
-        })
+        let sites = counters.filter_map(|(index, counters)| {
+            let site = Name::at(index as u32)?;
+            Some(read(site, priority, counters.get()?, running))
+        });
+        sites.collect()
     }
 }
 
-fn read(site: Name, priority: Priority, counters: &Counters) -> CallSite {
+/// A step, and how long it has lasted.
+pub(crate) type Running = (Name, Duration);
+
+fn read(site: Name, priority: Priority, counters: &Counters, running: &[Running]) -> CallSite {
+    let running = running.iter().filter(|(running, _)| *running == site);
     let jobs = counters.jobs.iter().map(|jobs| jobs.load(Relaxed)).sum();
     let (first, later) = (counters.first.load(Relaxed), counters.later.load(Relaxed));
     let (runs, ran) = (first + later * ONE_IN, counters.ran.load(Relaxed));
@@ -176,6 +183,8 @@ fn read(site: Name, priority: Priority, counters: &Counters) -> CallSite {
         site: site.to_string(),
         priority,
         jobs,
+        running: running.clone().count() as u64,
+        running_for: running.map(|(_, lasted)| *lasted).max(),
         samples: first + later,
         total_run: Duration::from_nanos(ran),
         run_mean: ran.checked_div(runs).map(Duration::from_nanos),
@@ -253,7 +262,7 @@ mod tests {
             sample(sites.of(site), ONE_IN, None).add(500_000_000);
         }
         sites.submitted(other, 0);
-        let read: Vec<_> = sites.read(Priority::High).collect();
+        let read = sites.read(Priority::High, &[]);
         let [read, unused] = &read[..] else {
             panic!("{read:?}");
         };
