@@ -5,28 +5,34 @@
 //! | you ask | page |
 //! |---|---|
 //! | Where does my I/O go, where does my CPU-heavy work go? | [`handler_or_job`] |
-//! | What do I write to hash passwords, resize images, answer queries? | [`recipes`] |
-//! | Why is my p99 bad? | [`p99`] |
-//! | What blocks my I/O lane? | [`blockers`] |
-//! | Why is a request late on a runtime that has nothing else to do? | [`stall`] |
-//! | How does a small job pass a long queue? Why does the I/O lane always get a core? | [`late_job`] |
-//! | Which kernels keep that promise? What about Linux 7? | [`kernels`] |
-//! | What happens with more load than the lane can serve? How do I cancel work? | [`overload`] |
+//! | What do I write to hash passwords, resize images, tokenize prompts? | [`recipes`] |
+//! | What happens with more load than the lane can serve? | [`overload`] |
+//! | How do I bound and cancel work? | [`timeouts`] |
 //! | In which order do I shut down, and what becomes of each job? | [`shutdown`] |
+//! | Why is my p99 bad? What blocks my I/O lane? | [`p99`] |
+//! | How does a small job pass a long queue? | [`late_job`] |
 //! | How do I decode, filter or encode a stream on all cores? | [`streams`] |
 //! | How do I use a database, Redis, gRPC or another client inside a job? | [`clients`] |
-//! | How do I use object_store? | [`object_store`] |
+//! | Why is a request late on a runtime that has nothing else to do? | [`stall`] |
+//! | What does an offload cost, and what work is worth one? | [`cost`] |
+//! | What do the counters mean, and what do I alert on? | [`metrics`] |
+//! | Which kernels give the I/O lane a core at once? What changes in a container? | [`linux`] |
+//! | What can I set? | [`settings`] |
+//! | How do I test code that has a lane? | [`testing`] |
+//! | What if one machine is not enough? | [`machines`] |
+//! | What else could I do? | [`alternatives`] |
+//!
+//! For engines, and futures that compute:
+//!
+//! | you ask | page |
+//! |---|---|
 //! | How do I give my engine a lane (slatedb, vortex, polars, ...)? | [`engines`] |
 //! | How do I run DataFusion or Ballista on one? | [`datafusion`] |
-//! | What changes under a CPU quota? | [`containers`] |
-//! | What if one machine is not enough? | [`machines`] |
-//! | What does an offload cost, and what work is worth one? | [`cost`] |
-//! | What can I set? | [`settings`] |
-//! | What do the counters mean, and what do I alert on? | [`metrics`] |
+//! | How do I use object_store? | [`object_store`] |
 //! | Which backend, and what is safe on it? | [`backends`] |
-//! | What was measured, when, and by which command? | [`measured`] |
 //!
-//! The pages are also the files of `docs/` in the repository.
+//! The pages are also the files of `docs/` in the repository. `docs/contributors/measured.md` there
+//! has all measurements, with their commands.
 
 // For the links of the pages.
 #[allow(unused_imports)]
@@ -44,8 +50,10 @@ macro_rules! pages {
         /// [recipes]: crate::guide::recipes
         /// [stall]: crate::guide::stall
         /// [late_job]: crate::guide::late_job
-        /// [late_job_nice]: crate::guide::late_job#why-these-nice-values
-        /// [kernels]: crate::guide::kernels
+        /// [linux]: crate::guide::linux
+        /// [timeouts]: crate::guide::timeouts
+        /// [testing]: crate::guide::testing
+        /// [alternatives]: crate::guide::alternatives
         /// [object_store]: crate::guide::object_store
         /// [engines]: crate::guide::engines
         /// [datafusion]: crate::guide::datafusion
@@ -54,15 +62,12 @@ macro_rules! pages {
         /// [one_result]: crate::guide::streams#one-result-from-a-stream
         /// [overload]: crate::guide::overload
         /// [shutdown]: crate::guide::shutdown
-        /// [containers]: crate::guide::containers
         /// [cost]: crate::guide::cost
         /// [cost_trip]: crate::guide::cost#what-a-trip-costs
         /// [settings]: crate::guide::settings
         /// [metrics]: crate::guide::metrics
         /// [backends]: crate::guide::backends
-        /// [measured]: crate::guide::measured
-        /// [blockers]: crate::guide::blockers
-        /// [the_lag]: crate::guide::blockers#the-lag
+        /// [the_lag]: crate::guide::p99#the-lag
         /// [dashboard]: crate::guide::metrics#a-dashboard
         /// [ways]: crate::guide::clients
         /// [machines]: crate::guide::machines
@@ -90,23 +95,23 @@ macro_rules! pages {
 pages! {
     handler_or_job: "../docs/handler_or_job.md";
     recipes: "../docs/recipes.md" if "axum", "test-util";
-    p99: "../docs/p99.md" if "tower";
+    p99: "../docs/p99.md" if "tower", "tracing-layer";
     stall: "../docs/stall.md";
     late_job: "../docs/late_job.md";
-    kernels: "../docs/kernels.md";
+    linux: "../docs/linux.md";
     object_store: "../docs/object_store.md" if "object_store_0_14";
     engines: "../docs/engines.md" if "object_store_0_14";
     datafusion: "../docs/datafusion.md" if "object_store_0_13";
     clients: "../docs/clients.md" if "object_store_0_14";
     streams: "../docs/streams.md" if "axum";
-    overload: "../docs/overload.md";
+    overload: "../docs/overload.md" if "axum";
+    timeouts: "../docs/timeouts.md" if "axum";
     shutdown: "../docs/shutdown.md";
-    containers: "../docs/containers.md";
     machines: "../docs/machines.md";
     cost: "../docs/cost.md";
     settings: "../docs/settings.md";
     metrics: "../docs/metrics.md" with "../docs/dashboard.svg" if "prometheus-client", "metrics-facade";
-    blockers: "../docs/blockers.md" if "tower", "tracing-layer";
+    testing: "../docs/testing.md" if "axum", "test-util";
+    alternatives: "../docs/alternatives.md";
     backends: "../docs/backends.md";
-    measured: "../docs/measured.md";
 }

@@ -3,8 +3,9 @@
 //! A Tokio runtime serves I/O well until one of its tasks computes for long; then timers, health
 //! checks and sockets wait. twolane gives a process two lanes. The **I/O lane** is the Tokio
 //! runtime that you have. The **CPU lane** is a fixed set of threads for CPU-bound work, with
-//! limits, priorities and cancellation. On Linux the kernel gives the I/O lane a core whenever it
-//! wants one.
+//! limits, priorities and cancellation. On Linux the I/O lane gets a core at once where the kernel
+//! preempts, and within about a millisecond on a lazy kernel, which Linux 7 is by default
+//! ([Linux](guide::linux)).
 //!
 //! ```
 //! #[tokio::main]
@@ -77,10 +78,9 @@
 //!   bounds the wait for what runs, and counts the jobs and threads that are left. A job
 //!   that never runs reports the reason through its `Task`, or logs a warning if it was
 //!   detached. The table is at [`CpuRuntime`].
-//! - On Linux the I/O lane gets a core when it wants one, while all of them compute
-//!   ([`Builder::niceness`]). Under a CPU quota the lane leaves a part of the quota to the
-//!   I/O lane ([`Builder::throttle_to_quota`]).
-//! - A job never starts on the stack of a rayon worker that waits inside another job.
+//! - On Linux, with a kernel that preempts, the I/O lane gets a core when it wants one, while all of
+//!   them compute ([`Builder::niceness`]). Under a CPU quota the lane leaves a part of the quota to
+//!   the I/O lane ([`Builder::throttle_to_quota`]).
 //! - The submitter's `tracing` span and subscriber go with the job. Task-locals
 //!   ([`tokio::task_local!`]) do not.
 //!
@@ -100,10 +100,9 @@
 //! | `hyper` | no | an [`IoHandle`](io::IoHandle) is an executor of hyper 1: for hyper-util's clients and servers, and tonic's |
 //! | `test-util` | no | `Builder::hold_paused_clock`, for tests with Tokio's paused clock |
 //!
-//! A server needs no feature; `axum` saves code, and `tower` names requests in the watch. Tested on
-//! Linux. For Windows and macOS the
-//! crate is compiled and not run; there, threads have no nice values, and CPU quotas
-//! are not seen.
+//! A server needs no feature; `axum` saves code, and `tower` names requests in the watch. On Windows
+//! and macOS, where a part of the tests runs, threads have no nice values, and the lane does not see
+//! CPU quotas.
 //!
 //! # Modules
 //!

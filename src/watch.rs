@@ -10,7 +10,7 @@
 //! | feature `tracing-layer`: `SpanWatch` | feature `spans` |
 //!
 //! `watch_io` starts the watch on a thread `NAME-watch` of the lane, and adds the lane as its
-//! pool. The guide says [what it sees](crate::guide::blockers).
+//! pool. The guide says [what it sees](crate::guide::p99).
 
 #[cfg(feature = "tracing-layer")]
 pub use stallwatch::SpanWatch;

@@ -12,13 +12,17 @@
 //!   one for as many jobs as there are cores.
 //! - `rayon`: a rayon pool whose threads have nice 16, behind the first of these.
 //!
+//! And at loads from half of what the service can do to twice that, jobs of 20 ms in the handler, in
+//! `spawn_blocking` without a limit, behind the semaphores, and on the lane: the p99 of `/health`,
+//! which the README's picture shows.
+//!
 //! Look at the waits (from the submission to the first instruction of the job) of the requests that
 //! were accepted: the p99 should be at most 1.2 times the half second; at the work done, which should
 //! be that of the lane without a limit; and at `/health`.
 //!
 //! ```text
-//! cargo bench --bench max_wait              # four minutes
-//! cargo bench --bench max_wait -- --quick   # a minute
+//! cargo bench --bench max_wait              # nine minutes
+//! cargo bench --bench max_wait -- --quick   # two minutes
 //! ```
 
 mod load;
@@ -33,6 +37,9 @@ use twolane_benches::{Bench, Column, Contender, Contest, Sample, child};
 
 use crate::load::Load;
 use crate::server::{Lengths, Server, Side};
+
+/// Of what the service can do.
+const LOADS: [f64; 6] = [0.5, 0.8, 1.1, 1.4, 1.7, 2.0];
 
 fn main() {
     if let Some(server) = child::role::<Server>() {
@@ -76,6 +83,12 @@ fn main() {
             }
         }
     }
+    for load in LOADS {
+        for side in Side::OF_LOADS {
+            let name = format!("load {load}, {}", side.name());
+            contenders.push(named(name, side, Lengths::Same, load));
+        }
+    }
     let contest = Contest::new(&bench, contenders, [1, 1, 1, 3], Duration::from_secs(90));
     let Some(report) = contest.run() else { return };
     report.table(
@@ -90,6 +103,16 @@ fn main() {
             Column::pooled("/health p50", "health", 0.5),
             Column::pooled("p99", "health", 0.99),
             Column::median("memory", "memory"),
+        ],
+    );
+    report.table(
+        "/health by load, of what the service can do, ms",
+        "load ",
+        &[
+            Column::pooled("/health p50", "health", 0.5),
+            Column::pooled("p99", "health", 0.99),
+            Column::median("200", "served"),
+            Column::median("503", "refused"),
         ],
     );
     for lengths in [Lengths::Same, Lengths::Mixed] {

@@ -28,6 +28,8 @@ pub enum Side {
     QueueLimit,
     Semaphores,
     Rayon,
+    InTheHandler,
+    SpawnBlocking,
 }
 
 impl Side {
@@ -39,8 +41,18 @@ impl Side {
         Self::Rayon,
     ];
 
+    /// At loads from half of what the service can do.
+    pub const OF_LOADS: [Self; 4] = [
+        Self::InTheHandler,
+        Self::SpawnBlocking,
+        Self::Semaphores,
+        Self::MaxWait,
+    ];
+
     pub fn name(self) -> &'static str {
         match self {
+            Self::InTheHandler => "in the handler",
+            Self::SpawnBlocking => "spawn_blocking",
             Self::NoLimit => "no limit",
             Self::MaxWait => "max_wait",
             Self::QueueLimit => "queue_limit",
@@ -110,6 +122,7 @@ struct Service {
 
 #[derive(Clone)]
 enum Way {
+    InPlace,
     Lane(Handle),
     Blocking(Arc<Semaphore>, Arc<Semaphore>),
     Rayon(Arc<Semaphore>, Arc<rayon::ThreadPool>),
@@ -132,6 +145,11 @@ impl Server {
             };
             let lane = lane.build()?;
             let way = match self.side {
+                Side::InTheHandler => Way::InPlace,
+                Side::SpawnBlocking => {
+                    let no_limit = || semaphore(Semaphore::MAX_PERMITS);
+                    Way::Blocking(no_limit(), no_limit())
+                }
                 Side::Semaphores => Way::Blocking(semaphore(places), semaphore(self.threads)),
                 Side::Rayon => {
                     let pool = rayon::ThreadPoolBuilder::new().num_threads(self.threads);
@@ -175,6 +193,10 @@ async fn work(State(service): State<Service>, Path(ms): Path<u64>) -> Response {
         StatusCode::SERVICE_UNAVAILABLE
     };
     match &service.way {
+        Way::InPlace => {
+            job();
+            "done".into_response()
+        }
         Way::Lane(lane) => match lane.spawn_cpu(job).await {
             Ok(()) => "done".into_response(),
             Err(error) => {

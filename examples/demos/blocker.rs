@@ -13,7 +13,7 @@
 //! How late `/quick` was is no criterion: a busy machine makes it late, too.
 //!
 //! It is no test of the watch: `cargo bench --bench find_the_blocker` has ten routes, a full machine
-//! and a throttled container. `docs/blockers.md` says what the watch does not see.
+//! and a throttled container. `docs/p99.md` says what the watch does not see.
 //!
 //! ```text
 //! cargo run --release -p demos --example blocker   # 5 seconds

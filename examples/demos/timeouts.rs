@@ -6,7 +6,7 @@
 //!
 //! The figure is the CPU time of the process until the last of it has ended (on Linux). It fails if
 //! a closure that asks is not cheaper. It says nothing of requests that are answered: none is.
-//! `docs/overload.md` has deadlines and limits.
+//! `docs/timeouts.md` has deadlines and limits.
 //!
 //! ```text
 //! cargo run --release -p demos --example timeouts   # 10 seconds

@@ -2,7 +2,7 @@
 //!
 //! For a service that computes in `spawn_blocking` today. [`before`] is the careful form of it:
 //! one semaphore bounds the threads, another one the queue, and the closure holds both permits.
-//! [`after`] is the handler with twolane. Copy `after` and [`cpu_lane`].
+//! [`after`] is the handler with twolane. Copy `after`, [`compress`] and [`cpu_lane`].
 //!
 //! | | before | after |
 //! |---|---|---|
@@ -24,7 +24,7 @@
 //! curl --data-binary @Cargo.lock http://127.0.0.1:3000/after | gunzip | head
 //! ```
 //!
-//! To copy it: `cargo add twolane -F axum`, `cargo add axum` and `cargo add tokio -F full`.
+//! To copy it: `cargo add twolane -F axum`, `cargo add axum flate2` and `cargo add tokio -F full`.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -16,7 +16,7 @@ const JSON: &str = "application/json";
 
 /// Makes an answer of a value on the CPU lane: for large ones.
 ///
-/// axum's `Json(value)` serialises on the I/O lane, *after* the handler: 5 MB take some 10 ms there,
+/// axum's `Json(value)` serialises on the I/O lane, *after* the handler: 5 MB take milliseconds there,
 /// in which no timer fires and no socket is read. Here that is a job, and the value is dropped on
 /// the lane as well. A value that a job computes is best encoded in that very job: have it return
 /// the bytes.

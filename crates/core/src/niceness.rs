@@ -32,8 +32,8 @@ const SLICES_MS: [u64; Priority::ALL.len()] = [4, 6, 10];
 /// A thread that wakes up gets the core at once if the running thread's nice value is
 /// much higher. Otherwise it waits for the end of a slice (milliseconds). From a
 /// distance of 8 on, that wait is the exception. So the distance from 0 to 16 is cut
-/// in half. The measurements are in the
-/// guide (`twolane::guide::late_job`).
+/// in half. The measurements are in
+/// `docs/contributors/kernels.md` of the repository.
 ///
 /// # Slices
 ///

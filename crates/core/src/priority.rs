@@ -6,8 +6,8 @@
 /// priority has **threads of its own**, as many as the lane was built with. The
 /// operating system shares the cores among them by nice value: the I/O lane comes
 /// first, then `High`, `Normal`, `Low`. A late `High` job passes any queue of `Normal`
-/// and `Low` jobs. It takes a core from a job that runs, as a rule almost at once; the
-/// guide (`twolane::guide::late_job`) has the measurements.
+/// and `Low` jobs. On a Linux kernel that preempts it takes a core from a job that
+/// runs, as a rule almost at once (`twolane::guide::linux`).
 ///
 /// No priority starves, because nice values share the cores and forbid nothing. The
 /// default nice values of `Normal` and `Low` are close: `Normal` gets only twice the

@@ -27,7 +27,7 @@ pub use io_handle::IoHandle;
 ///
 /// | use | for | costs |
 /// |---|---|---|
-/// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | two thread wake-ups, one allocation |
+/// | [`spawn_cpu`](Self::spawn_cpu) | a closure that computes | one allocation, one wake-up of a thread of the lane, and up to two of I/O threads |
 /// | [`spawn_cpu_with`](Self::spawn_cpu_with) | a closure with a long loop, which asks whether to go on | the same |
 /// | [`spawn`](Self::spawn) | a future that computes between its `.await`s | the same, and a box for the future |
 /// | [`spawn_io`](Self::spawn_io) | a request, anything with sockets, from inside a job | a hop to the I/O lane and back |

@@ -14,7 +14,7 @@
 //! pushed, as long as what is known does not change.
 //!
 //! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
-//! for each short job, made threads of the I/O lane wait for a tick (`docs/late_job.md`).
+//! for each short job, made threads of the I/O lane wait for a tick (`docs/contributors/kernels.md`).
 //!
 //! No job starves. After [`PASSES`] ready jobs in a row have passed those that yielded, one of
 //! these has its turn. After short jobs have passed the others for [`PATIENCE`] ticks (100 ms), one

@@ -149,7 +149,7 @@ impl CpuRuntime {
     /// (mostly 100 ms), the kernel stops **all** its threads until the next period. It
     /// stops the I/O lane's threads too, whatever their nice values. So the lane pauses before that
     /// ([`Builder::throttle_to_quota`]), and leaves some of it to the I/O lane: see the guide
-    /// (`twolane::guide::containers`).
+    /// (`twolane::guide::linux`).
     ///
     /// # Errors
     ///

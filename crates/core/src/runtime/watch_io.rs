@@ -22,7 +22,7 @@ impl Builder {
     ///
     /// It costs a thread, which takes 0.04 % of a core while both lanes are idle and 0.3 % while they
     /// are in use, and about 120 instructions for each step of a job. Default: off. The guide has
-    /// all costs and limits (`twolane::guide::blockers`).
+    /// all costs and limits (`twolane::guide::p99`).
     ///
     /// # Examples
     ///

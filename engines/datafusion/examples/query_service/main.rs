@@ -20,8 +20,9 @@
 //! curl -H 'accept: application/vnd.apache.arrow.stream' -d ..
 //! ```
 //!
-//! To copy it: `cargo add twolane twolane-datafusion datafusion axum futures`,
-//! `cargo add object_store@0.13 -F fs` and `cargo add tokio -F full`.
+//! To copy it: `cargo add twolane datafusion axum futures`, `cargo add object_store@0.13 -F fs` and
+//! `cargo add tokio -F full`; `twolane-datafusion` is not published: take it by its path or as a
+//! git dependency.
 
 mod answer;
 mod format;
