@@ -41,6 +41,19 @@ pub fn watch<F: Future>(future: F) -> Watched<F> {
 
 pin_project! {
     /// The future that [`watch`] returns.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use stallwatch::{Watched, watch};
+    ///
+    /// fn report() -> Watched<impl Future<Output = u32>> {
+    ///     watch(async { 6 * 7 }).named("report")
+    /// }
+    /// assert_eq!(report().await, 42);
+    /// # }
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless awaited"]
     pub struct Watched<F> {
@@ -59,6 +72,19 @@ impl<F> Watched<F> {
     /// Sets the name in reports: a route, a job's kind. At most some thousands of names are
     /// told apart in one process, so it holds no number of a request. One that is longer than
     /// 256 bytes is cut, and ends in `…`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use stallwatch::watch;
+    ///
+    /// let id = 4711;
+    /// // The route, and not the path with the number.
+    /// let answer = watch(async move { id }).named("GET /orders/{id}").await;
+    /// assert_eq!(answer, 4711);
+    /// # }
+    /// ```
     pub fn named(mut self, name: &str) -> Self {
         self.name = Name::named(name);
         self

@@ -28,6 +28,20 @@ pub enum Lag {
 
 impl Lag {
     /// Returns how long that was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_probe(|lag| {
+    ///     if lag.waited() > Duration::from_millis(50) {
+    ///         println!("the runtime is late: {lag}");
+    ///     }
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn waited(self) -> Duration {
         let (Self::Socket(waited) | Self::Task(waited)) = self;
         waited

@@ -43,6 +43,18 @@ pub struct WatchLayer<F> {
 impl<F> WatchLayer<F> {
     /// `name` is called for each request. It returns one of a limited number of names: the
     /// route, not the path. A name longer than 256 bytes is cut, and ends in `…`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::WatchLayer;
+    ///
+    /// struct Job {
+    ///     kind: &'static str,
+    /// }
+    /// let by_kind = WatchLayer::new(|job: &Job| job.kind.into());
+    /// # let _ = by_kind;
+    /// ```
     pub fn new<R>(name: F) -> Self
     where
         F: Fn(&R) -> Cow<'static, str>,
@@ -61,6 +73,21 @@ impl<F: Clone, S> Layer<S> for WatchLayer<F> {
 }
 
 /// The service that [`WatchLayer`] makes.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use std::convert::Infallible;
+/// use stallwatch::{WatchLayer, WatchService};
+/// use tower::{Layer, ServiceExt, service_fn};
+///
+/// let double = service_fn(async |n: u32| Ok::<_, Infallible>(2 * n));
+/// let by_name = WatchLayer::new(|_: &u32| "double".into());
+/// let service: WatchService<_, _> = by_name.layer(double);
+/// assert_eq!(service.oneshot(21).await, Ok(42));
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct WatchService<F, S> {
     name: F,

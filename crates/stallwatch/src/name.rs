@@ -146,13 +146,44 @@ thread_local! {
 
 impl Name {
     /// The number of names that the table of the process has room for.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Name;
+    ///
+    /// let counts = vec![0_u64; Name::MOST];
+    /// assert_eq!(counts[Name::named("resize").index() as usize], 0);
+    /// ```
     pub const MOST: usize = 4_096;
 
     /// All names for which the table has no room. It is shown as `other`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Name;
+    ///
+    /// assert_eq!(Name::OTHER.to_string(), "other");
+    /// assert_ne!(Name::named("resize"), Name::OTHER);
+    /// ```
     pub const OTHER: Self = Self(0);
 
     /// Returns the place that calls this, or the caller of a function that is
     /// `#[track_caller]`. It is shown as `src/main.rs:41`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Name;
+    ///
+    /// #[track_caller]
+    /// fn submit() -> Name {
+    ///     Name::caller()
+    /// }
+    /// // The two calls are on one line.
+    /// assert_eq!(submit(), Name::caller());
+    /// ```
     #[track_caller]
     pub fn caller() -> Self {
         Self::of(Location::caller())
@@ -170,6 +201,16 @@ impl Name {
     }
 
     /// Returns the name of a place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::panic::Location;
+    /// use stallwatch::Name;
+    ///
+    /// let place = Location::caller();
+    /// assert_eq!(Name::of(place).to_string(), format!("{}:{}", place.file(), place.line()));
+    /// ```
     pub fn of(place: &'static Location<'static>) -> Self {
         Self::remembered(place, || Text::Place(place).name())
     }
@@ -190,6 +231,15 @@ impl Name {
     }
 
     /// Returns this name. One that is longer than 256 bytes is cut, and ends in `…`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Name;
+    ///
+    /// assert_eq!(Name::named("GET /users").to_string(), "GET /users");
+    /// assert!(Name::named(&"long".repeat(100)).to_string().ends_with('…'));
+    /// ```
     pub fn named(name: &str) -> Self {
         if name.len() <= LONGEST {
             return Text::Given(name).name();
@@ -200,11 +250,30 @@ impl Name {
     }
 
     /// Returns its index in the table, below [`MOST`](Self::MOST).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Name;
+    ///
+    /// let index = Name::named("resize").index();
+    /// assert!((index as usize) < Name::MOST);
+    /// ```
     pub fn index(self) -> u32 {
         self.0
     }
 
     /// Returns the name at this index, if there is one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Name;
+    ///
+    /// let name = Name::named("resize");
+    /// assert_eq!(Name::at(name.index()), Some(name));
+    /// assert_eq!(Name::at(u32::MAX), None);
+    /// ```
     pub fn at(index: u32) -> Option<Self> {
         let taken = NAMES.get(index as usize)?.get().is_some();
         (taken || index == Self::OTHER.0).then_some(Self(index))

@@ -56,6 +56,18 @@ impl Pool {
     /// Returns a new pool, whose work may take as long as it likes, until its deadline has passed.
     /// After that, it may compute or block no longer than the watch's threshold. `remedy` is what
     /// to do about it where it computes: a sentence without a full stop.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use stallwatch::{Name, Pool};
+    ///
+    /// let pool = Pool::new("Stop it when its request is gone");
+    /// // A watch of this pool reports work that goes on after its deadline.
+    /// let deadline = Instant::now() + Duration::from_secs(1);
+    /// let _in = pool.enter(Name::named("resize"), Some(deadline));
+    /// ```
     #[must_use]
     pub fn new(remedy: &'static str) -> Self {
         Self {
@@ -70,6 +82,17 @@ impl Pool {
 
     /// Its work may take so long, or the watch's threshold if that is longer, whatever its
     /// deadline.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use stallwatch::{Name, Pool};
+    ///
+    /// let pool = Pool::new("Cut it into smaller slices").with_limit(Duration::from_millis(100));
+    /// // A watch of this pool reports work that takes longer.
+    /// let _in = pool.enter(Name::named("resize"), None);
+    /// ```
     #[must_use]
     pub fn with_limit(self, limit: Duration) -> Self {
         let limit = Some(limit);
@@ -80,6 +103,20 @@ impl Pool {
     /// second while `count` returns true: while other work queues behind it, say. The watch's
     /// thread calls it at each look at such work, so it must be quick. `remedy` is what to do about
     /// it. Without effect on work that has a [limit](Self::with_limit).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// use stallwatch::Pool;
+    ///
+    /// let queued = Arc::new(AtomicUsize::new(0));
+    /// let queue = queued.clone();
+    /// let pool = Pool::new("Stop it when its request is gone")
+    ///     .with_waits("Read the file before the job", move || queue.load(Relaxed) > 0);
+    /// # let _ = pool;
+    /// ```
     #[must_use]
     pub fn with_waits(
         self,
@@ -91,6 +128,17 @@ impl Pool {
     }
 
     /// Its work is polls of futures: the remedy of one that sleeps is to await.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::{Name, Pool};
+    ///
+    /// let pool = Pool::new("Call `yield_now().await` in its loops").of_futures();
+    /// let poll = pool.enter(Name::named("merge"), None);
+    /// // The pool polls the future.
+    /// drop(poll);
+    /// ```
     #[must_use]
     pub fn of_futures(self) -> Self {
         let can_await = true;
@@ -99,6 +147,17 @@ impl Pool {
 
     /// Sets the [remedy](crate::Stall::remedy) for polls of the runtime that compute: how this
     /// pool is used. A sentence without a full stop.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::{Pool, Watch};
+    ///
+    /// let pool = Pool::new("Cut it into smaller slices")
+    ///     .offload_by("Compute in `pool.run(move || ..).await?`");
+    /// let watch = Watch::new().pool(&pool);
+    /// # let _ = watch;
+    /// ```
     #[must_use]
     pub fn offload_by(self, remedy: &'static str) -> Self {
         let offload = Some(remedy);
@@ -111,6 +170,19 @@ impl Pool {
     /// # Cost
     ///
     /// Some nanoseconds; one load while nothing is watched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::{Name, Pool};
+    ///
+    /// fn run(pool: &Pool, job: impl FnOnce() -> u32) -> u32 {
+    ///     let _in = pool.enter(Name::named("resize"), None);
+    ///     job()
+    /// }
+    /// let pool = Pool::new("Cut it into smaller slices");
+    /// assert_eq!(run(&pool, || 6 * 7), 42);
+    /// ```
     #[must_use]
     #[inline]
     pub fn enter(&self, name: Name, deadline: Option<Instant>) -> Option<Entered> {

@@ -271,6 +271,19 @@ pub(crate) fn probed() {
 }
 
 /// Returned by [`enter`]: its thread is inside of that until this is dropped.
+///
+/// # Examples
+///
+/// ```
+/// use stallwatch::{Entered, Name, enter};
+///
+/// let outer: Option<Entered> = enter(Name::named("on_frame"));
+/// let inner = enter(Name::named("decode"));
+/// // A stall here has the culprit `on_frame`, and the span `decode`.
+/// drop(inner);
+/// // A stall here has no span.
+/// drop(outer);
+/// ```
 // Small: each step of a job of the CPU lane has one, watched or not.
 #[derive(Debug)]
 pub struct Entered {

@@ -48,6 +48,17 @@ pub struct SpanWatch(());
 
 impl SpanWatch {
     /// The layer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::SpanWatch;
+    /// use tracing_subscriber::prelude::*;
+    ///
+    /// tracing_subscriber::registry().with(SpanWatch::new()).init();
+    /// // If this stalls a worker, the culprit is `parse (src/main.rs:6)`.
+    /// tracing::info_span!("parse").in_scope(|| println!("it parses"));
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }

@@ -8,6 +8,20 @@ use crate::name::{Name, escaped};
 use crate::pool::Pool;
 
 /// What a thread does that is stuck.
+///
+/// # Examples
+///
+/// ```
+/// use stallwatch::{Cause, Watch};
+///
+/// let watch = Watch::new().on_stall(|stall| match stall.cause() {
+///     Cause::Computes => println!("offload {:?}", stall.culprit()),
+///     Cause::Blocks(Some(call)) => println!("make {call} async"),
+///     cause => println!("it {cause}"),
+/// });
+/// assert_eq!(Cause::Blocks(Some("read")).to_string(), "blocks in read");
+/// # let _ = watch;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Cause {
@@ -43,6 +57,25 @@ const HAVE_ITS_NAME: &str = "To have its name: `WatchLayer` around the service, 
 /// It is reported while it lasts, or if it [is over](Self::is_over) before the watch has seen it
 /// twice, soon after. Its [`Display`](fmt::Display) is one line with all of it
 /// (control characters in names are escaped).
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use std::time::Duration;
+/// use stallwatch::{Watch, watch};
+///
+/// let log = Watch::new().on_stall(|stall| {
+///     println!("{:?} {} for {:?}", stall.culprit(), stall.cause(), stall.lasted());
+///     println!("{}", stall.remedy());
+/// });
+/// let watcher = log.start(&tokio::runtime::Handle::current()).unwrap();
+/// let nap = async { std::thread::sleep(Duration::from_millis(300)) };
+/// // Prints `Some("nap") blocks in clock_nanosleep for 40ms`, say, and the remedy.
+/// watch(nap).named("nap").await;
+/// # drop(watcher);
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Stall {
     pub(crate) name: Option<Name>,
@@ -62,28 +95,88 @@ pub struct Stall {
 impl Stall {
     /// Returns the name or the place (`src/main.rs:41`) of the code that is stuck. `None`
     /// if that is no code that the watch knows of.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     println!("{} stalls", stall.culprit().unwrap_or("code without a name"));
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn culprit(&self) -> Option<&str> {
         self.culprit.as_deref()
     }
 
     /// Returns the innermost span that the thread is in, or the innermost future that is
     /// watched, if that is not the culprit itself.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     if let (Some(culprit), Some(span)) = (stall.culprit(), stall.span()) {
+    ///         println!("{culprit} stalls in {span}");
+    ///     }
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn span(&self) -> Option<&str> {
         self.span.as_deref()
     }
 
     /// Returns whether it is work of a [pool](crate::Pool). If not, it holds up tasks of the
     /// runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     let waiting = if stall.is_of_pool() { "jobs" } else { "requests" };
+    ///     println!("{waiting} wait: {stall}");
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn is_of_pool(&self) -> bool {
         self.pool.is_some()
     }
 
     /// Returns the thread's name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     println!("tasks wait for the thread {}", stall.thread());
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn thread(&self) -> &str {
         &self.thread
     }
 
     /// Returns whether the thread computes or blocks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::{Cause, Watch};
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     if *stall.cause() == Cause::Blocks(Some("futex")) {
+    ///         println!("{:?} waits for a lock", stall.culprit());
+    ///     }
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn cause(&self) -> &Cause {
         &self.cause
     }
@@ -91,12 +184,35 @@ impl Stall {
     /// Returns when the watch saw it first: as a rule at most 40 ms after it began, or 200 in an
     /// idle runtime. Of work without a limit: after its deadline. Of one that [is
     /// over](Self::is_over): when it began.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     println!("{:?}, first seen {:?} ago", stall.culprit(), stall.since().elapsed());
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn since(&self) -> Instant {
         self.since
     }
 
     /// Returns how long it has lasted so far, without the time for which the thread was
-    /// ready and had no core.
+    /// ready and had no core. A stall is reported once, so the length of a long one is not told,
+    /// but of one that [is over](Self::is_over).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     println!("{:?}: {} ms so far", stall.culprit(), stall.lasted().as_millis());
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn lasted(&self) -> Duration {
         self.lasted
     }
@@ -104,11 +220,34 @@ impl Stall {
     /// Returns whether it has ended: the watch finds one that is shorter than the time from one
     /// look to the next only then. [`cause`](Self::cause) has its call only if a look has seen
     /// it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     let state = if stall.is_over() { "is over" } else { "lasts" };
+    ///     println!("{:?} {state}", stall.culprit());
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
     /// Returns what to do about it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// let watch = Watch::new().on_stall(|stall| {
+    ///     println!("{:?}: {}", stall.culprit(), stall.remedy());
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn remedy(&self) -> Cow<'static, str> {
         let if_it_computes = match &self.pool {
             Some(pool) => pool.remedy,

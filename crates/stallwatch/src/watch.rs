@@ -59,6 +59,17 @@ impl Watch {
     /// seconds, and five a minute in all. The next line has the number of those that were left
     /// out, `suppressed`. They go to the subscriber of the thread that starts the watch, or else
     /// to that of the process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use stallwatch::Watch;
+    ///
+    /// let watcher = Watch::new().start(&tokio::runtime::Handle::current()).unwrap();
+    /// # let _ = watcher;
+    /// # }
+    /// ```
     pub fn new() -> Self {
         Self(Settings {
             threshold: Duration::from_millis(25),
@@ -81,6 +92,21 @@ impl Watch {
     /// A call in code without a name has twice the time, and is reported only while it lasts.
     ///
     /// At least 1 ms: with less, [`start`](Self::start) fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use std::{io, time::Duration};
+    /// use stallwatch::Watch;
+    ///
+    /// let runtime = tokio::runtime::Handle::current();
+    /// let watcher = Watch::new().threshold(Duration::from_millis(50)).start(&runtime);
+    /// assert!(watcher.is_ok());
+    /// let too_low = Watch::new().threshold(Duration::from_micros(50)).start(&runtime);
+    /// assert_eq!(too_low.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    /// # }
+    /// ```
     pub fn threshold(mut self, threshold: Duration) -> Self {
         self.0.threshold = threshold;
         self
@@ -91,6 +117,22 @@ impl Watch {
     /// It is called for those, too, that are not logged because there were too many. While it
     /// runs, the watch does not look: send what takes long to another thread. A panic of
     /// the hook ends that call alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::{sync::mpsc, thread};
+    /// use stallwatch::Watch;
+    ///
+    /// let (send, stalls) = mpsc::channel();
+    /// let watch = Watch::new().on_stall(move |stall| drop(send.send(stall.clone())));
+    /// thread::spawn(move || {
+    ///     for stall in stalls {
+    ///         println!("{stall}");
+    ///     }
+    /// });
+    /// # let _ = watch;
+    /// ```
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.0.on_stall.push(Arc::new(hook));
         self
@@ -103,19 +145,57 @@ impl Watch {
     /// lasts. Elsewhere, and on a runtime without an I/O driver, there are tasks alone.
     ///
     /// The watch's thread calls it, as it does the hooks of [`on_stall`](Self::on_stall).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    /// use stallwatch::Watch;
+    ///
+    /// let gauge = Arc::new(AtomicU64::new(0));
+    /// let set = gauge.clone();
+    /// let watch = Watch::new().on_probe(move |lag| {
+    ///     set.store(lag.waited().as_micros() as u64, Relaxed);
+    /// });
+    /// println!("lag_us {}", gauge.load(Relaxed));
+    /// # let _ = watch;
+    /// ```
     pub fn on_probe(mut self, hook: impl Fn(Lag) + Send + Sync + 'static) -> Self {
         self.0.on_probe.push(Arc::new(hook));
         self
     }
 
     /// Watches the work of this pool, too, beside that of others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use stallwatch::{Pool, Watch};
+    ///
+    /// let resize = Pool::new("Resize in smaller steps").with_limit(Duration::from_secs(1));
+    /// let watch = Watch::new().pool(&resize);
+    /// # let _ = watch;
+    /// ```
     pub fn pool(mut self, pool: &Pool) -> Self {
         self.0.pools.push(pool.clone());
         self
     }
 
-    /// Sets the name of the watch's thread. Default: `stallwatch`. With a NUL in it, [`start`](Self::start) panics, as
-    /// [`thread::Builder::spawn`] does.
+    /// Sets the name of the watch's thread. Default: `stallwatch`. With a NUL in it,
+    /// [`start`](Self::start) panics, as [`thread::Builder::spawn`] does.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use stallwatch::Watch;
+    ///
+    /// // Two runtimes have a watch each.
+    /// let of_requests = Watch::new().thread_name("watch-requests");
+    /// let of_reports = Watch::new().thread_name("watch-reports");
+    /// # let _ = (of_requests, of_reports);
+    /// ```
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.0.name = name.into();
         self
@@ -128,6 +208,20 @@ impl Watch {
     ///
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the [threshold](Self::threshold) is too
     /// low; and if no thread can be spawned.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// use stallwatch::{Watch, is_watched};
+    ///
+    /// let runtime = tokio::runtime::Runtime::new()?;
+    /// let watcher = Watch::new().start(runtime.handle())?;
+    /// assert!(is_watched());
+    /// # drop(watcher);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn start(self, runtime: &Handle) -> io::Result<Watcher> {
         self.start_on(runtime, |name, main| {
             thread::Builder::new().name(name).spawn(main).map(drop)
@@ -137,11 +231,31 @@ impl Watch {
     /// The same on a thread that `spawn` spawns: it is given a name, and what the thread has to
     /// run.
     ///
+    /// It is the way to own the thread, and so to wait for the end of the last hook.
+    ///
     /// # Errors
     ///
     /// As [`start`](Self::start), with the error of `spawn`.
     ///
-    /// It is the way to own the thread, and so to wait for the end of the last hook.
+    /// # Examples
+    ///
+    /// ```
+    /// # fn main() -> std::io::Result<()> {
+    /// use std::thread;
+    /// use stallwatch::Watch;
+    ///
+    /// let runtime = tokio::runtime::Runtime::new()?;
+    /// let mut thread = None;
+    /// let watcher = Watch::new().start_on(runtime.handle(), |name, run| {
+    ///     thread = Some(thread::Builder::new().name(name).spawn(run)?);
+    ///     Ok(())
+    /// })?;
+    /// drop(watcher);
+    /// // Waits for the end of the last hook.
+    /// thread.unwrap().join().unwrap();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn start_on(
         self,
         runtime: &Handle,

@@ -12,6 +12,20 @@ use crate::stall::Stall;
 /// A watch that runs. It ends when this is dropped, or with its runtime.
 ///
 /// Returned by [`Watch::start`](crate::Watch::start).
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main] async fn main() {
+/// use stallwatch::Watch;
+///
+/// let watcher = Watch::new().start(&tokio::runtime::Handle::current()).unwrap();
+/// // The service runs.
+/// println!("{} stalls so far", watcher.stalls());
+/// // The watch ends.
+/// drop(watcher);
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "the watch ends when this is dropped"]
 pub struct Watcher {
@@ -37,17 +51,55 @@ struct Counts {
 
 impl Watcher {
     /// Returns how many polls of the runtime were reported.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use stallwatch::Watch;
+    ///
+    /// let watcher = Watch::new().start(&tokio::runtime::Handle::current()).unwrap();
+    /// println!("stalls_total {}", watcher.stalls());
+    /// # }
+    /// ```
     pub fn stalls(&self) -> u64 {
         self.shared.counts().by_culprit.values().sum()
     }
 
     /// Returns how many pieces of work of its [pools](crate::Watch::pool) were reported.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use stallwatch::{Pool, Watch};
+    ///
+    /// let pool = Pool::new("Cut it into smaller slices");
+    /// let watch = Watch::new().pool(&pool);
+    /// let watcher = watch.start(&tokio::runtime::Handle::current()).unwrap();
+    /// println!("pool_stalls_total {}", watcher.pool_stalls());
+    /// # }
+    /// ```
     pub fn pool_stalls(&self) -> u64 {
         self.shared.counts().of_pools
     }
 
     /// Returns how many polls of the runtime were reported of each culprit, most first. Code that
     /// the watch does not know is `None`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use stallwatch::Watch;
+    ///
+    /// let watcher = Watch::new().start(&tokio::runtime::Handle::current()).unwrap();
+    /// for (culprit, stalls) in watcher.stalls_by_culprit() {
+    ///     let culprit = culprit.map_or("no name".to_owned(), |name| name.to_string());
+    ///     println!("{culprit}: {stalls}");
+    /// }
+    /// # }
+    /// ```
     pub fn stalls_by_culprit(&self) -> Vec<(Option<Name>, u64)> {
         let culprits = self.shared.counts().by_culprit.clone();
         let mut culprits = Vec::from_iter(culprits);
@@ -57,6 +109,19 @@ impl Watcher {
 
     /// Ends the watch, and waits for nothing: its thread ends soon. It may still report what it
     /// has just seen.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// use stallwatch::Watch;
+    ///
+    /// let watcher = Watch::new().start(&tokio::runtime::Handle::current()).unwrap();
+    /// watcher.stop();
+    /// // The counts are still there.
+    /// println!("{} stalls", watcher.stalls());
+    /// # }
+    /// ```
     pub fn stop(&self) {
         self.shared.is_stopped.store(true, SeqCst);
         // A thread that has just begun may miss this. It then ends after one look.
