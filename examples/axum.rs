@@ -20,7 +20,7 @@
 //!
 //! ```text
 //! cargo add twolane -F axum,prometheus-client
-//! cargo add axum argon2 prometheus-client
+//! cargo add axum argon2@0.6 prometheus-client
 //! cargo add tokio -F full
 //! ```
 //!

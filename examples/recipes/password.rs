@@ -24,7 +24,7 @@
 //! `examples/axum.rs` is a whole service: it hashes new passwords, and has metrics and a graceful
 //! shutdown.
 //!
-//! To copy it: `cargo add twolane -F axum`, `cargo add axum argon2` and `cargo add tokio -F full`.
+//! To copy it: `cargo add twolane -F axum`, `cargo add axum argon2@0.6` and `cargo add tokio -F full`.
 //! `examples/axum.rs` says how to make argon2 fast in a debug build.
 
 use std::collections::HashMap;
