@@ -5,8 +5,10 @@
 //! memory. All bodies together take at most [`UPLOADS`] times [`BODY`].
 //!
 //! - A client that sends slowly holds its permit, so the handler limits the time of an upload.
-//! - A small file can be a huge picture: [`thumbnail`] limits the sides, and `image` the memory of
-//!   one decoder, of which each thread runs one. An unoptimized `image` is ten times as slow.
+//! - A small file can be a huge picture. [`thumbnail`] limits the sides, and `image` most of the
+//!   memory of a decoder, of which each thread runs one: not that of a progressive JPEG, which may
+//!   take some ten bytes for each pixel. Choose [`MAX_SIDE`] by it. An unoptimized `image` is ten
+//!   times as slow.
 //! - Only handlers use the store: a plain one, without an `IoConnector`. A `put` holds no permit.
 //! - If the client goes away, a queued job never runs. A running one continues to its end, since
 //!   a decoder cannot ask a checkpoint. One that panics on a broken picture is a 500.
