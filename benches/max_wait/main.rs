@@ -105,16 +105,6 @@ fn main() {
             Column::median("memory", "memory"),
         ],
     );
-    report.table(
-        "/health by load, of what the service can do, ms",
-        "load ",
-        &[
-            Column::pooled("/health p50", "health", 0.5),
-            Column::pooled("p99", "health", 0.99),
-            Column::median("200", "served"),
-            Column::median("503", "refused"),
-        ],
-    );
     for lengths in [Lengths::Same, Lengths::Mixed] {
         for overload in [2, 5] {
             let of = |side: Side| format!("{}, {overload} times, {}", lengths.name(), side.name());

@@ -13,8 +13,8 @@
 //! idles finds a job admitted though long ones run on all others.
 //!
 //! **Short jobs** pass the others, and do not wait for these. They have room of their own. The
-//! others wait for them, so they are charged in the room of all jobs, too. What asks there is a
-//! long job, and a permit, of which nobody knows yet what it will be used for.
+//! others wait for them, so they are charged in the room of all jobs, too. A long job asks there, and
+//! a permit, whose job is not known yet.
 //!
 //! **The semaphore** of a room counts microseconds, and has a fair queue of those who wait
 //! (`Reserve`). A charge may be more than is left, which a semaphore cannot express: the rest is a

@@ -98,7 +98,7 @@ impl Builder {
     /// | a job that takes longer than this time | is admitted where a thread idles |
     /// | [short jobs](Self::short_jobs_first) | pass the others, and are refused for the short ones before them alone (by a permit: for all). The others are refused for both, and wait longer if short ones come later |
     /// | a future | counts while it is queued or runs, with one step: what it computes after a yield comes on top. What wakes it is not refused. Where futures compute for long, set a `queue_limit` too |
-    /// | a [stream](crate::Handle::stream_from_cpu) | counts with all that it still has to compute, but not while it waits for its reader, or its source. So slow readers keep nobody away, and take memory: set a `queue_limit` too |
+    /// | a [stream](crate::Handle::stream_from_cpu) | counts with all that it still has to compute, but not while it waits for its reader, or its source. So slow readers get no job refused, and take memory: set a `queue_limit` too |
     /// | a [permit](crate::Permit) | counts as the mean of its priority's jobs until it is used or dropped, whatever the name of its handle |
     /// | jobs that jobs submit | are never refused, but count |
     /// | another priority | has a limit of its own. That it takes the cores shows in how long jobs take, as do pauses for a CPU quota |

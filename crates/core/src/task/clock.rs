@@ -1,4 +1,4 @@
-//! [`Clock`]: a clock that costs one load, and stops while nobody reads it.
+//! [`Clock`]: a clock that costs one load, and stops while no thread reads it.
 //!
 //! Reading the time is too expensive for an inner loop. So a thread, the ticker (`ticker.rs`),
 //! counts ticks in an atomic word. The lowest bits of the word are the *demand*:

@@ -71,6 +71,7 @@ impl Event {
 
 /// The bits of a site's index.
 const SITE: u64 = Name::MOST as u64 - 1;
+const _: () = assert!(Name::MOST.is_power_of_two());
 
 const EVENTS: usize = Event::ClosedSuspended as usize + 1;
 

@@ -81,7 +81,7 @@ impl Drop for DropsLate {
     }
 }
 
-/// Whoever frees a file or a lock by an abort relies on it. The task ended before: in 500 of 500
+/// Code that frees a file or a lock by an abort relies on it. The task ended before: in 500 of 500
 /// cases where a destructor took a millisecond.
 #[test]
 fn what_has_begun_is_gone_when_its_aborted_task_ends() {
