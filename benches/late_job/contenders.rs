@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
+use giveway::Weight;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::Handle as Tokio;
 use tokio::sync::oneshot;
 
@@ -57,15 +59,29 @@ pub fn spawn_blocking(io: &Tokio) -> Contestant {
 
 /// A rayon pool, and a oneshot for the result.
 pub fn rayon_pool(_: &Tokio) -> Contestant {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(cores());
-    let pool = Arc::new(pool.build().unwrap());
-    let submit = |pool: &Arc<rayon::ThreadPool>, n| -> Ending {
+    let pool = pool_at(0);
+    on_pools([pool.clone(), pool])
+}
+
+/// One for the long jobs, and one for the small: priorities by hand.
+pub fn two_pools(_: &Tokio) -> Contestant {
+    on_pools([pool_at(16), pool_at(8)])
+}
+
+fn pool_at(nice: u8) -> Arc<ThreadPool> {
+    let pool = ThreadPoolBuilder::new().num_threads(cores());
+    let pool = pool.start_handler(move |_| Weight::raised_by(nice).apply().unwrap());
+    Arc::new(pool.build().unwrap())
+}
+
+fn on_pools(pools: [Arc<ThreadPool>; 2]) -> Contestant {
+    let submit = |pool: &Arc<ThreadPool>, n| -> Ending {
         let (done, ended) = oneshot::channel();
         pool.spawn(move || done.send(compute(n)).unwrap());
         Box::pin(async move { ended.await.unwrap() })
     };
     // The harness waits until its threads are gone.
-    Contestant::new([pool.clone(), pool], submit, || ())
+    Contestant::new(pools, submit, || ())
 }
 
 /// Tasks of a second runtime, one worker for each core.

@@ -14,6 +14,7 @@
 //! - `tokio::task::spawn_blocking` with its default limit of 512 threads (there are
 //!   more long jobs than that, or the limit would play no part);
 //! - a rayon pool and a oneshot by hand;
+//! - two of these, at nice 16 for the long jobs and at nice 8 for the small ones;
 //! - tasks of a second Tokio runtime;
 //! - twolane, small and long jobs alike: `spawn_cpu`, from two lines of the program;
 //! - twolane, the small ones by `with_priority(Priority::High)`;
@@ -171,9 +172,10 @@ fn late(bench: &Bench) {
 
 type Open = fn(&Handle) -> Contestant;
 
-const QUEUED: [(&str, Open); 8] = [
+const QUEUED: [(&str, Open); 9] = [
     ("spawn_blocking", contenders::spawn_blocking),
     ("rayon", contenders::rayon_pool),
+    ("two rayon pools, niced", contenders::two_pools),
     ("second runtime", contenders::second_runtime),
     ("twolane, all Normal", contenders::normal),
     ("twolane, small ones High", contenders::high),

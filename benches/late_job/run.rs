@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tokio::runtime::Handle;
 use twolane_benches::findings::empty_histogram;
 use twolane_benches::go::Go;
-use twolane_benches::{Sample, cores, io_runtime};
+use twolane_benches::{Sample, cores, io_runtime, median};
 
 use crate::arrivals::Arrivals;
 use crate::contenders::Contestant;
@@ -97,6 +97,13 @@ pub fn sample(outcome: &Outcome) -> Sample {
         // Small jobs that are meant to arrive when no long one is left say nothing.
         let too_late = outcome.late.iter().filter(|late| late.intended_ns > *last);
         sample.put("too_late", "", too_late.count() as f64);
+        // Of each tenth of them, in the order in which they came.
+        let tenths = outcome.late.chunks(outcome.late.len().div_ceil(10));
+        for (nth, tenth) in tenths.enumerate() {
+            let ms = |late: &Late| late.ended_ns.saturating_sub(late.intended_ns) as f64 / 1e6;
+            let name = format!("late_tenth_{nth}");
+            sample.put(name, "ms", median(tenth.iter().map(ms)));
+        }
     }
     let mut put = |name, from: fn(&Late) -> u64, to: fn(&Late) -> Option<u64>| {
         let mut latencies = empty_histogram();

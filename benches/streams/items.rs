@@ -51,6 +51,16 @@ impl Kind {
         cores() * if self == Self::Ns100 { 32 } else { 512 }
     }
 
+    /// How many items a chunk has: about a millisecond of work.
+    pub fn chunk(self) -> usize {
+        match self {
+            Self::Ns100 => 10_000,
+            Self::Us10 => 100,
+            Self::Ms1 => 1,
+            Self::Mix => 10,
+        }
+    }
+
     /// The short ones and the long ones.
     fn nanos(self) -> [u64; 2] {
         match self {

@@ -11,6 +11,7 @@
 //!   `Iterator` as the source;
 //! - `buffered` of `futures`, over `tokio::task::spawn_blocking` and over twolane's
 //!   `spawn_cpu`: a job an item;
+//! - `chunks` of about a millisecond before `buffered` over `spawn_blocking`: a job a chunk;
 //! - Tokio's channels and a task for each core, on a second runtime (unordered);
 //! - rayon's `par_bridge` between two channels (unordered);
 //! - goroutines, in a process of their own: a loop; a pipeline of three goroutines, with

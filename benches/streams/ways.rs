@@ -19,6 +19,7 @@ pub const ORDERED: &str = "twolane, ordered";
 pub const UNORDERED: &str = "twolane, unordered";
 pub const OF_ITERATOR: &str = "twolane, of an Iterator";
 pub const BLOCKING: &str = "spawn_blocking, buffered";
+pub const CHUNKS: &str = "chunks, spawn_blocking, buffered";
 pub const WORKERS: &str = "mpsc + workers";
 
 /// twolane's own.
@@ -51,7 +52,7 @@ pub const OURS: [(&str, Run); 3] = [
 
 /// The others, the ordered first; of these, `spawn_cpu` for each item is what a user of
 /// twolane would write without streams.
-pub const PEERS: [(&str, Run); 4] = [
+pub const PEERS: [(&str, Run); 5] = [
     (BLOCKING, |lanes, kind, items| {
         lanes.consume(Order::Source, items, move || {
             let each = stream::iter(0..items.count);
@@ -67,11 +68,22 @@ pub const PEERS: [(&str, Run); 4] = [
             each.buffered(kind.jobs()).map(Result::unwrap)
         })
     }),
+    (CHUNKS, |lanes, kind, items| {
+        lanes.consume(Order::Source, items, move || {
+            let chunks = stream::iter(0..items.count).chunks(kind.chunk());
+            let each = chunks.map(move |chunk: Vec<u64>| {
+                let compute = move |item| items.compute(item);
+                spawn_blocking(move || chunk.into_iter().map(compute).collect::<Vec<u64>>())
+            });
+            let outputs = each.buffered(4 * cores());
+            outputs.flat_map(|chunk| stream::iter(chunk.unwrap()))
+        })
+    }),
     (WORKERS, workers),
     ("par_bridge", par_bridge),
 ];
 /// So many of the peers have their outputs in the order of the source.
-pub const ORDERED_PEERS: usize = 2;
+pub const ORDERED_PEERS: usize = 3;
 
 pub fn all() -> impl Iterator<Item = (&'static str, Run)> {
     OURS.into_iter().chain(PEERS)

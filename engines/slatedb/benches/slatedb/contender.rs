@@ -23,6 +23,8 @@ pub enum Contender {
     TwoRuntimesNice16,
     /// All of the database on the second runtime.
     WholeNice16,
+    /// The same, with the later version.
+    WholeNice16Cured,
     /// As `TwoRuntimes`, with a lane.
     TwolaneCompaction,
     /// As `WholeNice16`, with a lane.
@@ -36,12 +38,22 @@ pub enum Contender {
 }
 
 impl Contender {
-    pub const ALL: [Self; 10] = [
+    /// With the version that yields.
+    pub fn is_cured(self) -> bool {
+        use Contender::*;
+        matches!(
+            self,
+            OneRuntimeCured | WholeNice16Cured | TwolaneCured | TwolaneCuredWrites
+        )
+    }
+
+    pub const ALL: [Self; 11] = [
         Self::OneRuntime,
         Self::OneRuntimeCured,
         Self::TwoRuntimes,
         Self::TwoRuntimesNice16,
         Self::WholeNice16,
+        Self::WholeNice16Cured,
         Self::TwolaneCompaction,
         Self::Twolane,
         Self::TwolaneCured,
@@ -56,6 +68,7 @@ impl Contender {
             Self::TwoRuntimes => "two_runtimes",
             Self::TwoRuntimesNice16 => "nice16",
             Self::WholeNice16 => "nice16_whole",
+            Self::WholeNice16Cured => "nice16_whole_cured",
             Self::TwolaneCompaction => "twolane_compaction",
             Self::Twolane => "twolane",
             Self::TwolaneCured => "twolane_cured",
@@ -100,7 +113,7 @@ impl World {
             }
             Contender::TwoRuntimes => (own.clone(), second_at(0)?),
             Contender::TwoRuntimesNice16 => (own.clone(), second_at(16)?),
-            Contender::WholeNice16 => {
+            Contender::WholeNice16 | Contender::WholeNice16Cured => {
                 let second = second_at(16)?;
                 (second.clone(), second)
             }
