@@ -7,6 +7,7 @@
 //! | Where does my I/O go, where does my CPU-heavy work go? | [`handler_or_job`] |
 //! | What do I write to hash passwords, resize images, tokenize prompts? | [`recipes`] |
 //! | What happens with more load than the lane can serve? | [`overload`] |
+//! | How does one customer's burst not delay the others? | [`fair`](mod@fair) |
 //! | How do I bound and cancel work? | [`timeouts`] |
 //! | In which order do I shut down, and what becomes of each job? | [`shutdown`] |
 //! | Why is my p99 bad? What blocks my I/O lane? | [`p99`] |
@@ -61,6 +62,7 @@ macro_rules! pages {
         /// [streams]: crate::guide::streams
         /// [one_result]: crate::guide::streams#one-result-from-a-stream
         /// [overload]: crate::guide::overload
+        /// [fair]: crate::guide::fair
         /// [shutdown]: crate::guide::shutdown
         /// [cost]: crate::guide::cost
         /// [cost_trip]: crate::guide::cost#what-a-trip-costs
@@ -72,6 +74,7 @@ macro_rules! pages {
         /// [ways]: crate::guide::clients
         /// [machines]: crate::guide::machines
         /// [password.rs]: crate::guide::recipes#hash-a-password
+        /// [tenants.rs]: crate::guide::recipes#customers-that-share-a-service
         /// [tokenize.rs]: crate::guide::recipes#tokenize-a-prompt
         /// [thumbnails.rs]: crate::guide::recipes#thumbnails-of-uploads
         /// [report.rs]: crate::guide::recipes#a-report-from-a-database
@@ -105,6 +108,7 @@ pages! {
     clients: "../docs/clients.md" if "object_store_0_14";
     streams: "../docs/streams.md" if "axum";
     overload: "../docs/overload.md" if "axum";
+    fair: "../docs/fair.md" if "axum";
     timeouts: "../docs/timeouts.md" if "axum";
     shutdown: "../docs/shutdown.md";
     machines: "../docs/machines.md";

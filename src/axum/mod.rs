@@ -49,15 +49,18 @@ use http::request::Parts;
 use twolane_core::io::BridgeError;
 use twolane_core::{Handle, JoinError, Permit};
 
+use crate::fair::FairError;
+
 pub use json::{CpuJson, EncodeExt};
 pub use stream::body_from_cpu;
 
-/// A [`JoinError`] or a [`BridgeError`] as the answer of a handler.
+/// A [`JoinError`], a [`BridgeError`] or a [`FairError`] as the answer of a handler.
 ///
 /// If the error [is that the lane is unavailable](JoinError::is_unavailable) (the lane is full,
 /// the deadline passed, or the lane was shut down), the answer is 503 with a `Retry-After` in
 /// seconds: [`max_wait`](crate::Builder::max_wait) if that has refused the job (not if it was a
-/// stream), and 1 otherwise or if that is less. Every other error is a 500 without a text: a panic's
+/// stream), and 1 otherwise or if that is less. If [a key's queue is full](FairError::is_key_full),
+/// the answer is the same with 429. Every other error is a 500 without a text: a panic's
 /// message is for the log and not for the client. With the feature `tracing`, it goes there.
 ///
 /// # Examples
@@ -80,6 +83,7 @@ pub struct JobError(Cause);
 enum Cause {
     Job(JoinError),
     Bridge(BridgeError),
+    Fair(FairError),
 }
 
 impl JobError {
@@ -87,6 +91,7 @@ impl JobError {
         match &self.0 {
             Cause::Job(error) => error.is_unavailable(),
             Cause::Bridge(error) => error.is_unavailable(),
+            Cause::Fair(error) => error.is_unavailable(),
         }
     }
 }
@@ -95,8 +100,8 @@ impl JobError {
     /// In whole seconds, rounded up.
     fn retry_after(&self) -> u64 {
         let after = match &self.0 {
-            Cause::Job(error) => error.retry_after(),
-            Cause::Bridge(_) => None,
+            Cause::Job(error) | Cause::Fair(FairError::Job(error)) => error.retry_after(),
+            Cause::Bridge(_) | Cause::Fair(_) => None,
         };
         after.map_or(1, |after| after.as_millis().div_ceil(1_000) as u64)
     }
@@ -115,11 +120,19 @@ impl From<BridgeError> for JobError {
     }
 }
 
+/// For the tasks of [`Fair`](crate::Fair).
+impl From<FairError> for JobError {
+    fn from(error: FairError) -> Self {
+        Self(Cause::Fair(error))
+    }
+}
+
 impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Cause::Job(error) => error.fmt(f),
             Cause::Bridge(error) => error.fmt(f),
+            Cause::Fair(error) => error.fmt(f),
         }
     }
 }
@@ -131,7 +144,11 @@ impl IntoResponse for JobError {
     fn into_response(self) -> Response {
         if self.is_unavailable() {
             let head = [(RETRY_AFTER, self.retry_after().to_string())];
-            return (StatusCode::SERVICE_UNAVAILABLE, head, "try again later\n").into_response();
+            let status = match self.0 {
+                Cause::Fair(error) if error.is_key_full() => StatusCode::TOO_MANY_REQUESTS,
+                _ => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            return (status, head, "try again later\n").into_response();
         }
         #[cfg(feature = "tracing")]
         tracing::error!(target: "twolane", error = %self, "a handler answers 500");

@@ -1,4 +1,4 @@
-//! The protocols of streams and queries, in every interleaving that loom explores. (Those of the
+//! The protocols of streams, queries and fair shares, in every interleaving that loom explores. (Those of the
 //! lanes: `tests/loom` of `twolane-core`.)
 //!
 //! This crate compiles the files under test unchanged, with loom's atomics in place of
@@ -6,18 +6,28 @@
 
 #![allow(
     dead_code,
+    unreachable_pub,
     unused_imports,
     reason = "the files are written for another crate, and only a part is used"
 )]
 
+#[path = "../../src/catch.rs"]
+mod catch;
+#[path = "../../src/fair/error.rs"]
+mod error;
+#[path = "../../src/fair/order.rs"]
+mod order;
 #[path = "../../engines/datafusion/src/polls.rs"]
 mod polls;
 #[path = "../../crates/core/tests/support/loom_sync.rs"]
 mod sync;
+#[path = "../../src/fair/turn.rs"]
+mod turn;
 #[path = "../../src/stream/window.rs"]
 mod window;
 
 mod of_polls;
+mod of_turns;
 mod of_windows;
 
 /// Explores every interleaving with at most three preemptions, which takes each model some seconds

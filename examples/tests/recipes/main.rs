@@ -18,6 +18,8 @@ mod queue_worker;
 mod ready;
 #[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
+#[path = "../../recipes/tenants.rs"]
+mod tenants;
 
 mod batch;
 mod many;
@@ -27,6 +29,7 @@ mod readiness;
 mod service;
 #[path = "../streams/mod.rs"]
 mod streams;
+mod tenants_share;
 mod worker;
 
 use std::pin::pin;

@@ -8,6 +8,14 @@ use loom::thread;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 
+/// Loom's does not know `const`.
+macro_rules! loom_thread_local {
+    ($($(#[$meta:meta])* static $name:ident: $type:ty = const { $init:expr };)*) => {
+        $(loom::thread_local! { $(#[$meta])* static $name: $type = $init; })*
+    };
+}
+pub(crate) use loom_thread_local as thread_local;
+
 pub(crate) struct AtomicWaker(loom::future::AtomicWaker);
 
 impl AtomicWaker {

@@ -1,0 +1,51 @@
+//! `tenants`: who is asked for a token, who for patience, and who for neither.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::stream::{FuturesUnordered, StreamExt};
+use reqwest::Client;
+use tokio::runtime::Runtime;
+use twolane::CpuRuntime;
+
+use crate::support::time_limit;
+use crate::tenants::{Customer, MAX_QUEUED, routes};
+use crate::{busy, let_go, serve};
+
+#[test]
+fn a_flood_is_answered_with_429_and_the_others_are_served() {
+    let _limit = time_limit();
+    let io = Runtime::new().unwrap();
+    let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
+    let lane = cpu.build().unwrap();
+    let customer = |name, pays| (format!("of-{name}"), Customer { name, pays });
+    let customers = HashMap::from([customer("acme", false), customer("other", true)]);
+    let url = serve(&io, routes(&lane.handle(), Arc::new(customers)));
+    let client = Client::new();
+    let compress = |token: &str| {
+        let request = client.post(format!("{url}/compress"));
+        let request = request.header("authorization", format!("Bearer {token}"));
+        async { request.body("a page".repeat(1_000)).send().await.unwrap() }
+    };
+    let of_other = compress("of-other");
+    io.block_on(async {
+        assert_eq!(compress("of-nobody").await.status(), 401);
+
+        // The threads are busy: the first jobs have their turn and no thread, and the others queue.
+        let busy = tokio::task::block_in_place(|| busy(&lane.handle()));
+        let accepted = lane.handle().worker_threads() + MAX_QUEUED;
+        let flood = (0..accepted + 10).map(|_| compress("of-acme"));
+        let mut flood: FuturesUnordered<_> = flood.collect();
+        for _ in 0..10 {
+            let answer = flood.next().await.unwrap();
+            assert_eq!(answer.status(), 429);
+            assert_eq!(answer.headers()["retry-after"], "1");
+        }
+        let of_other = tokio::spawn(of_other);
+        tokio::task::block_in_place(|| let_go(busy));
+        assert_eq!(of_other.await.unwrap().status(), 200);
+        while let Some(answer) = flood.next().await {
+            assert_eq!(answer.status(), 200);
+        }
+    });
+}

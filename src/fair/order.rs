@@ -1,0 +1,151 @@
+//! [`Order`]: whose job is next. No thread, no clock, no lock: `turn.rs` has these.
+//!
+//! Time is virtual here: what a key has used over its weight. Each key with a queue has a *place*:
+//! what it has used, and is charged for the jobs that have their turn now. The least place is next.
+//! Places move by what jobs take alone, so keys that always have jobs queued share by their weights
+//! (start-time fair queueing: the shares of deficit round robin, without rounds over keys in debt).
+//!
+//! - A key is charged the mean of all jobs while a job of it has its turn. When the job ends, the key
+//!   has used what it took. What was only charged moves no other key.
+//! - A key whose queue was empty starts at the virtual time of now, or at its own if that is later:
+//!   it has no credit for its absence, and keeps its debt. Now is the least that a key has used which
+//!   has jobs queued, as the last job's end found it. It moves with new keys too, so they starve
+//!   nobody.
+//! - A key without a queue is known until another one needs its room: first the one that owes least.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::Hash;
+
+use super::error::FairError;
+
+/// The virtual time of a nanosecond at weight 1. At the largest weight it is not zero yet.
+const RATE: u128 = 1 << 40;
+
+/// What orders keys with the same virtual time, and the jobs of a key.
+pub(super) type Stamp = u64;
+
+pub(super) struct Order<K, T> {
+    pub(super) keys: HashMap<K, (Queue<T>, Usage)>,
+    /// Those with a queue, by place; then those without.
+    places: BTreeMap<Place, K>,
+    now: u128,
+    last: Stamp,
+    /// What a job takes on average, in nanoseconds.
+    mean: u128,
+    free_turns: usize,
+    pub(super) max_queued: usize,
+    pub(super) max_keys: usize,
+}
+
+/// Whether the queue is empty, the virtual time, and a number.
+type Place = (bool, u128, Stamp);
+
+/// By number.
+type Queue<T> = VecDeque<(Stamp, T)>;
+
+#[derive(Default)]
+pub(super) struct Usage {
+    place: Place,
+    /// In virtual time, and so is what it is charged for the jobs that have their turn.
+    used: u128,
+    charged: u128,
+    /// The virtual time of a nanosecond.
+    rate: u128,
+    /// Nanoseconds.
+    pub(super) cpu_time: u128,
+}
+
+impl<K: Hash + Eq + Clone, T> Order<K, T> {
+    pub(super) fn new(free_turns: usize) -> Self {
+        Self {
+            keys: HashMap::new(),
+            places: BTreeMap::new(),
+            now: 0,
+            last: 0,
+            mean: 0,
+            free_turns,
+            max_queued: 256,
+            max_keys: 10_000,
+        }
+    }
+
+    /// Whether a new job of this key may come. Makes room for a new key.
+    pub(super) fn admit(&mut self, key: &K) -> Result<(), FairError> {
+        let queued = self.keys.get(key).map(|(queue, _)| queue.len());
+        if queued >= Some(self.max_queued) {
+            return Err(FairError::KeyFull(self.max_queued));
+        }
+        while queued.is_none() && self.keys.len() >= self.max_keys {
+            let idlest = self.places.range((true, 0, 0)..).next();
+            let (&place, _) = idlest.ok_or(FairError::KeysFull(self.max_keys))?;
+            let _ = self.places.remove(&place).map(|key| self.keys.remove(&key));
+        }
+        Ok(())
+    }
+
+    /// Queues a job. Returns what [`cancel`](Self::cancel) takes.
+    pub(super) fn push(&mut self, key: &K, weight: u32, ticket: T) -> Stamp {
+        self.last += 1;
+        let stamp = self.last;
+        let (queue, usage) = self.keys.entry(key.clone()).or_default();
+        usage.rate = RATE / u128::from(weight);
+        queue.push_back((stamp, ticket));
+        if queue.len() == 1 {
+            usage.used = usage.used.max(self.now);
+            self.line_up(key);
+        }
+        stamp
+    }
+
+    /// The job that is next, if there is a free turn: its key, its charge, and what was pushed.
+    pub(super) fn next(&mut self) -> Option<(K, u128, T)> {
+        let first = self.places.first_key_value();
+        let (_, key) = first.filter(|_| self.free_turns > 0)?;
+        let (key, (queue, usage)) = (key.clone(), self.keys.get_mut(key)?);
+        let (_, ticket) = queue.pop_front()?;
+        self.free_turns -= 1;
+        let charge = self.mean * usage.rate;
+        usage.charged += charge;
+        self.line_up(&key);
+        Some((key, charge, ticket))
+    }
+
+    /// Takes a job out of its queue, if it is there.
+    pub(super) fn cancel(&mut self, key: &K, job: Stamp) -> Option<T> {
+        let (queue, _) = self.keys.get_mut(key)?;
+        let nth = queue.binary_search_by_key(&job, |queued| queued.0).ok()?;
+        let (_, ticket) = queue.remove(nth)?;
+        self.line_up(key);
+        Some(ticket)
+    }
+
+    /// A job gives its turn back. It was charged so much, and took so many nanoseconds: none if it
+    /// did not run.
+    pub(super) fn end(&mut self, key: &K, charge: u128, took: u128) {
+        self.free_turns += 1;
+        // An eighth is the last one's. None: it did not run.
+        self.mean += took / 8;
+        self.mean -= self.mean / 8 * took.min(1);
+        let first = self.places.range(..(true, 0, 0)).next();
+        let first = first.map_or(u128::MAX, |((_, place, _), _)| *place);
+        // Else it was forgotten meanwhile.
+        if let Some((_, usage)) = self.keys.get_mut(key) {
+            usage.charged = usage.charged.saturating_sub(charge);
+            usage.used += took * usage.rate;
+            usage.cpu_time += took;
+            self.now = self.now.max(first.min(usage.used));
+            self.line_up(key);
+        }
+    }
+
+    /// Gives a key its place, after its queue or what it used has changed.
+    fn line_up(&mut self, key: &K) {
+        self.last += 1;
+        if let Some((queue, usage)) = self.keys.get_mut(key) {
+            self.places.remove(&usage.place);
+            let place = usage.used + usage.charged;
+            usage.place = (queue.is_empty(), place, self.last);
+            self.places.insert(usage.place, key.clone());
+        }
+    }
+}
