@@ -166,7 +166,7 @@ impl<K: Id> Tenant<K> {
         Box::pin(async move {
             let _queued = queued?;
             let mut closed = pin!(lane.closed());
-            // The lane answers for the jobs that it has. Those that have the turns may run for long.
+            // The lane answers for the jobs that it has. Jobs with a turn may run long.
             let error = || adapters::close_error(&lane).expect("it is closed");
             let output = poll_fn(|cx| match &mut *slot.lock().unwrap() {
                 Slot::Queued(_) if closed.as_mut().poll(cx).is_ready() => Poll::Ready(Err(error())),

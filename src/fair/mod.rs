@@ -45,8 +45,8 @@ pub use self::task::FairTask;
 ///   thread, or a quarter of the time if that is more, since a job that sleeps keeps a thread. So ten
 ///   jobs of 1 ms cost as much as one of 10 ms. Not counted is what rayon runs for the job on other
 ///   threads.
-/// - **An absent key earns no credit**, and keeps its debt. A key that comes is behind those that have
-///   used less.
+/// - **An absent key earns no credit.** It keeps its debt until no job is queued. A key that comes is
+///   behind those that have used less.
 /// - **A future is charged by step.** It has no turn while it is suspended.
 /// - **A running job is not interrupted.** A key waits for the jobs that run now, however long they
 ///   are.
@@ -103,10 +103,10 @@ impl<K: Hash + Eq + Send + Sync + 'static> Fair<K> {
         self
     }
 
-    /// How many keys are known at a time: those with jobs queued, and the last others. The default is 10,000.
+    /// How many keys are known at a time: those with jobs queued, and others. The default is 10,000.
     ///
-    /// A job of another key makes it forget one without queued jobs: the one that owes least, with what
-    /// it owes. If all have jobs queued, it is a [`FairError`] instead.
+    /// A job of another key makes it forget one without queued jobs: the one that owes least, with its
+    /// debt. If all have jobs queued, it is a [`FairError`] instead.
     ///
     /// # Panics
     ///

@@ -8,9 +8,8 @@
 //! - A key is charged the mean of all jobs while a job of it has its turn. When the job ends, the key
 //!   has used what it took. What was only charged moves no other key.
 //! - A key whose queue was empty starts at the virtual time of now, or at its own if that is later:
-//!   it has no credit for its absence, and keeps its debt. Now is the least that a key has used which
-//!   has jobs queued, as the last job's end found it. It moves with new keys too, so they starve
-//!   nobody.
+//!   it has no credit for its absence, and keeps its debt. A job's end sets now: to what its key has
+//!   used, but hardly beyond what the next key has. If nobody waits, now passes all: debts end.
 //! - A key without a queue is known until another one needs its room: first the one that owes least.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -20,6 +19,10 @@ use super::error::FairError;
 
 /// The virtual time of a nanosecond at weight 1. At the largest weight it is not zero yet.
 const RATE: u128 = 1 << 40;
+
+/// How far now goes beyond those that wait: 1 ms. So new keys without end delay a key by about as
+/// many jobs as it owes milliseconds, and a key that comes is hardly behind a flood.
+const STEP: u128 = 1_000_000 * RATE;
 
 /// What orders keys with the same virtual time, and the jobs of a key.
 pub(super) type Stamp = u64;
@@ -123,18 +126,24 @@ impl<K: Hash + Eq + Clone, T> Order<K, T> {
     /// did not run.
     pub(super) fn end(&mut self, key: &K, charge: u128, took: u128) {
         self.free_turns += 1;
-        // An eighth is the last one's. None: it did not run.
-        self.mean += took / 8;
-        self.mean -= self.mean / 8 * took.min(1);
-        let first = self.places.range(..(true, 0, 0)).next();
-        let first = first.map_or(u128::MAX, |((_, place, _), _)| *place);
+        // An eighth is the last one's, if it ran.
+        self.mean = self.mean - self.mean / 8 * took.min(1) + took / 8;
         // Else it was forgotten meanwhile.
         if let Some((_, usage)) = self.keys.get_mut(key) {
             usage.charged = usage.charged.saturating_sub(charge);
             usage.used += took * usage.rate;
             usage.cpu_time += took;
-            self.now = self.now.max(first.min(usage.used));
+            let used = usage.used;
             self.line_up(key);
+            let now = match self.places.first_key_value() {
+                Some(((false, ..), first)) => used.min(self.keys[first].1.used + STEP),
+                // Nobody waits.
+                _ => self
+                    .places
+                    .last_key_value()
+                    .map_or(used, |(place, _)| place.1),
+            };
+            self.now = self.now.max(now);
         }
     }
 

@@ -1,6 +1,5 @@
 //! [`FairTask`], and the [`Slot`] where it finds the lane's task, once the job has its turn.
 
-use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
@@ -42,7 +41,7 @@ impl<T> Slot<T> {
     pub(super) fn start(&mut self, task: Result<Task<T>, JoinError>) -> Option<Waker> {
         let refused = |error| Self::Ended(Some(Err(error)));
         let started = task.map_or_else(refused, Self::Started);
-        if let Self::Queued(Some(waker)) = mem::replace(self, started) {
+        if let Self::Queued(Some(waker)) = std::mem::replace(self, started) {
             if let Poll::Ready(output) = self.poll(&mut Context::from_waker(&waker)) {
                 *self = Self::Ended(Some(output));
                 return Some(waker);

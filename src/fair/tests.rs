@@ -224,24 +224,62 @@ fn a_key_that_was_absent_has_no_credit() {
     assert!((19..=21).contains(&of_absent), "{turns:?}");
 }
 
+/// More of them come than there are turns.
 #[test]
 fn new_keys_without_end_starve_nobody() {
     let mut order = Order::new(1);
-    let old = Arc::new(0_u32);
-    order.push(&old, 1, 0);
-    let (_, charge, _) = order.next().unwrap();
-    order.end(&old, charge, 100 * u128::from(MS));
-    order.push(&old, 1, 0);
-    for new in 1.. {
-        order.admit(&Arc::new(new)).unwrap();
-        order.push(&Arc::new(new), 1, new);
-        let (_, charge, name) = order.next().unwrap();
-        order.end(&Arc::new(name), charge, MS.into());
-        if name == 0 {
+    order.push(&0, 1, 0);
+    order.push(&1, 1, 1);
+    turn(&mut order, 100 * MS);
+    order.push(&0, 1, 0);
+    (2..5).for_each(|new| assert!(order.push(&new, 1, new) > 0));
+    for new in 5.. {
+        order.admit(&new).unwrap();
+        order.push(&new, 1, new);
+        if turn(&mut order, 5 * MS) == 0 {
             break;
         }
         assert!(new < 500, "the old key waits behind each new one");
     }
+}
+
+/// It ran while nobody waited, but for the last moment.
+#[test]
+fn a_debt_ends_when_nobody_waits() {
+    let mut order = Order::new(1);
+    order.push(&1, 1, 1);
+    let (_, charge, _) = order.next().unwrap();
+    order.push(&2, 1, 2);
+    order.end(&1, charge, 600_000 * u128::from(MS));
+    turn(&mut order, MS);
+    (0..500).for_each(|_| assert!(order.push(&2, 1, 2) > 0));
+    order.push(&1, 1, 1);
+    let before = turns_before(&mut order, 1, MS);
+    assert!(before <= 1, "{before}");
+}
+
+/// Long jobs end while a key of short ones waits, and has a turn at the price of a long one.
+#[test]
+fn long_jobs_of_one_key_do_not_put_a_second_one_before_a_third() {
+    let mut order = Order::new(8);
+    for _ in 0..50 {
+        order.push(&1, 1, 1);
+        turn(&mut order, 10_000 * MS);
+    }
+    let mut charges = Vec::new();
+    for _ in 0..8 {
+        order.push(&1, 1, 1);
+        charges.push(order.next().unwrap().1);
+    }
+    (0..2_000).for_each(|_| assert!(order.push(&2, 1, 2) > 0));
+    for charge in charges {
+        order.end(&1, charge, 10_000 * u128::from(MS));
+        let (_, charge, _) = order.next().unwrap();
+        order.end(&2, charge, MS.into());
+    }
+    order.push(&3, 1, 3);
+    let before = turns_before(&mut order, 3, MS);
+    assert!(before <= 2, "{before}");
 }
 
 #[test]

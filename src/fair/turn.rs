@@ -15,7 +15,6 @@
 //!   a job that waits for another never keeps the turn that the other needs.
 
 use std::cell::Cell;
-use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -42,7 +41,7 @@ thread_local! {
 
 impl<K: Id> Turns<K> {
     pub(super) fn order(&self) -> MutexGuard<'_, Order<K, Ticket<K>>> {
-        // User code runs under it: the key's `Hash` and `Eq`.
+        // User code runs under it: the key's `Hash`, `Eq` and `Drop`.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,50 +54,41 @@ impl<K: Id> Turns<K> {
         // A call, whose end frees the lock.
         let next = || self.order().next();
         while let Some((key, charge, ticket)) = next() {
-            let turn = Turn {
-                turns: self.clone(),
-                key,
-                charge,
-                began: None,
-            };
+            let turn = Turn(self.clone(), key, charge, None);
             run_hook("a waker", || ticket(turn));
         }
         GIVES_OUT.with(|of| of.set(outer));
     }
 }
 
-impl<K: Id> fmt::Debug for Turns<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl<K: Id> std::fmt::Debug for Turns<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Turns")
     }
 }
 
-/// The right to compute for one step, until its drop.
-pub(super) struct Turn<K: Id> {
-    turns: Arc<Turns<K>>,
-    key: K,
-    charge: u128,
-    /// The time, and the thread's CPU time.
-    began: Option<(Instant, Duration)>,
-}
+/// The right to compute for one step, until its drop: of whom, at which charge, and since when, by
+/// [`clock`].
+pub(super) struct Turn<K: Id>(Arc<Turns<K>>, K, u128, Option<(Instant, Duration)>);
 
 impl<K: Id> Turn<K> {
     pub(super) fn run<R>(mut self, f: impl FnOnce() -> R) -> R {
-        self.began = Some(clock());
+        self.3 = Some(clock());
         f()
     }
 }
 
 impl<K: Id> Drop for Turn<K> {
     fn drop(&mut self) {
-        let used = self.began.map_or(0, |(began, cpu_then)| {
+        let Self(turns, key, charge, began) = self;
+        let used = began.map_or(0, |(began, cpu_then)| {
             let (now, cpu) = clock();
             // A job that sleeps keeps a thread.
             let least = now.saturating_duration_since(began) / 4;
             cpu.saturating_sub(cpu_then).max(least).as_nanos().max(1)
         });
-        self.turns.order().end(&self.key, self.charge, used);
-        self.turns.give_out();
+        turns.order().end(key, *charge, used);
+        turns.give_out();
     }
 }
 
