@@ -3,10 +3,10 @@
 //!
 //! Within a priority the lane is FIFO. [`Fair`] keeps a queue for each *key* (a customer, a user, an
 //! API token) before it. The guide says when you need it: [`guide::fair`](crate::guide::fair).
-//!
-//! The path of a job: `key.rs` makes a ticket of it, `turn.rs` queues that and gives it its turn,
-//! `order.rs` says whose turn it is. The ticket hands the job to the lane, in the span of its
-//! submitter (`origin.rs`), and puts the lane's task where the submitter waits (`task.rs`).
+
+// The path of a job: `key.rs` makes a ticket of it, `turn.rs` queues that and gives it its turn,
+// `order.rs` says whose turn it is. The ticket hands the job to the lane, in the span of its
+// submitter (`origin.rs`), and puts the lane's task where the submitter waits (`task.rs`).
 
 mod error;
 mod key;
@@ -35,11 +35,11 @@ pub use self::task::FairTask;
 /// Shares the CPU lane among keys by the CPU time of their jobs.
 ///
 /// Keys that have jobs queued get equal shares of the lane's CPU time, or shares by
-/// [weight](Key::with_weight). The jobs of one key get their turns in order. As many jobs are under way as
-/// the handle's priority has threads. The others wait here and not in the lane's queue, so
+/// [weight](Key::with_weight). The jobs of one key get their turns in order. As many jobs are under
+/// way as the handle's priority has threads. The others wait here and not in the lane's queue, so
 /// [`max_wait`](crate::Builder::max_wait) and [`queue_limit`](crate::Builder::queue_limit) do not
-/// refuse them: the limits of this type do. For all else they are jobs of the lane:
-/// priority, name, deadline, span, cancellation and shutdown hold as ever.
+/// refuse them: the limits of this type do. For all else they are jobs of the lane: priority, name,
+/// deadline, span, cancellation and shutdown hold as ever.
 ///
 /// - **What a job takes is measured** when it ends, and charged to its key: the CPU time of its
 ///   thread, or a quarter of the time if that is more, since a job that sleeps keeps a thread. So ten
@@ -51,7 +51,8 @@ pub use self::task::FairTask;
 /// - **A running job is not interrupted.** A key waits for the jobs that run now, however long they
 ///   are.
 ///
-/// Clones share the queues and limits. Use one for a lane and priority: two do not know of each other.
+/// Clones share the queues and limits. Use one for a lane and priority: two do not know of each
+/// other.
 ///
 /// # Cost
 ///
