@@ -1,11 +1,10 @@
 //! The ten tenants.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use std::sync::Mutex;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep_until, timeout_at};
 use twolane::{CpuRuntime, Fair, Handle, Priority};

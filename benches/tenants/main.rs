@@ -23,7 +23,7 @@
 //! than two cores.
 //!
 //! ```text
-//! cargo bench -p twolane-benches --bench tenants    # five minutes
+//! cargo bench -p twolane-benches --bench tenants    # seven minutes
 //! ```
 
 mod cost;
