@@ -125,12 +125,12 @@ async fn a_limit_in_time_says_when_to_come_back() {
         let cpu = cpu.max_wait(Priority::Normal, Duration::from_millis(wait));
         let cpu = cpu.build().unwrap();
         let server = serve(&cpu).await;
-        let permits: Vec<_> = std::iter::from_fn(|| cpu.handle().try_reserve().ok()).collect();
+        let full = support::Full::of(&cpu.handle());
         let answer = ask(server, "POST /length", "content-length: 5\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
         let after = format!("retry-after: {seconds}\r\n");
         assert!(answer.contains(&after), "{answer}");
-        drop(permits);
+        full.end().await;
     }
 }
 

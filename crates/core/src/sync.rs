@@ -4,7 +4,9 @@
 //! The files that hold a protocol import from here only. `tests/loom` compiles the same
 //! files with loom's types in place of this module, `tests/shuttle` with shuttle's.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 pub(crate) use std::sync::{Mutex, MutexGuard, mpsc};
 pub(crate) use std::thread_local;
 

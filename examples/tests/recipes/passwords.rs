@@ -39,11 +39,11 @@ fn logins_are_answered_or_shed() {
         ] {
             assert_eq!(login(user, password).await.status(), status, "{user}");
         }
-        let permits = fill(&lane.with_priority(Priority::High));
+        let full = Full::of(&lane.with_priority(Priority::High));
         let shed = login("alice", "correct horse").await;
         assert_eq!(shed.status(), 503);
         assert_eq!(shed.headers()["retry-after"], "1");
-        drop(permits);
+        full.end().await;
         assert_eq!(login("alice", "correct horse").await.status(), 204);
     });
     let_go(others);

@@ -16,10 +16,10 @@ fn a_saturated_service_is_alive_and_not_ready() {
     let ask = async |path| reqwest::get(format!("{url}{path}")).await.unwrap().status();
     io.block_on(async {
         assert_eq!(ask("/ready").await, StatusCode::OK);
-        let permits = fill(&cpu.handle());
+        let full = Full::of(&cpu.handle());
         assert_eq!(ask("/ready").await, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(ask("/live").await, StatusCode::OK);
-        drop(permits);
+        full.end().await;
         assert_eq!(ask("/ready").await, StatusCode::OK);
         // The probes keep no room.
         for _ in 0..100 {

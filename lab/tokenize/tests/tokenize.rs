@@ -36,12 +36,12 @@ fn large_texts_are_jobs_and_small_ones_are_not() {
             assert_eq!(ids, known.encode(text, false).unwrap().get_ids());
             assert_eq!(jobs() - before, of_jobs);
         }
-        let permits: Vec<_> = std::iter::from_fn(|| lane.try_reserve().ok()).collect();
+        let full = support::Full::of(&lane);
         let refused = post(&large).await;
         assert_eq!(refused.status(), 503);
         assert!(refused.headers().contains_key("retry-after"));
         assert_eq!(post(small).await.status(), 200);
-        drop(permits);
+        full.end().await;
         assert_eq!(post(&large).await.status(), 200);
         assert_eq!(post(&"x".repeat(MAX_TEXT + 1)).await.status(), 413);
     });

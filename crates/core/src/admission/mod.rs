@@ -41,7 +41,8 @@ fn refuse<W: Work>(submitter: &Submitter, reason: JoinError, work: W) -> Task<W:
 type Admitted = Result<Option<Box<Charge>>, JoinError>;
 
 /// May it come in? Not if the lane is closed, as it is without its I/O runtime, and not beyond the
-/// limits of its priority, unless it is exempt. `site`: of the job, if it is known.
+/// limits of its priority, unless it is exempt. `site`: of the job, [`Name::OTHER`] for a permit
+/// whose job is not known, or `None` for a caller that would wait.
 #[inline]
 fn admit(submitter: &Submitter, site: Option<Name>) -> Admitted {
     let closed = || submitter.close_reason().map(JoinError::from);
@@ -55,16 +56,19 @@ fn admit(submitter: &Submitter, site: Option<Name>) -> Admitted {
     if submitter.is_exempt() {
         return Ok(Charge::exempt(limits));
     }
-    let is_short = site.is_some_and(|site| level.is_short(site));
-    let admitted = limits.admit(is_short);
+    let admitted = limits.admit(site.map(|site| level.is_short(site)));
     // It may have been closed meanwhile.
     admitted.map(Some).map_err(|full| closed().unwrap_or(full))
 }
 
-/// Of a permit, which has what it needs of the limits.
-fn refusal(submitter: &Submitter) -> Option<JoinError> {
+/// Of a permit, whose job is there now.
+fn refusal(submitter: &Submitter, charge: Option<&Charge>, site: Name) -> Option<JoinError> {
     let cause = submitter.close_reason().or_else(|| late(submitter));
-    cause.map(JoinError::from)
+    let full = || {
+        let charge = charge.filter(|_| !submitter.is_exempt())?;
+        charge.admit(submitter.level().is_short(site)).err()
+    };
+    cause.map(JoinError::from).or_else(full)
 }
 
 #[inline]

@@ -21,6 +21,10 @@ use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work};
 /// [`Handle::try_reserve`](crate::Handle::try_reserve). It submits through the handle that
 /// it came from. If it is dropped unused, it goes to the next waiter.
 ///
+/// Of a [`queue_limit`](crate::Builder::queue_limit) it has its place, so its job is not refused.
+/// With a [`max_wait`](crate::Builder::max_wait), a permit of `try_reserve` counts in time once its
+/// job comes: if the lane is full by then, that job is refused. One of `reserve` is not.
+///
 /// What needs no permit of its own, such as a stream, is limited by a permit that is held beside
 /// it.
 ///
@@ -46,25 +50,26 @@ pub struct Permit {
 
 impl Permit {
     pub(crate) fn try_new(submitter: &Submitter) -> Result<Self, JoinError> {
-        Self::of(super::admit(submitter, None), submitter)
+        Self::of(super::admit(submitter, Some(submitter.site)), submitter)
     }
 
     fn of(admitted: Admitted, submitter: &Submitter) -> Result<Self, JoinError> {
         let charge = admitted.inspect_err(|_| submitter.count(Event::Rejected))?;
-        charge.iter().for_each(|it| it.set(None, false));
         let submitter = submitter.clone();
         Ok(Self { submitter, charge })
     }
 
     /// The permit for the pump of a stream. A deadline ends here: one that passes later would cut
     /// the stream.
+    #[track_caller]
     pub(crate) fn for_stream(mut self) -> Result<Self, JoinError> {
-        if let Some(cause) = super::refusal(&self.submitter) {
+        let site = self.submitter.site_or_caller();
+        if let Some(cause) = super::refusal(&self.submitter, self.charge.as_deref(), site) {
             self.submitter.count(Event::Rejected);
             return Err(cause);
         }
+        self.charge.iter().for_each(|it| it.reserve());
         self.submitter = self.submitter.without_deadline();
-        self.charge.iter_mut().for_each(|it| it.is_stream = true);
         Ok(self)
     }
 
@@ -96,8 +101,9 @@ impl Permit {
     ///
     /// # Errors
     ///
-    /// None here. The task returns what went wrong, also that the lane was shut down
-    /// before this call: [`JoinError`].
+    /// None here. The task returns what went wrong: [`JoinError`]. Also that the lane was shut down
+    /// before this call, or that it is full in time, for a permit of
+    /// [`try_reserve`](crate::Handle::try_reserve).
     ///
     /// # Examples
     ///
@@ -174,8 +180,9 @@ impl Submit for Permit {
     #[track_caller]
     fn submit<W: Work>(self, work: W) -> Task<W::Output> {
         let Self { submitter, charge } = self;
-        match super::refusal(&submitter) {
-            None => super::take_on(&submitter, charge, work, submitter.site_or_caller()),
+        let site = submitter.site_or_caller();
+        match super::refusal(&submitter, charge.as_deref(), site) {
+            None => super::take_on(&submitter, charge, work, site),
             Some(cause) => super::refuse(&submitter, cause, work),
         }
     }

@@ -26,7 +26,7 @@ use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, Workers, discard};
 use crate::io_lane::enter_for_drop;
-use crate::limits::{Limit, Limits};
+use crate::limits::{Limit, Limits, Shares};
 use crate::metrics::Metrics;
 use crate::metrics::call_sites::Length;
 use crate::priority::Priority;
@@ -50,12 +50,13 @@ pub(crate) struct Level {
 impl Level {
     pub(super) fn new(lane: &Arc<Lane>, priority: Priority, limit: Limit) -> Arc<Self> {
         let settings = &lane.settings;
+        let shares = Arc::new(Shares::new(settings.threads));
         let keeps_apart = priority == Priority::High && settings.threads > 1;
         Arc::new(Self {
             lane: lane.clone(),
             priority,
-            queue: RunQueue::default(),
-            limits: Limits::new(limit, settings.threads),
+            queue: RunQueue::new(shares.clone()),
+            limits: Limits::new(limit, settings.threads, &shares),
             counters: Counters::new(settings.threads, settings.has_histograms),
             cores: keeps_apart.then(Cores::new),
             workers: OnceLock::new(),
@@ -92,6 +93,7 @@ impl Level {
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
     pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
         let (page, shares_page) = self.counters.page(index);
+        let has_samples_alone = !self.limits.as_ref().is_some_and(|it| it.has_time());
         Worker {
             priority: self.priority,
             closed: &self.lane.closed,
@@ -100,6 +102,7 @@ impl Level {
             shares_page,
             timings: self.counters.timings.as_deref(),
             sites: &self.counters.sites,
+            shares: has_samples_alone.then_some(self.queue.shares()),
             place: self.cores.as_ref().map(Cores::place),
             yielded: false,
         }

@@ -16,37 +16,42 @@
 //! No thread of another priority helps: threads beside those of `Normal`, which sleep and wake up
 //! for each short job, made threads of the I/O lane wait for a tick (`docs/contributors/kernels.md`).
 //!
-//! No job starves. After [`PASSES`] ready jobs in a row have passed those that yielded, one of
-//! these has its turn. After short jobs have passed the others for [`PATIENCE`] ticks (100 ms), one
-//! of these has its turn. A count would not do for these: where a hundred short jobs come for each
-//! long one, a long one after each eight would make the short ones wait longer than in a FIFO
-//! queue. A job that came before its site was known to be short does not use up the turn: what was
-//! queued in a burst by a new site would wait for 100 ms each, behind later jobs of the same site.
+//! No job starves. While short jobs and others wait, the others have a fifth of the threads' time
+//! ([`Shares`]). A count of jobs would not do: where a hundred short jobs come for each long one, a
+//! long one after each eight would make the short ones wait longer than in a FIFO queue. After
+//! [`PASSES`] ready jobs in a row have passed those that yielded, one of these has its turn.
 
 use std::sync::Arc;
 
-use crate::sync::{AtomicU32, AtomicUsize, Ordering::Relaxed, Queue};
-use crate::task::{Runnable, ticker};
+use crate::limits::Shares;
+use crate::sync::{AtomicUsize, Ordering::Relaxed, Queue};
+use crate::task::Runnable;
 
 /// The most ready jobs in a row that pass those that yielded.
 const PASSES: usize = 8;
-/// For so many ticks short jobs pass the others.
-const PATIENCE: u32 = 20;
 
-#[derive(Default)]
 pub(crate) struct RunQueue {
     /// Those that were known to be short, or tried, when they were pushed.
     short: Queue<Arc<dyn Runnable>>,
     ready: Queue<Arc<dyn Runnable>>,
     yielded: Queue<Arc<dyn Runnable>>,
-    /// The tick since which short jobs have passed the others, or 0. A hint, as below.
-    passed_since: AtomicU32,
+    shares: Arc<Shares>,
     /// Ready jobs in a row that passed those that yielded. Two threads that pop at the same time
     /// may miscount by one.
     passed_yielded: AtomicUsize,
 }
 
 impl RunQueue {
+    pub(super) fn new(shares: Arc<Shares>) -> Self {
+        Self {
+            short: Queue::default(),
+            ready: Queue::default(),
+            yielded: Queue::default(),
+            shares,
+            passed_yielded: AtomicUsize::new(0),
+        }
+    }
+
     pub(super) fn push(&self, job: Arc<dyn Runnable>, is_short: bool) {
         let queue = if is_short { &self.short } else { &self.ready };
         queue.push(job);
@@ -69,37 +74,21 @@ impl RunQueue {
 
     pub(crate) fn pop(&self) -> Option<Arc<dyn Runnable>> {
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
-        let has_others = || !self.ready.is_empty() || !self.yielded.is_empty();
-        if self.has_short() && !(has_others() && self.is_turn_of_others()) {
-            if let Some(short) = self.short.pop() {
+        if self.has_short() {
+            let others_wait = !self.ready.is_empty() || !self.yielded.is_empty();
+            let short = || self.short.pop();
+            let is_turn = self.shares.is_turn_of_short(others_wait);
+            if let Some(short) = is_turn.then(short).flatten() {
                 return Some(short);
             }
+        } else {
+            self.shares.no_short_waits();
         }
         let is_turn = || self.ready.is_empty() || self.is_turn_of_yielded();
         let yielded = (!self.yielded.is_empty() && is_turn()).then(|| self.yielded.pop());
-        let yielded = yielded.flatten();
-        let (has_yielded, other) = (yielded.is_some(), yielded.or_else(|| self.ready.pop()));
-        if let Some(job) = other
-            .as_ref()
-            .filter(|_| self.passed_since.load(Relaxed) != 0)
-        {
-            let turn_goes_on = || !has_yielded && !self.ready.is_empty() && job.is_short();
-            if !turn_goes_on() {
-                self.passed_since.store(0, Relaxed);
-            }
-        }
+        let other = yielded.flatten().or_else(|| self.ready.pop());
         // Other threads may have taken what had its turn.
         other.or_else(|| self.yielded.pop().or_else(|| self.short.pop()))
-    }
-
-    /// A short job is about to pass the others. True if one of these has its turn instead.
-    fn is_turn_of_others(&self) -> bool {
-        let since = self.passed_since.load(Relaxed);
-        if since == 0 {
-            // At tick 0 their turn comes too soon, once.
-            self.passed_since.store(ticker::ticks().max(1), Relaxed);
-        }
-        since != 0 && ticker::have_passed(since, PATIENCE)
     }
 
     /// One ready job more is about to pass those that yielded. True if one of these has its turn
@@ -109,6 +98,10 @@ impl RunQueue {
         self.passed_yielded
             .store((passed + 1) % (PASSES + 1), Relaxed);
         passed == PASSES
+    }
+
+    pub(super) fn shares(&self) -> &Shares {
+        &self.shares
     }
 
     pub(super) fn has_short(&self) -> bool {

@@ -33,8 +33,8 @@ impl Schedule for Scheduler {
         lane.is_closed().then(|| lane.reason_for_jobs())
     }
 
-    fn enqueue(&self, job: Arc<dyn Runnable>) {
-        self.level.enqueue(job, self.is_short());
+    fn enqueue(&self, job: Arc<dyn Runnable>, is_short: bool) {
+        self.level.enqueue(job, is_short);
     }
 
     #[inline]

@@ -3,128 +3,203 @@
 //!
 //! **What a job counts.** From when it is queued to the end of the step, it is *charged* with what
 //! steps of its call site take: a mean of the last ones, from the pop to the end, pauses for a CPU
-//! quota included. A stream (`stream_from_cpu`) is charged with what is left of all its steps
-//! instead: it would share the threads with a later job until it ends. A future that waits for
-//! something is not charged.
+//! quota included. A future that waits for something is not charged, nor is a stream that waits
+//! for its reader. Nor is a permit, whose job is not there yet.
 //!
 //! **Room.** Each thread has room for nine tenths of `max_wait`: jobs of one site differ, which a
-//! mean does not tell. A job is admitted while the charges before it are less than the room of all
-//! threads, whatever its own is. No charge is more than the room of one thread, so a thread that
-//! idles finds a job admitted though long ones run on all others.
+//! mean does not tell. No charge is more than the room of one thread, so a thread that idles finds
+//! a job admitted though long ones run on all others.
 //!
-//! **Short jobs** pass the others, and do not wait for these. They have room of their own. The
-//! others wait for them, so they are charged in the room of all jobs, too. A long job asks there, and
-//! a permit, whose job is not known yet.
+//! **Short jobs and others** share the threads ([`Shares`]), so each kind waits for its own, over
+//! the part of the threads that it gets. A short job is admitted while the short ones fill less
+//! than four fifths of the room. Another one is admitted while the others fill less than what short
+//! jobs leave. These may take as much again as they did of late ([`Usage`]): of a room of 450 ms
+//! where they took a quarter of the time, the others have 225 ms; where they took none, all of it.
+//! A permit that is tried asks as one of the others, unless its handle has a name.
 //!
-//! **The semaphore** of a room counts microseconds, and has a fair queue of those who wait
-//! (`Reserve`). A charge may be more than is left, which a semaphore cannot express: the rest is a
-//! *debt*. What is given back pays the debt first. A submission looks whether there is room before
-//! it takes it, so those that run at the same instant may all be admitted, one of each thread.
+//! **Waiters** for room (`Reserve`) are served in FIFO order, by a semaphore whose permits are
+//! *turns*. The thread that frees room gives a turn to the first waiter if there is room for one job
+//! more of the mean length, beside the jobs and the turns that are not used yet. That room is
+//! *reserved* against the waiters behind, and not against a submission that does not wait: callers
+//! that hold a permit for long refuse no job. The turn of a waiter that gave up goes to the next
+//! one, also to one that comes later.
 //!
-//! **Obligations.** [safety] What is free, less the debt, plus all charges is the room, at any time
-//! but within a call, in which there may be both, debt and what is free. [liveness] Who waits for
-//! room is woken once the debt is paid.
+//! **Obligations.** [safety] What is charged or reserved is given back once. [liveness] A waiter
+//! gets a turn once there is room: it counts itself and then looks for room, and a thread that
+//! gives back changes the sums and then looks for waiters; all of it is `SeqCst`. While something
+//! is charged or reserved, it will be given back; while nothing is, there is room.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{AcquireError, Semaphore};
 
+use super::Shares;
+use crate::guard::on_drop;
 use crate::metrics::call_sites::Mean;
+use crate::metrics::clock::now;
 use crate::panics::run_hook;
-use crate::sync::{AtomicUsize, Ordering::SeqCst};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-/// In a charge: it is one of a short job. The rest of it is microseconds.
+/// In a charge: it is one of a short job. The rest of it is microseconds, of which there are fewer
+/// than [`RESERVED`].
 const SHORT: u32 = 1 << 31;
+/// The charge of a waiter that has had its turn.
+const RESERVED: u32 = 1 << 30;
 
 pub(crate) struct Backlog {
     pub(crate) max_wait: Duration,
+    threads: u64,
     /// The room of one thread, in microseconds.
     share: u32,
-    /// Of all jobs, and of the short ones.
-    rooms: [Room; 2],
+    /// What is charged, in microseconds.
+    short: AtomicU64,
+    others: AtomicU64,
+    /// The turns of waiters whose job is not queued yet.
+    reserved: AtomicUsize,
+    /// Those that no waiter has taken; closed, it ends all waits.
+    pub(super) turns: Semaphore,
+    waiters: AtomicUsize,
+    shares: Arc<Shares>,
+    /// See [`used`](Self::used).
+    usage: AtomicU64,
     /// Of all steps: what a call site counts that is not known.
-    pub(super) mean: Mean,
-}
-
-struct Room {
-    /// In microseconds.
-    free: Semaphore,
-    debt: AtomicUsize,
+    mean: Mean,
 }
 
 impl Backlog {
-    pub(super) fn new(max_wait: Duration, threads: usize) -> Self {
-        // `Builder::max_wait` has a limit that fits.
-        let share = (max_wait * 9 / 10).as_micros() as u32;
-        let room = || Room {
-            free: Semaphore::new(share as usize * threads),
-            debt: AtomicUsize::new(0),
-        };
+    pub(super) fn new(max_wait: Duration, threads: usize, shares: &Arc<Shares>) -> Self {
         Self {
             max_wait,
-            share,
-            rooms: [room(), room()],
+            threads: threads as u64,
+            // `Builder::max_wait` has a limit that fits.
+            share: (max_wait * 9 / 10).as_micros() as u32,
+            short: AtomicU64::new(0),
+            others: AtomicU64::new(0),
+            reserved: AtomicUsize::new(0),
+            turns: Semaphore::new(0),
+            waiters: AtomicUsize::new(0),
+            shares: shares.clone(),
+            usage: AtomicU64::new(0),
             mean: Mean::default(),
         }
     }
 
-    pub(super) fn semaphores(&self) -> impl Iterator<Item = &Semaphore> {
-        self.rooms.iter().map(|room| &room.free)
-    }
-
     /// Whether a job would wait for no longer than it may.
     pub(super) fn admits(&self, is_short: bool) -> bool {
-        let Room { free, debt } = &self.rooms[usize::from(is_short)];
-        free.available_permits() > debt.load(SeqCst)
+        match is_short {
+            true => self.short.load(SeqCst) < u64::from(self.share) * self.threads * 4 / 5,
+            false => self.has_room_for_others(0),
+        }
     }
 
-    /// Where it counts.
-    fn rooms(&self, charge: u32) -> &[Room] {
-        &self.rooms[..=usize::from(charge & SHORT != 0)]
+    /// The same for a job that is neither known nor short, beside so many that are reserved for.
+    fn has_room_for_others(&self, reserved: usize) -> bool {
+        let charged = self.others.load(SeqCst) + reserved as u64 * u64::from(self.expect(None));
+        // For so long may short jobs pass the others yet, if there are any.
+        let may_pass = match self.short.load(SeqCst) {
+            0 => 0,
+            _ => self.shares.may_pass() / 5,
+        };
+        let left = 1.0 - (2.0 * self.used(Duration::ZERO)).min(0.8);
+        let room = (u64::from(self.share) * self.threads) as f64 * left;
+        charged == 0 || ((charged + may_pass) as f64) < room
     }
 
-    /// The charge of a job that takes so long, as far as is known.
-    fn expect(&self, time: Option<Duration>, is_short: bool) -> u32 {
+    pub(super) fn has_room_for_waiter(&self) -> bool {
+        self.has_room_for_others(self.reserved.load(SeqCst))
+    }
+
+    /// Adds to what short jobs used of the threads' time, and returns that: the part of the last
+    /// two `max_wait`, more or less, since it decays. (In the low half of the word; in the high one
+    /// is when that was, in thousandths of this time. A hint: two threads may add at once.)
+    fn used(&self, took: Duration) -> f64 {
+        let window = 2 * self.max_wait.as_nanos() as u64;
+        let (at, word) = ((now() / (window / 1000)) as u32, self.usage.load(SeqCst));
+        let passed = at.wrapping_sub((word >> 32) as u32).min(1000);
+        let before = f64::from(word as u32) / f64::from(u32::MAX) * f64::from(1000 - passed) / 1e3;
+        let used = before + took.as_nanos() as f64 / (window * self.threads) as f64;
+        if passed > 0 || !took.is_zero() {
+            let part = (used.min(1.0) * f64::from(u32::MAX)) as u32;
+            self.usage
+                .store(u64::from(at) << 32 | u64::from(part), SeqCst);
+        }
+        used
+    }
+
+    /// What a job counts that takes so long, as far as is known.
+    fn expect(&self, time: Option<Duration>) -> u32 {
         let time = time.or_else(|| self.mean.get()).map(|it| it.as_micros());
         // An eighth of the room of a thread, if nothing is known.
         let micros = time.map_or(self.share / 8, |it| it.min(self.share.into()) as u32);
-        micros.max(1) | if is_short { SHORT } else { 0 }
+        micros.max(1)
     }
 
+    /// Returns the charge of a job that is queued.
     pub(super) fn charge(&self, time: Option<Duration>, is_short: bool) -> u32 {
-        let charge = self.expect(time, is_short);
-        let rooms = self.rooms(charge).iter();
-        rooms.for_each(|room| room.take(charge & !SHORT));
+        let charge = self.expect(time) | if is_short { SHORT } else { 0 };
+        let sum = self.sum(charge);
+        sum.fetch_add((charge & !SHORT).into(), SeqCst);
         charge
     }
 
-    /// Waits until there is room for all of it: of those who wait, each needs its own.
-    pub(super) async fn acquire(&self) -> Result<u32, AcquireError> {
-        let charge = self.expect(None, false);
-        self.rooms[0].free.acquire_many(charge).await?.forget();
-        Ok(charge)
+    pub(super) fn reserve(&self) -> u32 {
+        self.reserved.fetch_add(1, SeqCst);
+        RESERVED
     }
 
     pub(super) fn give_back(&self, charge: u32) {
-        let rooms = self.rooms(charge).iter();
-        rooms.for_each(|room| room.give_back(charge & !SHORT));
-    }
-}
-
-impl Room {
-    fn take(&self, micros: u32) {
-        let micros = micros as usize;
-        // (Before Tokio 1.51 this opens a semaphore that is closed. A lane looks whether it is
-        // closed before it looks here.)
-        let debt = micros - self.free.forget_permits(micros);
-        self.debt.fetch_add(debt, SeqCst);
+        match charge {
+            0 => return,
+            RESERVED => _ = self.reserved.fetch_sub(1, SeqCst),
+            _ => _ = self.sum(charge).fetch_sub((charge & !SHORT).into(), SeqCst),
+        }
+        self.give_turns();
     }
 
-    fn give_back(&self, micros: u32) {
-        let micros = micros as usize;
-        let pay = |debt: usize| Some(debt.saturating_sub(micros));
-        let debt = self.debt.fetch_update(SeqCst, SeqCst, pay).unwrap_or(0);
-        let free = micros.saturating_sub(debt);
-        run_hook("the waker of a `Reserve`", || self.free.add_permits(free));
+    fn sum(&self, charge: u32) -> &AtomicU64 {
+        if charge & SHORT != 0 {
+            &self.short
+        } else {
+            &self.others
+        }
+    }
+
+    /// A step has ended of a job that is charged so.
+    pub(super) fn ended(&self, charge: u32, took: Duration) {
+        let is_short = charge & SHORT != 0;
+        self.shares.add(is_short, took);
+        self.mean.add(took);
+        if is_short {
+            self.used(took);
+        }
+    }
+
+    /// Waits for a turn, and returns the charge that comes with it.
+    pub(super) async fn acquire(&self) -> Result<u32, AcquireError> {
+        self.waiters.fetch_add(1, SeqCst);
+        let _waits = on_drop(|| _ = self.waiters.fetch_sub(1, SeqCst));
+        self.give_turns();
+        self.turns.acquire().await?.forget();
+        Ok(RESERVED)
+    }
+
+    /// Gives turns to the waiters, as long as there is room. (One may be left over, for the next
+    /// that comes.)
+    fn give_turns(&self) {
+        let waits = || self.waiters.load(SeqCst) > 0 && self.turns.available_permits() == 0;
+        while waits() && self.has_room_for_waiter() {
+            self.reserve();
+            run_hook("the waker of a `Reserve`", || self.turns.add_permits(1));
+        }
+    }
+
+    /// Nothing is charged, and reserved is what is left over.
+    #[cfg(test)]
+    #[allow(dead_code, reason = "for the model")]
+    pub(crate) fn is_free(&self) -> bool {
+        let sums = [&self.short, &self.others].map(|it| it.load(SeqCst));
+        let reserved = self.reserved.load(SeqCst);
+        sums == [0; 2] && reserved == self.turns.available_permits()
     }
 }

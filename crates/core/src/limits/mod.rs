@@ -2,6 +2,7 @@
 //! permit, has of both.
 
 mod backlog;
+mod shares;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -14,7 +15,8 @@ use crate::metrics::call_sites::Mean;
 use crate::metrics::clock::now;
 use crate::panics::run_hook;
 use crate::sync::{AtomicBool, AtomicU32, Ordering::Relaxed};
-pub(crate) use backlog::Backlog;
+use backlog::Backlog;
+pub(crate) use shares::Shares;
 
 /// The settings of the builder.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,18 +33,24 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// `None` without a limit.
-    pub(crate) fn new(setting: Limit, threads: usize) -> Option<Arc<Self>> {
+    #[cfg(test)]
+    #[allow(dead_code, reason = "for the model")]
+    pub(crate) fn is_free(&self) -> bool {
+        self.time.as_ref().is_none_or(Backlog::is_free)
+    }
+
+    /// `None` without a limit. `shares`: those of the queue.
+    pub(crate) fn new(setting: Limit, threads: usize, shares: &Arc<Shares>) -> Option<Arc<Self>> {
         let limits = Self {
             jobs: setting.jobs.map(|jobs| (jobs, Semaphore::new(jobs))),
-            time: setting.wait.map(|wait| Backlog::new(wait, threads)),
+            time: setting.wait.map(|wait| Backlog::new(wait, threads, shares)),
         };
         (limits.jobs.is_some() || limits.time.is_some()).then(|| Arc::new(limits))
     }
 
     pub(crate) fn semaphores(&self) -> impl Iterator<Item = &Semaphore> {
-        let rooms = self.time.iter().flat_map(Backlog::semaphores);
-        self.jobs.iter().map(|(_, permits)| permits).chain(rooms)
+        let turns = self.time.iter().map(|it| &it.turns);
+        self.jobs.iter().map(|(_, permits)| permits).chain(turns)
     }
 
     /// The limit in jobs, and how many of its permits are in use.
@@ -51,27 +59,46 @@ impl Limits {
         Some((*jobs, jobs.saturating_sub(permits.available_permits())))
     }
 
-    /// Admits a job from outside, now or not at all.
-    pub(crate) fn admit(self: &Arc<Self>, is_short: bool) -> Result<Box<Charge>, JoinError> {
-        let is_full = |it: &&Backlog| !it.admits(is_short);
-        if let Some(full) = self.time.as_ref().filter(is_full) {
-            return Err(JoinError::queue_full(Some(full.max_wait)));
-        }
+    pub(crate) fn has_time(&self) -> bool {
+        self.time.is_some()
+    }
+
+    /// Admits a job from outside, now or not at all. `is_short`: `None` for a caller that would
+    /// wait, whose job is not refused later.
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        is_short: Option<bool>,
+    ) -> Result<Box<Charge>, JoinError> {
+        self.admit_in_time(is_short)?;
         if let Some((_, permits)) = &self.jobs {
             let permit = permits.try_acquire();
             permit.map_err(|_| JoinError::queue_full(None))?.forget();
         }
-        Ok(Charge::new(self, self.jobs.is_some()))
+        let charge = Charge::new(self, self.jobs.is_some());
+        if is_short.is_none() {
+            charge.reserve();
+        }
+        Ok(charge)
     }
 
-    /// Waits until it can admit a job.
+    fn admit_in_time(&self, is_short: Option<bool>) -> Result<(), JoinError> {
+        let admits = |it: &Backlog| match is_short {
+            Some(is_short) => it.admits(is_short),
+            None => it.has_room_for_waiter(),
+        };
+        let full = self.time.as_ref().filter(|it| !admits(it));
+        full.map_or(Ok(()), |it| Err(JoinError::queue_full(Some(it.max_wait))))
+    }
+
+    /// Waits until it can admit a job. A wait for time holds no permit of the limit in jobs.
     pub(crate) async fn acquire(self: Arc<Self>) -> Result<Box<Charge>, AcquireError> {
-        if let Some((_, permits)) = &self.jobs {
-            permits.acquire().await?.forget();
-        }
-        let charge = Charge::new(&self, self.jobs.is_some());
+        let mut charge = Charge::new(&self, false);
         if let Some(backlog) = &self.time {
             charge.time.store(backlog.acquire().await?, Relaxed);
+        }
+        if let Some((_, permits)) = &self.jobs {
+            permits.acquire().await?.forget();
+            charge.has_permit = AtomicBool::new(true);
         }
         Ok(charge)
     }
@@ -84,9 +111,6 @@ pub(crate) struct Charge {
     time: AtomicU32,
     /// When, in nanoseconds.
     popped: AtomicU64,
-    /// It counts with all that its steps have left, and these have taken so long, in nanoseconds.
-    pub(crate) is_stream: bool,
-    so_far: AtomicU64,
 }
 
 // Relaxed: but for the release, only the thread that queues or runs the job uses it.
@@ -97,8 +121,6 @@ impl Charge {
             has_permit: AtomicBool::new(has_permit),
             time: AtomicU32::new(0),
             popped: AtomicU64::new(0),
-            is_stream: false,
-            so_far: AtomicU64::new(0),
         })
     }
 
@@ -107,18 +129,28 @@ impl Charge {
         limits.time.is_some().then(|| Self::new(limits, false))
     }
 
-    /// Counts as a job that takes so long, as far as is known.
-    pub(crate) fn set(&self, time: Option<Duration>, is_short: bool) {
+    /// Of a permit, whose job is there now: whether it is admitted in time. One that was waited for
+    /// has its room.
+    pub(crate) fn admit(&self, is_short: bool) -> Result<(), JoinError> {
+        match self.time.load(Relaxed) {
+            0 => self.limits.admit_in_time(Some(is_short)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Of a permit that was admitted: its job is about to come, and is not refused.
+    pub(crate) fn reserve(&self) {
         if let Some(backlog) = &self.limits.time {
-            let before = self.time.swap(backlog.charge(time, is_short), Relaxed);
-            backlog.give_back(before);
+            backlog.give_back(self.time.swap(backlog.reserve(), Relaxed));
         }
     }
 
     /// Call before the job is queued. `time`: that of its site.
     pub(crate) fn queue(&self, time: &Mean, is_short: bool) {
-        let so_far = Duration::from_nanos(self.so_far.load(Relaxed));
-        self.set(time.get().map(|all| all.saturating_sub(so_far)), is_short);
+        if let Some(backlog) = &self.limits.time {
+            let charge = backlog.charge(time.get(), is_short);
+            backlog.give_back(self.time.swap(charge, Relaxed));
+        }
     }
 
     /// Call where the job is popped.
@@ -128,23 +160,15 @@ impl Charge {
         }
     }
 
-    /// Call where its step has ended. `is_over`: and the job with it.
-    pub(crate) fn end(&self, is_over: bool, time: &Mean) {
-        let Some(backlog) = &self.limits.time else {
-            return;
-        };
-        let mut took = now().saturating_sub(self.popped.load(Relaxed));
-        if self.is_stream {
-            took += self.so_far.fetch_add(took, Relaxed);
-        }
-        let took = Duration::from_nanos(took);
-        if is_over || !self.is_stream {
-            backlog.mean.add(took);
-            time.add(took);
-        }
+    /// Call where its step has ended. Returns how long it took, if there is a limit in time.
+    pub(crate) fn end(&self) -> Option<Duration> {
+        let backlog = self.limits.time.as_ref()?;
+        let took = Duration::from_nanos(now().saturating_sub(self.popped.load(Relaxed)));
+        backlog.ended(self.time.load(Relaxed), took);
+        Some(took)
     }
 
-    /// Call where the job is suspended.
+    /// Call where the job is suspended, or will not run.
     pub(crate) fn pause(&self) {
         if let Some(backlog) = &self.limits.time {
             backlog.give_back(self.time.swap(0, Relaxed));

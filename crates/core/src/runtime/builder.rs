@@ -209,9 +209,11 @@ impl Builder {
     ///
     /// The lane knows the jobs of a [call site](crate::Handle::call_sites) by the CPU time of those
     /// before: a site is short if its jobs, or the polls of its futures, compute for less than 1 ms
-    /// on average. Such a job waits for the next free thread. After short jobs have passed the
-    /// others for 100 ms, one of these has its turn. Of the sites that the lane does not know yet,
-    /// one job at a time is tried before the long ones.
+    /// on average, where one counts as 4 ms at most: a site stays short if one of its jobs in a
+    /// hundred is long. Such a job waits for the next free thread. While short jobs and others wait,
+    /// the short ones have four fifths of the threads' time, and the others a fifth. A burst of short
+    /// jobs passes the others for 100 ms of each thread. Of the sites that the lane does not know
+    /// yet, one job at a time is tried before the long ones.
     ///
     /// Jobs of a known site begin in their order, unless the lane has just learned that the site is
     /// short, or long. A step that sleeps or waits for a lock counts as an eighth of the time that
@@ -268,7 +270,7 @@ impl Builder {
         let mut settings = self.settings;
         settings.threads = threads::check(self.threads, &settings)?;
         settings.niceness.check()?;
-        limits::check(self.limits, settings.threads)?;
+        limits::check(self.limits)?;
         let io = self.io.or_else(surrounding).ok_or(BuildError::new(
             "no Tokio runtime here to be the I/O lane: build the CpuRuntime inside one \
              (#[tokio::main], Runtime::enter) or name one with Builder::io_handle",

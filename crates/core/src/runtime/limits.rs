@@ -76,7 +76,7 @@ impl Builder {
     }
 
     /// Refuses the jobs of a priority that would wait for a thread for longer than that, from 1 ms
-    /// to 10 minutes (on 32 bits, also at most 536 s / threads). Default: no limit.
+    /// to 10 minutes. Default: no limit.
     ///
     /// The first setting of a service that should answer in time or not at all: how long a request
     /// may wait is known, and how many jobs that is is not. The lane measures how long the jobs of
@@ -87,24 +87,27 @@ impl Builder {
     ///
     /// **What to expect.** While more work comes than the lane can do, a job waits for nine tenths
     /// of this time, and 99 in 100 for at most 1.2 times as long, if it is the time of five jobs or
-    /// more. With less, threads idle at times. While less work comes, only a burst is refused.
+    /// more, and the load is about as it was in the last seconds. With less, threads idle at times.
+    /// While less work comes, only a burst is refused.
     ///
     /// | | |
     /// |---|---|
     /// | a call site without a job that has ended | counts like the others of its priority. Of the first jobs of all, each thread takes on eight |
     /// | jobs of one call site that differ | count as their mean. Where a few are much longer than the others, [name](crate::Handle::with_name) these apart |
-    /// | jobs suddenly take ten times as long | those that are queued wait as long as it takes. New ones are refused at once, and after some jobs by what they take now |
+    /// | jobs suddenly take ten times as long | those that are queued wait as long as it takes. New ones are refused at once, and after some jobs by what they take now. A single long one changes little |
     /// | the machine stood still | the same |
     /// | a job that takes longer than this time | is admitted where a thread idles |
-    /// | [short jobs](Self::short_jobs_first) | pass the others, and are refused for the short ones before them alone (by a permit: for all). The others are refused for both, and wait longer if short ones come later |
+    /// | [short jobs](Self::short_jobs_first) | have four fifths of the threads, and are refused for the short ones before them |
+    /// | the others beside them | are refused for the others before them, over what short ones leave: these may take twice as much as they did in the last two `max_wait`, and four fifths at most. If short jobs begin to come all at once, others that were admitted before wait longer |
     /// | a future | counts while it is queued or runs, with one step: what it computes after a yield comes on top. What wakes it is not refused. Where futures compute for long, set a `queue_limit` too |
-    /// | a [stream](crate::Handle::stream_from_cpu) | counts with all that it still has to compute, but not while it waits for its reader, or its source. So slow readers get no job refused, and take memory: set a `queue_limit` too |
-    /// | a [permit](crate::Permit) | counts as the mean of its priority's jobs until it is used or dropped, whatever the name of its handle |
+    /// | a [stream](crate::Handle::stream_from_cpu) | the same: one step, and nothing while it waits for its reader, or its source. So slow readers get no job refused, and take memory: set a `queue_limit` too |
+    /// | a permit of [`try_reserve`](crate::Handle::try_reserve) | counts nothing. Its job is admitted or refused when it comes, like any other: a slow upload keeps no place. How many permits there may be is the matter of a `queue_limit` |
+    /// | a permit of [`reserve`](crate::Handle::reserve) | its job is not refused. Until it comes, it keeps others that wait from the room of a job of the mean length, and no others |
+    /// | a job that was cancelled before it began | counts nothing |
     /// | jobs that jobs submit | are never refused, but count |
     /// | another priority | has a limit of its own. That it takes the cores shows in how long jobs take, as do pauses for a CPU quota |
     ///
-    /// The cost: a job reads the clock twice, and changes a counter of its priority twice, once
-    /// under the lock of a semaphore, which is held for a few instructions.
+    /// The cost: a job reads the clock three times, and changes two counters of its priority twice.
     ///
     /// # Examples
     ///
@@ -123,14 +126,9 @@ impl Builder {
     }
 }
 
-pub(super) fn check(
-    limits: [Limit; Priority::ALL.len()],
-    threads: usize,
-) -> Result<(), BuildError> {
+pub(super) fn check(limits: [Limit; Priority::ALL.len()]) -> Result<(), BuildError> {
     let max = Semaphore::MAX_PERMITS;
     let (least, most) = (Duration::from_millis(1), Duration::from_secs(600));
-    // On 32 bits the semaphore, which has a permit for each microsecond of a thread, ends before.
-    let most = most.min(Duration::from_micros((max / threads) as u64));
     for (priority, limit) in Priority::ALL.into_iter().zip(limits) {
         let asked = limit.jobs.unwrap_or(max);
         BuildError::unless((1..=max).contains(&asked), || {

@@ -20,7 +20,6 @@ use super::{
 };
 use crate::error::{CloseReason, JoinError};
 use crate::limits::Charge;
-use crate::metrics::call_sites::Mean;
 use crate::metrics::clock::now;
 use crate::panics::{call_logged, drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard, Ordering::Relaxed};
@@ -73,21 +72,18 @@ impl<W: Work, S: Schedule> Job<W, S> {
         if self.scheduler.counters().timings.is_some() {
             self.queued_at.store(now(), Relaxed);
         }
-        self.charge();
-        self.scheduler.enqueue(self.clone());
+        let is_short = self.scheduler.is_short();
+        self.charge(is_short);
+        self.scheduler.enqueue(self.clone(), is_short);
     }
 
     /// Call before the job is queued.
     #[inline]
-    pub(super) fn charge(&self) {
+    pub(super) fn charge(&self, is_short: bool) {
         if let Some(charge) = self.extras.charge() {
-            charge.queue(self.time(), self.scheduler.is_short());
+            let sites = &self.scheduler.counters().sites;
+            charge.queue(sites.time(self.scheduler.site()), is_short);
         }
-    }
-
-    /// How long jobs of its site take.
-    pub(super) fn time(&self) -> &Mean {
-        self.scheduler.counters().sites.time(self.scheduler.site())
     }
 
     /// For the thread to which the state gives the slot.
@@ -246,6 +242,8 @@ impl<W: Work, S: Schedule> Cancel for Job<W, S> {
     fn cancel(self: Arc<Self>) -> Option<Name> {
         self.state.request_cancel();
         if let Some(closed) = self.state.close_unbegun() {
+            // It takes no time any more. Its permit goes back with its captures.
+            self.extras.charge().into_iter().for_each(Charge::pause);
             self.notify_closed(closed);
             return W::IS_CLOSURE.then(|| self.scheduler.site());
         }

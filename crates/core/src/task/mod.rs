@@ -120,7 +120,7 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     /// Why the jobs end of a lane that is closed.
     fn reason_for_jobs(&self) -> Option<CloseReason>;
     /// Pushes the job to the queue. It is new or was woken.
-    fn enqueue(&self, job: Arc<dyn Runnable>);
+    fn enqueue(&self, job: Arc<dyn Runnable>, is_short: bool);
 
     /// Whether the site's next step goes before those that are not known to be short.
     fn is_short(&self) -> bool;

@@ -66,7 +66,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let step = catch(|| self.extras.in_scope(step));
         let ended = observed.end();
         if let Some(charge) = self.extras.charge() {
-            charge.end(step.as_ref().is_ok_and(Poll::is_ready), self.time());
+            if let Some(took) = charge.end() {
+                worker.sites.took(self.scheduler.site(), took);
+            }
         }
         worker.yielded = ended.yielded;
         match step {
@@ -139,7 +141,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             ToIdle::Requeue => {
                 worker.count(Event::Woken);
                 self.extras.hold_clock();
-                self.charge();
+                self.charge(self.scheduler.is_short());
             }
             // An awaiter may rely on the counters, and on that the contents are gone.
             ToIdle::Cancelled => {

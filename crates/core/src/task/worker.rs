@@ -11,6 +11,7 @@ use stallwatch::Entered;
 
 use super::counters::Page;
 use super::{Event, Job, Schedule, Work, ticker};
+use crate::limits::Shares;
 use crate::metrics::call_sites::{Sample, Sites};
 use crate::metrics::timings::Timings;
 use crate::priority::Priority;
@@ -46,6 +47,8 @@ pub(crate) struct Worker<'a> {
     /// `None` if they are not recorded.
     pub(crate) timings: Option<&'a Timings>,
     pub(crate) sites: &'a Sites,
+    /// Those that learn from samples how long steps take, on a level without a limit in time.
+    pub(crate) shares: Option<&'a Shares>,
     /// Set if the threads of the level keep to different cores.
     pub(crate) place: Option<Place<'a>>,
     /// The last step yielded to the other jobs of the lane.
@@ -97,7 +100,7 @@ impl Worker<'_> {
         let begun = sample.as_ref().map_or(0, |sample| sample.begun);
         self.page.set_step(site, begun);
         Observed {
-            sample,
+            sample: sample.map(|sample| (sample, self.shares)),
             timed: self.timings.map(|it| (it, it.begin(&job.queued_at))),
             outer,
             watched: job
@@ -110,7 +113,7 @@ impl Worker<'_> {
 /// What looks at a step while it runs: the watch, the histograms, the call site's samples, and
 /// what its code asks of its own thread.
 pub(super) struct Observed<'a> {
-    sample: Option<Sample<'a>>,
+    sample: Option<(Sample<'a>, Option<&'a Shares>)>,
     timed: Option<(&'a Timings, u64)>,
     outer: Running,
     watched: Option<Entered>,
@@ -122,8 +125,11 @@ impl Observed<'_> {
     pub(super) fn end(self) -> Running {
         drop(self.watched);
         let ended = end(self.outer);
-        if let Some(sample) = self.sample {
-            sample.end();
+        if let Some((sample, shares)) = self.sample {
+            let (is_short, time) = sample.end();
+            if let Some(shares) = shares {
+                shares.add(is_short, time);
+            }
         }
         if let Some((timings, begun)) = self.timed {
             timings.end(begun);

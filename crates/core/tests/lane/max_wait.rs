@@ -4,10 +4,10 @@
 //! The lanes here have run nothing yet, so each thread takes on eight jobs, by their number and not
 //! by any time that was measured.
 
-use std::task::Poll;
 use std::time::Duration;
 
 use crate::admission::{is_full, look};
+use crate::computing::compute_for;
 use crate::support::{self, Stuck, lanes_with, suspended, time_limit, with_both};
 use futures::StreamExt;
 use twolane_core::{Backend, Handle, JoinErrorKind, Priority, Task};
@@ -57,23 +57,69 @@ fn a_full_lane_refuses_and_says_when_to_come_back() {
     });
 }
 
+/// 180 clients that uploaded slowly filled an idle lane, and where the other jobs were tiny, those of
+/// the permits waited six times as long as they might. A permit counts in time once its job comes.
 #[test]
-fn a_permit_counts_until_it_is_dropped_and_reserve_waits() {
+fn a_permit_that_was_tried_refuses_no_job_and_may_be_refused_itself() {
     with_both(|backend| {
         let lanes = limited(backend);
         let cpu = lanes.cpu.handle();
-        let mut permits: Vec<_> = (0..AT_FIRST).map(|_| cpu.try_reserve().unwrap()).collect();
+        let mut uploads: Vec<_> = (0..180).map(|_| cpu.try_reserve().unwrap()).collect();
+        let running = Stuck::start(&cpu);
+        let queued = fill(&cpu);
+        assert_eq!(queued.len(), AT_FIRST - 1);
+        let full = uploads.pop().unwrap().spawn_cpu(|| 2).wait().unwrap_err();
+        assert_eq!(full.kind(), JoinErrorKind::QueueFull);
+        assert_eq!(full.retry_after(), Some(LONG));
+        // One that `fill` was refused, and this one.
+        assert_eq!(cpu.metrics().rejected, 2);
+        running.end();
+        queued.into_iter().for_each(|task| drop(task.wait()));
+        assert_eq!(uploads.pop().unwrap().spawn_cpu(|| 3).wait().unwrap(), 3);
+    });
+}
+
+/// Of those who wait, each gets room that the next one does not get.
+#[test]
+fn a_permit_that_was_waited_for_is_not_refused() {
+    with_both(|backend| {
+        let lanes = limited(backend);
+        let cpu = lanes.cpu.handle();
+        let permits: Vec<_> = (0..AT_FIRST).map(|_| cpu.reserve().wait()).collect();
+        let mut next = cpu.reserve();
+        assert!(look(&mut next).is_pending());
+        let running = Stuck::start(&cpu);
+        let queued = fill(&cpu);
         assert!(is_full(&cpu));
-        let (mut first, mut second) = (cpu.reserve(), cpu.reserve());
-        assert!(look(&mut first).is_pending() && look(&mut second).is_pending());
-        drop(permits.pop());
-        let Poll::Ready(permit) = look(&mut first) else {
-            panic!("it waits, though there is room");
-        };
-        // All of it is for the one that came first.
-        assert!(look(&mut second).is_pending());
-        assert_eq!(permit.unwrap().spawn_cpu(|| 1).wait().unwrap(), 1);
-        assert_eq!(second.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
+        let own = permits.into_iter().map(|it| it.unwrap().spawn_cpu(|| 1));
+        let own: Vec<_> = own.collect();
+        assert!(look(&mut next).is_pending());
+        running.end();
+        queued.into_iter().for_each(|task| drop(task.wait()));
+        own.into_iter()
+            .for_each(|task| assert_eq!(task.wait().unwrap(), 1));
+        assert_eq!(next.wait().unwrap().spawn_cpu(|| 2).wait().unwrap(), 2);
+    });
+}
+
+/// Callers that waited for time held all permits of the other limit: one job in the lane, and all
+/// others were refused.
+#[test]
+fn who_waits_for_time_holds_no_permit_of_the_limit_in_jobs() {
+    with_both(|backend| {
+        let lanes = lanes_with(backend, 1, |builder| {
+            let builder = builder.max_wait(Priority::Normal, LONG);
+            builder.queue_limit(Priority::Normal, 2 * AT_FIRST)
+        });
+        let cpu = lanes.cpu.handle();
+        let running = Stuck::start(&cpu);
+        let queued = fill(&cpu);
+        let mut waiters: Vec<_> = (0..20).map(|_| cpu.reserve()).collect();
+        assert!(waiters.iter_mut().all(|it| look(it).is_pending()));
+        assert_eq!(cpu.metrics().permits_in_use, AT_FIRST as u64);
+        drop(waiters);
+        running.end();
+        queued.into_iter().for_each(|task| drop(task.wait()));
     });
 }
 
@@ -82,7 +128,7 @@ fn a_shutdown_ends_the_wait_for_room() {
     with_both(|backend| {
         let lanes = limited(backend);
         let cpu = lanes.cpu.handle();
-        let permits: Vec<_> = (0..AT_FIRST).map(|_| cpu.try_reserve().unwrap()).collect();
+        let permits: Vec<_> = (0..AT_FIRST).map(|_| cpu.reserve().wait()).collect();
         let mut reserve = cpu.reserve();
         assert!(look(&mut reserve).is_pending());
         lanes.cpu.shutdown().wait();
@@ -116,20 +162,59 @@ fn jobs_of_jobs_are_not_refused_and_count() {
     });
 }
 
-/// Clients that leave make room once the lane has dropped what their jobs had captured.
+/// Clients that gave up counted until their turn came, though their jobs take no time then.
 #[test]
-fn a_job_that_was_cancelled_counts_until_its_turn() {
+fn a_job_that_was_cancelled_before_it_began_counts_no_time() {
     with_both(|backend| {
         let lanes = limited(backend);
         let cpu = lanes.cpu.handle();
         let running = Stuck::start(&cpu);
-        drop(fill(&cpu));
+        let queued = fill(&cpu);
         assert!(is_full(&cpu));
-        running.end();
-        // In FIFO order, behind them.
-        let behind = cpu.without_limit().spawn_cpu(|| 1);
-        assert_eq!(behind.wait().unwrap(), 1);
+        drop(queued);
         assert!(!is_full(&cpu));
+        running.end();
+    });
+}
+
+/// Two exports refused jobs that would have waited for one step of theirs.
+#[test]
+fn a_stream_counts_what_a_job_waits_for_and_not_all_that_it_has_left() {
+    const ROWS: u64 = 50;
+    let row = |n: u64| {
+        compute_for(Duration::from_millis(2));
+        n
+    };
+    let export = |cpu: &Handle| {
+        let rows = futures::stream::iter(0..ROWS).map(row);
+        cpu.with_name("export").stream_from_cpu(rows, 1, |_| 1)
+    };
+    // All of it, by a reader that lets the lane end a step for each row.
+    let read = |cpu: &Handle| {
+        let mut stream = export(cpu);
+        for _ in 0..ROWS {
+            while cpu.metrics().suspended == 0 && cpu.metrics().completed == 0 {
+                std::thread::yield_now();
+            }
+            futures::executor::block_on(stream.next()).unwrap().unwrap();
+        }
+        let sites = cpu.call_sites();
+        let site = sites.into_iter().find(|it| it.site == "export");
+        site.unwrap().total_run
+    };
+    with_both(|backend| {
+        let took = read(&support::lanes(backend, 1).cpu.handle());
+        let lanes = lanes_with(backend, 1, |builder| {
+            builder.max_wait(Priority::Normal, took / 4)
+        });
+        let cpu = lanes.cpu.handle();
+        read(&cpu);
+        let held = Stuck::start(&cpu.without_limit());
+        let running = [(), ()].map(|()| export(&cpu.without_limit()));
+        let task = cpu.with_name("job").spawn_cpu(|| 1);
+        held.end();
+        assert_eq!(task.wait().unwrap(), 1);
+        drop(running);
     });
 }
 

@@ -55,6 +55,7 @@ impl Level {
             shares_page,
             timings: None,
             sites: &lane.counters.sites,
+            shares: None,
             place: None,
             yielded: false,
         };
@@ -118,7 +119,7 @@ impl Schedule for Level {
     }
 
     /// The control thread has ended already.
-    fn enqueue(&self, job: Arc<dyn Runnable>) {
+    fn enqueue(&self, job: Arc<dyn Runnable>, _: bool) {
         self.0.queue.push(job);
         fence(SeqCst);
         if self.reason_for_jobs().is_some() {

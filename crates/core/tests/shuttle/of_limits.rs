@@ -1,15 +1,18 @@
 //! Jobs that are charged, begin, end or are closed, beside those that wait for room: the code of
 //! `limits/`. The semaphores are Tokio's, whose calls are single steps here.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use shuttle::future::block_on;
 use shuttle::thread;
+use tokio::sync::AcquireError;
 
 use crate::check;
 use crate::error::JoinErrorKind;
-use crate::limits::{Charge, Limit, Limits};
+use crate::limits::{Charge, Limit, Limits, Shares};
 use crate::metrics::call_sites::Mean;
 
 const MS: Duration = Duration::from_millis(1);
@@ -17,15 +20,20 @@ const MS: Duration = Duration::from_millis(1);
 const ROOM: Duration = Duration::from_millis(90);
 
 fn limits(threads: usize) -> Arc<Limits> {
+    with_jobs(None, threads)
+}
+
+fn with_jobs(jobs: Option<usize>, threads: usize) -> Arc<Limits> {
     let wait = Some(100 * MS);
-    Limits::new(Limit { jobs: None, wait }, threads).unwrap()
+    let shares = Arc::new(Shares::new(threads));
+    Limits::new(Limit { jobs, wait }, threads, &shares).unwrap()
 }
 
 /// A job that takes that long, or nobody knows how long, of a site of its own. It is queued.
 fn job(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Option<Box<Charge>> {
     let mean = <Mean>::default();
     time.into_iter().for_each(|time| mean.add(time));
-    let charge = limits.admit(is_short).ok()?;
+    let charge = limits.admit(Some(is_short)).ok()?;
     charge.queue(&mean, is_short);
     Some(charge)
 }
@@ -36,21 +44,11 @@ fn fill(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Vec<Cha
     jobs.map(|charge| *charge).collect()
 }
 
-fn assert_all_is_free(limits: &Limits, threads: u32) {
-    let free: Vec<_> = limits
-        .semaphores()
-        .map(|it| it.available_permits())
-        .collect();
-    let room = (threads * ROOM).as_micros() as usize;
-    assert_eq!(free, [room, room]);
-}
-
 /// One schedule: nothing runs beside it.
 fn alone(test: impl Fn() + Send + Sync + 'static) {
     shuttle::check_random(test, 1);
 }
 
-/// A charge that finds too little, and pays the rest later, meets others that are given back.
 #[test]
 fn what_was_charged_is_free_at_the_end() {
     check(|| {
@@ -60,7 +58,7 @@ fn what_was_charged_is_free_at_the_end() {
             thread::spawn(move || drop(job(&limits, Some(time * MS), false)))
         });
         jobs.into_iter().for_each(|job| job.join().unwrap());
-        assert_all_is_free(&limits, 1);
+        assert!(limits.is_free());
     });
 }
 
@@ -70,7 +68,7 @@ fn a_charge_is_given_back_once() {
     check(|| {
         let limits = limits(1);
         let others = job(&limits, Some(200 * MS), false);
-        let one: Arc<Charge> = limits.admit(true).unwrap().into();
+        let one: Arc<Charge> = limits.admit(Some(true)).unwrap().into();
         one.queue(&<Mean>::default(), true);
         let worker = thread::spawn({
             let one = one.clone();
@@ -82,7 +80,7 @@ fn a_charge_is_given_back_once() {
         one.release();
         worker.join().unwrap();
         drop((others, one));
-        assert_all_is_free(&limits, 1);
+        assert!(limits.is_free());
     });
 }
 
@@ -103,42 +101,141 @@ fn who_waits_for_room_gets_it() {
             .into_iter()
             .for_each(|waiter| waiter.join().unwrap());
         other.join().unwrap();
-        assert_all_is_free(&limits, 1);
+        assert!(limits.is_free());
+    });
+}
+
+type Waiters = Vec<Pin<Box<dyn Future<Output = Result<Box<Charge>, AcquireError>>>>>;
+
+fn waiters(limits: &Arc<Limits>, n: usize) -> Waiters {
+    let wait = || Box::pin(limits.clone().acquire()) as _;
+    std::iter::repeat_with(wait).take(n).collect()
+}
+
+/// Those of them that have been admitted.
+fn admitted(waiters: &mut Waiters) -> Vec<Box<Charge>> {
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut all = Vec::new();
+    waiters.retain_mut(|it| match it.as_mut().poll(&mut cx) {
+        Poll::Ready(charge) => {
+            all.push(charge.unwrap());
+            false
+        }
+        Poll::Pending => true,
+    });
+    all
+}
+
+/// A wait ends, by its turn or since its caller gives up, beside another one, and beside a job
+/// whose end makes room for one of them.
+#[test]
+fn a_turn_that_is_not_taken_goes_to_the_next() {
+    check(|| {
+        let limits = limits(1);
+        let all = fill(&limits, Some(200 * MS), false);
+        let mut first = waiters(&limits, 1);
+        assert!(admitted(&mut first).is_empty());
+        let next = thread::spawn({
+            let limits = limits.clone();
+            move || drop(block_on(limits.acquire()).unwrap())
+        });
+        let worker = thread::spawn(move || drop(all));
+        drop(first);
+        worker.join().unwrap();
+        next.join().unwrap();
+        assert!(limits.is_free());
     });
 }
 
 /// Of many that wait, those are admitted for which there is room, and the others wait on.
 #[test]
-fn one_that_has_waited_is_charged_before_the_next() {
+fn room_is_reserved_for_those_who_have_waited_against_the_next_who_wait() {
     alone(|| {
         let limits = limits(1);
         let all = fill(&limits, Some(200 * MS), false);
-        let mut waiters: Vec<_> = (0..20)
-            .map(|_| Box::pin(limits.clone().acquire()))
-            .collect();
-        let mut poll = || {
-            let waker = std::task::Waker::noop();
-            let mut cx = std::task::Context::from_waker(waker);
-            let before = waiters.len();
-            let mut admitted = Vec::new();
-            waiters.retain_mut(|it| match it.as_mut().poll(&mut cx) {
-                std::task::Poll::Ready(charge) => {
-                    admitted.push(charge.unwrap());
-                    false
-                }
-                std::task::Poll::Pending => true,
-            });
-            assert_eq!(before - waiters.len(), admitted.len());
-            admitted
-        };
-        assert!(poll().is_empty());
+        let mut waiters = waiters(&limits, 20);
+        assert!(admitted(&mut waiters).is_empty());
         drop(all);
         // An eighth of the room each, since nothing is known.
-        let admitted = poll();
-        assert_eq!(admitted.len(), 8);
-        assert!(poll().is_empty());
-        drop(admitted);
-        assert_eq!(poll().len(), 8);
+        let first = admitted(&mut waiters);
+        assert_eq!(first.len(), 8);
+        assert!(admitted(&mut waiters).is_empty());
+        // Not against one that does not wait.
+        assert!(limits.admit(Some(false)).is_ok());
+        drop(first);
+        assert_eq!(admitted(&mut waiters).len(), 8);
+    });
+}
+
+/// Each short job that began made room that was taken by the next short one, and the wait had no
+/// end.
+#[test]
+fn short_jobs_that_come_and_go_do_not_pass_a_wait_for_ever() {
+    alone(|| {
+        let limits = limits(1);
+        let mut short = fill(&limits, Some(9 * MS), true);
+        let mut long = fill(&limits, Some(30 * MS), false);
+        let mut waiters = waiters(&limits, 1);
+        assert!(admitted(&mut waiters).is_empty());
+        let mut ended = 0;
+        while admitted(&mut waiters).is_empty() {
+            drop(short.remove(0));
+            short.extend(job(&limits, Some(9 * MS), true).map(|charge| *charge));
+            // After some of them, another one has had its turn.
+            ended += 1;
+            if ended % 10 == 0 {
+                drop(long.pop().expect("the wait ends while jobs do"));
+            }
+        }
+    });
+}
+
+/// 100 clients that uploaded slowly filled a lane that did nothing.
+#[test]
+fn a_permit_that_was_tried_counts_no_time_before_its_job_and_asks_again_then() {
+    alone(|| {
+        let limits = limits(1);
+        let mut permits: Vec<_> = (0..100)
+            .map(|_| limits.admit(Some(false)).unwrap())
+            .collect();
+        let all = fill(&limits, Some(30 * MS), false);
+        assert_eq!(all.len(), 3);
+        assert!(permits.iter().all(|it| it.admit(false).is_err()));
+        // A short one is not refused for those.
+        assert!(permits.iter().all(|it| it.admit(true).is_ok()));
+        drop(all);
+        let one = permits.pop().unwrap();
+        one.admit(false).unwrap();
+        one.queue(&<Mean>::default(), false);
+        drop((one, permits));
+        assert!(limits.is_free());
+    });
+}
+
+#[test]
+fn a_permit_that_was_waited_for_is_not_refused() {
+    alone(|| {
+        let limits = limits(1);
+        let one = admitted(&mut waiters(&limits, 1)).pop().unwrap();
+        let _all = fill(&limits, Some(30 * MS), false);
+        one.admit(false).unwrap();
+    });
+}
+
+/// A caller that waited for time held a permit meanwhile: one job in the lane, and all short ones
+/// were refused.
+#[test]
+fn a_wait_for_time_holds_no_permit_of_the_limit_in_jobs() {
+    alone(|| {
+        let limits = with_jobs(Some(8), 1);
+        let long = fill(&limits, Some(200 * MS), false);
+        assert_eq!(long.len(), 1);
+        let mut waiters = waiters(&limits, 20);
+        assert!(admitted(&mut waiters).is_empty());
+        assert_eq!(fill(&limits, Some(MS), true).len(), 7);
+        drop(long);
+        assert_eq!(admitted(&mut waiters).len(), 8);
+        assert_eq!(limits.jobs(), Some((8, 0)));
     });
 }
 
@@ -147,7 +244,7 @@ fn jobs_are_admitted_while_those_before_them_take_no_longer() {
     alone(|| {
         // 180 ms of room: the twelfth finds 165.
         assert_eq!(fill(&limits(2), Some(15 * MS), false).len(), 12);
-        let refused = |limits: &Arc<Limits>| limits.admit(false).err().unwrap();
+        let refused = |limits: &Arc<Limits>| limits.admit(Some(false)).err().unwrap();
         let limits = limits(1);
         let _all = fill(&limits, Some(15 * MS), false);
         assert_eq!(refused(&limits).kind(), JoinErrorKind::QueueFull);
@@ -160,9 +257,9 @@ fn a_few_jobs_are_admitted_of_which_nothing_is_known() {
     alone(|| {
         let limits = limits(1);
         assert_eq!(fill(&limits, None, false).len(), 8);
-        let known = limits.admit(false).unwrap();
+        let known = limits.admit(Some(false)).unwrap();
         known.begin();
-        known.end(true, &<Mean>::default());
+        known.end();
         // It has taken no time to speak of: now others count as little as that.
         assert!(fill(&limits, None, false).len() > 100);
     });
@@ -187,48 +284,9 @@ fn short_jobs_have_room_of_their_own() {
     alone(|| {
         let limits = limits(1);
         let _long = fill(&limits, Some(40 * MS), false);
-        assert_eq!(fill(&limits, Some(9 * MS), true).len(), 10);
-    });
-}
-
-/// They pass the others, and a permit may be for one.
-#[test]
-fn short_jobs_count_for_others_too() {
-    alone(|| {
-        let limits = limits(1);
-        let short = fill(&limits, Some(9 * MS), true);
-        assert_eq!(short.len(), 10);
-        assert!(limits.admit(false).is_err());
-        drop(short);
-        assert_all_is_free(&limits, 1);
-        // By a permit: nobody knows yet what it will be used for.
-        let permits: Vec<_> = std::iter::from_fn(|| {
-            let permit = limits.admit(false).ok()?;
-            permit.set(None, false);
-            let mean = <Mean>::default();
-            mean.add(9 * MS);
-            permit.queue(&mean, true);
-            Some(permit)
-        })
-        .collect();
-        assert_eq!(permits.len(), 10);
-        assert!(limits.admit(true).is_err());
-        drop(permits);
-        assert_all_is_free(&limits, 1);
-    });
-}
-
-#[test]
-fn a_debt_is_paid_before_there_is_room() {
-    alone(|| {
-        let limits = limits(1);
-        let mut all = fill(&limits, Some(89 * MS), false);
-        assert_eq!(all.len(), 2); // 178 of 90 ms
-        drop(all.pop());
-        all.extend(job(&limits, Some(89 * MS), false).map(|charge| *charge));
-        assert_eq!(all.len(), 2);
-        all.clear();
-        assert_all_is_free(&limits, 1);
+        // Four fifths of it.
+        assert_eq!(fill(&limits, Some(9 * MS), true).len(), 8);
+        assert!(limits.admit(Some(false)).is_err());
     });
 }
 
@@ -239,7 +297,7 @@ fn a_job_that_pauses_counts_nothing() {
         let limits = limits(1);
         let all = fill(&limits, Some(45 * MS), false);
         all.iter().for_each(Charge::pause);
-        assert_all_is_free(&limits, 1);
+        assert!(limits.is_free());
         assert_eq!(fill(&limits, Some(45 * MS), false).len(), 2);
     });
 }
@@ -252,48 +310,35 @@ fn what_is_exempt_counts_in_time() {
         let own: Vec<_> = (0..8).map(|_| Charge::exempt(&limits).unwrap()).collect();
         own.iter()
             .for_each(|own| own.queue(&<Mean>::default(), false));
-        assert!(limits.admit(false).is_err());
+        assert!(limits.admit(Some(false)).is_err());
         drop(own);
-        assert_all_is_free(&limits, 1);
+        assert!(limits.is_free());
         let (jobs, wait) = (Some(1), None);
-        assert!(Charge::exempt(&Limits::new(Limit { jobs, wait }, 1).unwrap()).is_none());
+        let shares = Arc::new(Shares::new(1));
+        let in_jobs = Limits::new(Limit { jobs, wait }, 1, &shares).unwrap();
+        assert!(Charge::exempt(&in_jobs).is_none());
     });
 }
 
 #[test]
 fn both_limits_hold() {
     alone(|| {
-        let (jobs, wait) = (Some(3), Some(100 * MS));
-        let limits = Limits::new(Limit { jobs, wait }, 1).unwrap();
+        let limits = with_jobs(Some(3), 1);
         let three = fill(&limits, Some(MS), false);
         assert_eq!(three.len(), 3);
         assert_eq!(limits.jobs(), Some((3, 3)));
-        assert_eq!(limits.admit(false).err().unwrap().retry_after(), None);
+        assert_eq!(limits.admit(Some(false)).err().unwrap().retry_after(), None);
         drop(three);
         assert_eq!(limits.jobs(), Some((3, 0)));
         let one = fill(&limits, Some(500 * MS), false);
         assert_eq!(one.len(), 1);
-        assert!(limits.admit(false).err().unwrap().retry_after().is_some());
-    });
-}
-
-#[test]
-fn a_stream_counts_what_is_left_of_it() {
-    alone(|| {
-        let (limits, of_site) = (limits(1), <Mean>::default());
-        of_site.add(60 * MS);
-        let mut stream = limits.admit(false).unwrap();
-        stream.is_stream = true;
-        stream.queue(&of_site, false);
-        // A step that takes some time: what is left is less, and its site learns nothing yet.
-        stream.begin();
-        stream.end(false, &of_site);
-        assert_eq!(of_site.get(), Some(60 * MS));
-        stream.queue(&of_site, false);
-        let room = limits.semaphores().next().unwrap().available_permits();
-        assert!(room >= 30_000, "{room}");
-        stream.begin();
-        stream.end(true, &of_site);
-        assert!(of_site.get() < Some(60 * MS));
+        assert!(
+            limits
+                .admit(Some(false))
+                .err()
+                .unwrap()
+                .retry_after()
+                .is_some()
+        );
     });
 }

@@ -5,7 +5,9 @@ use std::task::Waker;
 
 use loom::thread;
 
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+pub(crate) use loom::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 
 /// Loom's does not know `const`.

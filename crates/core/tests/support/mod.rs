@@ -115,6 +115,35 @@ impl Stuck<()> {
     }
 }
 
+/// A priority with a limit in time that is full: its threads are held, and jobs queue up to the limit.
+pub struct Full {
+    held: Vec<Stuck<()>>,
+    _queued: Vec<twolane_core::Task<()>>,
+}
+
+impl Full {
+    pub fn of(cpu: &twolane_core::Handle) -> Self {
+        let held = (0..cpu.worker_threads()).map(|_| Stuck::start(cpu));
+        let held = held.collect();
+        let mut queued = Vec::new();
+        while cpu.try_reserve().is_ok() {
+            queued.push(cpu.spawn_cpu(|| ()));
+        }
+        Self {
+            held,
+            _queued: queued,
+        }
+    }
+
+    /// Lets all of it end, and waits for that.
+    pub async fn end(self) {
+        for held in self.held {
+            held.let_go.send(()).unwrap();
+            held.task.await.unwrap();
+        }
+    }
+}
+
 /// Holds this, and waits for ever. By the receiver it says that it is polled.
 pub fn lasts<T: Send + 'static>(
     held: T,

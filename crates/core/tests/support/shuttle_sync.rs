@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::task::Waker;
 
-pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+pub(crate) use shuttle::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, mpsc};
 pub(crate) use shuttle::thread_local;
 

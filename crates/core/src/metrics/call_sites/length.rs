@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::mean::Mean;
 
 /// What a short step computes at most.
-const SHORT: Duration = Duration::from_millis(1);
+pub(super) const SHORT: Duration = Duration::from_millis(1);
 /// After this many samples a site is known. One is enough for a site whose first job is long.
 const ENOUGH: u64 = 8;
 /// What one sample counts at most.

@@ -11,6 +11,8 @@ const MOST: u64 = (1 << BITS) - 1;
 /// The number of samples, up to `SHARE`, and below that their mean in nanoseconds. A new sample has
 /// at least one part in `SHARE`, and one in `OF_LONG` if it is more than four times the mean: what
 /// turns long is known soon, and where some are far longer than others, the mean is above theirs.
+/// One that is far longer than many before it counts as eight times the mean; the next one counts
+/// in full.
 #[derive(Default)]
 pub(crate) struct Mean<const SHARE: u64 = 32, const OF_LONG: u64 = 4>(AtomicU64);
 
@@ -19,7 +21,9 @@ impl<const SHARE: u64, const OF_LONG: u64> Mean<SHARE, OF_LONG> {
     pub(crate) fn add(&self, time: Duration) {
         let word = self.0.load(Relaxed);
         let (samples, mean) = (word >> BITS, word & MOST);
-        let time = nanos(time).min(MOST);
+        let is_outlier = OF_LONG < SHARE && samples >= 2 * OF_LONG;
+        let bound = if is_outlier { 8 * mean } else { MOST };
+        let time = nanos(time).min(bound).min(MOST);
         let most = if time / 4 > mean { OF_LONG } else { SHARE };
         let samples = (samples + 1).min(most);
         let mean = mean - mean / samples + time / samples;
@@ -71,6 +75,19 @@ mod tests {
         plain.add(9 * MS);
         assert_eq!(mean.get(), Some(3 * MS));
         assert_eq!(plain.get(), Some(5 * MS / 4));
+    }
+
+    /// One job of 4 s in a site of 20 ms, and most of the next hundreds were refused.
+    #[test]
+    fn one_outlier_is_no_new_mean_and_two_are() {
+        let mean = <Mean>::default();
+        (0..100).for_each(|_| mean.add(20 * MS));
+        mean.add(4_000 * MS);
+        assert!(mean.get() < Some(60 * MS), "{:?}", mean.get());
+        (0..10).for_each(|_| mean.add(20 * MS));
+        assert!(mean.get() < Some(35 * MS), "{:?}", mean.get());
+        (0..2).for_each(|_| mean.add(4_000 * MS));
+        assert!(mean.get() > Some(1_000 * MS), "{:?}", mean.get());
     }
 
     #[test]

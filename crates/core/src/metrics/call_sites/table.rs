@@ -53,14 +53,18 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Ends the step.
-    pub(crate) fn end(&self) {
+    /// Ends the step. Returns for how much time of its kind it stands, and whether that is short.
+    pub(crate) fn end(&self) -> (bool, Duration) {
         let ran = now().saturating_sub(self.begun);
         let cpu = self.cpu.zip(cpu_time());
         let computed = cpu.map(|(begun, now)| now.saturating_sub(begun));
         self.add(ran);
         let computed = length_of(Duration::from_nanos(ran), computed);
         self.site.mean.add(computed.min(length::MOST));
+        match length::is_long(&self.site.mean) {
+            true => (false, computed),
+            false => (true, computed.min(length::MOST) * self.weight as u32),
+        }
     }
 
     fn add(&self, ran: u64) {
@@ -88,7 +92,7 @@ struct Counters {
     /// The samples that stand for [`ONE_IN`].
     later: AtomicU64,
     mean: MeanTime,
-    /// On a level with a limit in time: how long the steps take of late, or all those of a stream.
+    /// On a level with a limit in time: how long the steps take of late.
     time: Mean,
     /// How long the runs took that the samples stand for, in nanoseconds.
     ran: AtomicU64,
@@ -156,6 +160,16 @@ impl Sites {
 
     pub(crate) fn time(&self, site: Name) -> &Mean {
         &self.of(site).time
+    }
+
+    /// On a level with a limit in time: how long a step took. One that is far from short counts as
+    /// a sample, so that a site which turns long is known after some steps, and not after hundreds.
+    pub(crate) fn took(&self, site: Name, took: Duration) {
+        let site = self.of(site);
+        site.time.add(took);
+        if took >= 8 * length::SHORT && !length::is_long(&site.mean) {
+            site.mean.add(length::MOST);
+        }
     }
 
     pub(crate) fn read(&self, priority: Priority, running: &[Running]) -> Vec<CallSite> {
