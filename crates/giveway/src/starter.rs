@@ -4,12 +4,15 @@
 //! its scheduling policy. Without a privilege it can only raise the nice value. But a pool may be
 //! built on a thread that gives way, or on one of real time. So one thread per process is started
 //! with the first call, and keeps what the thread had that made it. A thread of another nice value,
-//! or of an unusual policy, or with a slice of its own, has the starter spawn. What is born there takes the CPU mask of its
-//! requester; its signal mask and its policy are the starter's. All others spawn their threads
-//! themselves.
+//! or of an unusual policy, or one that may have a slice of its own, has the starter spawn. What is
+//! born there takes the CPU mask of its requester; its signal mask and its policy are the starter's.
+//! All others spawn their threads themselves.
+//!
+//! A thread that has inherited a slice knows nothing of it, and the kernel tells it in a file that
+//! many lack. So from the first slice on that leaves a nice value as it is, the starter spawns all.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, Thread};
@@ -29,18 +32,20 @@ struct Starter {
 
 static STARTER: Mutex<Option<Starter>> = Mutex::new(None);
 
-thread_local! {
-    /// A [`Weight`](crate::Weight) has given this thread a slice.
-    pub(crate) static HAS_SLICE: Cell<bool> = const { Cell::new(false) };
-}
+/// A thread of the process's own nice value has got a slice: any other one may have inherited it.
+/// Relaxed: what a thread has inherited happened before it began.
+pub(crate) static MAY_HAVE_SLICE: AtomicBool = AtomicBool::new(false);
 
 /// Spawns a thread that does not inherit the weight of the calling one.
 ///
 /// Use it for a pool, or a thread that serves sockets, that may be started on a thread which gives
 /// way: a thread inherits the nice value of the thread that spawns it, and cannot lower it again.
 /// The new one has the [process's own](base_nice) nice value, and the CPU mask of the calling
-/// thread. If the calling thread has that nice value, the kernel's slice and the usual scheduling
-/// policy, it spawns the new one itself, which then has its signal mask, too.
+/// thread. If the calling thread has that nice value and the usual scheduling policy, it spawns the
+/// new one itself, which then has its signal mask, too: until a
+/// [slice](crate::Weight::with_slice) has been set at that nice value, on any thread, since its
+/// children inherit it and cannot tell. From then on, as on any other thread, the signal mask is
+/// that of the thread which made the first call of this crate.
 ///
 /// # Errors
 ///
@@ -69,7 +74,7 @@ pub fn spawn(name: impl Into<String>, main: impl FnOnce() + Send + 'static) -> i
     assert!(!name.contains('\0'), "a thread's name has no NUL: {name:?}");
     let thread = thread::Builder::new().name(name);
     let starter = starter()?;
-    let is_usual = !HAS_SLICE.get() && platform::odd_policy().is_none();
+    let is_usual = !MAY_HAVE_SLICE.load(Relaxed) && platform::odd_policy().is_none();
     if is_usual && platform::nice() == starter.nice {
         return Ok(thread.spawn(main)?.thread().clone());
     }

@@ -1,11 +1,12 @@
 //! [`Weight`]: the nice value of a thread, its slice, and whether it is in the kernel's idle class.
 
 use std::io;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::platform;
 use crate::process;
-use crate::starter::{self, HAS_SLICE};
+use crate::starter::{self, MAY_HAVE_SLICE};
 
 /// The shortest and the longest slice that a thread may ask for.
 const SLICES: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(100));
@@ -160,7 +161,8 @@ impl Weight {
         if let Some(slice) = self.slice.filter(is_odd) {
             return invalid(format!("Weight::with_slice({slice:?}): 0.1 to 100 ms"));
         }
-        let nice = self.nice(starter::base_nice()?).max(platform::nice());
+        let base = starter::base_nice()?;
+        let nice = self.nice(base).max(platform::nice());
         // Without the thread that interrupts cores, the weight is still right.
         let _ = process::start();
         // Either call sets the nice value to 0 as well, or tries to, so the nice value comes after
@@ -168,15 +170,16 @@ impl Weight {
         let class = match self.slice {
             _ if self.is_idle => platform::join_idle_class(),
             // Where it is refused, the nice value has to do.
-            Some(slice) if nice >= 0 => {
-                HAS_SLICE.set(true);
-                platform::set_slice(slice).or(Ok(()))
-            }
+            Some(slice) if nice >= 0 => platform::set_slice(slice).or(Ok(())),
             _ => Ok(()),
         };
-        if platform::nice() < nice {
-            platform::set_nice(nice)?;
-        }
-        class
+        let raised = match platform::nice() < nice {
+            true => platform::set_nice(nice),
+            false => Ok(()),
+        };
+        // Also if the nice value was refused.
+        let may_have_slice = self.slice.is_some() && platform::nice() == base;
+        MAY_HAVE_SLICE.fetch_or(may_have_slice, Relaxed);
+        raised.and(class)
     }
 }

@@ -106,6 +106,21 @@ fn a_spawned_thread_inherits_no_slice() {
     assert_eq!(told.recv().unwrap(), usual);
 }
 
+/// Not by a thread that has inherited one, either, which it does not know: it handed it down.
+#[test]
+fn a_thread_with_an_inherited_slice_hands_none_down() {
+    let usual = slice();
+    let (tell, told) = mpsc::channel();
+    on_a_thread(move || {
+        let short = Weight::raised_by(0).with_slice(Duration::from_micros(100));
+        short.apply().unwrap();
+        on_a_thread(move || {
+            giveway::spawn("grandchild", move || tell.send(slice()).unwrap()).unwrap();
+        });
+    });
+    assert_eq!(told.recv().unwrap(), usual);
+}
+
 /// It used to end the thread that spawns for those that are niced.
 #[test]
 fn a_bad_name_panics_on_the_calling_thread_alone() {

@@ -247,8 +247,8 @@ impl Builder {
     /// [`Priority::High`] that finds another one on its core sets its mask for a moment, to leave
     /// it. So it keeps the cores that it had then, also if its cgroup gets more.
     ///
-    /// The lane's threads inherit the signal mask of the calling thread, unless that one is niced
-    /// or of another scheduling policy. These, and the threads that belong to the process, have the
+    /// The lane's threads inherit the signal mask of the calling thread, unless that one is niced,
+    /// of another scheduling policy, or may have [slices](giveway::spawn) of its own. These, and the threads that belong to the process, have the
     /// mask of the thread that built the first lane. So a program that waits for signals blocks
     /// them before it builds its first lane, as before it starts any thread.
     ///
