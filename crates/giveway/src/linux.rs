@@ -44,6 +44,8 @@ pub(crate) fn leave_cores(are_taken: impl Fn(&usize) -> bool) -> io::Result<usiz
     let mask = sched_getaffinity(None)?;
     let (mut others, cores) = (mask, 0..CpuSet::MAX_CPU);
     cores.filter(are_taken).for_each(|core| others.unset(core));
+    let has_any = others != CpuSet::new();
+    has_any.then_some(()).ok_or(io::ErrorKind::NotFound)?;
     sched_setaffinity(None, &others)?;
     let core = sched_getcpu();
     sched_setaffinity(None, &mask)?;

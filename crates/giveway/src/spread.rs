@@ -16,6 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::platform;
 
+/// For 1,024 cores, as many as a CPU mask has here. More share bits.
+const WORDS: usize = 16;
+
 /// The cores on which threads of one kind compute, for threads that are to keep to different
 /// ones.
 ///
@@ -35,19 +38,19 @@ use crate::platform;
 /// .unwrap();
 /// ```
 #[derive(Debug, Default)]
-pub struct Cores(AtomicU64);
+pub struct Cores([AtomicU64; WORDS]);
 
 impl Cores {
     /// None of them computes yet.
     pub const fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self([const { AtomicU64::new(0) }; WORDS])
     }
 
     /// For a thread of that kind.
     pub const fn place(&self) -> Place<'_> {
         Place {
             cores: &self.0,
-            own: 0,
+            own: None,
         }
     }
 }
@@ -56,12 +59,11 @@ impl Cores {
 #[derive(Debug)]
 pub struct Place<'a> {
     /// Where the threads of its kind do.
-    cores: &'a AtomicU64,
-    /// Its own bit, or 0.
-    own: u64,
+    cores: &'a [AtomicU64; WORDS],
+    /// Its own.
+    own: Option<usize>,
 }
 
-/// More cores than bits share them.
 const fn bit(core: usize) -> u64 {
     1 << (core % 64)
 }
@@ -74,26 +76,39 @@ impl Place<'_> {
     /// more. A thread that may use one core stays there. Does nothing on other platforms than Linux.
     #[inline]
     pub fn settle(&mut self) {
-        let here = bit(platform::core());
-        if self.own != here || self.cores.load(Relaxed) & here == 0 {
+        let here = platform::core();
+        if self.own != Some(here) || !self.is_taken(here) {
             self.take(here);
         }
     }
 
-    fn take(&mut self, mut here: u64) {
-        let others = self.cores.fetch_and(!self.own, Relaxed) & !self.own;
-        let are_taken = |core: &usize| others & bit(*core) != 0;
-        if others & here != 0 {
-            here = platform::leave_cores(are_taken).map_or(here, bit);
+    const fn word(&self, core: usize) -> &AtomicU64 {
+        &self.cores[core / 64 % WORDS]
+    }
+
+    fn is_taken(&self, core: usize) -> bool {
+        self.word(core).load(Relaxed) & bit(core) != 0
+    }
+
+    fn take(&mut self, mut here: usize) {
+        self.leave();
+        if self.is_taken(here) {
+            here = platform::leave_cores(|core| self.is_taken(*core)).unwrap_or(here);
         }
-        self.own = here;
-        self.cores.fetch_or(here, Relaxed);
+        self.own = Some(here);
+        self.word(here).fetch_or(bit(here), Relaxed);
+    }
+
+    fn leave(&mut self) {
+        if let Some(own) = self.own.take() {
+            self.word(own).fetch_and(!bit(own), Relaxed);
+        }
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.cores.fetch_and(!self.own, Relaxed);
+        self.leave();
     }
 }
 
@@ -103,27 +118,56 @@ mod tests {
 
     use super::*;
 
+    impl Cores {
+        /// As a thread there does it.
+        fn take(&self, core: usize) -> Place<'_> {
+            self.0[core / 64].fetch_or(bit(core), Relaxed);
+            let own = Some(core);
+            Place {
+                own,
+                ..self.place()
+            }
+        }
+    }
+
     #[test]
     fn a_thread_leaves_the_core_of_another_one_and_may_come_back() {
         let mask = sched_getaffinity(None).unwrap();
-        let taken = (0..64).find(|core| mask.is_set(*core)).unwrap();
+        let taken = (0..CpuSet::MAX_CPU).find(|core| mask.is_set(*core));
+        let taken = taken.unwrap();
         let mut only = CpuSet::new();
         only.set(taken);
         sched_setaffinity(None, &only).unwrap();
-        let cores = Cores(AtomicU64::new(bit(taken)));
+        let cores = Cores::new();
+        let other = cores.take(taken);
         let mut place = cores.place();
         place.settle();
-        assert_eq!(place.own, bit(taken), "it has no other");
-        cores.0.store(bit(taken), Relaxed);
-        place.own = 0;
+        assert_eq!(place.own, Some(taken), "it has no other");
+        place.own = None;
         if mask.count() > 1 {
             sched_setaffinity(None, &mask).unwrap();
             place.settle();
-            assert_ne!(place.own, bit(taken));
-            assert_eq!(cores.0.load(Relaxed), bit(taken) | place.own);
+            assert_ne!(place.own, Some(taken));
+            assert!(place.is_taken(taken) && place.is_taken(place.own.unwrap()));
             assert_eq!(sched_getaffinity(None).unwrap(), mask);
         }
-        drop(place);
-        assert_eq!(cores.0.load(Relaxed) & !bit(taken), 0);
+        drop((place, other));
+        assert!(cores.0.iter().all(|word| word.load(Relaxed) == 0));
+    }
+
+    /// Two shared a bit: a thread left a free core, and one that ended freed the other's.
+    #[test]
+    fn cores_64_apart_are_two() {
+        let cores = Cores::new();
+        let (low, high) = (cores.take(6), cores.take(70));
+        drop(low);
+        assert!(!high.is_taken(6) && high.is_taken(70));
+    }
+
+    /// The kernel was asked for an empty mask.
+    #[test]
+    fn a_thread_with_no_other_core_asks_for_none() {
+        let refused = platform::leave_cores(|_| true).unwrap_err();
+        assert_eq!(refused.raw_os_error(), None);
     }
 }
