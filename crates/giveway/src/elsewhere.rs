@@ -12,7 +12,7 @@ pub(crate) fn cpu_of_thread() -> Option<Duration> {
     None
 }
 
-pub(crate) fn cores_of(_thread: Option<()>) -> Option<u32> {
+pub(crate) fn own_cores() -> Option<u32> {
     None
 }
 

@@ -1,11 +1,11 @@
 //! What the crate asks of Linux for a thread or the process. `elsewhere.rs` has the same functions,
 //! which do nothing.
 
-use std::io;
 use std::time::Duration;
+use std::{fs, io};
 
-use rustix::process::{Pid, getpid, getpriority_process, setpriority_process};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use thread_priority::{
     DeadlineFlags, NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadPriority,
@@ -22,14 +22,23 @@ pub(crate) fn cpu_of_thread() -> Option<Duration> {
     clock_gettime(ClockId::ThreadCPUTime).try_into().ok()
 }
 
-/// How many cores this thread, or another one, may run on, whatever the quota.
-pub(crate) fn cores_of(thread: Option<Pid>) -> Option<u32> {
-    Some(sched_getaffinity(thread).ok()?.count())
+/// How many cores this thread may run on, whatever the quota.
+pub(crate) fn own_cores() -> Option<u32> {
+    Some(sched_getaffinity(None).ok()?.count())
 }
 
-/// The same of the process: this thread or the main thread, since either may be bound to fewer.
+/// The same of the process: of all its threads together, since each may be bound to one core.
 pub(crate) fn cores() -> Option<u32> {
-    cores_of(None).max(cores_of(Some(getpid())))
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    let threads =
+        tasks.filter_map(|task| Pid::from_raw(task.ok()?.file_name().to_str()?.parse().ok()?));
+    // An error: the thread has ended.
+    let masks = threads.filter_map(|thread| sched_getaffinity(Some(thread)).ok());
+    let mut masks = Vec::from_iter(masks);
+    // Mostly all are equal.
+    masks.dedup();
+    let is_for_any = |core: &usize| masks.iter().any(|mask| mask.is_set(*core));
+    u32::try_from((0..CpuSet::MAX_CPU).filter(is_for_any).count()).ok()
 }
 
 /// The core on which this thread runs.

@@ -34,10 +34,11 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// The quota, if it is less than the cores that this process may run on. A larger
-    /// quota cannot be used up.
+    /// The quota, if it is less than the cores that this process may run on: those of all
+    /// its threads together. A larger quota cannot be used up.
     ///
-    /// It reads some ten small files below `/proc` and `/sys/fs/cgroup`.
+    /// It reads some ten small files below `/proc` and `/sys/fs/cgroup`, and asks for the CPU mask
+    /// of each thread.
     pub fn below_cores() -> Option<Self> {
         let cores = f64::from(platform::cores()?);
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -99,7 +100,7 @@ impl Quota {
 /// ```
 pub fn worker_threads() -> usize {
     // The standard library's number has the quota in it, rounded down.
-    let own = platform::cores_of(None).map(|cores| cores as usize);
+    let own = platform::own_cores().map(|cores| cores as usize);
     let available = own.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from));
     fit(available, Quota::below_cores().map(|quota| quota.cores))
 }

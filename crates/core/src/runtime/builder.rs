@@ -115,7 +115,7 @@ impl Builder {
     /// Sets whether the lane's threads pause to keep the process within its CPU quota.
     ///
     /// Default: yes, while the process's cgroup has a quota below the number of cores that
-    /// the process may run on. [`build`](Self::build) reads the quota, and a thread of the
+    /// the threads of the process, taken together, may run on. [`build`](Self::build) reads the quota, and a thread of the
     /// process reads it again every two seconds while the lane runs jobs. So a lane follows a
     /// container that is resized in place; its number of threads stays as it was built.
     /// The quota is read below `/sys/fs/cgroup`, where systemd and container runtimes mount
