@@ -24,7 +24,10 @@ static VERSION: AtomicUsize = AtomicUsize::new(0);
 /// How many probes have run, of all watches.
 static PROBES: atomic::AtomicU64 = atomic::AtomicU64::new(0);
 
-/// The least threshold of all watches so far, in microseconds.
+/// The thresholds of all watches. Locked where a watch begins or ends.
+static THRESHOLDS: Mutex<Vec<Duration>> = Mutex::new(Vec::new());
+
+/// The least of them, in microseconds.
 static LONG: atomic::AtomicU64 = atomic::AtomicU64::new(u64::MAX);
 
 /// So many polls that took long a thread keeps, from one look to the next.
@@ -33,10 +36,12 @@ const KEPT: usize = 32;
 /// Before any deadline.
 static EPOCH: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Polls that take so long are kept from now on.
-pub(crate) fn keep_those_of(threshold: Duration) {
-    let micros = u64::try_from(threshold.as_micros()).unwrap_or(u64::MAX);
-    LONG.fetch_min(micros, Relaxed);
+/// Polls that take as long as the least of these are kept from now on.
+pub(crate) fn change_thresholds(change: impl FnOnce(&mut Vec<Duration>)) {
+    let mut all = THRESHOLDS.lock().unwrap_or_else(PoisonError::into_inner);
+    change(&mut all);
+    let least = all.iter().min().unwrap_or(&Duration::MAX).as_micros();
+    LONG.store(u64::try_from(least).unwrap_or(u64::MAX), Relaxed);
 }
 
 /// A poll that takes so long is to be kept.

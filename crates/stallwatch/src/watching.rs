@@ -30,14 +30,16 @@ pub(crate) fn looks() -> usize {
 
 /// The records are written while one of these lives.
 #[derive(Debug)]
-pub(crate) struct Watching(());
+pub(crate) struct Watching {
+    threshold: Duration,
+}
 
 impl Watching {
     /// Polls that take as long as `threshold` are of interest.
     pub(crate) fn begin(threshold: Duration) -> Self {
-        record::keep_those_of(threshold);
+        record::change_thresholds(|all| all.push(threshold));
         WATCHES.fetch_add(1, SeqCst);
-        Self(())
+        Self { threshold }
     }
 
     /// To be called at each look: threads then ask for their runtime again.
@@ -48,6 +50,10 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
+        record::change_thresholds(|all| {
+            let own = all.iter().position(|it| *it == self.threshold);
+            own.map(|own| all.swap_remove(own));
+        });
         WATCHES.fetch_sub(1, SeqCst);
     }
 }

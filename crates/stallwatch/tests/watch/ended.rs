@@ -1,15 +1,20 @@
 //! Polls that are over before a look has seen them twice, and how late the runtime is.
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use stallwatch::{Cause, Lag, Watch, watch};
+use stallwatch::{Cause, Lag, Name, Watch, enter, watch};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 use tokio::task::yield_now;
 
+use crate::child;
 use crate::limit::time_limit;
 use crate::setting::{runtime, see_spans, two_probes, watched, watched_as};
 use crate::wait::{has_thread, wait_until};
@@ -50,6 +55,56 @@ fn a_poll_that_no_look_sees_twice_is_told() {
     }
 }
 
+/// What the kernel counts of this thread's calls of `read`, this one left out.
+fn reads() -> u64 {
+    let mut text = [0; 1024];
+    let mut file = File::open(IO).unwrap();
+    let length = file.read(&mut text).unwrap();
+    let text = std::str::from_utf8(&text[..length]).unwrap();
+    let rest = text.split_once("syscr: ").unwrap().1;
+    rest.lines().next().unwrap().parse().unwrap()
+}
+
+/// Of a poll, between two calls of [`reads`].
+fn reads_of_a_poll() -> u64 {
+    let before = reads();
+    let poll = enter(Name::named("poll"));
+    compute(2);
+    drop(poll);
+    reads() - before - 1
+}
+
+const IO: &str = "/proc/thread-self/io";
+
+/// Each poll of a millisecond opened, read and closed a file for as long as the process lived. In a
+/// process of its own, without the watches of other tests.
+#[test]
+fn a_watch_that_has_ended_leaves_nothing_to_be_noted() {
+    let _limit = time_limit();
+    if !Path::new(IO).exists() {
+        return eprintln!("NOT TESTED: the kernel counts no calls");
+    }
+    if !child::is_child() {
+        let test = "ended::a_watch_that_has_ended_leaves_nothing_to_be_noted";
+        assert_eq!(child::run(test, |_| (), |_| ()), "1, then 0");
+        return;
+    }
+    let io = runtime(Some(1));
+    let longer = Watch::new().threshold(Duration::from_secs(3_600));
+    let _longer = longer.start(io.handle()).unwrap();
+    let mut its_thread = None;
+    let spawn = |name, run| {
+        its_thread = Some(thread::Builder::new().name(name).spawn(run)?);
+        Ok(())
+    };
+    let brief = Watch::new().threshold(Duration::from_millis(1));
+    let brief = brief.start_on(io.handle(), spawn).unwrap();
+    let while_it_lasts = reads_of_a_poll();
+    drop(brief);
+    its_thread.unwrap().join().unwrap();
+    child::found(format!("{while_it_lasts}, then {}", reads_of_a_poll()));
+}
+
 /// Each is told once: either while it lasts, or when it is over.
 #[test]
 fn no_poll_is_told_twice() {
@@ -75,7 +130,7 @@ fn a_runtime_with_an_io_driver_is_probed_by_a_socket() {
         let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
         let _watcher = watch.start(io.handle()).unwrap();
         let (found, is_found) = oneshot::channel();
-        std::thread::spawn(move || {
+        thread::spawn(move || {
             let is_socket = |lag: &Lag| matches!(lag, Lag::Socket(_));
             found.send(lags.iter().find(is_socket)).unwrap();
         });
@@ -140,7 +195,7 @@ fn a_runtime_without_an_io_driver_is_probed_by_tasks() {
         let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
         let _watcher = watch.start(io.handle()).unwrap();
         let (found, is_found) = oneshot::channel();
-        std::thread::spawn(move || {
+        thread::spawn(move || {
             let probes: Vec<Lag> = lags.iter().take(4).collect();
             found.send(probes).unwrap();
         });
@@ -158,10 +213,10 @@ fn a_span_s_guard_that_is_held_over_an_await_is_not_told() {
     watched.io.block_on(two_probes(&watched.probes));
     let (tell, told) = oneshot::channel();
     let (probes, before) = (watched.probes.clone(), watched.probes.load(SeqCst));
-    let waits = std::thread::spawn(move || {
+    let waits = thread::spawn(move || {
         // Each is far longer than the threshold apart from the one before.
         while probes.load(SeqCst) < before + 3 {
-            std::thread::park_timeout(Duration::from_millis(1));
+            thread::park_timeout(Duration::from_millis(1));
         }
         tell.send(()).unwrap();
     });
