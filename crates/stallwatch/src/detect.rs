@@ -8,12 +8,15 @@
 //! it is late, the watch had no core itself, and neither had, perhaps, the thread that is
 //! waited for.
 //!
+//! What the watch cannot read it does not guess: while the process is out of file descriptors, it
+//! begins anew at each look. Where the kernel tells no times, all of the time counts.
+//!
 //! So a poll may be found late or, on a machine that is full, not at all. What ends before two
 //! looks have seen it is judged by `ended.rs`.
 
 use std::time::{Duration, Instant};
 
-use crate::kernel::{Doing, Times};
+use crate::kernel::{self, Doing, Times};
 use crate::stall::Cause;
 
 /// From one look to the next.
@@ -37,6 +40,9 @@ fn counts(between: Duration) -> Duration {
 pub(crate) trait Kernel {
     fn times(&mut self) -> Option<Times>;
     fn doing(&mut self) -> Option<Doing>;
+    fn tells_times(&self) -> bool {
+        kernel::tells_times()
+    }
 }
 
 /// What a thread is at, by a number that tells it from all others of the thread.
@@ -92,7 +98,8 @@ impl Detector {
             self.spell = None;
             return None;
         };
-        let same = |spell: &&mut Spell| spell.what == what;
+        let is_blind = |spell: &Spell| spell.before.is_none() && kernel.tells_times();
+        let same = |spell: &&mut Spell| spell.what == what && !is_blind(spell);
         let Some(spell) = self.spell.as_mut().filter(same) else {
             self.spell = Some(Spell {
                 what,
@@ -145,10 +152,11 @@ impl Spell {
         // First, since the times are then those of a thread that has come to wait: the kernel
         // has counted what it had spent in the queue for a core before.
         let doing = kernel.doing();
-        let (Some(before), Some(now)) = (self.before, kernel.times()) else {
+        let Some(before) = self.before else {
             // Elsewhere than on Linux.
             return Some((self.counted, Cause::Unknown));
         };
+        let now = kernel.times()?;
         let computed = now.on_cpu.saturating_sub(before.on_cpu);
         let queued = now.queued.saturating_sub(before.queued);
         let waited = (self.looked - self.since).saturating_sub(computed + queued);
@@ -179,6 +187,7 @@ mod tests {
         on_cpu: Duration,
         queued: Duration,
         doing: Doing,
+        tells: bool,
     }
 
     impl Thread {
@@ -188,6 +197,7 @@ mod tests {
                 on_cpu: ms(on_cpu),
                 queued: ms(queued),
                 doing,
+                tells: true,
             }
         }
 
@@ -206,6 +216,10 @@ mod tests {
 
         fn doing(&mut self) -> Option<Doing> {
             Some(self.doing)
+        }
+
+        fn tells_times(&self) -> bool {
+            self.tells
         }
     }
 
@@ -284,8 +298,16 @@ mod tests {
     #[test]
     fn without_the_kernel_s_word_the_time_counts() {
         let mut thread = Thread::that(0, 0, Doing::Runs);
-        thread.times = None;
+        (thread.times, thread.tells) = (None, false);
         let found = found(&mut thread, 10, &[Some(1); 5]);
         assert_eq!(found[0].1.cause, Cause::Unknown);
+    }
+
+    /// The process is out of file descriptors.
+    #[test]
+    fn what_cannot_be_read_is_not_guessed() {
+        let mut thread = Thread::that(0, 0, Doing::Runs);
+        thread.times = None;
+        assert_eq!(found(&mut thread, 10, &[Some(1); 5]), []);
     }
 }

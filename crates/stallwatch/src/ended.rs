@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::kernel::{Doing, Times};
+use crate::kernel::{self, Doing, Times};
 use crate::record::Ended;
 use crate::stall::Cause;
 
@@ -53,7 +53,8 @@ pub(crate) fn own_time(
     let is_late = ended.begun < in_time;
     let Some(after) = ended.times else {
         // Elsewhere than on Linux.
-        return (!is_late).then_some((ended.took, Cause::Unknown));
+        let is_known = !is_late && !kernel::tells_times();
+        return is_known.then_some((ended.took, Cause::Unknown));
     };
     let (looked, before) = history.before(ended.begun)?;
     let own = ended

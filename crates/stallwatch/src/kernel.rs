@@ -1,9 +1,11 @@
 //! What another thread of this process does, as the kernel says: whether it computes or
 //! waits, and where. Files below `/proc/self/task`, which need no privilege.
 //!
-//! Elsewhere than on Linux there is nothing to read.
+//! Elsewhere than on Linux there is nothing to read. That is not the same as a file that cannot be
+//! opened now: a process may be out of descriptors for a while.
 
 use std::fs::File;
+use std::io::ErrorKind::{NotFound, PermissionDenied};
 use std::io::{self, Read, Seek};
 use std::str::FromStr;
 use std::time::Duration;
@@ -129,12 +131,19 @@ fn name_of(_number: usize) -> Option<&'static str> {
     None
 }
 
+const OWN_TIMES: &str = "/proc/thread-self/schedstat";
+
 /// Of the thread that calls this.
 pub(crate) fn own_times() -> Option<Times> {
-    read(
-        &File::open("/proc/thread-self/schedstat").ok()?,
-        parse_schedstat,
-    )
+    read(&File::open(OWN_TIMES).ok()?, parse_schedstat)
+}
+
+/// Whether the kernel tells times: if so, and there are none, they could not be read.
+pub(crate) fn tells_times() -> bool {
+    match File::open(OWN_TIMES) {
+        Ok(file) => read(&file, parse_schedstat).is_some(),
+        Err(error) => !matches!(error.kind(), NotFound | PermissionDenied),
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -87,7 +87,9 @@ impl Watch {
     /// poll that it has seen twice, and for a second after one that took long. What ends from one
     /// look to the next is reported at the next one ([`Stall::is_over`]). Left
     /// out are polls that block in an idle runtime for less than 200 ms, if none did in the second
-    /// before; and those of which others may have had the core: on a full machine some are.
+    /// before; those of which others may have had the core: on a full machine some are; and those
+    /// that run or end while the process has no file descriptor left: what the kernel tells of a
+    /// thread is in files.
     ///
     /// A call in code without a name has twice the time, and is reported only while it lasts.
     ///

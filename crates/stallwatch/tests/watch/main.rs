@@ -17,6 +17,8 @@ mod limit;
 mod wait;
 
 #[cfg(target_os = "linux")]
+mod descriptors;
+#[cfg(target_os = "linux")]
 mod ended;
 mod ends;
 #[cfg(target_os = "linux")]
