@@ -7,13 +7,19 @@
 //!
 //! Tokio panics if a socket is registered with a runtime that has no I/O driver, and does not tell
 //! whether it has one. So there is a socket only after a worker was seen to park in `epoll_wait`: on
-//! Linux, where `/proc` tells the calls of threads.
+//! Linux, where `/proc` tells the calls of threads. A thread may wait for the events of another
+//! runtime, inside `block_in_place` for one. So it counts only if it then polls the next task, and
+//! all workers were parked when it was seen, and each has gone on once at most since: it has come
+//! from a worker's park, and waited there.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
+use crate::kernel::thread_id;
 use crate::lag::Lag;
 use crate::scope;
 
@@ -27,6 +33,9 @@ const BUSY: Duration = Duration::from_millis(50);
 /// Most probes are sockets: a task wakes a worker that would have slept.
 const TASKS: Duration = Duration::from_secs(2);
 
+/// What was seen before a probe was sent: [`parks`], and then the threads that wait for events.
+type Seen = (Vec<u64>, Vec<u32>);
+
 #[derive(Default)]
 pub(crate) struct Probes {
     /// The probe that is under way. An error: the runtime has dropped it.
@@ -35,8 +44,8 @@ pub(crate) struct Probes {
     /// When the last one was sent, and the last task.
     sent: Option<Instant>,
     task_sent: Option<Instant>,
+    has_io_driver: Arc<AtomicBool>,
     socket: Option<Socket>,
-    has_tried: bool,
 }
 
 impl Probes {
@@ -53,23 +62,17 @@ impl Probes {
         }
     }
 
-    pub(crate) fn want_socket(&self) -> bool {
-        !self.has_tried
-    }
-
     pub(crate) fn is_under_way(&self) -> bool {
         self.lag.is_some()
     }
 
-    /// # Panics
-    ///
-    /// If the runtime has no I/O driver.
-    pub(crate) fn add_socket(&mut self, runtime: &Handle) {
-        self.has_tried = true;
-        self.socket = Socket::new(runtime);
-    }
-
-    pub(crate) fn send(&mut self, runtime: &Handle, now: Instant, is_idle: bool) {
+    pub(crate) fn send(
+        &mut self,
+        runtime: &Handle,
+        now: Instant,
+        is_idle: bool,
+        seen: impl FnOnce() -> Seen,
+    ) {
         let is_due = |then: Option<Instant>, every| then.is_none_or(|then| now - then >= every);
         // Spread evenly from a half to one and a half.
         let part = self.nth.wrapping_mul(0x9E37_79B9) >> 16;
@@ -81,21 +84,37 @@ impl Probes {
         self.sent = Some(now);
         let (polled, lag) = mpsc::channel();
         self.lag = Some(lag);
+        if self.socket.is_none() && self.has_io_driver.load(Relaxed) {
+            self.socket = Socket::new(runtime);
+        }
         match &self.socket {
             Some(socket) if !is_due(self.task_sent, TASKS) => socket.send(polled),
             _ => {
                 self.task_sent = Some(now);
-                spawn(runtime, polled);
+                spawn(runtime, polled, seen(), self.has_io_driver.clone());
             }
         }
     }
 }
 
-fn spawn(runtime: &Handle, polled: Sender<Lag>) {
+/// Of each worker: how often it has parked and gone on. Odd while it is parked.
+pub(crate) fn parks(runtime: &Handle) -> Vec<u64> {
+    let metrics = runtime.metrics();
+    let workers = 0..metrics.num_workers();
+    workers
+        .map(|worker| metrics.worker_park_unpark_count(worker))
+        .collect()
+}
+
+fn spawn(runtime: &Handle, polled: Sender<Lag>, seen: Seen, has_io_driver: Arc<AtomicBool>) {
     let sent = Instant::now();
     runtime.spawn(async move {
         let lag = sent.elapsed();
         scope::probed();
+        let was_in_epoll = thread_id().is_some_and(|id| seen.1.contains(&id));
+        let mut workers = seen.0.into_iter().zip(parks(&Handle::current()));
+        let was_worker = workers.all(|(before, now)| before % 2 == 1 && now <= before + 1);
+        has_io_driver.fetch_or(was_in_epoll && was_worker, Relaxed);
         // An error: the watch has ended.
         let _ = polled.send(Lag::Task(lag));
     });

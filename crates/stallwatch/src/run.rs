@@ -19,7 +19,7 @@ use crate::lag::Lag;
 use crate::limiter::Limiter;
 use crate::log;
 use crate::pool::Pool;
-use crate::probe::Probes;
+use crate::probe::{Probes, parks};
 use crate::record;
 use crate::stall::Stall;
 use crate::thread::{Thread, View};
@@ -109,11 +109,12 @@ impl Run {
             for stall in self.look(now, is_idle) {
                 self.report(&stall);
             }
-            if lag.is_some() && self.probes.want_socket() && self.has_io_driver() {
-                // Tokio panics if there is none after all. It is the only try.
-                call(|| self.probes.add_socket(&self.runtime));
-            }
-            self.probes.send(&self.runtime, now, is_idle);
+            let threads = self.threads.values_mut();
+            let seen = || {
+                let in_epoll = threads.filter_map(Thread::in_epoll);
+                (self.parks.clone(), in_epoll.collect())
+            };
+            self.probes.send(&self.runtime, now, is_idle, seen);
             let is_alert = self.alert.is_some_and(|until| now < until);
             let is_close = is_alert || self.threads.values().any(Thread::is_suspect);
             thread::park_timeout(match is_close {
@@ -122,18 +123,6 @@ impl Run {
                 false => PACE,
             });
         }
-    }
-
-    /// Whether all workers are parked, and the one that polled the last probe waits for the events of
-    /// sockets.
-    fn has_io_driver(&mut self) -> bool {
-        let (io, parks) = (Some(self.runtime.id()), self.parks());
-        let threads = self.threads.values_mut();
-        let own = threads.filter(|thread| thread.record.runtime() == io);
-        let last = own.max_by_key(|thread| thread.record.last_probe());
-        last.is_some_and(Thread::is_in_epoll)
-            && parks.iter().all(|parks| parks % 2 == 1)
-            && parks == self.parks()
     }
 
     fn find_threads(&mut self) {
@@ -154,7 +143,7 @@ impl Run {
     fn is_idle(&mut self) -> bool {
         /// A worker goes on, polls the probe and parks, and may wake another one.
         const OF_A_PROBE: u64 = 4;
-        let parks = self.parks();
+        let parks = parks(&self.runtime);
         let before = mem::replace(&mut self.parks, parks);
         let moved = before
             .iter()
@@ -224,14 +213,6 @@ impl Run {
             thread.is_in_poll(self.runtime.id(), thread.has_probed_since(oldest))
         };
         self.threads.values().filter(is_in_poll).count()
-    }
-
-    fn parks(&self) -> Vec<u64> {
-        let metrics = self.runtime.metrics();
-        let workers = 0..metrics.num_workers();
-        workers
-            .map(|worker| metrics.worker_park_unpark_count(worker))
-            .collect()
     }
 
     fn report(&mut self, stall: &Stall) {

@@ -123,9 +123,10 @@ impl Thread {
             && (is_of_runtime || pools.iter().any(|pool| pool.kind == kind))
     }
 
-    /// Whether it is a worker that waits for the events of sockets.
-    pub(crate) fn is_in_epoll(&mut self) -> bool {
-        self.files.doing().is_some_and(|doing| doing.is_in_epoll())
+    /// Its number, if it waits for the events of sockets.
+    pub(crate) fn in_epoll(&mut self) -> Option<u32> {
+        let is_in_epoll = self.files.doing()?.is_in_epoll();
+        self.record.id().filter(|_| is_in_epoll)
     }
 
     /// The polls of the runtime that took long and are over. To be asked before [`look`](Self::look).

@@ -142,8 +142,8 @@ impl Watch {
 
     /// Adds a hook that is called with what each probe has waited: a socket's event, and now and
     /// then a task. Once a second while the runtime is idle, and some fifteen times while it is in
-    /// use. On Linux there is a socket as soon as the watch has seen all workers wait, one of them
-    /// for events: mostly in the first seconds. Its task stays in the runtime while the watch
+    /// use. On Linux there is a socket as soon as all workers have waited and the one that waited for
+    /// events has run a probe: mostly in the first seconds of use. Its task stays in the runtime while the watch
     /// lasts. Elsewhere, and on a runtime without an I/O driver, there are tasks alone.
     ///
     /// The watch's thread calls it, as it does the hooks of [`on_stall`](Self::on_stall).

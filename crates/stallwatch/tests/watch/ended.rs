@@ -3,20 +3,21 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::Ordering::SeqCst;
-use std::sync::mpsc;
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
+use std::{fs, future, panic, thread};
 
 use rustix::time::{ClockId, clock_gettime};
 use stallwatch::{Cause, Lag, Name, Watch, enter, watch};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use tokio::task::yield_now;
+use tokio::task::{block_in_place, yield_now};
+use tokio::time::sleep;
 
 use crate::child;
 use crate::limit::time_limit;
-use crate::setting::{runtime, see_spans, two_probes, watched, watched_as};
+use crate::setting::{runtime, see_spans, this_thread, two_probes, watched, watched_as};
 use crate::wait::{has_thread, wait_until};
 
 const THRESHOLD: Duration = Duration::from_millis(2);
@@ -120,12 +121,18 @@ fn no_poll_is_told_twice() {
     assert_eq!(of_long.map(|(_, count)| count).sum::<u64>(), 3);
 }
 
-/// On Linux, a runtime that waits for sockets has one more, and each probe may come through it.
+/// On Linux, a runtime that waits for sockets has one more, and each probe may come through it. While
+/// it is in use: of two workers with nothing to do, the one that waits for events may poll no probe.
 #[test]
 fn a_runtime_with_an_io_driver_is_probed_by_a_socket() {
     let _limit = time_limit();
     for workers in [Some(2), Some(1), None] {
         let io = runtime(workers);
+        drop(io.spawn(async {
+            loop {
+                sleep(Duration::from_millis(1)).await;
+            }
+        }));
         let (send, lags) = mpsc::channel();
         let watch = Watch::new().on_probe(move |lag| _ = send.send(lag));
         let _watcher = watch.start(io.handle()).unwrap();
@@ -202,6 +209,57 @@ fn a_runtime_without_an_io_driver_is_probed_by_tasks() {
         let probes = io.block_on(is_found).unwrap();
         assert!(probes.iter().all(|lag| matches!(lag, Lag::Task(_))));
     }
+}
+
+/// The watch took these for the runtime's own, registered its socket, and panicked: with
+/// `panic = "abort"` that is the end of the service. In a process of its own, which tells the first
+/// panic.
+#[test]
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+fn a_worker_that_waits_for_the_events_of_another_runtime_is_no_io_driver() {
+    let _limit = time_limit();
+    if !child::is_child() {
+        let test = "ended::a_worker_that_waits_for_the_events_of_another_runtime_is_no_io_driver";
+        assert_eq!(child::run(test, |_| (), |_| ()), "no panic");
+        return;
+    }
+    panic::set_hook(Box::new(|panic| child::found(panic)));
+    let mut builder = Builder::new_multi_thread();
+    let io = builder.worker_threads(1).enable_time().build().unwrap();
+    let waits = Arc::new(OnceLock::<String>::new());
+    let (probes, told) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let hook = {
+        let (waits, probes, told) = (waits.clone(), probes.clone(), told.clone());
+        let metrics = io.metrics();
+        move |_| {
+            probes.fetch_add(1, SeqCst);
+            // The worker of this probe goes to wait elsewhere, and the runtime has another one.
+            wait_until(|| waits.get().is_some_and(|thread| is_in_epoll(thread)));
+            wait_until(|| metrics.worker_park_unpark_count(0) % 2 == 1);
+            told.fetch_add(1, SeqCst);
+        }
+    };
+    let watcher = Watch::new().on_probe(hook).start(io.handle()).unwrap();
+    let other = runtime(None);
+    drop(io.spawn(async move {
+        while probes.load(SeqCst) == 0 {
+            yield_now().await;
+        }
+        waits.set(this_thread()).unwrap();
+        block_in_place(|| other.block_on(future::pending::<()>()));
+    }));
+    wait_until(|| told.load(SeqCst) > 3);
+    drop(watcher);
+    child::found("no panic");
+    std::process::exit(0);
+}
+
+#[cfg(any(target_arch = "aarch64", target_arch = "x86_64"))]
+fn is_in_epoll(thread: &str) -> bool {
+    let call = fs::read_to_string(format!("/proc/self/task/{thread}/syscall")).unwrap();
+    let number = call.split_whitespace().next().unwrap().parse();
+    let call = number.ok().and_then(syscalls::Sysno::new);
+    call.is_some_and(|call| call.name().starts_with("epoll_"))
 }
 
 /// Its thread has parked, or polls others: nothing blocks.
