@@ -252,7 +252,9 @@ impl Handle {
     /// libraries that it knows: `twolane::guide::engines`.
     ///
     /// A shutdown drops these tasks between two of their polls, and counts those that are left
-    /// ([`Remaining`](crate::Remaining)). What is spawned after it is dropped at once: so close the
+    /// ([`Remaining`](crate::Remaining)). It first closes the lane's queued and suspended jobs, on a
+    /// thread of the lane: until then what is spawned may still run to its end. What is spawned once
+    /// [`CpuRuntime::shutdown`](crate::CpuRuntime::shutdown) has resolved never runs. So close the
     /// library first. A closure of `spawn_blocking` that never returns holds a shutdown up.
     /// [`Task::wait`](crate::Task::wait) in such a task may wait for its own thread: `.await`
     /// there. If a job has called `block_in_place` outside of `in_cpu_context`, a thread of the I/O
