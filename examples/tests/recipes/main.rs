@@ -37,7 +37,7 @@ use std::pin::pin;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
-use support::{Full, Stuck};
+use support::Stuck;
 
 /// As the recipes of streams have it.
 type Error = Box<dyn std::error::Error + Send + Sync>;

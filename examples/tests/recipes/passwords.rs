@@ -8,8 +8,9 @@ use tokio::runtime::Runtime;
 use twolane::Priority;
 
 use crate::password::{cpu_lane, hash_of, routes};
+use crate::support::Full;
 use crate::support::time_limit;
-use crate::{busy, fill, let_go, serve};
+use crate::{busy, let_go, serve};
 
 #[test]
 fn logins_are_answered_or_shed() {

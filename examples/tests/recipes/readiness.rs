@@ -4,8 +4,9 @@ use reqwest::StatusCode;
 use tokio::runtime::Runtime;
 
 use crate::ready::{cpu_lane, routes};
+use crate::serve;
+use crate::support::Full;
 use crate::support::time_limit;
-use crate::{fill, serve};
 
 #[test]
 fn a_saturated_service_is_alive_and_not_ready() {

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
 use crate::axum_example::{cpu_lane, serve};
-use crate::fill;
+use crate::support::Full;
 use crate::support::time_limit;
 
 #[test]
@@ -32,15 +32,15 @@ fn it_computes_sheds_and_shuts_down() {
         assert!(is_of(hash.trim_end(), "correct horse"), "{hash}");
         assert!(!is_of(hash.trim_end(), "battery staple"), "{hash}");
 
-        let permits = fill(&lane);
+        let completed =
+            "twolane_jobs_total{lane=\"cpu\",priority=\"normal\",outcome=\"completed\"} 1\n";
+        expect(&url, "/metrics", completed).await;
+        let full = Full::of(&lane);
         let shed = register("staple").await;
         assert_eq!(shed.status(), 503);
         assert_eq!(shed.headers()["retry-after"], "1");
         expect(&url, "/health", "ok\n").await;
-        drop(permits);
-        let completed =
-            "twolane_jobs_total{lane=\"cpu\",priority=\"normal\",outcome=\"completed\"} 1\n";
-        expect(&url, "/metrics", completed).await;
+        full.end().await;
         expect(&url, "/call-sites", "axum.rs:").await;
 
         drop(stop);
