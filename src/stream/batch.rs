@@ -22,6 +22,7 @@
 
 use std::mem;
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::error::SendError;
@@ -100,7 +101,7 @@ impl<O: Send + 'static> Batch<O> {
         };
         if adapters::has_passed(began) && has_some() && !self.is_late.swap(true, SeqCst) {
             let batch = self.clone();
-            adapters::call_soon(&self.handle, move || batch.send_late());
+            adapters::call_at(&self.handle, Instant::now(), move || batch.send_late());
         }
         true
     }

@@ -9,6 +9,8 @@ pub(crate) struct Handle(pub(crate) shuttle::sync::mpsc::Sender<Box<dyn FnOnce()
 
 /// The ticker and the control thread, as the lane's adapters have them.
 pub(crate) mod adapters {
+    use std::time::Instant;
+
     use super::{Handle, Mutex};
 
     type Call = Box<dyn Fn() -> bool + Send>;
@@ -30,7 +32,7 @@ pub(crate) mod adapters {
         AT_TICKS.lock().unwrap().push(Box::new(call));
     }
 
-    pub(crate) fn call_soon(handle: &Handle, call: impl FnOnce() + Send + 'static) {
+    pub(crate) fn call_at(handle: &Handle, _: Instant, call: impl FnOnce() + Send + 'static) {
         // An error: the control thread has ended.
         let _ = handle.0.send(Box::new(call));
     }

@@ -7,14 +7,16 @@ use std::time::Instant;
 
 use stallwatch::Name;
 
-use crate::admission;
+use crate::admission::{self, Permit};
 use crate::backend::Backend;
 use crate::error::JoinError;
+pub use crate::error::late_reader;
 use crate::handle::Handle;
 use crate::lane::control::{Due, Message};
 pub use crate::pool::drain_tasks::DrainTasks;
 use crate::task::Task;
 pub use crate::task::ticker::{at_each_tick, has_passed, ticks as now};
+pub use crate::task::worker::cancel_job;
 
 /// A handle whose jobs go by that place in `call_sites`, unless this one has a name: for a library,
 /// whose own line submits the jobs of all its callers.
@@ -23,6 +25,11 @@ pub fn at(handle: &Handle, caller: &'static Location<'static>) -> Handle {
         Name::OTHER => handle.with(|submitter| submitter.site = Name::of(caller)),
         _ => handle.clone(),
     }
+}
+
+/// The handle by which the permit submits.
+pub fn handle_of(permit: &Permit) -> Handle {
+    Handle::new(permit.submitter.clone())
 }
 
 /// A handle whose jobs have no deadline: others wait for them, whatever the time of the request
@@ -56,9 +63,9 @@ pub fn drop_on_lane<T: Send + 'static>(handle: &Handle, value: T) {
     admission::drop_on_lane(&handle.submitter, value);
 }
 
-/// Has the lane's control thread call it, unless the lane has ended.
-pub fn call_soon(handle: &Handle, call: impl FnOnce() + Send + 'static) {
-    let call = Message::At(Instant::now(), Due::Call(Box::new(call)));
+/// Has the lane's control thread call it then, unless the lane has ended.
+pub fn call_at(handle: &Handle, at: Instant, call: impl FnOnce() + Send + 'static) {
+    let call = Message::At(at, Due::Call(Box::new(call)));
     let _ = handle.submitter.levels.lane.send_control(call);
 }
 

@@ -13,6 +13,7 @@ use super::error::{CPU, LostReason};
 use crate::error::JoinError;
 use crate::lane::Submitter;
 use crate::panics;
+use crate::task::worker::cancel_job;
 
 /// The pump yields after so many items. Otherwise a stream that is always ready, with a
 /// reader that keeps up, would never give the thread back to its lane.
@@ -84,7 +85,12 @@ impl<S: Stream, W: Fn(&S::Item) -> usize> Future for Pump<S, W> {
         let BridgeWriter { writer, size, .. } = this.to;
         for _ in 0..ITEMS_A_POLL {
             if !ready!(writer.poll_room(cx)) {
-                return Poll::Ready(());
+                if this.to.on_cpu.is_none() {
+                    return Poll::Ready(());
+                }
+                // The job counts as cancelled.
+                cancel_job();
+                return Poll::Pending;
             }
             let next = panics::catch(|| {
                 let next = this.stream.as_mut().poll_next(cx);

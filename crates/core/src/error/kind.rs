@@ -40,7 +40,8 @@ pub enum JoinErrorKind {
     /// The job's [deadline](crate::Handle::with_deadline) passed before its start, a later poll of
     /// a future, or a [`checkpoint`](crate::JobContext::checkpoint) of a closure. (A closure
     /// without a checkpoint that has started returns its output, late or not.) Or the time of
-    /// [`Task::within`](crate::Task::within) was over.
+    /// [`Task::within`](crate::Task::within) was over, or the reader of a stream took nothing for
+    /// its `reader_timeout`.
     Expired,
 }
 

@@ -47,6 +47,13 @@ enum Repr {
     Closed(CloseReason),
     /// Never taken on: one of the limits. Not 0: that in time, in milliseconds.
     QueueFull(u32),
+    /// The reader of a stream has taken nothing for so long.
+    LateReader(Duration),
+}
+
+/// The error of a stream whose reader has taken nothing for so long.
+pub fn late_reader(limit: Duration) -> JoinError {
+    JoinError(Repr::LateReader(limit))
 }
 
 impl From<CloseReason> for JoinError {
@@ -130,6 +137,7 @@ impl JoinError {
             Repr::Panicked(_) => JoinErrorKind::Panic,
             Repr::Closed(cause) => cause.into(),
             Repr::QueueFull(_) => JoinErrorKind::QueueFull,
+            Repr::LateReader(_) => JoinErrorKind::Expired,
         }
     }
 
@@ -306,6 +314,11 @@ impl fmt::Display for JoinError {
             Repr::Panicked(payload) => write!(f, "the job panicked: {}", payload.text()),
             Repr::Closed(cause) => f.write_str(cause.text()),
             Repr::QueueFull(_) => f.write_str(FULL),
+            Repr::LateReader(limit) => write!(
+                f,
+                "the reader of the stream took nothing for its `reader_timeout` of {limit:?}: set a \
+                 longer one if it may pause, or have a task read on"
+            ),
         }
     }
 }
@@ -316,6 +329,7 @@ impl fmt::Debug for JoinError {
             Repr::Panicked(payload) => write!(f, "JoinError::Panic({:?})", payload.text()),
             Repr::Closed(cause) => write!(f, "JoinError::{cause:?}"),
             Repr::QueueFull(_) => f.write_str("JoinError::QueueFull"),
+            Repr::LateReader(limit) => write!(f, "JoinError::LateReader({limit:?})"),
         }
     }
 }

@@ -68,8 +68,8 @@ pub struct Metrics {
     pub completed: u64,
     /// Jobs that ended with a panic.
     pub panicked: u64,
-    /// Jobs that ended without an output because their task was cancelled or dropped. (A
-    /// closure that runs at that time goes on, and is counted by its end.)
+    /// Jobs that ended without an output because their task was cancelled or dropped, or the reader
+    /// of their stream. (A closure that runs at that time goes on, and is counted by its end.)
     pub cancelled: u64,
     /// Jobs that ended without an output because of their deadline, by a `checkpoint` too.
     pub expired: u64,

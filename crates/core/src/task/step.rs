@@ -71,6 +71,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
             }
         }
         worker.yielded = ended.yielded;
+        if ended.cancelled {
+            self.state.request_cancel();
+        }
         match step {
             Ok(Poll::Pending) => {
                 if let Some(link) = W::link(&self.link).filter(|_| ended.in_cpu_context) {

@@ -25,6 +25,7 @@ thread_local! {
             is_running: false,
             yielded: false,
             in_cpu_context: false,
+            cancelled: false,
             slice_began: 0,
             nth: 0,
         })
@@ -146,6 +147,8 @@ pub(super) struct Running {
     /// The job was polled in the CPU lane's own context, in this step or before: Tokio
     /// tasks that the lane drops may be part of it.
     pub(super) in_cpu_context: bool,
+    /// The step wants its job to end as one that was cancelled.
+    pub(super) cancelled: bool,
     /// The tick at which its slice began.
     slice_began: u32,
     /// How many steps this thread has begun.
@@ -163,6 +166,7 @@ fn begin(in_cpu_context: bool) -> (Running, u32) {
         is_running: true,
         yielded: false,
         in_cpu_context,
+        cancelled: false,
         slice_began: ticker::ticks(),
         nth,
     });
@@ -172,7 +176,7 @@ fn begin(in_cpu_context: bool) -> (Running, u32) {
 /// Returns the step that has ended.
 #[inline]
 fn end(outer: Running) -> Running {
-    change(|step| step.is_running = outer.is_running)
+    change(|step| (step.is_running, step.cancelled) = (outer.is_running, outer.cancelled))
 }
 
 /// Returns the step as it was.
@@ -202,6 +206,12 @@ pub(crate) fn set_yielded() {
 /// The step that runs on this thread, if any, polls in the CPU lane's own context.
 pub(crate) fn set_in_cpu_context() {
     change(|step| step.in_cpu_context = true);
+}
+
+/// Cancels the job whose step runs on this thread, if the step ends without an output: for the jobs
+/// of a stream whose reader is gone.
+pub fn cancel_job() {
+    change(|step| step.cancelled = true);
 }
 
 #[inline]
