@@ -285,7 +285,10 @@ impl<O> Unpin for Buffered<O> {}
 
 impl<O> Drop for Buffered<O> {
     fn drop(&mut self) {
-        self.stream.cancel();
+        // After the end nothing is under way.
+        if !self.ended {
+            self.stream.cancel();
+        }
         if let Some(failure) = self.failure.take() {
             report_unread(failure);
         }

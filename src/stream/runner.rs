@@ -25,9 +25,10 @@ impl Stop {
         index < self.0.load(Relaxed)
     }
 
-    /// The input of this index has panicked. The consumer still wants what comes before it.
+    /// The input of this index has panicked: its worker has it, and the consumer still wants what
+    /// comes before it.
     pub(super) fn failed(&self, index: u64) {
-        self.0.fetch_min(index, Relaxed);
+        self.0.fetch_min(index + 1, Relaxed);
     }
 
     pub(super) fn all(&self) {

@@ -315,10 +315,15 @@ impl<I, O> Shared<I, O> {
     }
 
     /// Sends to the consumer. If it is gone, the caller's thread drops the message.
+    ///
+    /// The consumer's waker may panic. That must not unwind a worker: its drop would call the waker
+    /// once more.
     pub(super) fn send(&self, message: Message<O>) {
-        if let Err(unsent) = self.messages.send(message) {
-            run_hook("the report of a panic", || unsent.0.discard());
-        }
+        run_hook("the waker of a stream's reader", || {
+            if let Err(unsent) = self.messages.send(message) {
+                unsent.0.discard();
+            }
+        });
     }
 
     /// The consumer is gone. Returns the inputs that no worker takes any more.

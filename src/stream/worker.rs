@@ -9,6 +9,7 @@
 //! it has. If the inputs have become so expensive that its slice (5 to 10 ms) is over
 //! inside a chunk, it puts the rest of the chunk back for all workers.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,11 @@ where
         loop {
             if !self.run_batch(batch) && self.shared.try_end_worker() {
                 self.ended = true;
+                if !self.shared.stop.wants(0) {
+                    // The stream was dropped: so was this job.
+                    adapters::cancel_job();
+                    pending().await
+                }
                 return;
             }
             let longer = batch.saturating_mul(2).max(SECOND_BATCH);

@@ -14,6 +14,7 @@ mod parts;
 #[cfg(feature = "test-util")]
 mod paused_clock;
 mod progress;
+mod reader;
 mod reaper;
 mod slow_items;
 #[cfg(feature = "tracing")]
