@@ -5,6 +5,8 @@ use std::fmt;
 use std::future::poll_fn;
 use std::mem;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::vec;
 
@@ -44,6 +46,8 @@ const ITEMS_A_UNIT: u32 = 32;
 /// - [`JoinError::is_panic`]: a stage, the source, an `init` of `map_init` or a function of
 ///   `max_bytes` panicked. In order, all outputs of earlier inputs come first. The payload
 ///   is intact.
+/// - [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired): the reader took nothing for the
+///   [`reader_timeout`](crate::stream::OnCpu::reader_timeout). All that was made before comes first.
 /// - [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown): the CPU lane was shut down, or
 ///   its `CpuRuntime` dropped.
 /// - [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone): the I/O runtime was
@@ -103,6 +107,8 @@ pub struct Buffered<O> {
     /// A part of the stream was dropped. Inside: the error, if it is known.
     lost: Option<Option<JoinError>>,
     ended: bool,
+    /// For the pump to see how much was taken, if there is a time for that.
+    taken: Option<Arc<AtomicUsize>>,
     /// How many items the last unit of the task's budget still pays for.
     paid: u32,
 }
@@ -129,6 +135,7 @@ impl<O> Buffered<O> {
             total: None,
             lost: None,
             ended: false,
+            taken: limits.reader.as_ref().map(|(_, taken)| taken.clone()),
             paid: 0,
         }
     }
@@ -178,6 +185,9 @@ impl<O> Buffered<O> {
 
     /// An output of the current piece was taken.
     fn taken(&mut self) {
+        if let Some(taken) = &self.taken {
+            taken.fetch_add(1, Relaxed);
+        }
         if self.current.as_slice().is_empty() {
             self.end_of_piece();
         } else if self.is_one_for_one {

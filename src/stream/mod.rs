@@ -37,6 +37,7 @@ mod buffered;
 mod drop_on_lane;
 mod ends;
 mod ext;
+mod late_reader;
 mod limit;
 mod lines;
 mod on_cpu;

@@ -52,6 +52,7 @@ pub struct OnCpu<S, G, L = ByItems> {
     pub(super) source_lane: SourceLane,
     pub(super) stages: G,
     pub(super) batch: Duration,
+    pub(super) reader_timeout: Option<Duration>,
     pub(super) limit: L,
 }
 
@@ -67,6 +68,7 @@ where
             source_lane,
             stages: Unchanged,
             batch: BATCH_TIME,
+            reader_timeout: None,
             limit: ByItems(()),
         }
     }
@@ -84,6 +86,7 @@ where
             source_lane: self.source_lane,
             stages: add(self.stages),
             batch: self.batch,
+            reader_timeout: self.reader_timeout,
             limit: ByItems(()),
         }
     }
@@ -214,6 +217,7 @@ where
             source_lane: self.source_lane,
             stages: self.stages,
             batch: self.batch,
+            reader_timeout: self.reader_timeout,
             limit: ByBytes {
                 limit,
                 input: Box::new(input),
@@ -286,6 +290,40 @@ impl<S, G, L> OnCpu<S, G, L> {
     /// ```
     pub fn batch_time(mut self, time: Duration) -> Self {
         self.batch = time;
+        self
+    }
+
+    /// Ends the stream if its reader takes nothing for this time, though the window is full.
+    ///
+    /// For a reader that may stall, such as a client that stops reading. The source, the stages'
+    /// states and what waits for room are dropped, and behind the outputs that are there the reader
+    /// gets a [`JoinErrorKind::Expired`](crate::JoinErrorKind::Expired). Each output that is taken
+    /// begins the time anew; time in which the source or the lane keeps the reader waiting does not
+    /// count. The stream ends within twice the time. The lane itself measures it, on any Tokio
+    /// runtime. Default: none, since a reader in the same program may have a reason to wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main] async fn main() {
+    /// # use futures::StreamExt;
+    /// use std::time::Duration;
+    /// use twolane::{CpuIteratorExt, JoinErrorKind};
+    /// # let cpu = twolane::CpuRuntime::new().unwrap();
+    /// let mut endless = (0_u64..)
+    ///     .on_cpu(&cpu.handle())
+    ///     .reader_timeout(Duration::from_millis(10))
+    ///     .buffered(4);
+    /// std::thread::sleep(Duration::from_millis(500)); // the reader does something else
+    /// while let Some(number) = endless.next().await {
+    ///     if let Err(error) = number {
+    ///         assert_eq!(error.kind(), JoinErrorKind::Expired);
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn reader_timeout(mut self, time: Duration) -> Self {
+        self.reader_timeout = Some(time);
         self
     }
 }

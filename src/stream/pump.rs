@@ -6,17 +6,18 @@
 
 use std::mem;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering::Relaxed};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
 use pin_project_lite::pin_project;
 
-use super::shared::{Chunk, MAX_SIZE, Message, Piece, Shared, Size};
+use super::late_reader::LateReader;
+use super::shared::{Chunk, MAX_SIZE, Message, Piece, ReaderTimeout, Shared, Size};
 use super::worker::Worker;
 use crate::catch::{catch, drop_each};
-use twolane_core::{Handle, adapters};
+use twolane_core::{Handle, JoinError, adapters};
 
 /// The pump looks at the clock after so many inputs at most.
 const INPUTS_PER_LOOK: usize = 64;
@@ -56,6 +57,7 @@ pub(super) struct Feed<I, O> {
     pub(super) shared: Arc<Shared<I, O>>,
     pub(super) input_size: Option<Size<I>>,
     pub(super) lane: SourceLane,
+    pub(super) reader: Option<ReaderTimeout>,
     /// Ready when the CPU lane closes.
     pub(super) closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(super) state: PumpState<I>,
@@ -76,6 +78,7 @@ pub(super) struct PumpState<I> {
     is_registered: bool,
     /// How many inputs are read from one look at the clock to the next.
     inputs_per_look: usize,
+    late_reader: LateReader,
     /// The consumer gets all that it waits for, or an error, without the pump.
     finished: bool,
 }
@@ -90,6 +93,7 @@ impl<I> PumpState<I> {
             unspawned: 0,
             is_registered: false,
             inputs_per_look: 1,
+            late_reader: LateReader::default(),
             finished: false,
         }
     }
@@ -121,8 +125,10 @@ impl<S: Stream, O> Pump<S, O> {
 
 /// How a turn of reading has ended.
 enum Read {
-    /// The source, or the window, wakes the pump.
+    /// The source wakes the pump.
     Waits,
+    /// The window does.
+    WindowIsFull,
     TurnIsOver,
     SourceEnded,
 }
@@ -143,7 +149,7 @@ where
                     give(shared, state);
                     if window.poll_fits(cx, size).is_pending() {
                         state.waiting = Some((input, size));
-                        return Read::Waits;
+                        return Read::WindowIsFull;
                     }
                 }
                 state.read.push(input);
@@ -169,7 +175,7 @@ where
                     Poll::Pending => 0,
                 };
                 if room_now == 0 {
-                    return Read::Waits;
+                    return Read::WindowIsFull;
                 }
                 // A chunk gets no more inputs than this look finds right.
                 let rest_of_chunk = chunk_size.saturating_sub(state.read.len()).max(1);
@@ -195,6 +201,25 @@ where
         }
     }
 
+    /// The window is full. Whether the reader has all that is in it, and takes nothing.
+    fn is_reader_late(&mut self) -> Option<JoinError> {
+        let (limit, taken) = self.reader.as_ref()?;
+        let Shared {
+            workers, window, ..
+        } = &*self.shared;
+        let taken = (workers.live() == 0).then(|| taken.load(Relaxed));
+        let window = Arc::downgrade(window);
+        let look = move || _ = window.upgrade().map(|window| window.wake_pump());
+        let look_at = |at| adapters::call_at(&self.handle, at, look);
+        let is_late = self.state.late_reader.is_late(*limit, taken, look_at);
+        is_late.then(|| adapters::late_reader(*limit))
+    }
+
+    fn fail(&mut self, error: JoinError) {
+        let failed = Piece::failed(self.state.next, error);
+        self.end(Message::Pieces(vec![failed]));
+    }
+
     fn end(&mut self, last: Message<O>) {
         self.state.finished = true;
         self.shared.send(last);
@@ -209,6 +234,7 @@ fn give<I, O>(shared: &Shared<I, O>, state: &mut PumpState<I>) {
         return;
     }
     shared.window.take(items.len(), bytes);
+    state.late_reader.waits = None;
     let first = state.next;
     state.next += items.len() as u64;
     let chunk = Chunk {
@@ -251,19 +277,25 @@ where
         for _ in 0..mem::take(&mut feed.state.unspawned) {
             Worker::spawn(&feed.handle, &feed.shared);
         }
-        let total = feed.state.next;
         let mut again = false;
         match read {
             Ok(Read::Waits) => {}
+            Ok(Read::WindowIsFull) => {
+                if let Some(error) = feed.is_reader_late() {
+                    feed.fail(error);
+                    // No worker is left: it drops their states.
+                    drop(feed.shared.cancel());
+                    return Poll::Ready(());
+                }
+            }
             Ok(Read::TurnIsOver) => again = true,
             Ok(Read::SourceEnded) => {
-                feed.end(Message::End(total));
+                feed.end(Message::End(feed.state.next));
                 return Poll::Ready(());
             }
             Err(_) if adapters::is_closed(&feed.handle) => {}
             Err(error) => {
-                let failed = Piece::failed(total, error);
-                feed.end(Message::Pieces(vec![failed]));
+                feed.fail(error);
                 return Poll::Ready(());
             }
         }

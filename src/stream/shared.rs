@@ -137,7 +137,7 @@ pub(super) struct Shared<I, O> {
     put_back: SegQueue<Chunk<I>>,
     pub(super) workers: DrainTasks,
     pub(super) stop: Stop,
-    pub(super) window: Window,
+    pub(super) window: Arc<Window>,
     /// How many nanoseconds an input takes, as measured lately; 0 if none was measured.
     cost: AtomicU64,
     /// How many inputs go one by one from now on, since one of them was long.
@@ -164,7 +164,12 @@ pub(super) struct Limits {
     pub(super) items: usize,
     pub(super) bytes: usize,
     pub(super) batch: Duration,
+    pub(super) reader: Option<ReaderTimeout>,
 }
+
+/// [`OnCpu::reader_timeout`](super::on_cpu::OnCpu::reader_timeout), and how much the reader has
+/// taken.
+pub(super) type ReaderTimeout = (Duration, Arc<AtomicUsize>);
 
 impl<I, O> Shared<I, O> {
     pub(super) fn new(
@@ -179,7 +184,7 @@ impl<I, O> Shared<I, O> {
             put_back: SegQueue::new(),
             workers: DrainTasks::new(workers),
             stop: Stop::new(),
-            window: Window::new(limits.items, limits.bytes),
+            window: Arc::new(Window::new(limits.items, limits.bytes)),
             cost: AtomicU64::new(0),
             one_by_one: AtomicUsize::new(0),
             batch: limits.batch,
@@ -350,6 +355,7 @@ mod tests {
             items: usize::MAX,
             bytes: usize::MAX,
             batch: Duration::from_secs(1),
+            reader: None,
         };
         let make = || -> Box<dyn RunChunk<u8, u8>> { unreachable!("nothing is run") };
         let shared = Shared::new(&limits, Box::new(make), None, unbounded_channel().0);

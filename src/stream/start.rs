@@ -192,6 +192,7 @@ where
             items: window,
             bytes,
             batch: self.batch,
+            reader: self.reader_timeout.map(|time| (time, Arc::default())),
         };
         // Pump and workers have the site of this call. They need no permit: the window bounds
         // them, and a job that reads the stream may hold the last one.
@@ -210,6 +211,7 @@ where
             shared: shared.clone(),
             input_size,
             lane: self.source_lane,
+            reader: limits.reader.clone(),
             closing: Box::pin(coop::unconstrained(handle.closed())),
             state: PumpState::new(),
         };

@@ -1,17 +1,127 @@
-//! What does a stream do about a reader that goes, or whose waker panics?
+//! What does a stream do about a reader that goes, takes nothing, or whose waker panics?
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::wait::wait_until;
-use crate::support::{child, on_both, time_limit};
+use crate::support::{Dropped, child, on_both, time_limit};
 use futures::executor::block_on;
 use futures::{Stream, StreamExt, TryStreamExt, stream};
-use twolane::{CpuIteratorExt, CpuStreamExt};
+use twolane::stream::Buffered;
+use twolane::{CpuIteratorExt, CpuRuntime, CpuStreamExt, Handle, JoinErrorKind};
+
+const SOON: Duration = Duration::from_millis(20);
+
+/// Endless, with a reader that takes nothing. Its end comes `SOON` after it is full, or later.
+fn stalled(cpu: &Handle) -> (mpsc::Receiver<String>, Buffered<u32>) {
+    let (dropped, drops) = mpsc::channel();
+    let sentinel = Dropped(dropped);
+    let source = stream::iter(0..).inspect(move |_| _ = &sentinel);
+    let source = CpuStreamExt::on_cpu(source, cpu);
+    (drops, source.reader_timeout(SOON).buffered(4))
+}
+
+/// Its source, and what it had computed, were there for as long as its reader was. The runtime has
+/// no timers.
+#[test]
+fn a_reader_that_takes_nothing_ends_the_stream() {
+    let _limit = time_limit();
+    let io = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("io")
+        .build()
+        .unwrap();
+    let cpu = CpuRuntime::builder().io_handle(io.handle().clone());
+    let cpu = cpu.thread_name("cpu").worker_threads(1).build().unwrap();
+    let (drops, numbers) = stalled(&cpu.handle());
+    assert_eq!(drops.recv().unwrap(), "io");
+    let mut numbers: Vec<_> = block_on(numbers.collect());
+    let error = numbers.pop().unwrap().unwrap_err();
+    assert_eq!(error.kind(), JoinErrorKind::Expired);
+    let text = error.to_string();
+    assert!(
+        text.contains("20ms") && text.contains("reader_timeout"),
+        "{text}"
+    );
+    // What was there for it comes first.
+    let numbers: Vec<_> = numbers.into_iter().map(Result::unwrap).collect();
+    assert_eq!(numbers, [0, 1, 2, 3]);
+    // The states of the stages go as well.
+    let (dropped, drops) = mpsc::channel();
+    let state = move || Dropped(dropped.clone());
+    let stages = (0..).on_cpu(&cpu.handle()).map_init(state, |_, n| n);
+    let _numbers = stages.reader_timeout(SOON).buffered(4);
+    assert_eq!(drops.recv().unwrap(), "cpu-0");
+}
+
+/// A guard outside of the pump took these waits for those of a reader.
+#[test]
+fn a_stream_that_waits_for_its_lane_does_not_end() {
+    on_both(1, |lanes| {
+        let cpu = lanes.cpu.handle();
+        let (let_go, go) = mpsc::channel();
+        let (began, begins) = mpsc::channel();
+        let go = Mutex::new(go);
+        let stage = move |n: u32| {
+            began.send(()).unwrap();
+            go.lock().unwrap().recv().unwrap();
+            n
+        };
+        let numbers = stream::iter(0..4);
+        let numbers = CpuStreamExt::on_cpu(numbers, &cpu).map(stage);
+        let numbers = numbers.reader_timeout(SOON).buffered(1);
+        begins.recv().unwrap();
+        // The time passes, and once more: another stream ends of it.
+        let other = CpuRuntime::builder().io_handle(lanes.io.handle().clone());
+        let other = other.worker_threads(1).build().unwrap();
+        for _ in 0..3 {
+            let (drops, _numbers) = stalled(&other.handle());
+            drops.recv().unwrap();
+        }
+        (0..4).for_each(|_| let_go.send(()).unwrap());
+        let numbers = block_on(numbers.try_collect::<Vec<_>>());
+        assert_eq!(numbers.unwrap(), [0, 1, 2, 3]);
+    });
+}
+
+/// The outputs of one input, which the window has in one piece.
+#[test]
+fn a_slow_reader_that_goes_on_gets_all() {
+    const LONG: Duration = Duration::from_millis(500);
+    on_both(1, |lanes| {
+        let cpu = lanes.cpu.handle();
+        // If this thread did not get to read for so long, it was no such reader.
+        let read = || {
+            let numbers = [40, 1].into_iter().on_cpu(&cpu).flat_map(|n| 0..n);
+            let mut numbers = numbers.reader_timeout(LONG).buffered(1);
+            let (mut count, mut longest) = (0, Duration::ZERO);
+            let began = Instant::now();
+            loop {
+                let read = Instant::now();
+                let (drops, _numbers) = stalled(&cpu);
+                drops.recv().unwrap();
+                match block_on(numbers.next()) {
+                    None => break,
+                    Some(Ok(_)) => count += 1,
+                    Some(Err(error)) => return Err((error, longest)),
+                }
+                longest = longest.max(read.elapsed());
+            }
+            assert!(began.elapsed() > LONG, "no time has passed");
+            Ok(count)
+        };
+        loop {
+            match read() {
+                Ok(count) => break assert_eq!(count, 41),
+                Err((error, longest)) => assert!(longest > LONG / 2, "{error}"),
+            }
+        }
+    });
+}
 
 /// All of them had counted as completed.
 #[test]
