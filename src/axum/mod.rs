@@ -36,6 +36,8 @@
 
 mod json;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::error::Error;
 use std::fmt;

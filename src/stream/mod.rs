@@ -37,7 +37,7 @@ mod buffered;
 mod drop_on_lane;
 mod ends;
 mod ext;
-mod late_reader;
+pub(crate) mod late_reader;
 mod limit;
 mod lines;
 mod on_cpu;
