@@ -1,16 +1,18 @@
 //! JSON that the lane encodes and parses: [`EncodeExt`], [`CpuJson`].
 
-use axum_core::body::Body;
-use axum_core::extract::{FromRef, FromRequest, FromRequestParts, Request};
+use std::any::type_name;
+
+use axum_core::extract::{FromRef, FromRequest, Request};
 use axum_core::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use twolane_core::{Handle, Permit, Task};
+use twolane_core::{Handle, Permit, Task, adapters};
 
-use super::{JobError, Reserved};
+use super::{HasPermit, JobError};
+use crate::stream::drop_on_lane::DropOnLane;
 
 const JSON: &str = "application/json";
 
@@ -18,8 +20,8 @@ const JSON: &str = "application/json";
 ///
 /// axum's `Json(value)` serialises on the I/O lane, *after* the handler: 5 MB take milliseconds there,
 /// in which no timer fires and no socket is read. Here that is a job, and the value is dropped on
-/// the lane as well. A value that a job computes is best encoded in that very job: have it return
-/// the bytes.
+/// the lane as well, also if the lane refuses the job. A value that a job computes is best encoded
+/// in that very job: have it return the bytes.
 pub trait EncodeExt: Sized {
     /// Serialises the value in a job. The answer is 200 with `content-type: application/json`.
     ///
@@ -56,7 +58,8 @@ impl EncodeExt for &Handle {
     where
         T: Serialize + Send + 'static,
     {
-        answer(self.spawn_cpu(move || encode(&value)))
+        let value = DropOnLane::new(self, value);
+        answer(self.spawn_cpu(move || encode(&*value)))
     }
 }
 
@@ -66,7 +69,8 @@ impl EncodeExt for Permit {
     where
         T: Serialize + Send + 'static,
     {
-        answer(self.spawn_cpu(move || encode(&value)))
+        let value = DropOnLane::new(&adapters::handle_of(&self), value);
+        answer(self.spawn_cpu(move || encode(&*value)))
     }
 }
 
@@ -88,8 +92,12 @@ fn encode(value: &impl Serialize) -> Response {
 /// An extractor: a JSON body that the CPU lane parses.
 ///
 /// As axum's `Json`, whose limit (`DefaultBodyLimit`, 2 MB unless set) and status codes it has; the
-/// texts are our own. The lane admits the request before its body is read, as by [`Reserved`]: a
-/// client that uploads slowly keeps a permit meanwhile.
+/// texts are our own. The lane admits the request before its body is read, as by
+/// [`Reserved`](super::Reserved): a client that uploads slowly keeps a permit meanwhile. Behind a
+/// `Reserved` of the same handler it takes no permit of its own: that one is held while it parses,
+/// and is then for the handler's job.
+///
+/// In [`call_sites`](Handle::call_sites) each type that is parsed has a row of its own, by its name.
 ///
 /// # Errors
 ///
@@ -133,11 +141,13 @@ where
             let text = "Expected request with `Content-Type: application/json`";
             return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, text).into_response());
         }
-        let (mut parts, body) = request.into_parts();
-        let Reserved(permit) = Reserved::from_request_parts(&mut parts, state)
-            .await
-            .map_err(IntoResponse::into_response)?;
-        let request = Request::<Body>::from_parts(parts, body);
+        let cpu = Handle::from_ref(state).with_name(type_name::<Self>());
+        let cpu = match request.extensions().get() {
+            Some(HasPermit) => cpu.without_limit(),
+            None => cpu,
+        };
+        let permit = super::reserve(&cpu, request.extensions());
+        let permit = permit.map_err(IntoResponse::into_response)?;
         let body = Bytes::from_request(request, state)
             .await
             .map_err(IntoResponse::into_response)?;

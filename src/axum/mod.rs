@@ -45,9 +45,9 @@ use std::time::Instant;
 
 use axum_core::extract::{FromRef, FromRequestParts};
 use axum_core::response::{IntoResponse, Response};
-use http::StatusCode;
 use http::header::RETRY_AFTER;
 use http::request::Parts;
+use http::{Extensions, StatusCode};
 use twolane_core::io::BridgeError;
 use twolane_core::{Handle, JoinError, Permit};
 
@@ -171,6 +171,10 @@ impl IntoResponse for JobError {
 /// state has `cpu.with_priority(..)`, and `merge` the two. If the request has a [`Deadline`], the
 /// job has it too.
 ///
+/// A [`CpuJson`] behind it in the same handler parses by this permit, too. So use it as an extractor
+/// of the handler, not as a middleware (`from_extractor`), whose permit is gone when the handler
+/// begins.
+///
 /// # Errors
 ///
 /// [`JobError`]: the queue is full, the lane was shut down, or its I/O runtime is gone.
@@ -196,13 +200,24 @@ where
     type Rejection = JobError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, JobError> {
-        let permit = Handle::from_ref(state).try_reserve()?;
-        Ok(Self(match parts.extensions.get() {
-            Some(Deadline(at)) => permit.with_deadline(*at),
-            None => permit,
-        }))
+        let permit = reserve(&Handle::from_ref(state), &parts.extensions)?;
+        parts.extensions.insert(HasPermit);
+        Ok(Self(permit))
     }
 }
+
+/// With the request's deadline.
+fn reserve(cpu: &Handle, of_request: &Extensions) -> Result<Permit, JobError> {
+    let permit = cpu.try_reserve()?;
+    Ok(match of_request.get() {
+        Some(Deadline(at)) => permit.with_deadline(*at),
+        None => permit,
+    })
+}
+
+/// In a request's extensions: its handler holds a permit, for all that the lane does for it.
+#[derive(Clone, Copy)]
+struct HasPermit;
 
 /// In a request's extensions: when its answer is of no use any more.
 ///

@@ -6,7 +6,7 @@ use twolane_core::{Handle, adapters};
 
 /// Dropped on the lane: a destructor may be a long computation, and may call what only a job
 /// should.
-pub(super) struct DropOnLane<T: Send + 'static> {
+pub(crate) struct DropOnLane<T: Send + 'static> {
     handle: Handle,
     value: Option<T>,
 }
@@ -14,7 +14,7 @@ pub(super) struct DropOnLane<T: Send + 'static> {
 const TAKEN: &str = "only `drop` takes the value";
 
 impl<T: Send + 'static> DropOnLane<T> {
-    pub(super) fn new(handle: &Handle, value: T) -> Self {
+    pub(crate) fn new(handle: &Handle, value: T) -> Self {
         Self {
             handle: handle.clone(),
             value: Some(value),

@@ -34,7 +34,7 @@
 
 mod batch;
 mod buffered;
-mod drop_on_lane;
+pub(crate) mod drop_on_lane;
 mod ends;
 mod ext;
 pub(crate) mod late_reader;

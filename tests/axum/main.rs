@@ -2,6 +2,7 @@
 #![cfg(feature = "axum")]
 
 mod bodies;
+mod permits;
 #[path = "../../crates/core/tests/support/mod.rs"]
 mod support;
 

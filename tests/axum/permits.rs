@@ -1,0 +1,99 @@
+//! One request, one permit; and what becomes of a value that the lane does not take.
+
+use std::sync::mpsc;
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use axum::routing::post;
+use serde::{Serialize, Serializer};
+use tokio::net::TcpListener;
+use twolane::axum::{CpuJson, EncodeExt, JobError, Reserved};
+use twolane::{CpuRuntime, Handle, Priority};
+
+use crate::support::{self, Dropped};
+use crate::{ask, of};
+
+fn lane() -> CpuRuntime {
+    let cpu = CpuRuntime::builder().thread_name("cpu").worker_threads(1);
+    cpu.queue_limit(Priority::Normal, 1).build().unwrap()
+}
+
+struct Value(Dropped);
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let _ = &self.0;
+        serializer.serialize_unit()
+    }
+}
+
+/// A full lane had the handler's thread drop it: 5 MB stood still the I/O lane for 77 ms.
+#[tokio::test]
+async fn a_value_that_the_lane_refuses_is_dropped_on_the_lane() {
+    let _limit = support::time_limit();
+    let cpu = lane();
+    let handle = cpu.handle();
+    let (dropped, drops) = mpsc::channel();
+    let value = || Value(Dropped(dropped.clone()));
+    let late = handle.try_reserve().unwrap().with_deadline(Instant::now());
+    let refused = late.json(value()).await.unwrap_err();
+    assert_eq!(
+        refused.into_response().status(),
+        StatusCode::SERVICE_UNAVAILABLE
+    );
+    assert_eq!(drops.recv().unwrap(), "cpu-0");
+    let _permit = handle.try_reserve().unwrap();
+    let refused = handle.json(value()).await.unwrap_err();
+    assert_eq!(
+        refused.into_response().status(),
+        StatusCode::SERVICE_UNAVAILABLE
+    );
+    assert_eq!(drops.recv().unwrap(), "cpu-0");
+}
+
+async fn sum(
+    Reserved(permit): Reserved,
+    CpuJson(numbers): CpuJson<Vec<u64>>,
+) -> Result<String, JobError> {
+    let sum = permit.spawn_cpu(move || numbers.iter().sum::<u64>());
+    Ok(sum.await?.to_string())
+}
+
+async fn length(State(cpu): State<Handle>, CpuJson(text): CpuJson<String>) -> String {
+    let permits = cpu.metrics().permits_in_use;
+    format!("{} {permits}", text.len())
+}
+
+/// Each took a permit: with a limit of 1 the answer was always 503. And all that `CpuJson` parsed
+/// was one row.
+#[tokio::test]
+async fn a_permit_and_a_parsed_body_are_one_permit() {
+    let _limit = support::time_limit();
+    let cpu = lane();
+    let app = Router::new()
+        .route("/sum", post(sum))
+        .route("/length", post(length))
+        .with_state(cpu.handle());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = listener.local_addr().unwrap();
+    tokio::spawn(async { axum::serve(listener, app).await });
+    let json = |text| format!("content-type: application/json\r\n{}", of(text));
+    let answer = ask(server, "POST /sum", &json("[1,2,3]")).await;
+    assert!(answer.ends_with("\r\n6"), "{answer}");
+    let answer = ask(server, "POST /length", &json("\"four\"")).await;
+    assert!(answer.ends_with("\r\n4 0"), "{answer}");
+    let sites = cpu.handle().call_sites();
+    for parsed in ["Vec<u64>>", "String>"] {
+        let is_it = |site: &str| site.contains("CpuJson<") && site.ends_with(parsed);
+        let row = sites.iter().filter(|row| is_it(&row.site));
+        assert_eq!(row.count(), 1, "{sites:?}");
+    }
+    let _permit = cpu.handle().try_reserve().unwrap();
+    for path in ["POST /sum", "POST /length"] {
+        let answer = ask(server, path, &json("[]")).await;
+        assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    }
+}
