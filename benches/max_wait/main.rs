@@ -16,6 +16,9 @@
 //! `spawn_blocking` without a limit, behind the semaphores, and on the lane: the p99 of `/health`,
 //! which the README's picture shows.
 //!
+//! And short jobs beside long ones on one lane, in this process: how many of those that were admitted
+//! waited for more than 1.2 times the half second, beside the same lane in FIFO order.
+//!
 //! Look at the waits (from the submission to the first instruction of the job) of the requests that
 //! were accepted: the p99 should be at most 1.2 times the half second; at the work done, which should
 //! be that of the lane without a limit; and at `/health`.
@@ -26,6 +29,7 @@
 //! ```
 
 mod load;
+mod mix;
 mod server;
 
 use std::cell::LazyCell;
@@ -36,6 +40,7 @@ use twolane_benches::tail::work::Work;
 use twolane_benches::{Bench, Column, Contender, Contest, Sample, child};
 
 use crate::load::Load;
+use crate::mix::Mix;
 use crate::server::{Lengths, Server, Side};
 
 /// Of what the service can do.
@@ -89,6 +94,21 @@ fn main() {
             contenders.push(named(name, side, Lengths::Same, load));
         }
     }
+    let steps_of_ms = &steps;
+    for loads in mix::LOADS {
+        for short_first in [false, true] {
+            let mix = move || Mix {
+                loads,
+                short_first,
+                threads,
+                steps_of_ms: **steps_of_ms,
+                warm_up,
+                counted,
+            };
+            let turn = move || mix().run().map_err(|error| error.to_string());
+            contenders.push(Contender::new(of_mix(loads, short_first), turn));
+        }
+    }
     let contest = Contest::new(&bench, contenders, [1, 1, 1, 3], Duration::from_secs(90));
     let Some(report) = contest.run() else { return };
     report.table(
@@ -105,6 +125,20 @@ fn main() {
             Column::median("memory", "memory"),
         ],
     );
+    report.table(
+        "short and long jobs: refused, and later than 1.2 times the limit, %; waits, ms",
+        "short ",
+        &[
+            Column::median("short 503", "short_refused"),
+            Column::median("late", "short_late"),
+            Column::pooled("p50", "short", 0.5),
+            Column::pooled("p99", "short", 0.99),
+            Column::median("long 503", "long_refused"),
+            Column::median("late", "long_late"),
+            Column::pooled("p50", "long", 0.5),
+            Column::pooled("p99", "long", 0.99),
+        ],
+    );
     for lengths in [Lengths::Same, Lengths::Mixed] {
         for overload in [2, 5] {
             let of = |side: Side| format!("{}, {overload} times, {}", lengths.name(), side.name());
@@ -118,4 +152,9 @@ fn main() {
         }
     }
     report.finish();
+}
+
+fn of_mix((short, long): (f64, f64), short_first: bool) -> String {
+    let order = if short_first { "short first" } else { "FIFO" };
+    format!("short {short} long {long}, {order}")
 }
