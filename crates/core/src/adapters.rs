@@ -35,7 +35,7 @@ pub fn handle_of(permit: &Permit) -> Handle {
 /// A handle whose jobs have no deadline: others wait for them, whatever the time of the request
 /// that began them.
 pub fn without_deadline(handle: &Handle) -> Handle {
-    Handle::new(handle.submitter.without_deadline())
+    Handle::new(handle.submitter.clone().without_deadline())
 }
 
 /// The error by which a submission is refused for good, if the lane is closed or its I/O runtime

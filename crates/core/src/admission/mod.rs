@@ -104,7 +104,7 @@ pub(crate) fn drop_on_lane<T: Send + 'static>(submitter: &Submitter, value: T) {
     }
     // The box hides the value's type: all such values share the code of their job.
     let value: Box<dyn Send> = Box::new(value);
-    let submitter = submitter.without_deadline();
+    let submitter = submitter.clone().without_deadline();
     let charge = submitter.level().limits.as_ref().and_then(Charge::exempt);
     let site = submitter.site_or_caller();
     take_on(&submitter, charge, closure(move || drop(value)), site).detach_quietly();

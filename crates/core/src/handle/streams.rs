@@ -89,7 +89,7 @@ impl Handle {
         S::Item: Send + 'static,
         W: Fn(&S::Item) -> usize + Send + 'static,
     {
-        let lane = self.submitter.without_deadline();
+        let lane = self.submitter.clone().without_deadline();
         match Permit::try_new(&lane) {
             Ok(permit) => permit.stream_from_cpu(stream, limit, size),
             Err(cause) => {

@@ -61,11 +61,9 @@ impl Submitter {
         self
     }
 
-    pub(crate) fn without_deadline(&self) -> Self {
-        Self {
-            deadline: None,
-            ..self.clone()
-        }
+    pub(crate) fn without_deadline(mut self) -> Self {
+        self.deadline = None;
+        self
     }
 
     /// Returns why a submission is refused now, if it is.

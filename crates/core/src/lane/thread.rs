@@ -78,15 +78,17 @@ fn with_thread<R>(f: impl FnOnce(&ThreadContext) -> R) -> Option<R> {
 }
 
 /// Returns what a free function submits by: the innermost entered one, else the own one
-/// of this thread, else the process default.
+/// of this thread, else the process default. Without its deadline, which is for the jobs of the
+/// handle that has it.
 pub(crate) fn current() -> Option<Submitter> {
     let innermost =
         |thread: &ThreadContext| Some(thread.entered.borrow().last()?.submitter.clone());
     let entered = with_thread(innermost).flatten();
-    entered.or_else(served).or_else(|| {
+    let current = entered.or_else(served).or_else(|| {
         let default = PROCESS_DEFAULT.read();
         default.unwrap_or_else(PoisonError::into_inner).clone()
-    })
+    });
+    current.map(Submitter::without_deadline)
 }
 
 pub(crate) fn set_process_default(submitter: Option<Submitter>) -> Option<Submitter> {

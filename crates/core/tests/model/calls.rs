@@ -49,6 +49,29 @@ pub(crate) enum Deadline {
     Taken,
 }
 
+/// What a handle carries, for the jobs that are submitted by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    Priority,
+    Name,
+    DeadlineAhead,
+    DeadlinePassed,
+    NoLimit,
+}
+
+/// How it was got: the handle itself, or the current one where it is current.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Got {
+    Direct,
+    Entered,
+    ProcessDefault,
+    InSpawnIo,
+    InIoSpawn,
+    InJob,
+    InStreamFromIo,
+    InStreamFromCpu,
+}
+
 /// One of those that there are, as far as there are any.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Which(u8);

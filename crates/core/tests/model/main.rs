@@ -11,6 +11,7 @@ mod calls;
 mod check;
 #[path = "../support/dice.rs"]
 mod dice;
+mod handles;
 mod jobs;
 mod model;
 mod permits;
