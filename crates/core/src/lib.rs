@@ -42,7 +42,6 @@ mod opaque;
 pub mod adapters;
 mod admission;
 mod backend;
-mod block_on;
 mod bridge;
 mod build_error;
 mod doze;

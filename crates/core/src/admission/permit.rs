@@ -9,11 +9,10 @@ use tokio::sync::AcquireError;
 use tokio::task::coop;
 
 use super::Admitted;
-use crate::block_on::block_on;
 use crate::error::{JoinError, JoinErrorKind};
 use crate::lane::Submitter;
 use crate::limits::Charge;
-use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work};
+use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work, block_on};
 
 /// The right to submit one job, not yet used.
 ///
@@ -254,6 +253,10 @@ impl Reserve {
     ///
     /// The same as when it is awaited.
     ///
+    /// # Panics
+    ///
+    /// If it has to wait on a thread that polls tasks of a Tokio runtime.
+    ///
     /// # Examples
     ///
     /// ```
@@ -262,6 +265,7 @@ impl Reserve {
     /// let cpu = twolane::CpuRuntime::new().unwrap();
     /// assert_eq!(cpu.handle().reserve().wait().unwrap().spawn_cpu(|| 1).wait().unwrap(), 1);
     /// ```
+    #[track_caller]
     pub fn wait(self) -> Result<Permit, JoinError> {
         block_on(self)
     }

@@ -6,7 +6,7 @@ use crate::backend::Backend;
 use crate::bridge::spawn_io::spawn_io;
 use crate::error::JoinError;
 use crate::panics;
-use crate::task::{Cancelled, FutureWork, JobContext, Submit, Task};
+use crate::task::{Cancelled, FutureWork, JobContext, Submit, Task, assert_may_block};
 
 /// # Submit
 impl Handle {
@@ -216,7 +216,8 @@ impl Handle {
     /// # Panics
     ///
     /// If the backend is [`Backend::Runtime`](crate::Backend::Runtime), which has no rayon pool.
-    /// Also in an `on_thread_start` hook of the same lane.
+    /// Also in an `on_thread_start` hook of the same lane, and on a thread that polls tasks of a
+    /// Tokio runtime, unless it runs a job.
     ///
     /// # Examples
     ///
@@ -245,6 +246,7 @@ impl Handle {
                  runs the hook. Spawn a job there, and don't wait for it"
             );
         };
+        assert_may_block();
         let submitter = &self.submitter;
         let (mut f, mut result) = (Some(f), None);
         workers.install(&mut submitter.timed(|| result = f.take().map(panics::catch)));

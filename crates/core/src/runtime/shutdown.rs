@@ -7,9 +7,9 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 
-use crate::block_on::block_on;
 use crate::lane::{Lane, thread};
 use crate::remaining::Remaining;
+use crate::task::block_on;
 
 /// A future that waits for the end of a shutdown.
 ///
@@ -51,7 +51,8 @@ impl Shutdown {
     ///
     /// # Panics
     ///
-    /// On a thread of the lane that shuts down: the thread would wait for itself.
+    /// On a thread of the lane that shuts down: the thread would wait for itself. If it has to wait,
+    /// also on a thread that polls tasks of a Tokio runtime. The lane is closed all the same.
     ///
     /// # Examples
     ///

@@ -7,12 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tokio::task::coop;
 use tokio::time::timeout;
 
-use super::{AbortHandle, Cancel, IoJoin, Join, worker};
-use crate::block_on::block_on;
+use super::{AbortHandle, Cancel, IoJoin, Join, block_on};
 use crate::error::{CloseReason, JoinError, JoinErrorKind};
 use crate::panics::run_hook;
 use crate::trace::{note_dropped_task, warn_of_lost_jobs};
@@ -318,7 +316,9 @@ impl<T> Task<T> {
     ///
     /// The same is true of [`Reserve::wait`](crate::future::Reserve::wait), with one difference: on
     /// a thread of the lane it does not wait at all, since a submission there needs no
-    /// permit.
+    /// permit. In async code on any other thread
+    /// [`Shutdown::wait`](crate::future::Shutdown::wait) and
+    /// [`Handle::install`](crate::Handle::install) panic as well.
     ///
     /// One case is not detected: a closure waits for a `spawn_io` whose future awaits a
     /// job of the same lane. This works while the lane has a free thread. If all
@@ -352,11 +352,6 @@ impl<T> Task<T> {
             "`Task::wait` on a thread of the CPU lane, for a job of the same lane: \
              it would wait for itself. Await the task in a future given to `spawn`"
         );
-        if !self.is_finished() && !worker::is_running() {
-            // Tokio tells by a panic alone whether this thread polls its tasks.
-            let (_, dropped) = oneshot::channel::<()>();
-            let _ = dropped.blocking_recv();
-        }
         block_on(self)
     }
 }

@@ -25,6 +25,7 @@
 //!
 //! [`Task`]: crate::Task
 
+mod block_on;
 pub(crate) mod budget;
 mod clock;
 mod clock_hold;
@@ -49,6 +50,7 @@ use std::time::Instant;
 use stallwatch::{Entered, Name};
 
 use crate::error::{CloseReason, JoinError};
+pub(crate) use block_on::{assert_may_block, block_on};
 pub use context::{AbortHandle, Cancelled, JobContext};
 pub(crate) use counters::{Counters, Event, thread_number};
 pub(crate) use io::{Awaited, IoJoin, Made};

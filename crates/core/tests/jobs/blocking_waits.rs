@@ -1,10 +1,14 @@
 //! Which thread may block on which job? The table at `Task::wait`.
 
+use std::panic;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use crate::support::wait::wait_until;
 use crate::support::{self, Lanes, Stuck, lanes, thread_name, with_both};
-use twolane_core::{Backend, Handle, JoinError};
+use twolane_core::{Backend, CpuRuntime, Handle, JoinError, Priority};
+
+const NEVER: Duration = Duration::from_secs(3_600);
 
 /// A panic's text, of a job that had to panic.
 fn refusal<T>(outcome: Result<T, JoinError>) -> String {
@@ -65,6 +69,72 @@ fn async_code_on_the_io_lane_may_not_wait() {
     });
 }
 
+/// As `Task::wait`. They blocked the worker, in silence: a `shutdown().wait()` in an async `main`
+/// of one thread never ended while a closure waited for `spawn_io`.
+#[test]
+fn nor_may_it_wait_for_a_place_a_shutdown_or_an_installed_closure() {
+    with_both(|backend| {
+        let Lanes { cpu, io } = support::lanes_with(backend, 1, |builder| {
+            builder.queue_limit(Priority::Normal, 1)
+        });
+        let handle = cpu.handle();
+        let stuck = Stuck::<()>::start(&handle);
+        let in_async = |wait: fn(&CpuRuntime, &Handle)| {
+            let blocks = panic::AssertUnwindSafe(|| io.block_on(async { wait(&cpu, &handle) }));
+            panic::catch_unwind(blocks).map_err(|text| *text.downcast::<String>().unwrap())
+        };
+        let place = in_async(|_, handle| drop(handle.reserve().wait()));
+        assert!(place.unwrap_err().contains("from within a runtime"));
+        if backend == Backend::Rayon {
+            let installed = in_async(|_, handle| handle.install(|| ()).unwrap());
+            assert!(installed.unwrap_err().contains("from within a runtime"));
+        }
+        let limited = in_async(|cpu, _| _ = cpu.shutdown_timeout(NEVER).wait());
+        assert!(limited.unwrap_err().contains("from within a runtime"));
+        let shutdown = in_async(|cpu, _| _ = cpu.shutdown().wait());
+        assert!(shutdown.unwrap_err().contains("from within a runtime"));
+        // It has closed the lane all the same, and what does not wait is no wait.
+        in_async(|_, handle| assert!(handle.reserve().wait().is_err())).unwrap();
+        drop(stuck.split());
+        assert!(cpu.shutdown().wait().is_empty());
+        in_async(|cpu, _| assert!(cpu.shutdown().wait().is_empty())).unwrap();
+    });
+}
+
+/// The others of the table: where a thread may wait for a task, it may wait for these.
+#[test]
+fn who_may_wait_for_a_task_may_wait_for_a_place_a_shutdown_and_an_installed_closure() {
+    with_both(|backend| {
+        let Lanes { cpu, io } = lanes(backend, 1);
+        let handle = cpu.handle();
+        let waits = move |handle: &Handle| {
+            let place = handle.reserve().wait().unwrap();
+            let installed = match backend {
+                Backend::Rayon => handle.install(|| 1).unwrap(),
+                _ => 1,
+            };
+            place.spawn_cpu(move || installed)
+        };
+        let plain = handle.clone();
+        let plain = std::thread::spawn(move || waits(&plain).wait());
+        assert_eq!(plain.join().unwrap().unwrap(), 1);
+        let of_pool = handle.clone();
+        let of_pool = io.spawn_blocking(move || waits(&of_pool).wait());
+        assert_eq!(io.block_on(of_pool).unwrap().unwrap(), 1);
+        let in_place = handle.clone();
+        let in_place = async move { tokio::task::block_in_place(|| waits(&in_place).wait()) };
+        assert_eq!(io.block_on(io.spawn(in_place)).unwrap().unwrap(), 1);
+        // A thread of the lane, in a closure and in a future; the last one shuts another lane down.
+        let own = cpu.spawn_cpu(move || waits(&Handle::current()));
+        assert_eq!(own.wait().unwrap().wait().unwrap(), 1);
+        let own = cpu.spawn(async move { waits(&Handle::current()).await });
+        assert_eq!(own.wait().unwrap().unwrap(), 1);
+        let other = lanes(backend, 1);
+        let own = cpu.spawn(async move { other.cpu.shutdown().wait().is_empty() });
+        assert!(own.wait().unwrap());
+    });
+}
+
 /// While the only CPU thread waits, the I/O lane works.
 #[test]
 fn a_closure_may_wait_for_the_io_lane() {
@@ -99,7 +169,7 @@ fn a_closure_may_wait_for_the_io_lane() {
 fn a_job_may_wait_for_a_place_on_its_own_lane() {
     with_both(|backend| {
         let lanes = support::lanes_with(backend, 1, |builder| {
-            builder.queue_limit(twolane_core::Priority::Normal, 1)
+            builder.queue_limit(Priority::Normal, 1)
         });
         let job = lanes.cpu.spawn_cpu(|| {
             let permit = Handle::current().reserve().wait().unwrap();
@@ -118,7 +188,7 @@ fn a_thread_of_the_lane_may_not_wait_for_it() {
         let wait = || Handle::current().spawn_cpu(|| ()).wait();
         let closure = refusal(cpu.spawn_cpu(wait).wait());
         let future = refusal(cpu.spawn(async move { wait() }).wait());
-        let urgent = cpu.handle().with_priority(twolane_core::Priority::High);
+        let urgent = cpu.handle().with_priority(Priority::High);
         // Else it may have ended before it is waited for.
         let stuck = Stuck::start(&urgent);
         let other_priority = refusal(cpu.spawn_cpu(move || urgent.spawn_cpu(|| ()).wait()).wait());

@@ -17,8 +17,6 @@
 #[macro_use]
 #[path = "../../src/opaque.rs"]
 mod opaque;
-#[path = "../../src/block_on.rs"]
-mod block_on;
 #[path = "../../src/build_error.rs"]
 mod build_error;
 #[path = "../../src/error/mod.rs"]

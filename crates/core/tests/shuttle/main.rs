@@ -27,8 +27,6 @@ mod opaque;
 mod admission;
 #[path = "../../src/backend.rs"]
 mod backend;
-#[path = "../../src/block_on.rs"]
-mod block_on;
 #[path = "../../src/build_error.rs"]
 mod build_error;
 #[path = "../../src/doze.rs"]
