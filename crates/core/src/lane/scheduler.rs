@@ -61,10 +61,6 @@ impl Schedule for Scheduler {
         thread::is_worker_of(&self.level.lane)
     }
 
-    fn io(&self) -> Option<&tokio::runtime::Handle> {
-        Some(&self.level.lane.io.handle)
-    }
-
     fn counters(&self) -> &Counters {
         &self.level.counters
     }

@@ -298,8 +298,8 @@ impl<W: Work, S: Schedule> Join<W::Output> for Job<W, S> {
         self.scheduler.is_own_worker()
     }
 
-    fn io(&self) -> Option<&tokio::runtime::Handle> {
-        self.scheduler.io()
+    fn held_clock(&self) -> Option<&tokio::runtime::Handle> {
+        self.extras.held_clock()
     }
 
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel> {

@@ -1,16 +1,17 @@
 //! [`Task`]: the handle by which an awaiter gets the output of a job.
 
+use std::future::poll_fn;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Wake, Waker, ready};
 use std::time::Duration;
 
 use tokio::task::coop;
-use tokio::time::timeout;
+use tokio::time::sleep;
 
-use super::{AbortHandle, Cancel, IoJoin, Join, block_on};
+use super::{AbortHandle, Cancel, IoJoin, Join, block_on, ticker};
 use crate::error::{CloseReason, JoinError, JoinErrorKind};
 use crate::panics::run_hook;
 use crate::trace::{note_dropped_task, warn_of_lost_jobs};
@@ -233,13 +234,17 @@ impl<T> Task<T> {
     /// timer: its error comes in time, whatever the lane does. A deadline saves the work that is
     /// late, so a service that limits both sets a deadline too.
     ///
-    /// The timer is that of the lane's I/O runtime. For the task of a `spawn_io` it is that of the
-    /// Tokio runtime that calls this. Dropping the future cancels the job; to await it by `&mut`,
-    /// pin it.
+    /// The time is real, and a thread of the process measures it, to some milliseconds. So it passes
+    /// whatever becomes of the lane and its I/O runtime. For two kinds of tasks it is the clock of a
+    /// Tokio runtime, which a test may pause: for that of a `spawn_io` the runtime that calls this, and
+    /// on a lane with `hold_paused_clock` the I/O runtime.
+    ///
+    /// Dropping the future cancels the job. To await it by `&mut`, pin it.
     ///
     /// # Panics
     ///
-    /// If that runtime has no timers (Tokio's `enable_time`).
+    /// For these two kinds, if there is no such runtime, or it has no timers (Tokio's `enable_time`).
+    /// So does the returned future if that runtime ends first.
     ///
     /// # Examples
     ///
@@ -256,21 +261,24 @@ impl<T> Task<T> {
     /// ```
     #[track_caller]
     pub fn within(self, limit: Duration) -> impl Future<Output = Result<T, JoinError>> + use<T> {
-        let in_time = match &self.0 {
-            Inner::Job(job) => {
-                let io = job.io().cloned();
-                let _entered = io.as_ref().map(tokio::runtime::Handle::enter);
-                Ok(timeout(limit, self))
-            }
-            Inner::Io(_) => Ok(timeout(limit, self)),
-            // Without a timer, which may not be here.
-            _ => Err(self),
+        let timers = match &self.0 {
+            Inner::Io(_) => None,
+            Inner::Job(job) => job.held_clock().cloned().or_else(ticker::timers),
+            Inner::Refused(_) | Inner::Over => ticker::timers(),
         };
+        let _entered = timers.as_ref().map(tokio::runtime::Handle::enter);
+        let (mut task, timer) = (self, sleep(limit));
         async move {
-            match in_time {
-                Ok(task) => task.await.unwrap_or(Err(CloseReason::Expired.into())),
-                Err(ended) => ended.await,
-            }
+            let mut timer = pin!(timer);
+            poll_fn(|cx| match Pin::new(&mut task).poll(cx) {
+                Poll::Pending => {
+                    let waker = Waker::from(Arc::new(Quiet(cx.waker().clone())));
+                    let time = timer.as_mut().poll(&mut Context::from_waker(&waker));
+                    time.map(|()| Err(CloseReason::Expired.into()))
+                }
+                ended => ended,
+            })
+            .await
         }
     }
 
@@ -392,6 +400,15 @@ impl<T> Drop for Task<T> {
             Inner::Io(future) => future.task.abort(),
             Inner::Refused(_) | Inner::Over => {}
         }
+    }
+}
+
+/// A waker whose panic does not end what wakes it: the timers are those of the whole process.
+struct Quiet(Waker);
+
+impl Wake for Quiet {
+    fn wake(self: Arc<Self>) {
+        run_hook("the waker of a task's awaiter", || self.0.wake_by_ref());
     }
 }
 

@@ -78,8 +78,8 @@ pub(crate) trait Join<T>: Cancel {
     fn drop_join_handle(&self, detached: bool);
     /// Whether the current thread is a worker of the lane on which the job runs.
     fn is_own_worker(&self) -> bool;
-    /// The I/O runtime, which has the timers.
-    fn io(&self) -> Option<&tokio::runtime::Handle>;
+    /// The runtime whose clock the job holds, if it does: that may be paused.
+    fn held_clock(&self) -> Option<&tokio::runtime::Handle>;
     // The MSRV has no trait upcasting.
     fn as_cancel(self: Arc<Self>) -> Arc<dyn Cancel>;
 }
@@ -135,10 +135,6 @@ pub(crate) trait Schedule: Clone + Send + Sync + 'static {
     fn enter_step(&self, is_closure: bool, deadline: Option<Instant>) -> Option<Entered>;
     /// Whether this thread is one of the lane's workers.
     fn is_own_worker(&self) -> bool;
-    /// The lane's I/O runtime. A model has none.
-    fn io(&self) -> Option<&tokio::runtime::Handle> {
-        None
-    }
 
     fn counters(&self) -> &Counters;
     /// The call site of the job.

@@ -1,15 +1,21 @@
-//! The ticker: the thread of the process that drives the [`Clock`] of the slices, and calls what is
-//! to be called at each tick.
+//! The ticker: the thread of the process that drives the [`Clock`] of the slices, calls what is
+//! to be called at each tick, and wakes those whose [time is up](super::Task::within).
 //!
 //! A slice begins with a step of a job, or with the job's last yield. It is over at the second
 //! tick, so it lasts one to two ticks.
+//!
+//! For the time that is up it drives a Tokio runtime that has timers and nothing else. These fire
+//! whatever becomes of a lane and its I/O runtime. Such a timer leaves the runtime with its future,
+//! and wakes the ticker only if it is the next one. So many that end early cost the ticker nothing.
 
 use std::io;
-use std::sync::{PoisonError, RwLock};
-use std::thread::{self, Thread};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::thread;
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Notify;
 
 use super::ClockWord;
 use super::clock::{Clock, NOT_ASKED};
@@ -66,45 +72,59 @@ pub fn at_each_tick(what: impl Fn() -> bool + Send + 'static) {
 #[cold]
 fn ask() {
     if CLOCK.ask() {
-        // If `start_ticker` holds the lock, it unparks the ticker itself after its
-        // release.
-        if let Ok(ticker) = TICKER.try_read() {
-            ticker.iter().for_each(|(_, ticker)| ticker.unpark());
-        }
+        notify();
     }
 }
 
-/// The process that owns the ticker, and the ticker, which starts with the first lane.
-static TICKER: RwLock<Option<(u32, Thread)>> = RwLock::new(None);
+fn notify() {
+    // If `start_ticker` holds the lock, it notifies the ticker itself after its release.
+    if let Ok(ticker) = TICKER.try_read() {
+        ticker.iter().for_each(|(_, asked, _)| asked.notify_one());
+    }
+}
+
+/// The process that owns the ticker, what ends the ticker's sleep, and its timers. It starts with
+/// the first lane.
+static TICKER: RwLock<Option<(u32, Arc<Notify>, Handle)>> = RwLock::new(None);
+
+/// The runtime whose timers the ticker drives.
+pub(super) fn timers() -> Option<Handle> {
+    let ticker = TICKER.read().unwrap_or_else(PoisonError::into_inner);
+    ticker.as_ref().map(|(_, _, timers)| timers.clone())
+}
 
 /// Starts the ticker, if this process has none.
 pub(crate) fn start_ticker() -> io::Result<()> {
     let mut ticker = TICKER.write().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
-    let thread = match ticker.take().filter(|(owner, _)| *owner == process) {
-        Some((_, own)) => own,
-        None => giveway::spawn("twolane-ticker", tick)?,
-    };
-    *ticker = Some((process, thread.clone()));
+    if ticker.as_ref().is_none_or(|(owner, ..)| *owner != process) {
+        let runtime = Builder::new_current_thread().enable_time().build()?;
+        let (asked, timers) = (Arc::new(Notify::new()), runtime.handle().clone());
+        let of_ticker = asked.clone();
+        giveway::spawn("twolane-ticker", move || tick(&runtime, &of_ticker))?;
+        *ticker = Some((process, asked, timers));
+    }
     drop(ticker);
     // For a call of `ask` that found the lock held.
-    thread.unpark();
+    notify();
     Ok(())
 }
 
-fn tick() {
+fn tick(runtime: &Runtime, asked: &Notify) {
     let mut unasked = 0;
     loop {
         let is_needed = CLOCK.take_demand() || !AT_TICKS.is_empty();
         unasked = if is_needed { 0 } else { unasked + 1 };
         if unasked > PATIENCE && CLOCK.try_park() {
             while CLOCK.is_parked() {
-                thread::park();
+                runtime.block_on(asked.notified());
             }
             unasked = 0;
         }
         thread::sleep(TICK);
         CLOCK.tick();
+        // The timers that are due fire meanwhile.
+        runtime.block_on(tokio::task::yield_now());
         for call in (0..AT_TICKS.len()).map_while(|_| AT_TICKS.pop()) {
             // What it holds may be dropped here, and wake someone.
             panics::run_hook("what the ticker calls", move || {

@@ -271,6 +271,10 @@ impl Extras {
         self.0.as_ref()?.charge.as_deref()
     }
 
+    pub(super) fn held_clock(&self) -> Option<&Handle> {
+        self.0.as_ref()?.clock.io.as_ref()
+    }
+
     pub(crate) fn hold_clock_of(&mut self, io: &Handle) {
         self.0.get_or_insert_default().clock.io = Some(io.clone());
         self.hold_clock();

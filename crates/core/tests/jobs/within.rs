@@ -1,18 +1,19 @@
 //! What becomes of a task with a time limit, and of its job.
 
 use std::future::pending;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::support::wait::wait_until;
-use crate::support::{Dropped, Stuck, on_both};
+use crate::support::{Dropped, Stuck, cpu_lane, on_both, with_both};
 use futures::executor::block_on;
 use twolane_core::JoinErrorKind;
 
 const SOON: Duration = Duration::from_millis(1);
 const NEVER: Duration = Duration::from_secs(3_600);
 
-/// The awaiter is on no runtime: the timer is that of the I/O lane.
+/// The awaiter is on no runtime.
 #[test]
 fn the_time_is_up() {
     on_both(1, |lanes| {
@@ -66,6 +67,98 @@ fn the_job_ends_in_time() {
             refused.to_string().contains("keep it in `main`"),
             "{refused}"
         );
+    });
+}
+
+/// The timer was that of the I/O runtime: its end was a panic in each awaiter whose job ran on.
+#[test]
+fn the_time_is_up_whatever_becomes_of_the_io_runtime() {
+    on_both(2, |lanes| {
+        let cpu = lanes.cpu.handle();
+        let [before, after] = [(); 2].map(|()| Stuck::<()>::start(&cpu).split());
+        let mut limited = Box::pin(before.0.within(SOON.max(Duration::from_millis(20))));
+        let mut cx = Context::from_waker(Waker::noop());
+        let _ = limited.as_mut().poll(&mut cx);
+        drop(lanes.io);
+        for late in [block_on(limited), block_on(after.0.within(SOON))] {
+            assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
+        }
+    });
+}
+
+/// It never was: no thread drove the timer.
+#[test]
+fn the_time_is_up_though_no_thread_drives_the_io_runtime() {
+    with_both(|backend| {
+        let io = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let lane = cpu_lane(backend, 1, io.handle());
+        let late = block_on(lane.spawn(pending::<()>()).within(SOON));
+        assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
+        // On a thread of the lane as well.
+        let cpu = lane.handle();
+        let waits = lane.spawn(async move { cpu.spawn(pending::<()>()).within(SOON).await });
+        let late = waits.wait().unwrap();
+        assert_eq!(late.unwrap_err().kind(), JoinErrorKind::Expired);
+    });
+}
+
+/// A waker of the user's that panics is logged, and the others are woken.
+#[test]
+fn a_waker_that_panics_ends_no_timer() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("the waker panics");
+        }
+    }
+    on_both(1, |lanes| {
+        let cpu = lanes.cpu.handle();
+        let panics = Waker::from(Arc::new(Panics));
+        let mut first = Box::pin(cpu.spawn(pending::<()>()).within(SOON));
+        assert!(
+            first
+                .as_mut()
+                .poll(&mut Context::from_waker(&panics))
+                .is_pending()
+        );
+        for _ in 0..2 {
+            let late = block_on(cpu.spawn(pending::<()>()).within(SOON)).unwrap_err();
+            assert_eq!(late.kind(), JoinErrorKind::Expired);
+        }
+        let late = block_on(first).unwrap_err();
+        assert_eq!(late.kind(), JoinErrorKind::Expired);
+    });
+}
+
+/// A service awaits each of its jobs within a time that none of them takes: what an awaiter has left
+/// with the timer goes with it, and not when the time comes.
+#[test]
+fn what_is_awaited_in_time_leaves_nothing() {
+    struct Awaiter;
+    impl Wake for Awaiter {
+        fn wake(self: Arc<Self>) {}
+    }
+    on_both(1, |lanes| {
+        let cpu = lanes.cpu.handle();
+        let awaiter = Arc::new(Awaiter);
+        let waker = Waker::from(awaiter.clone());
+        let limited = || {
+            let mut limited = Box::pin(cpu.spawn(pending::<()>()).within(NEVER));
+            assert!(
+                limited
+                    .as_mut()
+                    .poll(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
+            limited
+        };
+        let mut waiting: Vec<_> = (0..100).map(|_| limited()).collect();
+        assert!(Arc::strong_count(&awaiter) > 100);
+        waiting.clear();
+        wait_until(|| Arc::strong_count(&awaiter) == 2);
     });
 }
 
