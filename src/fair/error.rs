@@ -39,7 +39,7 @@ use twolane_core::JoinError;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum FairError {
-    /// This key has so many jobs queued, as
+    /// This key has so many jobs queued, or so many futures that have begun, as
     /// [`max_queued_per_key`](super::Fair::max_queued_per_key) allows.
     KeyFull(usize),
     /// So many other keys have jobs queued, as [`max_keys`](super::Fair::max_keys) allows.
@@ -58,7 +58,7 @@ impl FairError {
         !matches!(self, Self::Job(_))
     }
 
-    /// Whether the key has too many jobs queued: a service answers 429.
+    /// Whether the key has too many jobs queued, or futures that have begun: a service answers 429.
     ///
     /// # Examples
     ///
@@ -81,7 +81,7 @@ impl FairError {
 
 impl fmt::Display for FairError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const KEY: &str = "jobs of this key are queued, its limit: submit fewer, or raise";
+        const KEY: &str = "jobs of this key wait, its limit: submit fewer, or raise";
         const KEYS: &str = "other keys have jobs queued, the limit: try later, or raise";
         match self {
             Self::KeyFull(limit) => write!(f, "{limit} {KEY} `max_queued_per_key`"),

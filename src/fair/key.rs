@@ -1,7 +1,7 @@
 //! [`Key`]: submits the jobs of one tenant, and what the lane runs for them.
 
 use std::future::poll_fn;
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use tokio::sync::oneshot;
 use twolane_core::{Cancelled, Handle, JobContext, Task, adapters};
 
 use super::error::FairError;
-use super::order::Stamp;
 use super::origin::carry;
 use super::task::{FairTask, Slot};
 use super::turn::{Id, Ticket, Turn, Turns};
@@ -24,7 +23,18 @@ use crate::sync::Mutex;
 ///
 /// See [`Fair::key`](super::Fair::key).
 #[derive(Clone, Debug)]
-pub struct Key<K: Hash + Eq + Send + Sync + 'static>(pub(super) Tenant<Arc<K>>);
+pub struct Key<K: Hash + Eq + Send + Sync + 'static>(pub(super) Tenant<Hashed<Arc<K>>>);
+
+/// A key and its hash. The user's `Hash` computes where the key is named, once, and not under the
+/// lock, where its panic would lose a turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hashed<K>(pub(super) u64, pub(super) K);
+
+impl<K> Hash for Hashed<K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0);
+    }
+}
 
 /// Whose jobs queue, and where.
 #[derive(Clone, Debug)]
@@ -54,10 +64,17 @@ impl<K: Hash + Eq + Send + Sync + 'static> Key<K> {
     /// Submits by this handle of the same lane and priority, which has a
     /// [deadline](Handle::with_deadline) or a [name](Handle::with_name).
     ///
+    /// # Panics
+    ///
+    /// If it is a handle of another lane or priority: the turns are those of one.
+    ///
     /// # Examples
     ///
     /// See [`Fair::key`](super::Fair::key).
+    #[track_caller]
     pub fn by(mut self, cpu: &Handle) -> Self {
+        let is_same = self.0.cpu == *cpu && self.0.cpu.priority() == cpu.priority();
+        assert!(is_same, "`Key::by`: a handle of another lane or priority");
         self.0.cpu = cpu.without_limit();
         self
     }
@@ -78,7 +95,8 @@ impl<K: Hash + Eq + Send + Sync + 'static> Key<K> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.0.submit(|cpu, turn| cpu.spawn_cpu(|| turn.run(f)))
+        self.0
+            .submit(false, |cpu, turn| cpu.spawn_cpu(|| turn.run(f)))
     }
 
     /// As [`Handle::spawn_cpu_with`], when the key has its turn.
@@ -106,8 +124,9 @@ impl<K: Hash + Eq + Send + Sync + 'static> Key<K> {
         F: FnOnce(&JobContext) -> Result<T, Cancelled> + Send + 'static,
         T: Send + 'static,
     {
-        self.0
-            .submit(|cpu, turn| cpu.spawn_cpu_with(|job| turn.run(|| f(job))))
+        self.0.submit(false, |cpu, turn| {
+            cpu.spawn_cpu_with(|job| turn.run(|| f(job)))
+        })
     }
 
     /// As [`Handle::spawn`], each step when the key has its turn.
@@ -126,16 +145,19 @@ impl<K: Hash + Eq + Send + Sync + 'static> Key<K> {
         F::Output: Send + 'static,
     {
         let (mut future, tenant) = (Box::pin(future), self.0.clone());
-        self.0.submit(|cpu, turn| {
+        self.0.submit(true, |cpu, turn| {
+            let counted = turn.count_future();
             let (sender, first) = oneshot::channel();
             drop(sender.send(turn));
-            let mut next = Some((None, first));
+            let mut next = Some(first);
             cpu.spawn(poll_fn(move |cx| {
-                let (_, turn) = next.get_or_insert_with(|| {
+                let _counted = &counted;
+                let turn = next.get_or_insert_with(|| {
                     let (sender, turn) = oneshot::channel();
                     // A future that is gone gives it back.
                     let ticket = Box::new(|turn| drop(sender.send(turn)));
-                    (tenant.queue(false, ticket).ok(), turn)
+                    tenant.queue(None, ticket).expect("it was accepted");
+                    turn
                 });
                 let turn = ready!(Pin::new(turn).poll(cx)).expect("its ticket is queued");
                 next = None;
@@ -147,7 +169,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Key<K> {
 
 impl<K: Id> Tenant<K> {
     #[track_caller]
-    fn submit<T, S>(&self, spawn: S) -> FairTask<T>
+    fn submit<T, S>(&self, is_future: bool, spawn: S) -> FairTask<T>
     where
         S: FnOnce(&Handle, Turn<K>) -> Task<T> + Send + 'static,
         T: Send + 'static,
@@ -155,16 +177,21 @@ impl<K: Id> Tenant<K> {
         let slot = Arc::new(Mutex::new(Slot::Queued(None)));
         let (mut of, started) = (self.clone(), slot.clone());
         of.cpu = adapters::at(&self.cpu, Location::caller());
-        let (cpu, lane) = (of.cpu.clone(), of.cpu.clone());
+        let [cpu, drops, lane] = [(); 3].map(|()| of.cpu.clone());
         let start = carry(move |turn| spawn(&cpu, turn));
         let ticket = move |turn| {
+            // No submitter: the lane drops the job, which has its turn until then. So what waits to
+            // be dropped is bounded, too.
+            if Arc::strong_count(&started) == 1 {
+                return adapters::drop_on_lane(&drops, (start, turn));
+            }
             let task = catch(|| start(turn));
             let waker = started.lock().unwrap().start(task);
             let _ = waker.map(Waker::wake);
         };
-        let queued = of.queue(true, Box::new(ticket));
+        let queued = of.queue(Some(is_future), Box::new(ticket));
         Box::pin(async move {
-            let _queued = queued?;
+            queued?;
             let mut closed = pin!(lane.closed());
             // The lane answers for the jobs that it has. Jobs with a turn may run long.
             let error = || adapters::close_error(&lane).expect("it is closed");
@@ -176,22 +203,13 @@ impl<K: Id> Tenant<K> {
         })
     }
 
-    fn queue(&self, is_new: bool, ticket: Ticket<K>) -> Result<Queued<K>, FairError> {
+    /// `new`: whether it is a future, of a new job.
+    fn queue(&self, new: Option<bool>, ticket: Ticket<K>) -> Result<(), FairError> {
         let mut order = self.turns.order();
-        is_new.then(|| order.admit(&self.key)).transpose()?;
-        let number = order.push(&self.key, self.weight, ticket);
+        new.map_or(Ok(()), |is_future| order.admit(&self.key, is_future))?;
+        order.push(&self.key, self.weight, ticket);
         drop(order);
         self.turns.give_out();
-        Ok(Queued(self.clone(), number))
-    }
-}
-
-/// A job's ticket. The drop takes it out of the queue, if it is there.
-struct Queued<K: Id>(Tenant<K>, Stamp);
-
-impl<K: Id> Drop for Queued<K> {
-    fn drop(&mut self) {
-        let ticket = self.0.turns.order().cancel(&self.0.key, self.1);
-        let _ = ticket.map(|ticket| adapters::drop_on_lane(&self.0.cpu, ticket));
+        Ok(())
     }
 }

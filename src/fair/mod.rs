@@ -17,13 +17,14 @@ mod task;
 mod tests;
 mod turn;
 
-use std::hash::Hash;
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
 use twolane_core::Handle;
 
-use self::key::Tenant;
+use self::key::{Hashed, Tenant};
 use self::order::Order;
 use self::turn::Turns;
 use crate::sync::Mutex;
@@ -74,7 +75,8 @@ pub use self::task::FairTask;
 #[derive(Clone, Debug)]
 pub struct Fair<K: Hash + Eq + Send + Sync + 'static> {
     cpu: Handle,
-    turns: Arc<Turns<Arc<K>>>,
+    turns: Arc<Turns<Hashed<Arc<K>>>>,
+    hasher: RandomState,
 }
 
 impl<K: Hash + Eq + Send + Sync + 'static> Fair<K> {
@@ -86,10 +88,16 @@ impl<K: Hash + Eq + Send + Sync + 'static> Fair<K> {
     pub fn new(cpu: &Handle) -> Self {
         let turns = Turns(Mutex::new(Order::new(cpu.worker_threads())));
         let (cpu, turns) = (cpu.without_limit(), Arc::new(turns));
-        Self { cpu, turns }
+        let hasher = RandomState::new();
+        Self { cpu, turns, hasher }
     }
 
-    /// How many jobs of a key may be queued. One more is a [`FairError`]. The default is 256.
+    /// How many jobs of a key may be queued, and how many of its futures may have begun. One more is
+    /// a [`FairError`]. The default is 256.
+    ///
+    /// A queued job whose task was dropped counts until its turn, when the lane drops what it holds:
+    /// so this bounds memory. A future that was accepted is not refused later, nor is a closure
+    /// because of futures that have begun: they may wait for it.
     ///
     /// # Panics
     ///
@@ -139,19 +147,18 @@ impl<K: Hash + Eq + Send + Sync + 'static> Fair<K> {
     /// # }
     /// ```
     pub fn key(&self, key: K) -> Key<K> {
-        let (cpu, turns) = (self.cpu.clone(), self.turns.clone());
-        let (key, weight) = (Arc::new(key), 1);
+        let key = Hashed(self.hasher.hash_one(&key), Arc::new(key));
         Key(Tenant {
-            cpu,
-            turns,
+            cpu: self.cpu.clone(),
+            turns: self.turns.clone(),
             key,
-            weight,
+            weight: 1,
         })
     }
 
     /// The keys that have used most CPU time since they became known, at most so many, by that time.
     ///
-    /// Jobs that begin or end wait while it looks at all keys. Keys are labels without a bound, so export these few.
+    /// Jobs that begin or end wait while it looks at all keys, 10,000 by default. Keys are labels without a bound, so export these few.
     ///
     /// # Examples
     ///
@@ -166,17 +173,24 @@ impl<K: Hash + Eq + Send + Sync + 'static> Fair<K> {
     /// # }
     /// ```
     pub fn busiest(&self, keys: usize) -> Vec<KeyUsage<K>> {
-        let order = self.turns.order();
-        let usages = order.keys.iter().map(|(key, (queue, usage))| KeyUsage {
-            key: key.clone(),
-            queued: queue.len(),
-            cpu_time: Duration::from_nanos(usage.cpu_time as u64),
-        });
-        let mut all: Vec<_> = usages.collect();
-        drop(order);
-        all.sort_unstable_by_key(|usage| std::cmp::Reverse(usage.cpu_time));
-        all.truncate(keys);
-        all
+        // Not all keys are cloned under the lock.
+        let (order, mut most) = (self.turns.order(), BTreeMap::new());
+        for (key, (queue, usage)) in &order.keys {
+            let rank = (usage.cpu_time, usage.place.2);
+            if most.len() < keys || most.keys().next() < Some(&rank) {
+                most.insert(rank, (key, queue.len()));
+            }
+            if most.len() > keys {
+                most.pop_first();
+            }
+        }
+        let most = most.into_iter().rev();
+        most.map(|((cpu_time, _), (key, queued))| KeyUsage {
+            key: key.1.clone(),
+            queued,
+            cpu_time: Duration::from_nanos(cpu_time as u64),
+        })
+        .collect()
     }
 }
 
@@ -186,7 +200,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Fair<K> {
 pub struct KeyUsage<K> {
     /// The key.
     pub key: Arc<K>,
-    /// Jobs that wait for a turn.
+    /// Jobs that wait for a turn, with those whose tasks were dropped.
     pub queued: usize,
     /// What the steps that have ended were charged, since the key became known: CPU time, or a quarter
     /// of the time of those that wait.

@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::Hash;
+use std::sync::Arc;
 
 use super::error::FairError;
 
@@ -24,15 +25,12 @@ const RATE: u128 = 1 << 40;
 /// many jobs as it owes milliseconds, and a key that comes is hardly behind a flood.
 const STEP: u128 = 1_000_000 * RATE;
 
-/// What orders keys with the same virtual time, and the jobs of a key.
-pub(super) type Stamp = u64;
-
 pub(super) struct Order<K, T> {
-    pub(super) keys: HashMap<K, (Queue<T>, Usage)>,
+    pub(super) keys: HashMap<K, (VecDeque<T>, Usage)>,
     /// Those with a queue, by place; then those without.
     places: BTreeMap<Place, K>,
     now: u128,
-    last: Stamp,
+    last: u64,
     /// What a job takes on average, in nanoseconds.
     mean: u128,
     free_turns: usize,
@@ -40,15 +38,12 @@ pub(super) struct Order<K, T> {
     pub(super) max_keys: usize,
 }
 
-/// Whether the queue is empty, the virtual time, and a number.
-type Place = (bool, u128, Stamp);
-
-/// By number.
-type Queue<T> = VecDeque<(Stamp, T)>;
+/// Whether the queue is empty, the virtual time, and a number, which no other key has.
+type Place = (bool, u128, u64);
 
 #[derive(Default)]
 pub(super) struct Usage {
-    place: Place,
+    pub(super) place: Place,
     /// In virtual time, and so is what it is charged for the jobs that have their turn.
     used: u128,
     charged: u128,
@@ -56,6 +51,8 @@ pub(super) struct Usage {
     rate: u128,
     /// Nanoseconds.
     pub(super) cpu_time: u128,
+    /// Cloned by each of its futures that has begun, until it is gone.
+    pub(super) begun: Arc<()>,
 }
 
 impl<K: Hash + Eq + Clone, T> Order<K, T> {
@@ -73,12 +70,15 @@ impl<K: Hash + Eq + Clone, T> Order<K, T> {
     }
 
     /// Whether a new job of this key may come. Makes room for a new key.
-    pub(super) fn admit(&mut self, key: &K) -> Result<(), FairError> {
-        let queued = self.keys.get(key).map(|(queue, _)| queue.len());
-        if queued >= Some(self.max_queued) {
+    pub(super) fn admit(&mut self, key: &K, is_future: bool) -> Result<(), FairError> {
+        let known = self.keys.get(key).map(|(queue, usage)| {
+            let begun = is_future.then(|| Arc::strong_count(&usage.begun) - 1);
+            queue.len().max(begun.unwrap_or(0))
+        });
+        if known >= Some(self.max_queued) {
             return Err(FairError::KeyFull(self.max_queued));
         }
-        while queued.is_none() && self.keys.len() >= self.max_keys {
+        while known.is_none() && self.keys.len() >= self.max_keys {
             let idlest = self.places.range((true, 0, 0)..).next();
             let (&place, _) = idlest.ok_or(FairError::KeysFull(self.max_keys))?;
             let _ = self.places.remove(&place).map(|key| self.keys.remove(&key));
@@ -86,18 +86,15 @@ impl<K: Hash + Eq + Clone, T> Order<K, T> {
         Ok(())
     }
 
-    /// Queues a job. Returns what [`cancel`](Self::cancel) takes.
-    pub(super) fn push(&mut self, key: &K, weight: u32, ticket: T) -> Stamp {
-        self.last += 1;
-        let stamp = self.last;
+    /// Queues a job.
+    pub(super) fn push(&mut self, key: &K, weight: u32, ticket: T) {
         let (queue, usage) = self.keys.entry(key.clone()).or_default();
         usage.rate = RATE / u128::from(weight);
-        queue.push_back((stamp, ticket));
+        queue.push_back(ticket);
         if queue.len() == 1 {
             usage.used = usage.used.max(self.now);
             self.line_up(key);
         }
-        stamp
     }
 
     /// The job that is next, if there is a free turn: its key, its charge, and what was pushed.
@@ -105,21 +102,12 @@ impl<K: Hash + Eq + Clone, T> Order<K, T> {
         let first = self.places.first_key_value();
         let (_, key) = first.filter(|_| self.free_turns > 0)?;
         let (key, (queue, usage)) = (key.clone(), self.keys.get_mut(key)?);
-        let (_, ticket) = queue.pop_front()?;
+        let ticket = queue.pop_front()?;
         self.free_turns -= 1;
         let charge = self.mean * usage.rate;
         usage.charged += charge;
         self.line_up(&key);
         Some((key, charge, ticket))
-    }
-
-    /// Takes a job out of its queue, if it is there.
-    pub(super) fn cancel(&mut self, key: &K, job: Stamp) -> Option<T> {
-        let (queue, _) = self.keys.get_mut(key)?;
-        let nth = queue.binary_search_by_key(&job, |queued| queued.0).ok()?;
-        let (_, ticket) = queue.remove(nth)?;
-        self.line_up(key);
-        Some(ticket)
     }
 
     /// A job gives its turn back. It was charged so much, and took so many nanoseconds: none if it

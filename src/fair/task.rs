@@ -10,8 +10,8 @@ use super::error::FairError;
 /// A job of a [`Key`](super::Key): a future of its output.
 ///
 /// The job is submitted already. Dropping this cancels it, as a [`Task`](crate::Task): a job that is
-/// queued leaves the queue of its key at once, and the lane drops what it holds. To let a job run
-/// without waiting for it, give this to `tokio::spawn`.
+/// queued does not run. It keeps its place in the queue of its key until its turn, when the lane
+/// drops what it holds. To let a job run without waiting for it, give this to `tokio::spawn`.
 ///
 /// # Examples
 ///

@@ -72,6 +72,13 @@ impl<K: Id> std::fmt::Debug for Turns<K> {
 pub(super) struct Turn<K: Id>(Arc<Turns<K>>, K, u128, Option<(Instant, Duration)>);
 
 impl<K: Id> Turn<K> {
+    /// What counts a future of its key, until it is dropped.
+    pub(super) fn count_future(&self) -> Arc<()> {
+        let order = self.0.order();
+        let known = order.keys.get(&self.1);
+        known.map(|known| known.1.begun.clone()).unwrap_or_default()
+    }
+
     pub(super) fn run<R>(mut self, f: impl FnOnce() -> R) -> R {
         self.3 = Some(clock());
         f()

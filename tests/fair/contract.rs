@@ -1,15 +1,16 @@
 //! What a tenant gets: order, shares, bounds, names, spans.
 
 use std::future::{pending, poll_fn};
-use std::panic::catch_unwind;
+use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc::channel;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use twolane::fair::FairError;
+use twolane::fair::{FairError, KeyUsage};
 use twolane::{CpuRuntime, Fair};
 
 use crate::{Notes, keep_a_thread, on_both};
@@ -57,13 +58,11 @@ fn the_jobs_of_a_key_keep_their_order() {
 }
 
 #[test]
-fn a_full_key_is_refused_alone_and_a_cancelled_job_makes_room() {
+fn a_full_key_is_refused_alone() {
     on_both(1, async |_cpu, fair| {
         let fair = fair.max_queued_per_key(2);
         let (release, held) = keep_a_thread(&fair, "a");
-        let (captured, is_dropped) = (Arc::new(()), |it: &Arc<()>| Arc::strong_count(it) == 1);
-        let keeps = captured.clone();
-        let one = fair.key("a").spawn_cpu(move || drop(keeps));
+        let one = fair.key("a").spawn_cpu(|| 1);
         let two = fair.key("a").spawn(async { 2 });
         let error = fair.key("a").spawn_cpu(|| 3).await.unwrap_err();
         assert!(error.is_key_full() && error.is_queue_full());
@@ -73,15 +72,132 @@ fn a_full_key_is_refused_alone_and_a_cancelled_job_makes_room() {
             "{text}"
         );
         let other = fair.key("b").spawn_cpu(|| 4);
-
-        drop(one);
-        let three = fair.key("a").spawn_cpu(|| 3);
         drop(release);
         held.await.unwrap();
+        assert_eq!(one.await.unwrap(), 1);
         assert_eq!(two.await.unwrap(), 2);
-        assert_eq!(three.await.unwrap(), 3);
+        assert_eq!(fair.key("a").spawn_cpu(|| 3).await.unwrap(), 3);
         assert_eq!(other.await.unwrap(), 4);
-        assert!(is_dropped(&captured));
+    });
+}
+
+/// It left the queue, and the lane kept all that it held until the job that ran had ended: a client
+/// that came and went filled the memory, and was never refused.
+#[test]
+fn a_job_that_was_dropped_counts_until_the_lane_has_dropped_it() {
+    on_both(1, async |_cpu, fair| {
+        let fair = fair.max_queued_per_key(8);
+        let (release, held) = keep_a_thread(&fair, "a");
+        let captured = Arc::new(());
+        let submit = |key| {
+            let keeps = captured.clone();
+            fair.key(key)
+                .spawn_cpu(move || panic!("{keeps:?} was dropped before it began"))
+        };
+        for _ in 0..1_000 {
+            drop(submit("a"));
+        }
+        assert_eq!(Arc::strong_count(&captured) - 1, 8);
+        let error: FairError = submit("a").await.unwrap_err();
+        assert!(error.is_key_full());
+        drop(submit("b"));
+        drop(release);
+        held.await.unwrap();
+        // Behind them in the queue, so they are gone.
+        assert_eq!(fair.key("a").spawn_cpu(|| 1).await.unwrap(), 1);
+        assert_eq!(fair.key("b").spawn_cpu(|| 1).await.unwrap(), 1);
+        assert_eq!(Arc::strong_count(&captured), 1);
+    });
+}
+
+/// 99,747 of 100,000 were taken, at a bound of 256: a future that is suspended is in no queue.
+#[test]
+fn suspended_futures_of_a_key_are_bounded_as_its_queue_is() {
+    on_both(1, async |_cpu, fair| {
+        let fair = fair.max_queued_per_key(8);
+        let begin = |key| {
+            let (begins, begun) = channel();
+            let task = fair.key(key).spawn(async move {
+                begins.send(()).unwrap();
+                pending::<()>().await
+            });
+            // An error: it was refused.
+            (task, begun.recv().is_ok())
+        };
+        let tasks: Vec<_> = (0..100).map(|_| begin("a")).collect();
+        assert_eq!(tasks.iter().filter(|(_, has_begun)| *has_begun).count(), 8);
+        let (refused, _) = tasks.into_iter().next_back().unwrap();
+        assert!(refused.await.unwrap_err().is_key_full());
+        assert!(begin("b").1, "another key");
+        // They have been dropped, and the lane drops them.
+        while !begin("a").1 {}
+    });
+}
+
+/// Its jobs, and those of all other keys, had no turn any more.
+#[test]
+fn a_hash_that_panics_stops_no_other_key() {
+    static PANICS: AtomicBool = AtomicBool::new(false);
+    #[derive(PartialEq, Eq)]
+    struct Name(&'static str);
+    impl Hash for Name {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            assert!(!PANICS.load(SeqCst), "the hash panics");
+            self.0.hash(state);
+        }
+    }
+    on_both(1, async |cpu, _| {
+        PANICS.store(false, SeqCst);
+        let fair = Fair::new(&cpu.handle());
+        let [a, b] = ["a", "b"].map(|name| fair.key(Name(name)));
+        let (release, held) = channel::<()>();
+        let running = a.spawn_cpu(move || held.recv());
+        let queued = [&a, &b, &a, &b].map(|key| key.spawn_cpu(|| 1));
+        PANICS.store(true, SeqCst);
+        let named = catch_unwind(AssertUnwindSafe(|| fair.key(Name("c"))));
+        assert!(named.is_err());
+        drop(release);
+        running.await.unwrap().unwrap_err();
+        for task in queued {
+            assert_eq!(task.await.unwrap(), 1);
+        }
+        assert_eq!(b.spawn(async { 2 }).await.unwrap(), 2);
+    });
+}
+
+/// The turn was of one lane, and the job of the other.
+#[test]
+fn a_key_takes_no_handle_of_another_lane_or_priority() {
+    on_both(1, async |cpu, fair| {
+        let other = CpuRuntime::builder().worker_threads(1).build().unwrap();
+        let urgent = cpu.handle().with_priority(twolane::Priority::High);
+        for wrong in [other.handle(), urgent] {
+            let by = || fair.key("a").by(&wrong);
+            let text = catch_unwind(AssertUnwindSafe(by)).unwrap_err();
+            let text = *text.downcast::<&str>().unwrap();
+            assert!(text.contains("another lane or priority"), "{text}");
+        }
+        let named = cpu.handle().with_name("own");
+        let own = fair.key("a").by(&named).spawn_cpu(|| 1);
+        assert_eq!(own.await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn the_busiest_keys_come_by_what_they_used() {
+    on_both(1, async |_cpu, fair| {
+        let keys = ["a", "b", "c", "d", "e"];
+        for (n, key) in keys.into_iter().enumerate() {
+            let spin = move || (0..n * 400_000).fold(0, |sum, n| std::hint::black_box(sum ^ n));
+            fair.key(key).spawn_cpu(spin).await.unwrap();
+        }
+        let all = fair.busiest(usize::MAX);
+        assert_eq!(all.len(), 5);
+        assert!(all.is_sorted_by(|one, next| one.cpu_time >= next.cpu_time));
+        let name = |usage: &KeyUsage<&'static str>| *usage.key;
+        let two: Vec<_> = fair.busiest(2).iter().map(name).collect();
+        assert_eq!(two, [name(&all[0]), name(&all[1])]);
+        assert!(fair.busiest(0).is_empty());
     });
 }
 
@@ -108,9 +224,6 @@ fn too_many_keys_with_jobs_are_an_error_and_keys_without_make_room() {
     });
 }
 
-/// Each job that the lane refuses gives its turn to the next.
-/// The lane refuses it, and so the thread that gave it its turn drops what it captured.
-/// What is queued is answered at once, although a job that has its turn goes on.
 #[test]
 fn a_job_that_sleeps_pays_for_its_thread() {
     on_both(1, async |_cpu, fair| {
@@ -277,7 +390,7 @@ fn limits_and_weights_of_zero_are_refused() {
             Box::new(|| drop(fair().key("a").with_weight(0))),
         ),
     ] {
-        let payload = catch_unwind(std::panic::AssertUnwindSafe(does)).unwrap_err();
+        let payload = catch_unwind(AssertUnwindSafe(does)).unwrap_err();
         let payload = payload.downcast::<&str>().unwrap();
         assert!(payload.contains(text), "{payload}");
     }

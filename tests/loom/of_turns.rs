@@ -1,4 +1,4 @@
-//! Jobs that get their turn from whoever looks, and one that is cancelled meanwhile.
+//! Jobs that get their turn from whoever looks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -8,7 +8,7 @@ use loom::thread;
 use crate::model;
 use crate::order::Order;
 use crate::sync::Mutex;
-use crate::turn::{Ticket, Turn, Turns};
+use crate::turn::{Turn, Turns};
 
 /// A lane of one thread.
 fn turns() -> Arc<Turns<u8>> {
@@ -16,10 +16,9 @@ fn turns() -> Arc<Turns<u8>> {
 }
 
 /// As `Tenant::queue` does.
-fn queue(turns: &Arc<Turns<u8>>, key: u8, ticket: impl FnOnce(Turn<u8>) + Send + 'static) -> u64 {
-    let number = turns.order().push(&key, 1, Box::new(ticket));
+fn queue(turns: &Arc<Turns<u8>>, key: u8, ticket: impl FnOnce(Turn<u8>) + Send + 'static) {
+    turns.order().push(&key, 1, Box::new(ticket));
     turns.give_out();
-    number
 }
 
 fn job(ran: &Arc<AtomicUsize>) -> impl FnOnce(Turn<u8>) + Send + 'static + use<> {
@@ -60,24 +59,5 @@ fn a_turn_comes_back_from_another_thread() {
         queue(&turns, 1, job(&ran));
         ends.join().unwrap();
         assert_eq!(ran.load(SeqCst), 3);
-    });
-}
-
-/// It runs, or leaves the queue; and the turn is free after that.
-#[test]
-fn a_cancelled_job_runs_or_is_returned() {
-    model(|| {
-        let (turns, ran) = (turns(), Arc::new(AtomicUsize::new(0)));
-        let handed = Arc::new(Mutex::new(None));
-        let hand = handed.clone();
-        queue(&turns, 1, move |turn| *hand.lock().unwrap() = Some(turn));
-        let number = queue(&turns, 2, job(&ran));
-        let turn = handed.lock().unwrap().take();
-        let ends = thread::spawn(move || drop(turn));
-        let returned: Option<Ticket<u8>> = turns.order().cancel(&2, number);
-        ends.join().unwrap();
-        assert_eq!(ran.load(SeqCst), usize::from(returned.is_none()));
-        queue(&turns, 1, job(&ran));
-        assert_eq!(ran.load(SeqCst), 1 + usize::from(returned.is_none()));
     });
 }
