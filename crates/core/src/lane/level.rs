@@ -50,7 +50,7 @@ pub(crate) struct Level {
 impl Level {
     pub(super) fn new(lane: &Arc<Lane>, priority: Priority, limit: Limit) -> Arc<Self> {
         let settings = &lane.settings;
-        let shares = Arc::new(Shares::new(settings.threads));
+        let shares = Arc::new(Shares::new(settings.threads, limit.wait));
         let keeps_apart = priority == Priority::High && settings.threads > 1;
         Arc::new(Self {
             lane: lane.clone(),

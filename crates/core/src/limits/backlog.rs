@@ -52,9 +52,8 @@ pub(crate) struct Backlog {
     threads: u64,
     /// The room of one thread, in microseconds.
     share: u32,
-    /// What is charged, in microseconds.
-    short: AtomicU64,
-    others: AtomicU64,
+    /// What is charged, in microseconds: others, and short ones.
+    charged: [AtomicU64; 2],
     /// The turns of waiters whose job is not queued yet.
     reserved: AtomicUsize,
     /// Those that no waiter has taken; closed, it ends all waits.
@@ -74,8 +73,7 @@ impl Backlog {
             threads: threads as u64,
             // `Builder::max_wait` has a limit that fits.
             share: (max_wait * 9 / 10).as_micros() as u32,
-            short: AtomicU64::new(0),
-            others: AtomicU64::new(0),
+            charged: [AtomicU64::new(0), AtomicU64::new(0)],
             reserved: AtomicUsize::new(0),
             turns: Semaphore::new(0),
             waiters: AtomicUsize::new(0),
@@ -87,23 +85,33 @@ impl Backlog {
 
     /// Whether a job would wait for no longer than it may.
     pub(super) fn admits(&self, is_short: bool) -> bool {
+        let [_, short] = self.charged();
         match is_short {
-            true => self.short.load(SeqCst) < u64::from(self.share) * self.threads * 4 / 5,
+            true => short < self.room() * 4 / 5,
             false => self.has_room_for_others(0),
         }
     }
 
     /// The same for a job that is neither known nor short, beside so many that are reserved for.
     fn has_room_for_others(&self, reserved: usize) -> bool {
-        let charged = self.others.load(SeqCst) + reserved as u64 * u64::from(self.expect(None));
+        let [others, short] = self.charged();
+        let others = others + reserved as u64 * u64::from(self.expect(None));
         // For so long may short jobs pass the others yet, if there are any.
-        let may_pass = match self.short.load(SeqCst) {
-            0 => 0,
-            _ => self.shares.may_pass() / 5,
+        let may_pass = if short > 0 {
+            self.shares.may_pass() / 5
+        } else {
+            0
         };
         let left = 1.0 - (2.0 * self.used(Duration::ZERO)).min(0.8);
-        let room = (u64::from(self.share) * self.threads) as f64 * left;
-        charged == 0 || ((charged + may_pass) as f64) < room
+        others == 0 || ((others + may_pass) as f64) < self.room() as f64 * left
+    }
+
+    fn charged(&self) -> [u64; 2] {
+        [0, 1].map(|kind: usize| self.charged[kind].load(SeqCst))
+    }
+
+    fn room(&self) -> u64 {
+        u64::from(self.share) * self.threads
     }
 
     pub(super) fn has_room_for_waiter(&self) -> bool {
@@ -137,10 +145,9 @@ impl Backlog {
 
     /// Returns the charge of a job that is queued.
     pub(super) fn charge(&self, time: Option<Duration>, is_short: bool) -> u32 {
-        let charge = self.expect(time) | if is_short { SHORT } else { 0 };
-        let sum = self.sum(charge);
-        sum.fetch_add((charge & !SHORT).into(), SeqCst);
-        charge
+        let micros = self.expect(time);
+        self.charged[usize::from(is_short)].fetch_add(micros.into(), SeqCst);
+        micros | if is_short { SHORT } else { 0 }
     }
 
     pub(super) fn reserve(&self) -> u32 {
@@ -149,20 +156,13 @@ impl Backlog {
     }
 
     pub(super) fn give_back(&self, charge: u32) {
+        let charged = &self.charged[usize::from(charge & SHORT != 0)];
         match charge {
             0 => return,
             RESERVED => _ = self.reserved.fetch_sub(1, SeqCst),
-            _ => _ = self.sum(charge).fetch_sub((charge & !SHORT).into(), SeqCst),
+            _ => _ = charged.fetch_sub((charge & !SHORT).into(), SeqCst),
         }
         self.give_turns();
-    }
-
-    fn sum(&self, charge: u32) -> &AtomicU64 {
-        if charge & SHORT != 0 {
-            &self.short
-        } else {
-            &self.others
-        }
     }
 
     /// A step has ended of a job that is charged so.
@@ -198,8 +198,7 @@ impl Backlog {
     #[cfg(test)]
     #[allow(dead_code, reason = "for the model")]
     pub(crate) fn is_free(&self) -> bool {
-        let sums = [&self.short, &self.others].map(|it| it.load(SeqCst));
         let reserved = self.reserved.load(SeqCst);
-        sums == [0; 2] && reserved == self.turns.available_permits()
+        self.charged() == [0; 2] && reserved == self.turns.available_permits()
     }
 }

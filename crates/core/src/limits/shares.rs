@@ -8,10 +8,11 @@
 //! turn of another job of 20 ms.
 //!
 //! **What is forgotten.** What short jobs took while no other waited is no lead: then it is 0 at
-//! most. Where others ran while no short one waited, it is -100 ms for each thread at least: for so
-//! long, a burst of short jobs passes all others. One step changes it by a bound: it stays between
-//! -400 and 100 ms for each thread, so that one job of a minute does not keep the others of its
-//! kind from the threads for four.
+//! most. Where others ran while no short one waited, it is minus a *burst* at least: for so long, short
+//! jobs that come at once pass all others. A burst is 100 ms of each thread, or a fifth of
+//! `max_wait` if that is less. One step changes the lead by a bound: it stays between four bursts
+//! below 0 and one above, so that a job of a minute does not keep the others of its kind from the
+//! threads for four.
 //!
 //! Between threads it is a hint, which no protocol rests on: where two threads pop at once, one may
 //! go by what was the lead before.
@@ -21,22 +22,20 @@ use std::time::Duration;
 
 /// What the short jobs get while both wait, over what the others get.
 const SHORT_OVER_OTHERS: i64 = 4;
-/// By so much time of each thread, in microseconds, may short jobs pass the others at once.
-const BURST: i64 = 100_000;
-/// The bounds of the lead, for each thread, in microseconds.
-const LEAST: i64 = -400_000;
-const MOST: i64 = 100_000;
+const BURST: Duration = Duration::from_millis(100);
 
 pub(crate) struct Shares {
     lead: AtomicI64,
-    threads: i64,
+    /// Of all threads, in microseconds.
+    burst: i64,
 }
 
 impl Shares {
-    pub(crate) fn new(threads: usize) -> Self {
+    pub(crate) fn new(threads: usize, max_wait: Option<Duration>) -> Self {
+        let burst = max_wait.map_or(BURST, |wait| BURST.min(wait / 5));
         Self {
             lead: AtomicI64::new(0),
-            threads: threads as i64,
+            burst: burst.as_micros() as i64 * threads as i64,
         }
     }
 
@@ -48,9 +47,9 @@ impl Shares {
         } else {
             -micros * SHORT_OVER_OTHERS
         };
-        let lead = self.lead.load(Relaxed) + change;
-        let bounded = lead.clamp(LEAST * self.threads, MOST * self.threads);
-        self.lead.fetch_add(change + (bounded - lead), Relaxed);
+        let before = self.lead.load(Relaxed);
+        let bounded = (before + change).clamp(-4 * self.burst, self.burst);
+        self.lead.fetch_add(bounded - before, Relaxed);
     }
 
     /// Whether the next job is a short one; there is one. `others_wait`: and others.
@@ -66,9 +65,8 @@ impl Shares {
     /// Another job is next, and no short one waits.
     #[inline]
     pub(crate) fn no_short_waits(&self) {
-        let least = -BURST * self.threads;
-        if self.lead.load(Relaxed) < least {
-            self.lead.fetch_max(least, Relaxed);
+        if self.lead.load(Relaxed) < -self.burst {
+            self.lead.fetch_max(-self.burst, Relaxed);
         }
     }
 
@@ -100,7 +98,7 @@ mod tests {
     #[test]
     fn short_jobs_get_four_fifths_while_both_wait() {
         for (short, other) in [(1, 1), (1, 20), (1, 90), (3, 7)] {
-            let shares = Shares::new(1);
+            let shares = Shares::new(1, None);
             let of_others = others(&shares, short, other, 10_000);
             assert!(
                 (1_900..2_100).contains(&of_others),
@@ -111,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_short_jobs_took_while_no_other_waited_is_no_lead() {
-        let shares = Shares::new(1);
+        let shares = Shares::new(1, None);
         shares.add(true, 10_000 * MS);
         assert!(shares.is_turn_of_short(false));
         // Another one comes: after one short step more it has its turn.
@@ -123,7 +121,7 @@ mod tests {
     #[test]
     fn a_burst_of_short_jobs_passes_the_others_for_100_ms_of_each_thread() {
         for threads in [1, 4] {
-            let shares = Shares::new(threads);
+            let shares = Shares::new(threads, None);
             for _ in 0..100 {
                 shares.no_short_waits();
                 shares.add(false, 20 * MS);
@@ -140,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_job_of_an_hour_does_not_keep_the_others_away_for_four() {
-        let shares = Shares::new(1);
+        let shares = Shares::new(1, None);
         shares.add(false, 3_600_000 * MS);
         assert_eq!(shares.may_pass(), 400_000);
         assert!(others(&shares, 1, 1, 1_000) > 100);

@@ -212,7 +212,8 @@ impl Builder {
     /// on average, where one counts as 4 ms at most: a site stays short if one of its jobs in a
     /// hundred is long. Such a job waits for the next free thread. While short jobs and others wait,
     /// the short ones have four fifths of the threads' time, and the others a fifth. A burst of short
-    /// jobs passes the others for 100 ms of each thread. Of the sites that the lane does not know
+    /// jobs passes the others for 100 ms of each thread (a fifth of [`max_wait`](Self::max_wait), if
+    /// that is less). Of the sites that the lane does not know
     /// yet, one job at a time is tried before the long ones.
     ///
     /// Jobs of a known site begin in their order, unless the lane has just learned that the site is

@@ -25,7 +25,7 @@ fn limits(threads: usize) -> Arc<Limits> {
 
 fn with_jobs(jobs: Option<usize>, threads: usize) -> Arc<Limits> {
     let wait = Some(100 * MS);
-    let shares = Arc::new(Shares::new(threads));
+    let shares = Arc::new(Shares::new(threads, wait));
     Limits::new(Limit { jobs, wait }, threads, &shares).unwrap()
 }
 
@@ -314,7 +314,7 @@ fn what_is_exempt_counts_in_time() {
         drop(own);
         assert!(limits.is_free());
         let (jobs, wait) = (Some(1), None);
-        let shares = Arc::new(Shares::new(1));
+        let shares = Arc::new(Shares::new(1, wait));
         let in_jobs = Limits::new(Limit { jobs, wait }, 1, &shares).unwrap();
         assert!(Charge::exempt(&in_jobs).is_none());
     });

@@ -73,7 +73,7 @@ mod tests {
         }
         mean.add(9 * MS);
         plain.add(9 * MS);
-        assert_eq!(mean.get(), Some(3 * MS));
+        assert_eq!(mean.get(), Some(11 * MS / 4));
         assert_eq!(plain.get(), Some(5 * MS / 4));
     }
 
