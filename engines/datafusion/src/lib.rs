@@ -41,7 +41,8 @@
 //!
 //! | | lane |
 //! |---|---|
-//! | parsing by [`sql_on`]; planning, and all operators, of it, [`collect_on`] and [`stream_on`] | CPU |
+//! | parsing and planning by [`sql_on`] | CPU, at `Low` |
+//! | its operators; planning by [`collect_on`] and [`stream_on`], and their operators | CPU, at the priority of the handle |
 //! | the tasks that they spawn (`SpawnedTask`, `JoinSet`) | CPU, at the query's priority |
 //! | requests to S3 and the like: a store that is built with `twolane`'s `IoConnector` | I/O |
 //! | local files: a store in [`IoStore`] | I/O: its blocking pool |
@@ -104,7 +105,7 @@
 //! |---|---|
 //! | the lane's queue is full, or the lane was shut down: [`is_unavailable`] | `External`, with a [`twolane_core::JoinError`]; from [`stream_on`] and [`sql_on`]: a [`twolane_core::io::BridgeError`] |
 //! | its I/O runtime is gone | the same two |
-//! | the query panicked | the same as at a shutdown, if the panic was in the query itself; in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
+//! | the query panicked | the same as at a shutdown, if the panic was in the query itself (while [`sql_on`] plans: a `JoinError`); in one of its tasks: DataFusion's own, `External` with a [`tokio::task::JoinError`], often inside a `Context` |
 //!
 //! # What it does not do
 //!
@@ -115,8 +116,11 @@
 //!   may find the queue full. Run queries that you do not know at a
 //!   [`Priority`](twolane_core::Priority) of their own: that protects other jobs, though not other
 //!   queries.
-//! - **It does not bound the SQL that you parse yourself.** [`sql_on`] refuses what would overflow a
-//!   stack or be planned for long (`SqlLimits`); `SessionContext::sql` takes all, also in [`run_on`].
+//! - **It does not bound the time and the memory of planning.** Some texts of 200 bytes are planned
+//!   for hours. [`sql_on`] has them on a thread of `Low` meanwhile ([what that
+//!   means](sql_on#texts-from-outside)). Texts of strangers belong in a process of their own.
+//! - **It does not bound the SQL that you parse yourself.** What [`sql_on`] takes overflows no stack
+//!   (`SqlLimits`); `SessionContext::sql` takes all, also in [`run_on`].
 //! - [`run_on`] does not see the plans of its future: without [`EnsureYields`] in the session, they
 //!   yield as DataFusion has them yield.
 //! - [`run_on`] has a permit until its future ends, and [`stream_on`] takes another. Between the

@@ -4,12 +4,15 @@
 //! A query can be dropped while tasks that it has spawned are in the middle of a poll. The guard and
 //! all that is wrapped for it share [`Parts`]. A wrapper enters them for its polls, so that what is
 //! wrapped inside shares them, too. `polls.rs` says which polls count.
+//!
+//! A query of a text has a stack of its own (`limits.rs` says how large): a wrapper polls and drops
+//! what is in it there.
 
 use std::cell::RefCell;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use futures::Stream;
@@ -43,20 +46,36 @@ pub fn threads_of_ended_queries() -> usize {
 #[derive(Default)]
 struct Parts {
     polls: Polls,
+    /// The bytes of stack that a poll or drop of a part needs, or 0: what the thread has will do.
+    stack: AtomicUsize,
+}
+
+/// Has the parts of the query that calls this need so many bytes of stack from now on.
+#[cfg(feature = "sql")]
+pub(crate) fn need_stack(bytes: usize) {
+    CURRENT.with_borrow(|parts| {
+        let parts = parts.as_ref().expect("called in a part");
+        parts.stack.store(bytes, Relaxed);
+    });
 }
 
 /// The caller's side of a query. Its drop is the end of the query.
 pub(crate) struct QueryGuard(Arc<Parts>);
 
 impl QueryGuard {
-    pub(crate) fn new() -> Self {
-        Self(Arc::default())
+    /// Of a query whose parts need so many bytes of stack, or 0.
+    pub(crate) fn new(stack: usize) -> Self {
+        let query = Self(Arc::default());
+        query.0.stack.store(stack, Relaxed);
+        query
     }
 
-    /// Makes a future or a stream a part of the query.
-    pub(crate) fn wrap<F: Unpin>(&self, inner: F) -> InQuery<F> {
-        let parts = Some(self.0.clone());
-        InQuery { parts, inner }
+    /// Makes a future, a stream or a value a part of the query.
+    pub(crate) fn wrap<F>(&self, inner: F) -> InQuery<F> {
+        InQuery {
+            parts: Some(self.0.clone()),
+            inner: Some(inner),
+        }
     }
 }
 
@@ -68,18 +87,46 @@ impl Drop for QueryGuard {
 }
 
 /// Makes a future or a stream a part of the query that calls this, if one does.
-pub(crate) fn in_query<F: Unpin>(inner: F) -> InQuery<F> {
+pub(crate) fn in_query<F>(inner: F) -> InQuery<F> {
     // An error: a destructor calls this while its thread ends.
     let parts = CURRENT.try_with(|current| current.borrow().clone());
     InQuery {
         parts: parts.unwrap_or_default(),
-        inner,
+        inner: Some(inner),
     }
 }
 
 pub(crate) struct InQuery<F> {
     parts: Option<Arc<Parts>>,
-    inner: F,
+    /// `None` once it was taken out.
+    inner: Option<F>,
+}
+
+impl<F> InQuery<F> {
+    /// Makes it a part of no query.
+    #[cfg(feature = "sql")]
+    pub(crate) fn into_inner(mut self) -> F {
+        self.inner.take().expect("taken once")
+    }
+
+    /// Calls `f` as a part of the query, with the stack that one needs.
+    fn enter<T>(&mut self, f: impl FnOnce(&mut Option<F>) -> T) -> T {
+        let entered = self.parts.as_ref().and_then(Entered::new);
+        let stack = entered.as_ref().map(|it| it.parts.stack.load(Relaxed));
+        match stack {
+            // None: this thread is in a part, and so on its stack, already.
+            None | Some(0) => f(&mut self.inner),
+            Some(bytes) => stacker::maybe_grow(bytes, bytes, || f(&mut self.inner)),
+        }
+    }
+}
+
+impl<F> Drop for InQuery<F> {
+    fn drop(&mut self) {
+        if self.inner.is_some() {
+            self.enter(|inner| drop(inner.take()));
+        }
+    }
 }
 
 /// A poll of a part, until its drop.
@@ -119,9 +166,8 @@ impl<F: Future + Unpin> Future for InQuery<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let this = self.get_mut();
-        let _entered = this.parts.as_ref().and_then(Entered::new);
-        Pin::new(&mut this.inner).poll(cx)
+        let poll = |inner: &mut Option<F>| Some(Pin::new(inner.as_mut()?).poll(cx));
+        self.get_mut().enter(poll).expect("it is not taken out yet")
     }
 }
 
@@ -129,9 +175,8 @@ impl<S: Stream + Unpin> Stream for InQuery<S> {
     type Item = S::Item;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<S::Item>> {
-        let this = self.get_mut();
-        let _entered = this.parts.as_ref().and_then(Entered::new);
-        Pin::new(&mut this.inner).poll_next(cx)
+        let poll = |inner: &mut Option<S>| Some(Pin::new(inner.as_mut()?).poll_next(cx));
+        self.get_mut().enter(poll).expect("it is not taken out yet")
     }
 }
 
@@ -170,7 +215,7 @@ mod tests {
     #[test]
     fn a_thread_in_parts_of_an_ended_query_counts_once() {
         let _alone = one_at_a_time();
-        let (query, other) = (QueryGuard::new(), QueryGuard::new());
+        let (query, other) = (QueryGuard::new(0), QueryGuard::new(0));
         let outside = in_query(count());
         let made = query.wrap(poll_fn(|cx| {
             let nested = in_query(in_query(count()));
@@ -201,7 +246,7 @@ mod tests {
             let cpu = lane.handle();
             let (let_go, wait) = mpsc::channel::<()>();
             let (begins, began) = mpsc::channel();
-            let query = QueryGuard::new();
+            let query = QueryGuard::new(0);
             let part = async move {
                 for _ in 0..2 {
                     begins.send(()).unwrap();

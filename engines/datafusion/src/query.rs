@@ -106,7 +106,7 @@ where
     F: Future<Output = Result<T>> + Send + 'static,
     T: Send + 'static,
 {
-    let own = QueryGuard::new();
+    let own = QueryGuard::new(0);
     let job = spawn(handle, own.wrap(Box::pin(query)));
     async move {
         let _own = own;
@@ -167,7 +167,7 @@ pub fn stream_on(
     frame: DataFrame,
     limit: usize,
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
-    stream_of(handle, plan_of(frame), limit)
+    stream_of(handle, QueryGuard::new(0), plan_of(frame), limit)
 }
 
 pub(crate) type Plan = (Arc<dyn ExecutionPlan>, Arc<TaskContext>);
@@ -182,6 +182,7 @@ pub(crate) async fn plan_of(frame: DataFrame) -> Result<Plan> {
 #[track_caller]
 pub(crate) fn stream_of<F>(
     handle: &Handle,
+    own: QueryGuard,
     plan: F,
     limit: usize,
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<F>
@@ -195,7 +196,6 @@ where
         let _ = planned.send(plan.schema());
         execute_stream(plan, context)
     };
-    let own = QueryGuard::new();
     let query = own.wrap(Box::pin(stream::once(query).try_flatten()));
     let query = checked(handle, query);
     let size =
@@ -256,10 +256,19 @@ where
         result
     };
     tracer::install_for(handle)?;
-    Ok(match adapters::backend(handle) {
-        Backend::Runtime => handle.spawn(in_cpu_context(query)),
-        _ => handle.spawn(query),
-    })
+    Ok(spawn_job(handle, query))
+}
+
+/// Spawns a job such that its tasks run on the lane, too, if DataFusion has the tracer.
+#[track_caller]
+pub(crate) fn spawn_job<F>(handle: &Handle, job: F) -> Task<F::Output>
+where
+    F: Future<Output: Send + 'static> + Send + 'static,
+{
+    match adapters::backend(handle) {
+        Backend::Runtime => handle.spawn(in_cpu_context(job)),
+        _ => handle.spawn(job),
+    }
 }
 
 /// Returns if neither lane has ended. If the CPU lane has, it drops this job.
@@ -273,7 +282,7 @@ async fn until_certain(handle: &Handle) -> Result<()> {
     answered
 }
 
-async fn joined<T>(job: Task<Result<T>>) -> Result<T> {
+pub(crate) async fn joined<T>(job: Task<Result<T>>) -> Result<T> {
     job.await.unwrap_or_else(|error| Err(external(error)))
 }
 

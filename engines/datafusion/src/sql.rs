@@ -1,44 +1,54 @@
 //! [`sql_on`]: a text on a lane.
 
-use std::future::poll_fn;
+use std::panic::Location;
 
 use datafusion::common::plan_err;
 use datafusion::error::Result;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SQLOptions;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
-use twolane_core::Handle;
+use twolane_core::{Handle, Priority, adapters};
 
-use crate::limits::SqlLimits;
-use crate::query::{Plan, plan_of, stream_of};
+use crate::limits::{SqlLimits, check_rows};
+use crate::parts::{InQuery, QueryGuard, in_query, need_stack};
+use crate::query::{Plan, joined, plan_of, spawn_job, stream_of};
 
 /// Parses and plans the query `sql` on the CPU lane of `handle`, and returns a stream that runs it
 /// there.
 ///
-/// All of it is one job: in a limited queue it takes one place, before it parses, and keeps it until
-/// the stream ends or is dropped. It begins with the call, before the first poll, and returns when
-/// the query is planned. Of the stream, all is true that [`stream_on`](crate::stream_on) says.
+/// In a limited queue it takes one place, before it parses, and keeps it until the stream ends or is
+/// dropped. It begins with the call, before the first poll, and returns when the query is planned. Of
+/// the stream, all is true that [`stream_on`](crate::stream_on) says. A job at `Low` parses and plans
+/// it, without a place of its own; the query runs at the priority of `handle`.
 ///
 /// It takes queries only. [`sql_with_options_on`] takes what its options allow.
 ///
 /// # Texts from outside
 ///
-/// A text within the [`SqlLimits`] of the session overflows no stack: parsing and planning have one
-/// of their own, whatever
-/// [`thread_stack_size`](twolane_core::Builder::thread_stack_size) the lane has, and the plan runs
-/// on the 2 MiB that threads have by default, optimized on a quarter of it. This holds for the functions and the
-/// sources of tables that come with DataFusion. If a session has views that are deep, or the lane's
-/// threads less than 2 MiB, lower the limits. Planning does not yield: the thread is free when it
-/// ends, after a drop, too, and the limits bound the time.
+/// A text within the [`SqlLimits`] of the session overflows no stack, neither while it is parsed and
+/// planned, nor while the query runs or is dropped, whatever
+/// [`thread_stack_size`](twolane_core::Builder::thread_stack_size) the lane has. This holds for the
+/// functions and the sources of tables that come with DataFusion, in a process whose tracer is a
+/// [`LaneTracer`](crate::LaneTracer). A view counts as its name, and has 1 MiB when it runs: define none
+/// by such a text. Columns of the result nest at most 64 levels deep, since what reads them recurses
+/// where it runs.
 ///
-/// They do not bound what functions allocate: `repeat('x', 2000000000)` does so in planning, and no
-/// memory pool counts it. Let a memory limit of the service end the process, or leave such functions
-/// out of the session.
+/// **The time and the memory of planning are not bounded.** DataFusion writes out what a text
+/// repeats, and some texts of 200 bytes are planned for hours, with a thread of `Low` and all the
+/// memory that they ask for, whether or not the future is dropped. Texts of strangers belong in a
+/// process of their own, with a limit of memory.
+///
+/// As many texts are planned at a time as the lane has threads. Others wait for their turn, among the
+/// lane's jobs at `Low`; dropping the future ends the wait, so give it a timeout. If each thread of
+/// `Low` plans such a text, no text is planned and no job at `Low` runs until one ends; planned
+/// queries, other jobs, and the I/O lane go on. What is dropped gives its place in the queue back at
+/// once, though its planning goes on.
 ///
 /// # Errors
 ///
-/// A text or a statement that exceeds [`SqlLimits`] is refused before it is planned, and so is a
+/// A text that exceeds [`SqlLimits`] is refused before it is parsed, and before it is planned a
 /// statement that explains (a plan shows the files of the tables), creates, drops, inserts, copies,
 /// or sets an option: before it does anything, with a [`DataFusionError::Plan`](datafusion::error::DataFusionError::Plan). Besides,
 /// those of parsing and planning, here; those of the query, in the stream; those of the lane in
@@ -51,7 +61,8 @@ use crate::query::{Plan, plan_of, stream_of};
 ///
 /// # Cost
 ///
-/// That of [`stream_on`](crate::stream_on).
+/// That of [`stream_on`](crate::stream_on), and of a second job. On a lane that computes all the time,
+/// planning has the share of a thread at `Low`.
 ///
 /// # Examples
 ///
@@ -86,7 +97,7 @@ pub fn sql_on(
         .with_allow_ddl(false)
         .with_allow_dml(false)
         .with_allow_statements(false);
-    stream_of(handle, plan(context, sql.to_owned(), queries, true), limit)
+    query(handle, context, sql.to_owned(), queries, true, limit)
 }
 
 /// [`sql_on`] for a statement that `options` allow: [`SQLOptions::new`] allows all.
@@ -97,8 +108,8 @@ pub fn sql_on(
 /// # Errors
 ///
 /// As [`sql_on`], but `explain` is allowed. What `options` do not allow is refused before it does
-/// anything. The [`SqlLimits`] apply to queries, also to one that is explained, inserted or copied;
-/// of other statements to the text only: take those from the program, not from outside.
+/// anything. Statements that create, drop or set: take those from the program, not from outside. What
+/// creates runs at the priority of `handle`.
 ///
 /// # Cancel safety
 ///
@@ -135,63 +146,68 @@ pub fn sql_with_options_on(
     options: SQLOptions,
     limit: usize,
 ) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
-    stream_of(handle, plan(context, sql.to_owned(), options, false), limit)
+    query(handle, context, sql.to_owned(), options, false, limit)
 }
 
-fn plan(
+/// What a text is planned to. DataFusion runs a `create` while it makes its frame, so that one is
+/// left to the query's own job.
+enum Planned {
+    Query(Plan),
+    Ddl(LogicalPlan),
+}
+
+#[track_caller]
+fn query(
+    handle: &Handle,
     context: &SessionContext,
     sql: String,
     options: SQLOptions,
     is_query: bool,
-) -> impl Future<Output = Result<Plan>> + Send + use<> {
+    limit: usize,
+) -> impl Future<Output = Result<SendableRecordBatchStream>> + Send + use<> {
+    let limits = SqlLimits::of(context);
+    let own = QueryGuard::new(limits.stack());
+    let low = adapters::without_deadline(handle).with_priority(Priority::Low);
+    let low = adapters::at(&low, Location::caller());
     let context = context.clone();
-    let limits = SqlLimits::of(&context);
-    let planned = async move {
-        let state = context.state();
-        let dialect = state.config().options().sql_parser.dialect;
-        limits.check_text(&sql, dialect)?;
-        let statement = state.sql_to_statement(&sql, &dialect)?;
-        if is_query && matches!(statement, Statement::Explain(_)) {
-            return plan_err!(
-                "EXPLAIN not supported: it shows where the files of the tables are; \
-                 `sql_with_options_on` takes it"
-            );
+    let planning = planned(context.clone(), limits, sql, options, is_query);
+    let planning = own.wrap(Box::pin(planning));
+    let plan = async move {
+        // Not before: a job of the lane needs no permit for it.
+        let planned = joined(spawn_job(&low, planning)).await?;
+        match planned.into_inner() {
+            Planned::Query(plan) => Ok(plan),
+            Planned::Ddl(plan) => plan_of(context.execute_logical_plan(plan).await?).await,
         }
-        limits.check_statement(&statement)?;
-        let plan = state.statement_to_plan(statement).await?;
-        options.verify_plan(&plan)?;
-        plan_of(context.execute_logical_plan(plan).await?).await
     };
-    on_stack(limits.stack(), planned)
+    stream_of(handle, own, plan, limit)
 }
 
-/// Polls `future` on a stack of so many bytes, whatever the thread has.
-fn on_stack<F: Future>(bytes: usize, future: F) -> impl Future<Output = F::Output> {
-    let mut future = Box::pin(future);
-    poll_fn(move |cx| stacker::maybe_grow(bytes, bytes, || future.as_mut().poll(cx)))
-}
-
-#[cfg(test)]
-mod tests {
-    use futures::executor::block_on;
-
-    use super::*;
-
-    /// What the parser recurses into without a limit of its own, as often as the limits allow.
-    #[test]
-    fn a_quarter_of_the_stack_carries_the_parser() {
-        let limits = SqlLimits::default();
-        let state = SessionContext::new().state();
-        let dialect = state.config().options().sql_parser.dialect;
-        let n = limits.operators - 3;
-        for text in [
-            format!("select {}'1'", "interval ".repeat(n)),
-            format!("select cast(1 as {}", "array<".repeat(n / 2)),
-            format!("{}select 1", "explain ".repeat(n)),
-        ] {
-            limits.check_text(&text, dialect).unwrap();
-            let parsed = async { state.sql_to_statement(&text, &dialect).map(drop) };
-            let _ = block_on(on_stack(limits.stack() / 4, parsed));
-        }
+/// A part of its query, as is what it returns: the last to hold that may be any thread.
+async fn planned(
+    context: SessionContext,
+    limits: SqlLimits,
+    sql: String,
+    options: SQLOptions,
+    is_query: bool,
+) -> Result<InQuery<Planned>> {
+    let state = context.state();
+    let dialect = state.config().options().sql_parser.dialect;
+    let stack = limits.check(&sql, dialect)?;
+    let statement = state.sql_to_statement(&sql, &dialect)?;
+    if is_query && matches!(statement, Statement::Explain(_)) {
+        return plan_err!(
+            "EXPLAIN not supported: it shows where the files of the tables are; \
+             `sql_with_options_on` takes it"
+        );
     }
+    let plan = state.statement_to_plan(statement).await?;
+    options.verify_plan(&plan)?;
+    if matches!(plan, LogicalPlan::Ddl(_)) {
+        return Ok(in_query(Planned::Ddl(plan)));
+    }
+    let plan = plan_of(context.execute_logical_plan(plan).await?).await?;
+    check_rows(&plan.0.schema())?;
+    need_stack(stack);
+    Ok(in_query(Planned::Query(plan)))
 }

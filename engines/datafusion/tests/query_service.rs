@@ -7,14 +7,16 @@ mod example;
 #[path = "../../../crates/core/tests/support/mod.rs"]
 mod support;
 
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
-use datafusion::arrow::datatypes::Int64Type;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::dataframe::DataFrameWriteOptions;
-use datafusion::prelude::ParquetReadOptions;
+use datafusion::logical_expr::{ColumnarValue, Volatility, create_udf};
+use datafusion::prelude::{ParquetReadOptions, SessionContext};
 use example::{MEMORY, QUERIES, context_within, cpu_lane, serve};
 use reqwest::{Client, Response};
 use tokio::net::TcpListener;
@@ -31,6 +33,7 @@ const ENDLESS: &str = "select value from generate_series(1, 100000000000)";
 struct Site {
     url: String,
     cpu: Handle,
+    ctx: SessionContext,
     stop: oneshot::Sender<()>,
     server: JoinHandle<Result<(), example::Error>>,
 }
@@ -71,10 +74,13 @@ fn with(limit: Duration, memory: usize, test: impl AsyncFnOnce(Site)) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel::<()>();
-        let server = serve(listener, cpu, ctx, limit, async { drop(stopped.await) });
+        let server = serve(listener, cpu, ctx.clone(), limit, async {
+            drop(stopped.await)
+        });
         test(Site {
             url,
             cpu: handle,
+            ctx,
             stop,
             server: tokio::spawn(server),
         })
@@ -187,6 +193,51 @@ fn a_deadline_before_the_first_row_is_a_504() {
         assert_eq!(site.query(&sql).await.0, 504);
         until_all_have_ended(&site).await;
     });
+}
+
+/// It kept its place, and with 16 of them each query was a 503.
+#[test]
+fn a_text_that_is_planned_for_long_is_a_504_and_no_more() {
+    for limit in (0..).map(|nth| LIMIT * (1 << nth)) {
+        let mut is_enough = false;
+        with_deadline(limit, async |site: Site| {
+            let (let_go, wait) = mpsc::channel::<()>();
+            let (begins, mut begun) = tokio::sync::mpsc::unbounded_channel();
+            let (wait, answered) = (Mutex::new(wait), begins.clone());
+            // With a literal it is called while the query is planned.
+            let stuck = Arc::new(move |values: &[ColumnarValue]| {
+                begins.send(true).unwrap();
+                let _ = wait.lock().unwrap().recv();
+                Ok(values[0].clone())
+            });
+            let (from, to) = (vec![DataType::Int64], DataType::Int64);
+            let stuck = create_udf("stuck", from, to, Volatility::Immutable, stuck);
+            site.ctx.register_udf(stuck);
+            let stuck = async {
+                let (status, _) = site.query("select stuck(1)").await;
+                answered.send(false).unwrap();
+                status
+            };
+            let beside = async {
+                let is_stuck = begun.recv().await.unwrap();
+                let (status, rows) = site.query("select count(*) as n from numbers").await;
+                let health = reqwest::get(format!("{}/health", site.url)).await.unwrap();
+                assert_eq!(health.status(), 200);
+                is_enough = is_stuck && status == 200;
+                assert!(
+                    !is_enough || rows == format!("{{\"n\":{ROWS}}}\n"),
+                    "{rows}"
+                );
+            };
+            let (status, ()) = tokio::join!(stuck, beside);
+            assert_eq!(status, 504);
+            until_all_have_ended(&site).await;
+            drop(let_go);
+        });
+        if is_enough {
+            return;
+        }
+    }
 }
 
 /// Not an end, which would pass for all rows. Nor does an answer that is not read go on for ever.

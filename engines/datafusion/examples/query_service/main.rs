@@ -29,7 +29,8 @@ mod format;
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Router, routing::post};
+use axum::Router;
+use axum::routing::{get, post};
 use datafusion::execution::{memory_pool::FairSpillPool, runtime_env::RuntimeEnvBuilder};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use object_store::local::LocalFileSystem;
@@ -88,6 +89,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     let routes = Router::new().route("/query", post(answer::query));
+    let routes = routes.route("/health", get(|| async {}));
     let (stop_server, stopping) = oneshot::channel::<()>();
     let server = axum::serve(listener, routes.with_state((cpu.handle(), ctx, limit)))
         .with_graceful_shutdown(async { drop(stopping.await) });
