@@ -97,13 +97,9 @@ impl Backlog {
         let [others, short] = self.charged();
         let others = others + reserved as u64 * u64::from(self.expect(None));
         // For so long may short jobs pass the others yet, if there are any.
-        let may_pass = if short > 0 {
-            self.shares.may_pass() / 5
-        } else {
-            0
-        };
+        let may_pass = (short > 0).then(|| self.shares.may_pass() / 5);
         let left = 1.0 - (2.0 * self.used(Duration::ZERO)).min(0.8);
-        others == 0 || ((others + may_pass) as f64) < self.room() as f64 * left
+        others == 0 || ((others + may_pass.unwrap_or(0)) as f64) < self.room() as f64 * left
     }
 
     fn charged(&self) -> [u64; 2] {
@@ -124,7 +120,8 @@ impl Backlog {
     fn used(&self, took: Duration) -> f64 {
         let window = 2 * self.max_wait.as_nanos() as u64;
         let (at, word) = ((now() / (window / 1000)) as u32, self.usage.load(SeqCst));
-        let passed = at.wrapping_sub((word >> 32) as u32).min(1000);
+        // Less than 0 if another thread has read the clock later.
+        let passed = (at.wrapping_sub((word >> 32) as u32) as i32).clamp(0, 1000);
         let before = f64::from(word as u32) / f64::from(u32::MAX) * f64::from(1000 - passed) / 1e3;
         let used = before + took.as_nanos() as f64 / (window * self.threads) as f64;
         if passed > 0 || !took.is_zero() {

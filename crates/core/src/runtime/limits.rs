@@ -96,7 +96,7 @@ impl Builder {
     /// | jobs of one call site that differ | count as their mean. Where a few are much longer than the others, [name](crate::Handle::with_name) these apart |
     /// | jobs suddenly take ten times as long | those that are queued wait as long as it takes. New ones are refused at once, and after some jobs by what they take now. A single long one changes little |
     /// | the machine stood still | the same |
-    /// | a job that takes longer than this time | is admitted where a thread idles |
+    /// | a job that takes longer than this time | is admitted where a thread idles, if short jobs use less than half of one |
     /// | [short jobs](Self::short_jobs_first) | have four fifths of the threads, and are refused for the short ones before them |
     /// | the others beside them | are refused for the others before them, over what short ones leave: these may take twice as much as they did in the last two `max_wait`, and four fifths at most. If short jobs begin to come all at once, others that were admitted before wait longer |
     /// | a future | counts while it is queued or runs, with one step: what it computes after a yield comes on top. What wakes it is not refused. Where futures compute for long, set a `queue_limit` too |
