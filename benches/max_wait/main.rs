@@ -24,7 +24,7 @@
 //! be that of the lane without a limit; and at `/health`.
 //!
 //! ```text
-//! cargo bench --bench max_wait              # nine minutes
+//! cargo bench --bench max_wait              # ten minutes
 //! cargo bench --bench max_wait -- --quick   # two minutes
 //! ```
 
