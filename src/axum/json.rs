@@ -20,7 +20,9 @@ const JSON: &str = "application/json";
 ///
 /// axum's `Json(value)` serialises on the I/O lane, *after* the handler: 5 MB take milliseconds there,
 /// in which no timer fires and no socket is read. Here that is a job, and the value is dropped on
-/// the lane as well, also if the lane refuses the job. A value that a job computes is best encoded
+/// the lane as well, also if the lane refuses the job: a flood of large values that are refused
+/// queues there, to be dropped. So take the permit before you make a large value, by
+/// [`Reserved`](super::Reserved) and `permit.json(value)`. A value that a job computes is best encoded
 /// in that very job: have it return the bytes.
 pub trait EncodeExt: Sized {
     /// Serialises the value in a job. The answer is 200 with `content-type: application/json`.

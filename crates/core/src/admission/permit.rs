@@ -1,7 +1,9 @@
 //! [`Permit`]: the right to submit one job. [`Reserve`]: the wait for it. (A job that has taken one
 //! gives it back by `release_permit`, in `task/work.rs`.)
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
@@ -11,8 +13,8 @@ use tokio::task::coop;
 use super::Admitted;
 use crate::error::{JoinError, JoinErrorKind};
 use crate::lane::Submitter;
-use crate::limits::Charge;
-use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work, block_on};
+use crate::limits::{Charge, Limits};
+use crate::task::{Cancelled, Event, FutureWork, JobContext, Submit, Task, Work, block_on, ticker};
 
 /// The right to submit one job, not yet used.
 ///
@@ -189,6 +191,33 @@ impl Submit for Permit {
 
 debug_by_name!(Permit, priority: |it: &Self| it.submitter.priority, deadline: |it: &Self| it.submitter.deadline);
 
+/// Waits for room, and looks now and then whether it has come with time.
+async fn acquire(limits: Arc<Limits>) -> Result<Box<Charge>, AcquireError> {
+    let mut acquire = pin!(limits.clone().acquire());
+    let mut time = None;
+    poll_fn(|cx| {
+        loop {
+            if let Poll::Ready(charge) = acquire.as_mut().poll(cx) {
+                return Poll::Ready(charge);
+            }
+            if time.is_none() {
+                time = limits.max_wait().and_then(ticker::sleep);
+            }
+            let Some(sleep) = &mut time else {
+                return Poll::Pending;
+            };
+            ready!(
+                sleep
+                    .as_mut()
+                    .poll(&mut Context::from_waker(&ticker::quiet(cx)))
+            );
+            time = None;
+            limits.look();
+        }
+    })
+    .await
+}
+
 type Acquire = dyn Future<Output = Result<Box<Charge>, AcquireError>> + Send + Sync;
 
 /// A future that waits for a permit of the queue.
@@ -278,7 +307,7 @@ impl Reserve {
                 &self.submitter.level().limits,
             ) {
                 (Err(full), Some(limits)) if full.kind() == JoinErrorKind::QueueFull => {
-                    waits.insert(Box::pin(limits.clone().acquire()))
+                    waits.insert(Box::pin(acquire(limits.clone())))
                 }
                 (admitted, _) => return Poll::Ready(admitted),
             },

@@ -10,7 +10,9 @@ impl Handle {
     ///
     /// The future resolves to a [`Permit`], which spawns. It resolves at once if the queue
     /// has no [limit](crate::Builder::queue_limit), and inside a job, which needs
-    /// none. Waiters are served in FIFO order, from their first poll on.
+    /// none. Waiters are served in FIFO order, from their first poll on. With a
+    /// [limit in time](crate::Builder::max_wait), as many permits as there are threads are given
+    /// before their jobs are submitted: submit soon.
     ///
     /// On a plain thread, use [`Reserve::wait`]. To limit the wait, put Tokio's `timeout_at`
     /// around the future.
@@ -51,7 +53,7 @@ impl Handle {
     /// # Errors
     ///
     /// [`JoinErrorKind::QueueFull`](crate::JoinErrorKind::QueueFull), also if other submitters wait
-    /// for a permit;
+    /// for a permit of a [`queue_limit`](crate::Builder::queue_limit);
     /// [`JoinErrorKind::Shutdown`](crate::JoinErrorKind::Shutdown);
     /// [`JoinErrorKind::IoRuntimeGone`](crate::JoinErrorKind::IoRuntimeGone).
     ///

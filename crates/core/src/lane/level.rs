@@ -93,7 +93,7 @@ impl Level {
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
     pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
         let (page, shares_page) = self.counters.page(index);
-        let has_samples_alone = !self.limits.as_ref().is_some_and(|it| it.has_time());
+        let max_wait = self.limits.as_ref().and_then(|it| it.max_wait());
         Worker {
             priority: self.priority,
             closed: &self.lane.closed,
@@ -102,7 +102,7 @@ impl Level {
             shares_page,
             timings: self.counters.timings.as_deref(),
             sites: &self.counters.sites,
-            shares: has_samples_alone.then_some(self.queue.shares()),
+            shares: max_wait.is_none().then_some(self.queue.shares()),
             place: self.cores.as_ref().map(Cores::place),
             yielded: false,
         }

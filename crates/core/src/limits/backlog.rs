@@ -13,21 +13,21 @@
 //! **Short jobs and others** share the threads ([`Shares`]), so each kind waits for its own, over
 //! the part of the threads that it gets. A short job is admitted while the short ones fill less
 //! than four fifths of the room. Another one is admitted while the others fill less than what short
-//! jobs leave. These may take as much again as they did of late ([`Usage`]): of a room of 450 ms
-//! where they took a quarter of the time, the others have 225 ms; where they took none, all of it.
-//! A permit that is tried asks as one of the others, unless its handle has a name.
+//! jobs leave. That is taken to be half more than they used of late, and four fifths at most: of a
+//! room of 450 ms, where short jobs used 40 % of the time, the others have 180 ms; where they used
+//! none, all of it. A permit that is tried asks as one of the others, unless its handle has a name.
 //!
 //! **Waiters** for room (`Reserve`) are served in FIFO order, by a semaphore whose permits are
-//! *turns*. The thread that frees room gives a turn to the first waiter if there is room for one job
-//! more of the mean length, beside the jobs and the turns that are not used yet. That room is
-//! *reserved* against the waiters behind, and not against a submission that does not wait: callers
-//! that hold a permit for long refuse no job. The turn of a waiter that gave up goes to the next
-//! one, also to one that comes later.
+//! *turns*. What kind of job a waiter has is not known, so it needs room for both. The thread that
+//! frees room gives a turn to the first waiter, but no more turns than there are threads before
+//! their jobs are queued: the next waiter looks at what these count. A caller that keeps its permit
+//! must not keep others from theirs, so turns are counted for a *window* of `max_wait`, and forgotten
+//! at its end. The turn of a waiter that gave up goes to the next one, also to one that comes later.
 //!
-//! **Obligations.** [safety] What is charged or reserved is given back once. [liveness] A waiter
-//! gets a turn once there is room: it counts itself and then looks for room, and a thread that
-//! gives back changes the sums and then looks for waiters; all of it is `SeqCst`. While something
-//! is charged or reserved, it will be given back; while nothing is, there is room.
+//! **Obligations.** [safety] What is charged is given back once. [liveness] A waiter gets a turn
+//! once there is room: it counts itself and then looks for room, and a thread that gives back changes
+//! the sums and then looks for waiters; all of it is `SeqCst`. Room also comes with time, when a
+//! window ends and as what was used is forgotten: so each waiter looks again after `max_wait`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,6 @@ use tokio::sync::{AcquireError, Semaphore};
 
 use super::Shares;
 use crate::guard::on_drop;
-use crate::metrics::call_sites::Mean;
 use crate::metrics::clock::now;
 use crate::panics::run_hook;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering::SeqCst};
@@ -44,8 +43,11 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 /// In a charge: it is one of a short job. The rest of it is microseconds, of which there are fewer
 /// than [`RESERVED`].
 const SHORT: u32 = 1 << 31;
-/// The charge of a waiter that has had its turn.
+/// The charge of a waiter that has had its turn, and so is not refused. It counts in
+/// [`Backlog::recent`].
 const RESERVED: u32 = 1 << 30;
+/// In [`Backlog::recent`]: how many there are.
+const TURNS: u64 = (1 << 32) - 1;
 
 pub(crate) struct Backlog {
     pub(crate) max_wait: Duration,
@@ -54,16 +56,14 @@ pub(crate) struct Backlog {
     share: u32,
     /// What is charged, in microseconds: others, and short ones.
     charged: [AtomicU64; 2],
-    /// The turns of waiters whose job is not queued yet.
-    reserved: AtomicUsize,
+    /// The turns of this window whose job is not queued yet; in the high half, which window it is.
+    recent: AtomicU64,
     /// Those that no waiter has taken; closed, it ends all waits.
     pub(super) turns: Semaphore,
     waiters: AtomicUsize,
     shares: Arc<Shares>,
     /// See [`used`](Self::used).
     usage: AtomicU64,
-    /// Of all steps: what a call site counts that is not known.
-    mean: Mean,
 }
 
 impl Backlog {
@@ -74,44 +74,35 @@ impl Backlog {
             // `Builder::max_wait` has a limit that fits.
             share: (max_wait * 9 / 10).as_micros() as u32,
             charged: [AtomicU64::new(0), AtomicU64::new(0)],
-            reserved: AtomicUsize::new(0),
+            recent: AtomicU64::new(0),
             turns: Semaphore::new(0),
             waiters: AtomicUsize::new(0),
             shares: shares.clone(),
             usage: AtomicU64::new(0),
-            mean: Mean::default(),
         }
     }
 
     /// Whether a job would wait for no longer than it may.
     pub(super) fn admits(&self, is_short: bool) -> bool {
-        let [_, short] = self.charged();
-        match is_short {
-            true => short < self.room() * 4 / 5,
-            false => self.has_room_for_others(0),
+        let [others, short] = [0, 1].map(|kind: usize| self.charged[kind].load(SeqCst));
+        let room = u64::from(self.share) * self.threads;
+        if is_short {
+            return short < room * 4 / 5;
         }
-    }
-
-    /// The same for a job that is neither known nor short, beside so many that are reserved for.
-    fn has_room_for_others(&self, reserved: usize) -> bool {
-        let [others, short] = self.charged();
-        let others = others + reserved as u64 * u64::from(self.expect(None));
         // For so long may short jobs pass the others yet, if there are any.
         let may_pass = (short > 0).then(|| self.shares.may_pass() / 5);
-        let left = 1.0 - (2.0 * self.used(Duration::ZERO)).min(0.8);
-        others == 0 || ((others + may_pass.unwrap_or(0)) as f64) < self.room() as f64 * left
+        let left = 1.0 - (1.5 * self.used(Duration::ZERO)).min(0.8);
+        others == 0 || ((others + may_pass.unwrap_or(0)) as f64) < room as f64 * left
     }
 
-    fn charged(&self) -> [u64; 2] {
-        [0, 1].map(|kind: usize| self.charged[kind].load(SeqCst))
+    pub(super) fn admits_waiter(&self) -> bool {
+        let word = self.recent.load(SeqCst);
+        let is_over = word >> 32 != self.window();
+        (is_over || word & TURNS < self.threads) && self.admits(true) && self.admits(false)
     }
 
-    fn room(&self) -> u64 {
-        u64::from(self.share) * self.threads
-    }
-
-    pub(super) fn has_room_for_waiter(&self) -> bool {
-        self.has_room_for_others(self.reserved.load(SeqCst))
+    fn window(&self) -> u64 {
+        (now() / self.max_wait.as_nanos() as u64) & TURNS
     }
 
     /// Adds to what short jobs used of the threads' time, and returns that: the part of the last
@@ -127,14 +118,14 @@ impl Backlog {
         if passed > 0 || !took.is_zero() {
             let part = (used.min(1.0) * f64::from(u32::MAX)) as u32;
             self.usage
-                .store(u64::from(at) << 32 | u64::from(part), SeqCst);
+                .store((u64::from(at) << 32) | u64::from(part), SeqCst);
         }
         used
     }
 
     /// What a job counts that takes so long, as far as is known.
     fn expect(&self, time: Option<Duration>) -> u32 {
-        let time = time.or_else(|| self.mean.get()).map(|it| it.as_micros());
+        let time = time.map(|it| it.as_micros());
         // An eighth of the room of a thread, if nothing is known.
         let micros = time.map_or(self.share / 8, |it| it.min(self.share.into()) as u32);
         micros.max(1)
@@ -148,15 +139,22 @@ impl Backlog {
     }
 
     pub(super) fn reserve(&self) -> u32 {
-        self.reserved.fetch_add(1, SeqCst);
+        let window = self.window();
+        let one_more = |word| match word >> 32 == window {
+            true => Some(word + 1),
+            false => Some((window << 32) | 1),
+        };
+        let _ = self.recent.fetch_update(SeqCst, SeqCst, one_more);
         RESERVED
     }
 
     pub(super) fn give_back(&self, charge: u32) {
         let charged = &self.charged[usize::from(charge & SHORT != 0)];
+        // (If its window is over, it is one of another, which may count one more then.)
+        let one_less = |word| (word & TURNS > 0).then(|| word - 1);
         match charge {
             0 => return,
-            RESERVED => _ = self.reserved.fetch_sub(1, SeqCst),
+            RESERVED => _ = self.recent.fetch_update(SeqCst, SeqCst, one_less),
             _ => _ = charged.fetch_sub((charge & !SHORT).into(), SeqCst),
         }
         self.give_turns();
@@ -166,7 +164,6 @@ impl Backlog {
     pub(super) fn ended(&self, charge: u32, took: Duration) {
         let is_short = charge & SHORT != 0;
         self.shares.add(is_short, took);
-        self.mean.add(took);
         if is_short {
             self.used(took);
         }
@@ -183,19 +180,20 @@ impl Backlog {
 
     /// Gives turns to the waiters, as long as there is room. (One may be left over, for the next
     /// that comes.)
-    fn give_turns(&self) {
+    pub(super) fn give_turns(&self) {
         let waits = || self.waiters.load(SeqCst) > 0 && self.turns.available_permits() == 0;
-        while waits() && self.has_room_for_waiter() {
+        while waits() && self.admits_waiter() {
             self.reserve();
             run_hook("the waker of a `Reserve`", || self.turns.add_permits(1));
         }
     }
 
-    /// Nothing is charged, and reserved is what is left over.
+    /// Nothing is charged, and no turn is kept but one that is left over.
     #[cfg(test)]
     #[allow(dead_code, reason = "for the model")]
     pub(crate) fn is_free(&self) -> bool {
-        let reserved = self.reserved.load(SeqCst);
-        self.charged() == [0; 2] && reserved == self.turns.available_permits()
+        let turns = (self.recent.load(SeqCst) & TURNS) as usize;
+        let charged = self.charged.iter().all(|it| it.load(SeqCst) == 0);
+        charged && turns <= self.turns.available_permits()
     }
 }

@@ -59,8 +59,13 @@ impl Limits {
         Some((*jobs, jobs.saturating_sub(permits.available_permits())))
     }
 
-    pub(crate) fn has_time(&self) -> bool {
-        self.time.is_some()
+    pub(crate) fn max_wait(&self) -> Option<Duration> {
+        self.time.as_ref().map(|it| it.max_wait)
+    }
+
+    /// Looks whether a waiter has room since time has passed.
+    pub(crate) fn look(&self) {
+        self.time.iter().for_each(Backlog::give_turns);
     }
 
     /// Admits a job from outside, now or not at all. `is_short`: `None` for a caller that would
@@ -84,7 +89,7 @@ impl Limits {
     fn admit_in_time(&self, is_short: Option<bool>) -> Result<(), JoinError> {
         let admits = |it: &Backlog| match is_short {
             Some(is_short) => it.admits(is_short),
-            None => it.has_room_for_waiter(),
+            None => it.admits_waiter(),
         };
         let full = self.time.as_ref().filter(|it| !admits(it));
         full.map_or(Ok(()), |it| Err(JoinError::queue_full(Some(it.max_wait))))

@@ -88,21 +88,21 @@ impl Builder {
     /// **What to expect.** While more work comes than the lane can do, a job waits for nine tenths
     /// of this time, and 99 in 100 for at most 1.2 times as long, if it is the time of five jobs or
     /// more, and the load is about as it was in the last seconds. With less, threads idle at times.
-    /// While less work comes, only a burst is refused.
+    /// While less work comes, only a burst is refused, or a long job beside many short ones.
     ///
     /// | | |
     /// |---|---|
-    /// | a call site without a job that has ended | counts like the others of its priority. Of the first jobs of all, each thread takes on eight |
+    /// | a call site without a job that has ended | counts as an eighth of the limit: of its first jobs, each thread takes on eight |
     /// | jobs of one call site that differ | count as their mean. Where a few are much longer than the others, [name](crate::Handle::with_name) these apart |
     /// | jobs suddenly take ten times as long | those that are queued wait as long as it takes. New ones are refused at once, and after some jobs by what they take now. A single long one changes little |
     /// | the machine stood still | the same |
     /// | a job that takes longer than this time | is admitted where a thread idles, if short jobs use less than half of one |
     /// | [short jobs](Self::short_jobs_first) | have four fifths of the threads, and are refused for the short ones before them |
-    /// | the others beside them | are refused for the others before them, over what short ones leave: these may take twice as much as they did in the last two `max_wait`, and four fifths at most. If short jobs begin to come all at once, others that were admitted before wait longer |
+    /// | the others beside them | are refused for the others before them, over what short ones leave: these may take half more than they did in the last two `max_wait`, and four fifths at most. So where short jobs take half of the time, the others have a quarter of the room, and a long job may be refused though one alone is before it. If short jobs begin to come all at once, others that were admitted before wait longer |
     /// | a future | counts while it is queued or runs, with one step: what it computes after a yield comes on top. What wakes it is not refused. Where futures compute for long, set a `queue_limit` too |
     /// | a [stream](crate::Handle::stream_from_cpu) | the same: one step, and nothing while it waits for its reader, or its source. So slow readers get no job refused, and take memory: set a `queue_limit` too |
     /// | a permit of [`try_reserve`](crate::Handle::try_reserve) | counts nothing. Its job is admitted or refused when it comes, like any other: a slow upload keeps no place. How many permits there may be is the matter of a `queue_limit` |
-    /// | a permit of [`reserve`](crate::Handle::reserve) | its job is not refused. Until it comes, it keeps others that wait from the room of a job of the mean length, and no others |
+    /// | a permit of [`reserve`](crate::Handle::reserve) | waits until there is room for a short job and for another one. Its job is not refused. Of such permits that are not used yet there are as many as threads, and one that is kept is forgotten at the end of a `max_wait` |
     /// | a job that was cancelled before it began | counts nothing |
     /// | jobs that jobs submit | are never refused, but count |
     /// | another priority | has a limit of its own. That it takes the cores shows in how long jobs take, as do pauses for a CPU quota |

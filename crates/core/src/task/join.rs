@@ -5,7 +5,7 @@ use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker, ready};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::task::coop;
@@ -272,7 +272,7 @@ impl<T> Task<T> {
             let mut timer = pin!(timer);
             poll_fn(|cx| match Pin::new(&mut task).poll(cx) {
                 Poll::Pending => {
-                    let waker = Waker::from(Arc::new(Quiet(cx.waker().clone())));
+                    let waker = ticker::quiet(cx);
                     let time = timer.as_mut().poll(&mut Context::from_waker(&waker));
                     time.map(|()| Err(CloseReason::Expired.into()))
                 }
@@ -400,15 +400,6 @@ impl<T> Drop for Task<T> {
             Inner::Io(future) => future.task.abort(),
             Inner::Refused(_) | Inner::Over => {}
         }
-    }
-}
-
-/// A waker whose panic does not end what wakes it: the timers are those of the whole process.
-struct Quiet(Waker);
-
-impl Wake for Quiet {
-    fn wake(self: Arc<Self>) {
-        run_hook("the waker of a task's awaiter", || self.0.wake_by_ref());
     }
 }
 

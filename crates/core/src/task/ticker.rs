@@ -9,13 +9,16 @@
 //! and wakes the ticker only if it is the next one. So many that end early cost the ticker nothing.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
+use tokio::time::Sleep;
 
 use super::ClockWord;
 use super::clock::{Clock, NOT_ASKED};
@@ -86,6 +89,27 @@ fn notify() {
 /// The process that owns the ticker, what ends the ticker's sleep, and its timers. It starts with
 /// the first lane.
 static TICKER: RwLock<Option<(u32, Arc<Notify>, Handle)>> = RwLock::new(None);
+
+/// By the ticker's timers, if it has started.
+pub(crate) fn sleep(duration: Duration) -> Option<Pin<Box<Sleep>>> {
+    let timers = timers()?;
+    let _entered = timers.enter();
+    Some(Box::pin(tokio::time::sleep(duration)))
+}
+
+/// The waker for such a timer. Its panic does not end what wakes it: the timers are those of the
+/// whole process.
+pub(crate) fn quiet(cx: &Context<'_>) -> Waker {
+    Waker::from(Arc::new(Quiet(cx.waker().clone())))
+}
+
+struct Quiet(Waker);
+
+impl Wake for Quiet {
+    fn wake(self: Arc<Self>) {
+        panics::run_hook("the waker of a task's awaiter", || self.0.wake_by_ref());
+    }
+}
 
 /// The runtime whose timers the ticker drives.
 pub(super) fn timers() -> Option<Handle> {
