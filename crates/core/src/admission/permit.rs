@@ -1,7 +1,6 @@
 //! [`Permit`]: the right to submit one job. [`Reserve`]: the wait for it. (A job that has taken one
 //! gives it back by `release_permit`, in `task/work.rs`.)
 
-use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -194,28 +193,16 @@ debug_by_name!(Permit, priority: |it: &Self| it.submitter.priority, deadline: |i
 /// Waits for room, and looks now and then whether it has come with time.
 async fn acquire(limits: Arc<Limits>) -> Result<Box<Charge>, AcquireError> {
     let mut acquire = pin!(limits.clone().acquire());
-    let mut time = None;
-    poll_fn(|cx| {
-        loop {
-            if let Poll::Ready(charge) = acquire.as_mut().poll(cx) {
-                return Poll::Ready(charge);
-            }
-            if time.is_none() {
-                time = limits.max_wait().and_then(ticker::sleep);
-            }
-            let Some(sleep) = &mut time else {
-                return Poll::Pending;
-            };
-            ready!(
-                sleep
-                    .as_mut()
-                    .poll(&mut Context::from_waker(&ticker::quiet(cx)))
-            );
-            time = None;
-            limits.look();
+    let Some(every) = limits.max_wait() else {
+        return acquire.await;
+    };
+    loop {
+        let in_time = ticker::in_time(ticker::timers(), every, acquire.as_mut());
+        match in_time.await {
+            Some(charge) => return charge,
+            None => limits.look(),
         }
-    })
-    .await
+    }
 }
 
 type Acquire = dyn Future<Output = Result<Box<Charge>, AcquireError>> + Send + Sync;

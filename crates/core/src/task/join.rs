@@ -1,15 +1,13 @@
 //! [`Task`]: the handle by which an awaiter gets the output of a job.
 
-use std::future::poll_fn;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::task::coop;
-use tokio::time::sleep;
 
 use super::{AbortHandle, Cancel, IoJoin, Join, block_on, ticker};
 use crate::error::{CloseReason, JoinError, JoinErrorKind};
@@ -266,20 +264,8 @@ impl<T> Task<T> {
             Inner::Job(job) => job.held_clock().cloned().or_else(ticker::timers),
             Inner::Refused(_) | Inner::Over => ticker::timers(),
         };
-        let _entered = timers.as_ref().map(tokio::runtime::Handle::enter);
-        let (mut task, timer) = (self, sleep(limit));
-        async move {
-            let mut timer = pin!(timer);
-            poll_fn(|cx| match Pin::new(&mut task).poll(cx) {
-                Poll::Pending => {
-                    let waker = ticker::quiet(cx);
-                    let time = timer.as_mut().poll(&mut Context::from_waker(&waker));
-                    time.map(|()| Err(CloseReason::Expired.into()))
-                }
-                ended => ended,
-            })
-            .await
-        }
+        let in_time = ticker::in_time(timers, limit, self);
+        async move { in_time.await.unwrap_or(Err(CloseReason::Expired.into())) }
     }
 
     /// Returns whether the job has ended, with or without an output.

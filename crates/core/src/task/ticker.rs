@@ -8,17 +8,18 @@
 //! whatever becomes of a lane and its I/O runtime. Such a timer leaves the runtime with its future,
 //! and wakes the ticker only if it is the next one. So many that end early cost the ticker nothing.
 
+use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::task::{Context, Wake, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use crossbeam_queue::SegQueue;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Notify;
-use tokio::time::Sleep;
+use tokio::time::sleep;
 
 use super::ClockWord;
 use super::clock::{Clock, NOT_ASKED};
@@ -90,19 +91,30 @@ fn notify() {
 /// the first lane.
 static TICKER: RwLock<Option<(u32, Arc<Notify>, Handle)>> = RwLock::new(None);
 
-/// By the ticker's timers, if it has started.
-pub(crate) fn sleep(duration: Duration) -> Option<Pin<Box<Sleep>>> {
-    let timers = timers()?;
-    let _entered = timers.enter();
-    Some(Box::pin(tokio::time::sleep(duration)))
+/// Polls `future` until that time is over, then returns `None`. `timers`: of a runtime, or else those
+/// of the caller's.
+pub(crate) fn in_time<F: Future + Unpin>(
+    timers: Option<Handle>,
+    limit: Duration,
+    mut future: F,
+) -> impl Future<Output = Option<F::Output>> {
+    let _entered = timers.as_ref().map(Handle::enter);
+    let timer = sleep(limit);
+    async move {
+        let mut timer = pin!(timer);
+        poll_fn(|cx| match Pin::new(&mut future).poll(cx) {
+            Poll::Pending => {
+                let waker = Waker::from(Arc::new(Quiet(cx.waker().clone())));
+                let time = timer.as_mut().poll(&mut Context::from_waker(&waker));
+                time.map(|()| None)
+            }
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+        })
+        .await
+    }
 }
 
-/// The waker for such a timer. Its panic does not end what wakes it: the timers are those of the
-/// whole process.
-pub(crate) fn quiet(cx: &Context<'_>) -> Waker {
-    Waker::from(Arc::new(Quiet(cx.waker().clone())))
-}
-
+/// A waker whose panic does not end what wakes it: the timers are those of the whole process.
 struct Quiet(Waker);
 
 impl Wake for Quiet {
@@ -112,7 +124,7 @@ impl Wake for Quiet {
 }
 
 /// The runtime whose timers the ticker drives.
-pub(super) fn timers() -> Option<Handle> {
+pub(crate) fn timers() -> Option<Handle> {
     let ticker = TICKER.read().unwrap_or_else(PoisonError::into_inner);
     ticker.as_ref().map(|(_, _, timers)| timers.clone())
 }
