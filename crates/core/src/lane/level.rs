@@ -103,6 +103,7 @@ impl Level {
             timings: self.counters.timings.as_deref(),
             sites: &self.counters.sites,
             shares: max_wait.is_none().then_some(self.queue.shares()),
+            is_short: false,
             place: self.cores.as_ref().map(Cores::place),
             yielded: false,
         }
@@ -158,7 +159,7 @@ impl Level {
     /// work, since a user destructor may block. The caller does that with
     /// [`discard`](discard), on a thread that may block.
     pub(super) fn close_queued(&self, most: usize) -> Vec<Arc<dyn Runnable>> {
-        let queued = iter::from_fn(|| self.queue.pop()).take(most);
+        let queued = iter::from_fn(|| self.queue.pop(&mut false)).take(most);
         self.lane.close_all(queued.collect())
     }
 

@@ -72,13 +72,17 @@ impl RunQueue {
         }
     }
 
-    pub(crate) fn pop(&self) -> Option<Arc<dyn Runnable>> {
+    /// `is_short`: is set to whether the job has the share of the short ones.
+    #[inline]
+    pub(crate) fn pop(&self, is_short: &mut bool) -> Option<Arc<dyn Runnable>> {
+        *is_short = false;
         // Check for emptiness first: a `pop` that finds nothing costs a fence.
         if self.has_short() {
             let others_wait = !self.ready.is_empty() || !self.yielded.is_empty();
             let short = || self.short.pop();
             let is_turn = self.shares.is_turn_of_short(others_wait);
             if let Some(short) = is_turn.then(short).flatten() {
+                *is_short = true;
                 return Some(short);
             }
         } else {

@@ -160,9 +160,8 @@ impl Backlog {
         self.give_turns();
     }
 
-    /// A step has ended of a job that is charged so.
-    pub(super) fn ended(&self, charge: u32, took: Duration) {
-        let is_short = charge & SHORT != 0;
+    /// A step has ended.
+    pub(super) fn ended(&self, is_short: bool, took: Duration) {
         self.shares.add(is_short, took);
         if is_short {
             self.used(took);

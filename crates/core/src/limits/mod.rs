@@ -165,11 +165,12 @@ impl Charge {
         }
     }
 
-    /// Call where its step has ended. Returns how long it took, if there is a limit in time.
-    pub(crate) fn end(&self) -> Option<Duration> {
+    /// Call where its step has ended, which had the share of short jobs or not. Returns how long it
+    /// took, if there is a limit in time.
+    pub(crate) fn end(&self, is_short: bool) -> Option<Duration> {
         let backlog = self.limits.time.as_ref()?;
         let took = Duration::from_nanos(now().saturating_sub(self.popped.load(Relaxed)));
-        backlog.ended(self.time.load(Relaxed), took);
+        backlog.ended(is_short, took);
         Some(took)
     }
 

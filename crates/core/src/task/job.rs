@@ -73,16 +73,16 @@ impl<W: Work, S: Schedule> Job<W, S> {
             self.queued_at.store(now(), Relaxed);
         }
         let is_short = self.scheduler.is_short();
-        self.charge(is_short);
+        self.charge(|| is_short);
         self.scheduler.enqueue(self.clone(), is_short);
     }
 
     /// Call before the job is queued.
     #[inline]
-    pub(super) fn charge(&self, is_short: bool) {
+    pub(super) fn charge(&self, is_short: impl FnOnce() -> bool) {
         if let Some(charge) = self.extras.charge() {
             let sites = &self.scheduler.counters().sites;
-            charge.queue(sites.time(self.scheduler.site()), is_short);
+            charge.queue(sites.time(self.scheduler.site()), is_short());
         }
     }
 

@@ -64,10 +64,12 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
         let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
         let step = catch(|| self.extras.in_scope(step));
-        let ended = observed.end();
+        let ended = observed.end(worker);
         if let Some(charge) = self.extras.charge() {
-            if let Some(took) = charge.end() {
-                worker.sites.took(self.scheduler.site(), took);
+            let site = self.scheduler.site();
+            let is_short = worker.is_short && !worker.sites.is_long(site);
+            if let Some(took) = charge.end(is_short) {
+                worker.sites.took(site, took);
             }
         }
         worker.yielded = ended.yielded;
@@ -144,7 +146,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
             ToIdle::Requeue => {
                 worker.count(Event::Woken);
                 self.extras.hold_clock();
-                self.charge(self.scheduler.is_short());
+                self.charge(|| self.scheduler.is_short());
             }
             // An awaiter may rely on the counters, and on that the contents are gone.
             ToIdle::Cancelled => {

@@ -50,6 +50,8 @@ pub(crate) struct Worker<'a> {
     pub(crate) sites: &'a Sites,
     /// Those that learn from samples how long steps take, on a level without a limit in time.
     pub(crate) shares: Option<&'a Shares>,
+    /// The job that it runs has the share of the short ones, unless it shows that its site is long.
+    pub(crate) is_short: bool,
     /// Set if the threads of the level keep to different cores.
     pub(crate) place: Option<Place<'a>>,
     /// The last step yielded to the other jobs of the lane.
@@ -101,7 +103,7 @@ impl Worker<'_> {
         let begun = sample.as_ref().map_or(0, |sample| sample.begun);
         self.page.set_step(site, begun);
         Observed {
-            sample: sample.map(|sample| (sample, self.shares)),
+            sample,
             timed: self.timings.map(|it| (it, it.begin(&job.queued_at))),
             outer,
             watched: job
@@ -114,7 +116,7 @@ impl Worker<'_> {
 /// What looks at a step while it runs: the watch, the histograms, the call site's samples, and
 /// what its code asks of its own thread.
 pub(super) struct Observed<'a> {
-    sample: Option<(Sample<'a>, Option<&'a Shares>)>,
+    sample: Option<Sample<'a>>,
     timed: Option<(&'a Timings, u64)>,
     outer: Running,
     watched: Option<Entered>,
@@ -123,13 +125,13 @@ pub(super) struct Observed<'a> {
 impl Observed<'_> {
     /// Call where the step's own code has ended. Returns what it has asked.
     #[inline]
-    pub(super) fn end(self) -> Running {
+    pub(super) fn end(self, worker: &Worker<'_>) -> Running {
         drop(self.watched);
         let ended = end(self.outer);
-        if let Some((sample, shares)) = self.sample {
-            let (is_short, time) = sample.end();
-            if let Some(shares) = shares {
-                shares.add(is_short, time);
+        if let Some(sample) = self.sample {
+            let (time, is_long) = sample.end();
+            if let Some(shares) = worker.shares {
+                shares.add(worker.is_short && !is_long, time);
             }
         }
         if let Some((timings, begun)) = self.timed {

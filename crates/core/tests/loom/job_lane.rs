@@ -56,6 +56,7 @@ impl Level {
             timings: None,
             sites: &lane.counters.sites,
             shares: None,
+            is_short: false,
             place: None,
             yielded: false,
         };

@@ -53,18 +53,19 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Ends the step. Returns for how much time of its kind it stands, and whether that is short.
-    pub(crate) fn end(&self) -> (bool, Duration) {
+    /// Ends the step. Returns for how much time it stands, and whether its site is long.
+    pub(crate) fn end(&self) -> (Duration, bool) {
         let ran = now().saturating_sub(self.begun);
         let cpu = self.cpu.zip(cpu_time());
         let computed = cpu.map(|(begun, now)| now.saturating_sub(begun));
         self.add(ran);
         let computed = length_of(Duration::from_nanos(ran), computed);
         self.site.mean.add(computed.min(length::MOST));
-        match length::is_long(&self.site.mean) {
-            true => (false, computed),
-            false => (true, computed.min(length::MOST) * self.weight as u32),
-        }
+        let time = match self.weight {
+            1 => computed,
+            steps => computed.min(length::MOST) * steps as u32,
+        };
+        (time, length::is_long(&self.site.mean))
     }
 
     fn add(&self, ran: u64) {
@@ -160,6 +161,10 @@ impl Sites {
 
     pub(crate) fn time(&self, site: Name) -> &Mean {
         &self.of(site).time
+    }
+
+    pub(crate) fn is_long(&self, site: Name) -> bool {
+        length::is_long(&self.of(site).mean)
     }
 
     /// On a level with a limit in time: how long a step took. One that is far from short counts as

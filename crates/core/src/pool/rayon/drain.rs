@@ -169,7 +169,7 @@ impl<S: Fn()> Activity<'_, S> {
         let is_empty = || !self.level.has_queued();
         let mut look_after = FIRST_LOOK;
         loop {
-            while let Some(job) = self.next.take().or_else(|| self.level.queue().pop()) {
+            while let Some(job) = self.next_job() {
                 self.end_search();
                 self.run(job);
                 look_after = FIRST_LOOK;
@@ -194,6 +194,12 @@ impl<S: Fn()> Activity<'_, S> {
                 other => return self.active.wake(other, &self.spawn_drain),
             }
         }
+    }
+
+    #[inline]
+    fn next_job(&mut self) -> Option<Arc<dyn Runnable>> {
+        let (queue, is_short) = (self.level.queue(), &mut self.worker.is_short);
+        self.next.take().or_else(|| queue.pop(is_short))
     }
 
     fn run(&mut self, job: Arc<dyn Runnable>) {

@@ -44,12 +44,18 @@ impl Future for DrainTask {
     /// has a cooperative budget.
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
-        let level = &this.level;
+        let (level, mut is_short) = (&this.level, false);
         if !lane_thread::is_of(level) {
             send_worker_back();
-        } else if let Some(job) = this.next.take().or_else(|| level.queue().pop()) {
+        } else if let Some(job) = this
+            .next
+            .take()
+            .or_else(|| level.queue().pop(&mut is_short))
+        {
             let _io = level.lane.io.enter();
-            match job.run(&mut level.worker(lane_thread::worker_index())) {
+            let mut worker = level.worker(lane_thread::worker_index());
+            worker.is_short = is_short;
+            match job.run(&mut worker) {
                 StepEnd::Requeue { job, yielded } if level.has_queued() => {
                     level.queue().put_back(job, yielded);
                 }
