@@ -20,6 +20,11 @@
 //! ([`Shares`]). A count of jobs would not do: where a hundred short jobs come for each long one, a
 //! long one after each eight would make the short ones wait longer than in a FIFO queue. After
 //! [`PASSES`] ready jobs in a row have passed those that yielded, one of these has its turn.
+//!
+//! A step's time counts for the queue that its job was popped from, and not for the length of its
+//! site: by that, short futures that yield for ever would count for the short jobs, which then never
+//! had their turn. A job that is tried among the short ones, and shows that its site is long, counts
+//! for the others.
 
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@
 //!
 //! **Room.** Each thread has room for nine tenths of `max_wait`: jobs of one site differ, which a
 //! mean does not tell. No charge is more than the room of one thread, so a thread that idles finds
-//! a job admitted though long ones run on all others.
+//! a job admitted though long ones run on all others, as long as short jobs use little of it.
 //!
 //! **Short jobs and others** share the threads ([`Shares`]), so each kind waits for its own, over
 //! the part of the threads that it gets. A short job is admitted while the short ones fill less
