@@ -72,12 +72,12 @@ impl Mix {
             let in_time = waits.count_between(0, (MAX_WAIT * 12 / 10).as_nanos() as u64);
             let percent = |part: u64, of: u64| part as f64 * 100.0 / of.max(1) as f64;
             sample.put(
-                &format!("{name}_late"),
+                format!("{name}_late"),
                 "%",
                 percent(admitted - in_time, admitted),
             );
             sample.put(
-                &format!("{name}_refused"),
+                format!("{name}_refused"),
                 "%",
                 percent(refused, admitted + refused),
             );
