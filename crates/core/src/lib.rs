@@ -53,6 +53,7 @@ mod lane;
 mod limits;
 pub mod metrics;
 mod niceness;
+mod pace;
 mod panics;
 mod pool;
 mod priority;

@@ -250,15 +250,21 @@ impl Throttle {
     }
 
     /// Sleeps until a job of this claim may run, or until `is_over` returns true. Call it before
-    /// each job.
+    /// each job. Returns for how long it slept.
     ///
     /// With a quota each call reads a clock, and at most every 250 µs two more, under a lock that
     /// no thread waits for. Without one, each sixteenth call reads a clock. A pause asks `is_over`
     /// at least every 5 ms.
     #[inline]
-    pub fn pause_if_due(&self, meter: &Meter, claim: Claim, is_over: impl Fn() -> bool) {
-        if self.is_due(meter) && !is_over() {
-            self.pause(&RealClocks, meter, claim, &is_over);
+    pub fn pause_if_due(
+        &self,
+        meter: &Meter,
+        claim: Claim,
+        is_over: impl Fn() -> bool,
+    ) -> Duration {
+        match self.is_due(meter) && !is_over() {
+            true => self.pause(&RealClocks, meter, claim, &is_over),
+            false => Duration::ZERO,
         }
     }
 
@@ -269,11 +275,18 @@ impl Throttle {
     }
 
     #[cold]
-    fn pause(&self, clocks: &impl Clocks, meter: &Meter, claim: Claim, is_over: &dyn Fn() -> bool) {
+    fn pause(
+        &self,
+        clocks: &impl Clocks,
+        meter: &Meter,
+        claim: Claim,
+        is_over: &dyn Fn() -> bool,
+    ) -> Duration {
         let mut shortage = self.shortage(clocks, meter, claim);
         let Some(Shortage { now, longest, .. }) = shortage else {
-            return;
+            return Duration::ZERO;
         };
+        let began = now;
         let pausing = self.0.pausing.fetch_add(1, Ordering::Relaxed) + 1;
         // Also if `is_over` panics.
         let _pausing = Pausing(&self.0.pausing);
@@ -286,6 +299,7 @@ impl Throttle {
             clocks.sleep(wait.min(left).min(NAP));
             shortage = self.shortage(clocks, meter, claim);
         }
+        clocks.now().saturating_duration_since(began)
     }
 
     /// Returns `None` if the thread may go on: there is credit, or it is too early to

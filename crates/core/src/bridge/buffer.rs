@@ -35,7 +35,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::error::{BridgeError, LostReason};
 use crate::metrics::Held;
-use crate::metrics::clock::now;
+use crate::pace::clock::now;
 use crate::panics;
 use crate::sync::{AtomicUsize, AtomicWaker, Ordering::SeqCst};
 

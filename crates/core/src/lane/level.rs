@@ -18,6 +18,7 @@
 
 use std::iter;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use giveway::Cores;
 use stallwatch::Name;
@@ -26,9 +27,9 @@ use super::control::Message;
 use super::queue::RunQueue;
 use super::{Lane, Workers, discard};
 use crate::io_lane::enter_for_drop;
-use crate::limits::{Limit, Limits, Shares};
+use crate::limits::{Limit, Limits};
 use crate::metrics::Metrics;
-use crate::metrics::call_sites::Length;
+use crate::pace::{Length, Shares};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::SeqCst, fence};
 use crate::task::{Counters, Runnable, Worker};
@@ -93,7 +94,7 @@ impl Level {
     /// What a thread that runs jobs of this level passes to them. `index`: if it is a worker.
     pub(crate) fn worker(&self, index: Option<usize>) -> Worker<'_> {
         let (page, shares_page) = self.counters.page(index);
-        let max_wait = self.limits.as_ref().and_then(|it| it.max_wait());
+        let limits = self.limits.as_ref();
         Worker {
             priority: self.priority,
             closed: &self.lane.closed,
@@ -102,8 +103,10 @@ impl Level {
             shares_page,
             timings: self.counters.timings.as_deref(),
             sites: &self.counters.sites,
-            shares: max_wait.is_none().then_some(self.queue.shares()),
+            times_all: limits.is_some_and(|it| it.max_wait().is_some()),
+            shares: self.queue.shares(),
             is_short: false,
+            paused: Duration::ZERO,
             place: self.cores.as_ref().map(Cores::place),
             yielded: false,
         }

@@ -7,7 +7,7 @@
 //! not run yet, and behind every job that was woken by what it waited for.
 //!
 //! **Short jobs first.** At `Priority::Normal` a job whose call site is known to be short
-//! (`call_sites/length.rs`) goes before those that are not. It waits for the steps that run, and
+//! (`pace/length.rs`) goes before those that are not. It waits for the steps that run, and
 //! for no long one that is queued, but where the long ones have their turn (below). While no short
 //! job is queued, the next one of an unknown site goes there too, so the lane gets to know the site
 //! one job at a time. The jobs of a site that is known begin in the order in which they were
@@ -28,7 +28,7 @@
 
 use std::sync::Arc;
 
-use crate::limits::Shares;
+use crate::pace::Shares;
 use crate::sync::{AtomicUsize, Ordering::Relaxed, Queue};
 use crate::task::Runnable;
 

@@ -2,14 +2,15 @@
 //! there on `level.rs` has the path of a job.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use stallwatch::Name;
 
 use super::scheduler::Scheduler;
 use super::{Level, Levels, thread};
 use crate::error::CloseReason;
-use crate::metrics::clock::now;
+use crate::pace::Step;
+use crate::pace::clock::now;
 use crate::priority::Priority;
 use crate::task::{Event, thread_number};
 
@@ -88,10 +89,11 @@ impl Submitter {
         let nth = sites.submitted(site, thread_number());
         let queued_at = now();
         move || {
-            let sample = sites.begin(site, nth, queued_at);
+            let sample = sites.sample(site, nth, false);
+            let step = Step::begin(queued_at, Duration::ZERO);
             f();
             if let Some(sample) = sample {
-                sample.end();
+                sample.add(&step.end());
             }
         }
     }

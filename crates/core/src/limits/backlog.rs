@@ -34,9 +34,9 @@ use std::time::Duration;
 
 use tokio::sync::{AcquireError, Semaphore};
 
-use super::Shares;
 use crate::guard::on_drop;
-use crate::metrics::clock::now;
+use crate::pace::Shares;
+use crate::pace::clock::now;
 use crate::panics::run_hook;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 
@@ -108,7 +108,7 @@ impl Backlog {
     /// Adds to what short jobs used of the threads' time, and returns that: the part of the last
     /// two `max_wait`, more or less, since it decays. (In the low half of the word; in the high one
     /// is when that was, in thousandths of this time. A hint: two threads may add at once.)
-    fn used(&self, took: Duration) -> f64 {
+    pub(super) fn used(&self, took: Duration) -> f64 {
         let window = 2 * self.max_wait.as_nanos() as u64;
         let (at, word) = ((now() / (window / 1000)) as u32, self.usage.load(SeqCst));
         // Less than 0 if another thread has read the clock later.
@@ -158,14 +158,6 @@ impl Backlog {
             _ => _ = charged.fetch_sub((charge & !SHORT).into(), SeqCst),
         }
         self.give_turns();
-    }
-
-    /// A step has ended.
-    pub(super) fn ended(&self, is_short: bool, took: Duration) {
-        self.shares.add(is_short, took);
-        if is_short {
-            self.used(took);
-        }
     }
 
     /// Waits for a turn, and returns the charge that comes with it.

@@ -2,21 +2,17 @@
 //! permit, has of both.
 
 mod backlog;
-mod shares;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio::sync::{AcquireError, Semaphore};
 
 use crate::error::JoinError;
-use crate::metrics::call_sites::Mean;
-use crate::metrics::clock::now;
+use crate::pace::{Shares, Took};
 use crate::panics::run_hook;
 use crate::sync::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use backlog::Backlog;
-pub(crate) use shares::Shares;
 
 /// The settings of the builder.
 #[derive(Clone, Copy, Debug, Default)]
@@ -114,8 +110,6 @@ pub(crate) struct Charge {
     has_permit: AtomicBool,
     /// What it counts in the [`Backlog`], or 0.
     time: AtomicU32,
-    /// When, in nanoseconds.
-    popped: AtomicU64,
 }
 
 // Relaxed: but for the release, only the thread that queues or runs the job uses it.
@@ -125,7 +119,6 @@ impl Charge {
             limits: limits.clone(),
             has_permit: AtomicBool::new(has_permit),
             time: AtomicU32::new(0),
-            popped: AtomicU64::new(0),
         })
     }
 
@@ -150,28 +143,19 @@ impl Charge {
         }
     }
 
-    /// Call before the job is queued. `time`: that of its site.
-    pub(crate) fn queue(&self, time: &Mean, is_short: bool) {
+    /// Call before the job is queued. `time`: for how long it will hold a thread, if that is known.
+    pub(crate) fn queue(&self, time: Option<Duration>, is_short: bool) {
         if let Some(backlog) = &self.limits.time {
-            let charge = backlog.charge(time.get(), is_short);
+            let charge = backlog.charge(time, is_short);
             backlog.give_back(self.time.swap(charge, Relaxed));
         }
     }
 
-    /// Call where the job is popped.
-    pub(crate) fn begin(&self) {
-        if self.limits.time.is_some() {
-            self.popped.store(now(), Relaxed);
+    /// Call where its step has ended, which had the share of short jobs or not.
+    pub(crate) fn end(&self, took: &Took, is_short: bool) {
+        if let Some(backlog) = self.limits.time.as_ref().filter(|_| is_short) {
+            backlog.used(took.held);
         }
-    }
-
-    /// Call where its step has ended, which had the share of short jobs or not. Returns how long it
-    /// took, if there is a limit in time.
-    pub(crate) fn end(&self, is_short: bool) -> Option<Duration> {
-        let backlog = self.limits.time.as_ref()?;
-        let took = Duration::from_nanos(now().saturating_sub(self.popped.load(Relaxed)));
-        backlog.ended(is_short, took);
-        Some(took)
     }
 
     /// Call where the job is suspended, or will not run.

@@ -1,7 +1,6 @@
 //! [`Metrics`]: the counters and histograms of a lane.
 
 pub(crate) mod call_sites;
-pub(crate) mod clock;
 pub(crate) mod histogram;
 pub(crate) mod io_watch;
 pub(crate) mod timings;

@@ -13,8 +13,8 @@ use stallwatch::Watch;
 use super::Builder;
 use crate::build_error::BuildError;
 use crate::lane::{self, Levels};
-use crate::metrics::clock::nanos;
 use crate::metrics::histogram::{AtomicHistogram, FINE};
+use crate::pace::clock::nanos;
 
 impl Builder {
     /// Watches the I/O lane: a poll that takes too long there is reported while it lasts, with

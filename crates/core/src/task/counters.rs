@@ -31,10 +31,10 @@ use stallwatch::Name;
 
 use crate::error::CloseReason;
 use crate::metrics::call_sites::{CallSite, Running, Sites};
-use crate::metrics::clock::now;
 use crate::metrics::histogram::FINE;
 use crate::metrics::timings::Timings;
 use crate::metrics::{Held, Metrics};
+use crate::pace::clock::now;
 use crate::priority::Priority;
 
 /// The events that a level counts.

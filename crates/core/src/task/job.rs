@@ -20,7 +20,7 @@ use super::{
 };
 use crate::error::{CloseReason, JoinError};
 use crate::limits::Charge;
-use crate::metrics::clock::now;
+use crate::pace::clock::now;
 use crate::panics::{call_logged, drop_quietly, run_hook};
 use crate::sync::{AtomicWaker, Mutex, MutexGuard, Ordering::Relaxed};
 use crate::trace::warn_of_lost_jobs;
@@ -82,7 +82,7 @@ impl<W: Work, S: Schedule> Job<W, S> {
     pub(super) fn charge(&self, is_short: impl FnOnce() -> bool) {
         if let Some(charge) = self.extras.charge() {
             let sites = &self.scheduler.counters().sites;
-            charge.queue(sites.time(self.scheduler.site()), is_short());
+            charge.queue(sites.held(self.scheduler.site()), is_short());
         }
     }
 
@@ -168,7 +168,6 @@ impl<W: Work, S: Schedule> Job<W, S> {
 
 impl<W: Work, S: Schedule> Runnable for Job<W, S> {
     fn run(self: Arc<Self>, worker: &mut Worker<'_>) -> StepEnd {
-        self.extras.charge().into_iter().for_each(Charge::begin);
         worker.get_ready(|| self.has_ended());
         // `step` itself catches a panic of the work. This call catches a panic of the
         // subscriber, and of destructors that run with the job's last reference. The

@@ -64,13 +64,9 @@ impl<W: Work, S: Schedule> Job<W, S> {
         let step = |slot: &mut Slot<_, _>| W::step(self, slot, &mut cx);
         let step = || or_drop(JOB_DESTRUCTOR, slot, Slot::take_work, step);
         let step = catch(|| self.extras.in_scope(step));
-        let ended = observed.end(worker);
-        if let Some(charge) = self.extras.charge() {
-            let site = self.scheduler.site();
-            let is_short = worker.is_short && !worker.sites.is_long(site);
-            if let Some(took) = charge.end(is_short) {
-                worker.sites.took(site, took);
-            }
+        let (ended, took) = observed.end(worker);
+        if let Some((charge, took)) = self.extras.charge().zip(took) {
+            charge.end(&took, worker.is_short);
         }
         worker.yielded = ended.yielded;
         if ended.cancelled {

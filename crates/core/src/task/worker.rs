@@ -5,15 +5,16 @@
 //! that yields, a wait, `in_cpu_context`.
 
 use std::cell::Cell;
+use std::time::Duration;
 
 use giveway::{Claim, Meter, Place, Throttle};
 use stallwatch::Entered;
 
 use super::counters::Page;
 use super::{Event, Job, Schedule, Work, ticker};
-use crate::limits::Shares;
 use crate::metrics::call_sites::{Sample, Sites};
 use crate::metrics::timings::Timings;
+use crate::pace::{Shares, Step, Took};
 use crate::priority::Priority;
 use crate::sync::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 
@@ -48,17 +49,20 @@ pub(crate) struct Worker<'a> {
     /// `None` if they are not recorded.
     pub(crate) timings: Option<&'a Timings>,
     pub(crate) sites: &'a Sites,
-    /// Those that learn from samples how long steps take, on a level without a limit in time.
-    pub(crate) shares: Option<&'a Shares>,
+    /// Each step is a sample: the level has a limit in time.
+    pub(crate) times_all: bool,
+    pub(crate) shares: &'a Shares,
     /// The job that it runs has the share of the short ones, unless it shows that its site is long.
     pub(crate) is_short: bool,
+    /// How long its step waited for the quota.
+    pub(crate) paused: Duration,
     /// Set if the threads of the level keep to different cores.
     pub(crate) place: Option<Place<'a>>,
     /// The last step yielded to the other jobs of the lane.
     pub(crate) yielded: bool,
 }
 
-impl Worker<'_> {
+impl<'a> Worker<'a> {
     #[inline]
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
@@ -84,7 +88,7 @@ impl Worker<'_> {
                 Priority::Low => Claim::Leftover,
             };
             let is_over = || self.is_closed() || has_ended();
-            METER.with(|meter| throttle.pause_if_due(meter, claim, is_over));
+            self.paused = METER.with(|meter| throttle.pause_if_due(meter, claim, is_over));
         }
         if let Some(place) = &mut self.place {
             place.settle();
@@ -93,18 +97,23 @@ impl Worker<'_> {
 
     /// Call where the step's own code begins: all that look at it.
     #[inline]
-    pub(super) fn begin<W: Work, S: Schedule>(&self, job: &Job<W, S>) -> Observed<'_> {
+    pub(super) fn begin<W: Work, S: Schedule>(&self, job: &Job<W, S>) -> Observed<'a> {
         // Relaxed, as for the registry key: the job's state orders one runner after the other.
         let link = W::link(&job.link);
         let in_cpu_context = link.is_some_and(|link| link.in_cpu_context.load(Relaxed));
         let (outer, nth) = begin(in_cpu_context);
-        let (site, queued_at) = (job.scheduler.site(), job.queued_at.load(Relaxed));
-        let sample = self.sites.begin(site, nth, queued_at);
-        let begun = sample.as_ref().map_or(0, |sample| sample.begun);
-        self.page.set_step(site, begun);
+        let site = job.scheduler.site();
+        let sample = self.sites.sample(site, nth, self.times_all);
+        let step = (sample.is_some() || self.timings.is_some()).then(|| {
+            let queued_at = job.queued_at.load(Relaxed);
+            // It may go on without having been queued again.
+            job.queued_at.store(0, Relaxed);
+            Step::begin(queued_at, self.paused)
+        });
+        self.page.set_step(site, step.map_or(0, |step| step.began));
         Observed {
             sample,
-            timed: self.timings.map(|it| (it, it.begin(&job.queued_at))),
+            step,
             outer,
             watched: job
                 .scheduler
@@ -117,27 +126,30 @@ impl Worker<'_> {
 /// what its code asks of its own thread.
 pub(super) struct Observed<'a> {
     sample: Option<Sample<'a>>,
-    timed: Option<(&'a Timings, u64)>,
+    step: Option<Step>,
     outer: Running,
     watched: Option<Entered>,
 }
 
 impl Observed<'_> {
-    /// Call where the step's own code has ended. Returns what it has asked.
+    /// Call where the step's own code has ended. Returns what it has asked, and how long it took
+    /// if that was measured.
     #[inline]
-    pub(super) fn end(self, worker: &Worker<'_>) -> Running {
+    pub(super) fn end(self, worker: &mut Worker<'_>) -> (Running, Option<Took>) {
         drop(self.watched);
         let ended = end(self.outer);
-        if let Some(sample) = self.sample {
-            let (time, is_long) = sample.end();
-            if let Some(shares) = worker.shares {
-                shares.add(worker.is_short && !is_long, time);
+        let took = self.step.map(Step::end);
+        if let Some(took) = &took {
+            if let Some(timings) = worker.timings {
+                timings.add(took, 1);
+            }
+            if let Some(sample) = self.sample {
+                let computed = sample.add(took);
+                worker.is_short &= !sample.is_long();
+                worker.shares.add(worker.is_short, computed);
             }
         }
-        if let Some((timings, begun)) = self.timed {
-            timings.end(begun);
-        }
-        ended
+        (ended, took)
     }
 }
 

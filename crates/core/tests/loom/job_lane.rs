@@ -2,13 +2,14 @@
 //! calls [`Level::run_next`].
 
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use loom::sync::atomic::Ordering::SeqCst;
 use loom::sync::atomic::{AtomicBool, fence};
 use stallwatch::{Entered, Name};
 
 use crate::error::CloseReason;
+use crate::pace::Shares;
 use crate::priority::Priority;
 use crate::sync::Queue;
 use crate::task::{Counters, Event, RegistryKey, Runnable, Schedule, StepEnd, Worker};
@@ -19,6 +20,7 @@ pub(crate) struct Lane {
     closed: AtomicBool,
     /// The standard library's atomics, which order nothing in a model.
     counters: Counters,
+    shares: Shares,
     /// The standard library's mutex, which orders nothing in a model. (In the lane, the
     /// registry's lock orders more.)
     registered: Mutex<Option<Arc<dyn Runnable>>>,
@@ -35,6 +37,7 @@ impl Level {
             queue: Queue::new(),
             closed: AtomicBool::new(false),
             counters: Counters::new(1, false),
+            shares: Shares::new(1, None),
             registered: Mutex::new(None),
             part_is_dropped: AtomicBool::new(false),
         }))
@@ -54,9 +57,11 @@ impl Level {
             page,
             shares_page,
             timings: None,
+            times_all: false,
             sites: &lane.counters.sites,
-            shares: None,
+            shares: &lane.shares,
             is_short: false,
+            paused: Duration::ZERO,
             place: None,
             yielded: false,
         };

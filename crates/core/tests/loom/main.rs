@@ -27,6 +27,8 @@ mod guard;
 mod limits;
 #[path = "../../src/metrics/mod.rs"]
 mod metrics;
+#[path = "../../src/pace/mod.rs"]
+mod pace;
 #[path = "../../src/panics.rs"]
 mod panics;
 #[path = "../../src/priority.rs"]

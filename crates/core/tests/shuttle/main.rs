@@ -44,6 +44,8 @@ mod limits;
 mod metrics;
 #[path = "../../src/niceness.rs"]
 mod niceness;
+#[path = "../../src/pace/mod.rs"]
+mod pace;
 #[path = "../../src/panics.rs"]
 mod panics;
 #[path = "../../src/priority.rs"]

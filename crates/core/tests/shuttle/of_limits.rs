@@ -12,8 +12,8 @@ use tokio::sync::AcquireError;
 
 use crate::check;
 use crate::error::JoinErrorKind;
-use crate::limits::{Charge, Limit, Limits, Shares};
-use crate::metrics::call_sites::Mean;
+use crate::limits::{Charge, Limit, Limits};
+use crate::pace::Shares;
 
 /// Slow enough that no window ends while a test runs.
 const MS: Duration = Duration::from_secs(5);
@@ -32,10 +32,8 @@ fn with_jobs(jobs: Option<usize>, threads: usize) -> Arc<Limits> {
 
 /// A job that takes that long, or nobody knows how long, of a site of its own. It is queued.
 fn job(limits: &Arc<Limits>, time: Option<Duration>, is_short: bool) -> Option<Box<Charge>> {
-    let mean = <Mean>::default();
-    time.into_iter().for_each(|time| mean.add(time));
     let charge = limits.admit(Some(is_short)).ok()?;
-    charge.queue(&mean, is_short);
+    charge.queue(time, is_short);
     Some(charge)
 }
 
@@ -70,7 +68,7 @@ fn a_charge_is_given_back_once() {
         let limits = limits(1);
         let others = job(&limits, Some(200 * MS), false);
         let one: Arc<Charge> = limits.admit(Some(true)).unwrap().into();
-        one.queue(&<Mean>::default(), true);
+        one.queue(None, true);
         let worker = thread::spawn({
             let one = one.clone();
             move || {
@@ -163,13 +161,12 @@ fn there_are_no_more_turns_than_threads_before_their_jobs_are_queued() {
         assert!(admitted(&mut waiters).is_empty());
         // Not against one that does not wait.
         assert!(limits.admit(Some(false)).is_ok());
-        let mean = <Mean>::default();
-        mean.add(80 * MS);
-        first.iter().for_each(|it| it.queue(&mean, false));
+        let time = Some(80 * MS);
+        first.iter().for_each(|it| it.queue(time, false));
         // 160 of 180: there is room for others.
         let next = admitted(&mut waiters);
         assert_eq!(next.len(), 2);
-        next.iter().for_each(|it| it.queue(&mean, false));
+        next.iter().for_each(|it| it.queue(time, false));
         assert!(admitted(&mut waiters).is_empty());
         drop(first);
         assert_eq!(admitted(&mut waiters).len(), 2);
@@ -228,7 +225,7 @@ fn a_permit_that_was_tried_counts_no_time_before_its_job_and_asks_again_then() {
         drop(all);
         let one = permits.pop().unwrap();
         one.admit(false).unwrap();
-        one.queue(&<Mean>::default(), false);
+        one.queue(None, false);
         drop((one, permits));
         assert!(limits.is_free());
     });
@@ -331,8 +328,7 @@ fn what_is_exempt_counts_in_time() {
     alone(|| {
         let limits = limits(1);
         let own: Vec<_> = (0..8).map(|_| Charge::exempt(&limits).unwrap()).collect();
-        own.iter()
-            .for_each(|own| own.queue(&<Mean>::default(), false));
+        own.iter().for_each(|own| own.queue(None, false));
         assert!(limits.admit(Some(false)).is_err());
         drop(own);
         assert!(limits.is_free());

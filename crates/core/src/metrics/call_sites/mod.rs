@@ -1,8 +1,6 @@
 //! [`CallSites`]: what the jobs of each call site cost, and whether that is worth an
 //! offload.
 
-mod length;
-mod mean;
 mod table;
 
 use std::ops::Deref;
@@ -10,8 +8,6 @@ use std::time::Duration;
 use std::{fmt, vec};
 
 use crate::priority::Priority;
-pub(crate) use length::Length;
-pub(crate) use mean::Mean;
 use stallwatch::escaped;
 pub(crate) use table::{Running, Sample, Sites};
 

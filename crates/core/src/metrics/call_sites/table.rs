@@ -11,16 +11,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
-use giveway::cpu_time;
 use once_cell::race::OnceBox;
 use stallwatch::Name;
 
 use super::CallSite;
-use super::length::{self, Length, MeanTime};
-use super::mean::Mean;
-use crate::metrics::clock::now;
 use crate::metrics::histogram::COARSE;
 use crate::metrics::timings::Timings;
+use crate::pace::clock::nanos;
+use crate::pace::length::{self, Length, MeanTime};
+use crate::pace::{Mean, Took};
 use crate::priority::Priority;
 
 const ONE_IN: u64 = 32;
@@ -30,57 +29,38 @@ const FIRST: u64 = 64;
 /// For the threads that submit.
 const SHARDS: usize = 8;
 
-/// A step that is a sample.
+/// A step that is a sample of its site.
+#[derive(Clone, Copy)]
 pub(crate) struct Sample<'a> {
     site: &'a Counters,
+    /// For how many steps it stands.
     weight: u64,
-    wait: Option<u64>,
-    pub(crate) begun: u64,
-    /// The CPU time of the thread then, where the system tells it.
-    cpu: Option<Duration>,
 }
 
-impl<'a> Sample<'a> {
-    #[cold]
-    fn begin(site: &'a Counters, weight: u64, queued_at: u64) -> Self {
-        let begun = now();
-        Self {
-            site,
-            weight,
-            wait: (queued_at != 0).then(|| begun.saturating_sub(queued_at)),
-            begun,
-            cpu: cpu_time(),
-        }
-    }
-
-    /// Ends the step. Returns for how much time it stands, and whether its site is long.
-    pub(crate) fn end(&self) -> (Duration, bool) {
-        let ran = now().saturating_sub(self.begun);
-        let cpu = self.cpu.zip(cpu_time());
-        let computed = cpu.map(|(begun, now)| now.saturating_sub(begun));
-        self.add(ran);
-        let computed = length_of(Duration::from_nanos(ran), computed);
-        self.site.mean.add(computed.min(length::MOST));
-        let time = match self.weight {
-            1 => computed,
-            steps => computed.min(length::MOST) * steps as u32,
-        };
-        (time, length::is_long(&self.site.mean))
-    }
-
-    fn add(&self, ran: u64) {
-        let Self { site, weight, .. } = *self;
+impl Sample<'_> {
+    /// Call when the step has ended. Returns for how long it and those that it stands for computed.
+    pub(crate) fn add(self, took: &Took) -> Duration {
+        let Self { site, weight } = self;
         match weight {
             1 => site.first.fetch_add(1, Relaxed),
             _ => site.later.fetch_add(1, Relaxed),
         };
-        site.ran.fetch_add(ran.saturating_mul(weight), Relaxed);
+        let ran = nanos(took.ran).saturating_mul(weight);
+        site.ran.fetch_add(ran, Relaxed);
         if let Some(timings) = &site.timings {
-            timings.steps.add(ran, weight);
-            if let Some(wait) = self.wait {
-                timings.waits.add(wait, weight);
-            }
+            timings.add(took, weight);
         }
+        site.held.add(took.held);
+        let computed = took.computed.min(length::MOST);
+        site.mean.add(computed);
+        match weight {
+            1 => took.computed,
+            steps => computed * steps as u32,
+        }
+    }
+
+    pub(crate) fn is_long(self) -> bool {
+        length::is_long(&self.site.mean)
     }
 }
 
@@ -93,8 +73,8 @@ struct Counters {
     /// The samples that stand for [`ONE_IN`].
     later: AtomicU64,
     mean: MeanTime,
-    /// On a level with a limit in time: how long the steps take of late.
-    time: Mean,
+    /// How long steps hold a thread of late.
+    held: Mean,
     /// How long the runs took that the samples stand for, in nanoseconds.
     ran: AtomicU64,
     /// If the lane has histograms.
@@ -134,18 +114,17 @@ impl Sites {
         self.of(site).jobs[shard % SHARDS].fetch_add(1, Relaxed) as u32
     }
 
-    /// Begins the step of that number of its thread, if it is a sample. `queued_at`: 0 if that is
-    /// not known.
+    /// Whether the step of that number of its thread is a sample. `all`: each step is one.
     #[inline]
-    pub(crate) fn begin(&self, site: Name, nth: u32, queued_at: u64) -> Option<Sample<'_>> {
+    pub(crate) fn sample(&self, site: Name, nth: u32, all: bool) -> Option<Sample<'_>> {
         let site = self.of(site);
         let weight = match site.first.load(Relaxed) {
             ..FIRST => 1,
-            _ if length::is_long(&site.mean) => 1,
+            _ if all || length::is_long(&site.mean) => 1,
             _ if is_one_of_many(nth) => ONE_IN,
             _ => return None,
         };
-        Some(Sample::begin(site, weight, queued_at))
+        Some(Sample { site, weight })
     }
 
     /// What is known of the next step of that site.
@@ -159,22 +138,9 @@ impl Sites {
         length::length(&counters.mean, counters.first.load(Relaxed))
     }
 
-    pub(crate) fn time(&self, site: Name) -> &Mean {
-        &self.of(site).time
-    }
-
-    pub(crate) fn is_long(&self, site: Name) -> bool {
-        length::is_long(&self.of(site).mean)
-    }
-
-    /// On a level with a limit in time: how long a step took. One that is far from short counts as
-    /// a sample, so that a site which turns long is known after some steps, and not after hundreds.
-    pub(crate) fn took(&self, site: Name, took: Duration) {
-        let site = self.of(site);
-        site.time.add(took);
-        if took >= 8 * length::SHORT && !length::is_long(&site.mean) {
-            site.mean.add(length::MOST);
-        }
+    /// How long a step of that site holds its thread. `None` if no sample has ended.
+    pub(crate) fn held(&self, site: Name) -> Option<Duration> {
+        self.of(site).held.get()
     }
 
     pub(crate) fn read(&self, priority: Priority, running: &[Running]) -> Vec<CallSite> {
@@ -214,14 +180,6 @@ fn read(site: Name, priority: Priority, counters: &Counters, running: &[Running]
     }
 }
 
-/// How long a step counts as that took so long, and computed so long if that is known.
-fn length_of(ran: Duration, computed: Option<Duration>) -> Duration {
-    /// On a busy machine real time tells how many threads want the core. A step that takes more
-    /// than so many times its CPU time sleeps, or waits for a lock.
-    const BUSY: u32 = 8;
-    computed.map_or(ran, |computed| computed.max(ran / BUSY))
-}
-
 /// Of each [`ONE_IN`] numbers in a row about one, and of each arithmetic series too: the
 /// multiples of the golden ratio are spread evenly.
 fn is_one_of_many(nth: u32) -> bool {
@@ -232,14 +190,18 @@ fn is_one_of_many(nth: u32) -> bool {
 mod tests {
     use super::*;
 
-    fn sample(site: &Counters, weight: u64, wait: Option<u64>) -> Sample<'_> {
-        Sample {
-            site,
-            weight,
-            wait,
-            begun: 0,
-            cpu: None,
+    fn took(ran: u64, waited: Option<u64>) -> Took {
+        let [ran, computed] = [ran, ran].map(Duration::from_nanos);
+        Took {
+            waited: waited.map(Duration::from_nanos),
+            ran,
+            held: ran,
+            computed,
         }
+    }
+
+    fn add(site: &Counters, weight: u64, ran: u64, waited: Option<u64>) {
+        Sample { site, weight }.add(&took(ran, waited));
     }
 
     #[test]
@@ -247,21 +209,11 @@ mod tests {
         let (sites, site) = (Sites::new(false), Name::named("one of few sites"));
         for _ in 0..100 {
             for site in [site, Name::OTHER] {
-                Sample::begin(sites.of(site), 1, 0).end();
+                add(sites.of(site), 1, 1_000, None);
             }
         }
         assert_eq!(sites.length(site), Length::Short);
         assert_eq!(sites.length(Name::OTHER), Length::Long);
-    }
-
-    #[test]
-    fn a_step_that_waits_is_as_long_as_one_that_computes() {
-        let [tiny, long] = [20, 100_000].map(Duration::from_micros);
-        assert_eq!(length_of(tiny, Some(tiny)), tiny);
-        assert_eq!(length_of(8 * tiny, Some(tiny)), tiny);
-        assert_eq!(length_of(long, Some(tiny)), long / 8);
-        assert_eq!(length_of(long, Some(long)), long);
-        assert_eq!(length_of(long, None), long);
     }
 
     #[test]
@@ -270,15 +222,15 @@ mod tests {
         let other = Name::named("samples_become_figures, other");
         for _ in 0..16 {
             sites.submitted(site, 0);
-            sample(sites.of(site), 1, Some(50_000)).add(1_000);
+            add(sites.of(site), 1, 1_000, Some(50_000));
         }
         for _ in 0..84 {
             sites.submitted(site, 1);
         }
         // These stand for the 84, more or less.
-        sample(sites.of(site), ONE_IN, Some(50_000)).add(1_000);
+        add(sites.of(site), ONE_IN, 1_000, Some(50_000));
         for _ in 0..15 {
-            sample(sites.of(site), ONE_IN, None).add(500_000_000);
+            add(sites.of(site), ONE_IN, 500_000_000, None);
         }
         sites.submitted(other, 0);
         let read = sites.read(Priority::High, &[]);
@@ -311,23 +263,11 @@ mod tests {
     fn what_stands_for_all_is_as_much_as_all() {
         let (sites, site) = (Sites::new(false), Name::named("what_stands_for_all"));
         let weights = (0..100_000).filter_map(|nth| {
-            let sample = sites.begin(site, nth, 0)?;
-            sample.end();
+            let sample = sites.sample(site, nth, false)?;
+            sample.add(&took(1_000, None));
             Some(sample.weight)
         });
         let sum: u64 = weights.sum();
         assert!((99_000..101_000).contains(&sum), "{sum}");
-    }
-
-    #[test]
-    fn a_sample_knows_how_long_it_waited() {
-        let sites = Sites::new(true);
-        let waited = |queued_at| {
-            let sample = sites.begin(Name::named("a_sample"), 1, queued_at);
-            sample.unwrap().wait
-        };
-        assert_eq!(waited(0), None);
-        assert!(waited(now()).is_some());
-        assert!(waited(1) >= waited(now()));
     }
 }

@@ -11,11 +11,11 @@ use std::time::Duration;
 use super::mean::Mean;
 
 /// What a short step computes at most.
-pub(super) const SHORT: Duration = Duration::from_millis(1);
+pub(crate) const SHORT: Duration = Duration::from_millis(1);
 /// After this many samples a site is known. One is enough for a site whose first job is long.
 const ENOUGH: u64 = 8;
 /// What one sample counts at most.
-pub(super) const MOST: Duration = Duration::from_millis(4);
+pub(crate) const MOST: Duration = Duration::from_millis(4);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
@@ -26,15 +26,15 @@ pub(crate) enum Length {
 }
 
 /// Of the samples, each of which counts as [`MOST`] at most.
-pub(super) type MeanTime = Mean<16, 16>;
+pub(crate) type MeanTime = Mean<16, 16>;
 
 #[inline]
-pub(super) fn is_long(mean: &MeanTime) -> bool {
+pub(crate) fn is_long(mean: &MeanTime) -> bool {
     mean.nanos() >= SHORT.as_nanos() as u64
 }
 
 #[inline]
-pub(super) fn length(mean: &MeanTime, samples: u64) -> Length {
+pub(crate) fn length(mean: &MeanTime, samples: u64) -> Length {
     if is_long(mean) {
         Length::Long
     } else if samples < ENOUGH {

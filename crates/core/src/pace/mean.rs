@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::metrics::clock::nanos;
+use super::clock::nanos;
 
 const BITS: u32 = 48;
 const MOST: u64 = (1 << BITS) - 1;

@@ -1,4 +1,4 @@
-//! The clock of the histograms.
+//! The clock of all measures.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};

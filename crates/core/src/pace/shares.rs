@@ -71,7 +71,7 @@ impl Shares {
     }
 
     /// For how long, in microseconds of the threads' time, short jobs may go on to pass the others.
-    pub(super) fn may_pass(&self) -> u64 {
+    pub(crate) fn may_pass(&self) -> u64 {
         self.lead.load(Relaxed).min(0).unsigned_abs()
     }
 }
